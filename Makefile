@@ -1,0 +1,69 @@
+# Everything from a fresh clone, with Python >= 3.11 and make alone. `make` or `make help` is the menu.
+SHELL := /bin/sh
+PYTHON ?= python3
+UV := .uv/bin/uv
+BIN := .venv/bin
+
+.PHONY: help demo check test test-unit test-live format lint types imports bench-calibration bench-looks bench clean
+
+help: ## this menu
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
+		printf '  make %-18s %s\n' "$$name" "$$text"; done
+
+demo: .venv/.installed ## the correlated IN case on 16.12 and 17.8, from nothing to a verdict
+	$(BIN)/pgversus compare 16.12 17.8 --setup examples/correlated.sql -f examples/correlated_in.sql -c 4
+
+check: format lint types imports test-unit ## all that takes no server
+
+test: check test-live ## everything, real servers included
+
+test-unit: .venv/.installed-dev ## pure code and simulated studies
+	$(BIN)/pytest -q -n 2 tests/unit
+
+test-live: .venv/.installed-dev ## real servers: first those that run in parallel, then those that measure
+	$(BIN)/pytest -q -n 2 --dist loadgroup -m "not measures" tests/live
+	$(BIN)/pytest -q -m measures tests/live
+
+format: .venv/.installed-dev ## is the code formatted? (mend with: .venv/bin/ruff format)
+	$(BIN)/ruff format --check .
+
+lint: .venv/.installed-dev ## ruff, every rule
+	$(BIN)/ruff check .
+
+types: .venv/.installed-dev ## mypy, strict
+	$(BIN)/mypy
+
+imports: .venv/.installed-dev ## do imports point one way?
+	$(BIN)/lint-imports --no-cache
+
+bench-calibration: .venv/.installed-dev ## false alarms and time to verdict of the whole engine, simulated (20 min)
+	$(BIN)/python -m benchmarks.calibration
+
+bench-looks: .venv/.installed-dev ## the table of levels in stats/confidence.py, by Monte Carlo (2 min)
+	$(BIN)/python -m benchmarks.calibrate_looks
+
+bench: .venv/.installed-dev ## our own speed: start-up, log parsing, one look
+	$(BIN)/python -m benchmarks.own_speed
+
+clean: ## forget the environments
+	rm -rf .venv .uv
+
+# uv, by pip, into an environment of its own. An old pip does not look into the system's certificate store by itself.
+.uv/.installed:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "pgversus needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12" >&2; exit 3; }
+	@$(PYTHON) -m venv --clear .uv || { \
+		echo "$(PYTHON) cannot make a virtual environment: install its venv package (Debian: apt install python3-venv)" >&2; exit 3; }
+	@echo "setting up (once)"
+	@.uv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9' 2>/dev/null || \
+		.uv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9' \
+			--cert "$$(.uv/bin/python -c 'import ssl; print(ssl.get_default_verify_paths().cafile or "")')"
+	@touch $@
+
+.venv/.installed: .uv/.installed pyproject.toml uv.lock
+	@$(UV) sync --quiet --locked --no-dev --inexact --python "$$(command -v $(PYTHON))"
+	@touch $@
+
+.venv/.installed-dev: .uv/.installed pyproject.toml uv.lock
+	@$(UV) sync --quiet --locked --python "$$(command -v $(PYTHON))"
+	@touch .venv/.installed $@

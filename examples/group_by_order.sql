@@ -1,0 +1,2 @@
+-- GROUP BY in another order than the index has: 17 reorders the keys to fit it.
+SELECT k3, k2, k1, count(*) FROM t_grp GROUP BY k3, k2, k1;

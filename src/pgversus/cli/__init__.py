@@ -1,0 +1,8 @@
+"""The command line: one file for each command, and the only place that prints or exits.
+
+main.py      entry, errors, exit codes
+values.py    how flags are read: durations, shares, variables
+compare.py   pgversus compare
+progress.py  what is shown while it runs
+errors.py    errors as people read them
+"""

@@ -1,0 +1,36 @@
+"""Errors as people read them: four parts, no traceback; and the report of a bug of ours."""
+
+import platform
+import tempfile
+import traceback
+from importlib import metadata
+from pathlib import Path
+
+from pgversus.errors import PgversusError
+
+
+def error_text(error: PgversusError) -> str:
+    """The error in its four-part form; parts that say nothing are left out."""
+    lines = [f"error[{error.slug}]: {error.what}"]
+    for name, text in (
+        ("where", error.where),
+        ("found", error.found),
+        ("expected", error.expected),
+        ("to do", error.to_do),
+    ):
+        if text:
+            lines.append(f"  {name + ':':<10}{_indented(text)}")
+    return "\n".join(lines)
+
+
+def write_crash_report(error: Exception) -> Path:
+    """A file with everything that is needed to mend a bug of ours; its path."""
+    text = "".join(traceback.format_exception(error))
+    with tempfile.NamedTemporaryFile("w", prefix="pgversus-crash-", suffix=".txt", delete=False) as file:
+        file.write(f"pgversus {metadata.version('pgversus')}, Python {platform.python_version()}, ")
+        file.write(f"{platform.platform()}\n\n{text}")
+    return Path(file.name)
+
+
+def _indented(text: str) -> str:
+    return text.strip().replace("\n", "\n" + " " * 12)

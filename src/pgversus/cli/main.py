@@ -1,0 +1,85 @@
+"""Entry: commands, errors, exit codes."""
+
+import signal
+import sys
+from importlib import metadata
+from types import FrameType
+
+import click
+
+from pgversus.cli.compare import compare
+from pgversus.cli.errors import error_text, write_crash_report
+from pgversus.errors import ExitCode, PgversusError, StudyError
+
+_EPILOG = """\b
+Exit codes:
+  0    done, whatever the verdict
+  1    a verdict named by --fail-on was reached
+  2    usage
+  3    this host cannot run it
+  4    finished with failed trials
+  5    results unreadable or not writable
+  70   a bug of pgversus; a crash report is written
+  130  interrupted
+"""
+
+
+@click.group(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(metadata.version("pgversus"), "-V", "--version", message="pgversus %(version)s")
+def pgversus() -> None:
+    """Is PostgreSQL A faster or slower than B on this work, by how much, and how sure?"""
+
+
+pgversus.add_command(compare)
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """The exit code of one command line; whatever went wrong has been said on standard error."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # As Ctrl-C: stop servers, show the verdicts so far.
+        signal.signal(number, _interrupt)
+    try:
+        result = pgversus.main(arguments, prog_name="pgversus", standalone_mode=False)
+    except PgversusError as error:
+        sys.stderr.write(error_text(error) + "\n")
+        return int(error.exit_code)
+    except click.ClickException as error:
+        sys.stderr.write(error_text(_usage(error)) + "\n")
+        return int(ExitCode.USAGE)
+    except (KeyboardInterrupt, click.Abort):
+        sys.stderr.write("interrupted before the first block; nothing was measured\n")
+        return int(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader of our output has gone (pgversus ... | head): nothing to say, and nobody to say it to.
+        sys.stderr.close()
+        return int(ExitCode.DONE)
+    except Exception as error:  # noqa: BLE001 - the one place where a bug of ours becomes a message
+        path = write_crash_report(error)
+        sys.stderr.write(f"error[bug]: {type(error).__name__}: {error}\n  this is a bug of pgversus; report: {path}\n")
+        return int(ExitCode.BUG)
+    return int(result or ExitCode.DONE)
+
+
+def _usage(error: click.ClickException) -> StudyError:
+    hints = {
+        "-T": "the time is pgversus' to decide; see --budget and --window",
+        "-t": "the number of transactions is pgversus' to decide; see --budget and --window",
+    }
+    option = getattr(error, "option_name", "") or ""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "pgversus"
+    return StudyError(
+        error.format_message(),
+        slug="usage",
+        where=path,
+        to_do=hints.get(option, f"{path} --help"),
+    )
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,104 @@
+"""What is shown while a comparison runs: one live line on a terminal, plain lines in a pipe, all on standard error.
+
+Nothing is drawn inside a window: the client shares the host with the servers, and a spinner would be load too.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from pgversus.lab.progress import Standing
+from pgversus.report.units import change, duration, percent
+from pgversus.stats.trials import Block, Phase
+from pgversus.stats.verdict import Verdict
+from pgversus.study.comparison import Comparison
+
+_MEGABYTE = 1e6
+_PHASES = {Phase.START: "starting", Phase.WARM_UP: "warming up", Phase.MEASURE: "measuring"}
+
+
+class TerminalProgress:
+    """One line that is rewritten, and lines above it that stay."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(Text(""), console=console, auto_refresh=False, transient=True)
+        self._comparison: Comparison | None = None
+        self._standing = ""
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def say(self, line: str) -> None:
+        """A line that stays."""
+        self._console.print(line, highlight=False, soft_wrap=True)
+
+    def fetching(self, name: str, size: int) -> None:
+        """A download on the live line; in a pipe the line at its beginning is enough."""
+        if self._console.is_terminal:
+            self._show(f"fetching {name}: {size / _MEGABYTE:.1f} MB")
+        elif self._standing != name:
+            self._standing = name
+            self.say(f"fetching {name}")
+
+    def begin_blocks(self, comparison: Comparison) -> None:
+        """Say what will be done, and for how long at most."""
+        self._comparison, self._standing = comparison, ""
+        design = comparison.design
+        limit = (
+            f"{design.fixed_blocks} blocks"
+            if design.fixed_blocks is not None
+            else f"until the answer is known, at most {duration(design.budget_s)}"
+        )
+        self.say(
+            f"blocks of {design.rounds} windows of {duration(design.window_s)} "
+            f"for each of {len(comparison.arms)} arms, {limit}"
+        )
+
+    def step(self, block: int, arm: int, phase: Phase, round_number: int) -> None:
+        """The next thing that runs, on the live line."""
+        if not self._console.is_terminal or self._comparison is None:
+            return
+        rounds = self._comparison.design.rounds
+        position = f" {round_number}/{rounds}" if round_number else ""
+        label = self._comparison.arms[arm].label
+        self._show(f"block {block}  {_PHASES[phase]} {label}{position}   {self._standing}")
+
+    def block_finished(self, block: Block, standings: Mapping[int, Standing], elapsed_s: float) -> None:
+        """How each contender stands; on a terminal beside what runs, in a pipe as a line."""
+        assert self._comparison is not None  # noqa: S101 - begin_blocks came first
+        arms = self._comparison.arms
+        for failure in block.failures:
+            self.say(f"block {block.number}: a trial of {arms[failure.arm].label} failed: {failure.words}")
+        self._standing = "   ".join(
+            f"{arms[arm].label} {_stands(standing)}" for arm, standing in sorted(standings.items())
+        )
+        if not self._console.is_terminal:
+            self.say(f"block {block.number}  {self._standing}  ({duration(elapsed_s)})")
+
+    def _show(self, line: str) -> None:
+        self._live.update(Text(line, no_wrap=True, overflow="ellipsis"), refresh=True)
+
+
+def _stands(standing: Standing) -> str:
+    if standing.verdict is Verdict.INVALID:
+        return "invalid"
+    if standing.estimate is None:
+        return "no block yet"
+    parts = [change(math.exp(standing.estimate.point))]
+    if math.isfinite(standing.interval.half_width):
+        parts.append(f"±{percent(math.expm1(standing.interval.half_width))}")
+    if standing.verdict is not Verdict.UNDECIDED:
+        parts.append(standing.verdict.value)
+    elif standing.seconds_left is not None:
+        parts.append(f"up to {duration(standing.seconds_left)} left")
+    return " ".join(parts)

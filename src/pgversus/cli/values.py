@@ -1,0 +1,56 @@
+"""How values of flags are read."""
+
+import re
+
+from pgversus.errors import StudyError
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?")
+_SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*(%?)")
+
+
+def parse_duration(text: str, flag: str) -> float:
+    """Seconds in `90`, `90s`, `15m` or `2h`; StudyError for anything else or for nothing."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None or float(match[1]) == 0:
+        raise StudyError(
+            f'"{text}" is no length of time',
+            slug="study-bad-duration",
+            where=f"{flag} {text}",
+            found=f'"{text}"',
+            expected="a number of seconds, or with a unit: 90s, 15m, 2h",
+            to_do=f"{flag} 15m",
+        )
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def parse_share(text: str, flag: str) -> float:
+    """0.02 for `2%` or `2`; StudyError outside (0, 100] and for what looks like a fraction."""
+    match = _SHARE.fullmatch(text.strip())
+    value = float(match[1]) if match else 0.0
+    is_fraction = match is not None and not match[2] and value < 1
+    if match is None or not 0 < value <= 100 or is_fraction:  # noqa: PLR2004 - percent
+        raise StudyError(
+            f'"{text}" is no margin',
+            slug="study-bad-margin",
+            where=f"{flag} {text}",
+            found=f'"{text}"',
+            expected="percent, above 0 and at most 100",
+            to_do=f"{flag} {100 * value:g}%" if is_fraction and value else f"{flag} 2%",
+        )
+    return value / 100
+
+
+def parse_variable(text: str) -> tuple[str, str]:
+    """Name and value in pgbench's `-D NAME=VALUE`; StudyError without a name or an equals sign."""
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise StudyError(
+            f'"{text}" is no variable',
+            slug="study-bad-variable",
+            where=f"-D {text}",
+            found=f'"{text}"',
+            expected="NAME=VALUE",
+            to_do="-D rows=1000, then :rows in the script",
+        )
+    return name, value

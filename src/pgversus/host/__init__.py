@@ -1,0 +1,9 @@
+"""The machine that runs it all.
+
+directories.py  where the cache, a run's data and its sockets lie
+identity.py     which user PostgreSQL's programs run as
+commands.py     running a program to its end, with an environment of our own
+guard.py        cleans up after pgversus when pgversus itself is killed
+leftovers.py    ends and removes what a run that died left behind
+facts.py        processor, memory, kernel, file system
+"""

@@ -1,0 +1,79 @@
+"""Running a program to its end, with an environment of our own and its words kept.
+
+No variable of the user's environment reaches PostgreSQL's programs by accident: PGOPTIONS or LC_ALL in a shell
+would make two sessions differ that should be equal.
+"""
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgversus.host.identity import ServerUser
+
+CLEAN_ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A program that ran to its end."""
+
+    exit_code: int
+    """Negative when a signal ended it."""
+    stdout: str
+    stderr: str
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it returned 0."""
+        return self.exit_code == 0
+
+
+def run(
+    arguments: Sequence[str],
+    *,
+    environment: Mapping[str, str] = CLEAN_ENVIRONMENT,
+    directory: Path | None = None,
+    user: ServerUser | None = None,
+    timeout_s: float | None = None,
+) -> Finished:
+    """The end of a program, its output decoded without ever failing on it.
+
+    user: None for oneself. A program that outlives timeout_s is killed and comes back with exit code -9.
+    OSError when it cannot be started at all.
+    """
+    process = subprocess.Popen(
+        list(arguments),
+        env=dict(environment),
+        cwd=directory,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **(user.popen_arguments() if user else {}),
+    )
+    try:
+        stdout, stderr = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        stdout, stderr = process.communicate()
+    except BaseException:
+        # Ctrl-C: the terminal has told the program as well; do not leave it behind if it does not listen.
+        process.kill()
+        process.wait()
+        raise
+    return Finished(
+        exit_code=process.returncode, stdout=stdout.decode(errors="replace"), stderr=stderr.decode(errors="replace")
+    )
+
+
+def client_environment(additions: Mapping[str, str], *, inherit_libpq: bool) -> dict[str, str]:
+    """The environment for psql and pgbench.
+
+    inherit_libpq: for servers that the user runs, libpq's own variables (PGPASSFILE, PGSSLMODE, ...) mean what they
+    mean in psql; for servers of ours they are left out.
+    """
+    environment = dict(CLEAN_ENVIRONMENT)
+    if inherit_libpq:
+        environment |= {name: value for name, value in os.environ.items() if name.startswith("PG") or name == "HOME"}
+    return environment | dict(additions)

@@ -1,0 +1,101 @@
+"""Where pgversus keeps what it keeps: one cache for each user, one directory for each run, one for its sockets.
+
+CACHE/
+    builds/     PostgreSQL binaries, unpacked and checked
+    index/      lists of released versions
+    staging/    downloads that are not finished
+    runs/       data directories and logs of running comparisons; a run that ends removes its own
+"""
+
+import os
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from pgversus.errors import HostError
+
+_SYSTEM_CACHE = Path("/var/cache/pgversus")
+_SOCKET_ROOT = Path("/tmp")  # noqa: S108 - see make_socket_directory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cache:
+    """The cache directory and the places in it."""
+
+    root: Path
+
+    @property
+    def builds(self) -> Path:
+        """Unpacked binaries."""
+        return self.root / "builds"
+
+    @property
+    def index(self) -> Path:
+        """Lists of released versions."""
+        return self.root / "index"
+
+    @property
+    def staging(self) -> Path:
+        """Unfinished downloads."""
+        return self.root / "staging"
+
+    @property
+    def runs(self) -> Path:
+        """Data of running comparisons."""
+        return self.root / "runs"
+
+
+def open_cache() -> Cache:
+    """The cache of this user, made when missing: PGVERSUS_CACHE, else /var/cache for root, else the user's own.
+
+    HostError when it cannot be written, or when servers that run as another user could not reach it.
+    """
+    override = os.environ.get("PGVERSUS_CACHE")
+    is_root = os.geteuid() == 0
+    if override:
+        root = Path(override).resolve()
+    else:
+        root = _SYSTEM_CACHE if is_root else platformdirs.user_cache_path("pgversus")
+    cache = Cache(root=root)
+    try:
+        for directory in (root, cache.builds, cache.index, cache.staging, cache.runs):
+            directory.mkdir(parents=True, exist_ok=True)
+            if is_root:
+                # Whatever the umask: servers run as another user and must get in.
+                directory.chmod(0o755)
+    except OSError as error:
+        raise HostError(
+            "the cache directory cannot be made",
+            slug="host-cache-unwritable",
+            where=str(root),
+            found=error.strerror or str(error),
+            expected="a directory that this user may write",
+            to_do="name another one in the environment variable PGVERSUS_CACHE",
+        ) from error
+    if is_root:
+        _check_reachable(root)
+    return cache
+
+
+def make_socket_directory() -> Path:
+    """A new private directory with a path short enough for sockets.
+
+    Not in $TMPDIR: a socket's path may have 107 bytes, and TMPDIR is often long.
+    """
+    return Path(tempfile.mkdtemp(prefix="pgv-", dir=_SOCKET_ROOT))
+
+
+def _check_reachable(root: Path) -> None:
+    for parent in (root, *root.parents):
+        if not parent.stat().st_mode & stat.S_IXOTH:
+            raise HostError(
+                "servers run as an unprivileged user, and that user cannot enter the cache directory",
+                slug="host-cache-unreachable",
+                where=str(root),
+                found=f"{parent} has mode {stat.S_IMODE(parent.stat().st_mode):o}",
+                expected="every directory above the cache open to all (o+x)",
+                to_do="name a cache outside of it in PGVERSUS_CACHE, or leave it unset for /var/cache/pgversus",
+            )

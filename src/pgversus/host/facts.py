@@ -1,0 +1,68 @@
+"""What machine this is, as far as it bears on a measurement."""
+
+import os
+import platform
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+_CPU = Path("/sys/devices/system/cpu/cpu0/cpufreq")
+_LEAST_SHARED_MEMORY = 256 * 1024**2
+
+
+def host_facts(data_directory: Path) -> Mapping[str, str | int | float | None]:
+    """Processor, cores, memory, kernel, governor, and the file system that holds the data; bytes and counts.
+
+    A fact that this host does not tell is None.
+    """
+    mount = _mount_of(data_directory)
+    return {
+        "cpu_model": _cpu_model(),
+        "cpus": os.cpu_count(),
+        "cpus_usable": len(os.sched_getaffinity(0)),
+        "memory_bytes": psutil.virtual_memory().total,
+        "kernel": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "libc": " ".join(platform.libc_ver()),
+        "governor": _read(_CPU / "scaling_governor"),
+        "transparent_hugepage": _read(Path("/sys/kernel/mm/transparent_hugepage/enabled")),
+        "file_system": mount.fstype if mount else None,
+        "mount_options": mount.opts if mount else None,
+        "free_bytes": shutil.disk_usage(data_directory).free,
+        "shared_memory_bytes": _shared_memory_bytes(),
+        "load_average_1min": os.getloadavg()[0],
+        "python": platform.python_version(),
+    }
+
+
+def shared_memory_is_small() -> bool:
+    """Whether /dev/shm is so small that a parallel hash join would fail, as it is by default in containers."""
+    size = _shared_memory_bytes()
+    return size is not None and size < _LEAST_SHARED_MEMORY
+
+
+def _shared_memory_bytes() -> int | None:
+    try:
+        return shutil.disk_usage("/dev/shm").total  # noqa: S108 - asked for its size, nothing is put there
+    except OSError:
+        return None
+
+
+def _cpu_model() -> str | None:
+    text = _read(Path("/proc/cpuinfo")) or ""
+    names = (line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name"))
+    return next(names, None)
+
+
+def _mount_of(path: Path) -> "psutil._ntuples.sdiskpart | None":
+    mounts = [part for part in psutil.disk_partitions(all=True) if path.resolve().is_relative_to(part.mountpoint)]
+    return max(mounts, key=lambda part: len(part.mountpoint), default=None)
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return None

@@ -1,0 +1,139 @@
+"""Caveats from what was seen: shown beside the verdict, never fixed in silence."""
+
+from collections.abc import Iterator, Sequence
+
+from pgversus.lab.arms import ArmServer
+from pgversus.report.answer import ArmFacts
+from pgversus.stats.trials import Block
+from pgversus.study.caveats import Caveat, Difference
+from pgversus.study.comparison import Comparison
+from pgversus.study.design import StopReason
+
+_COMPILED_ALIKE = ("compiler", "CFLAGS")
+
+
+def caveats(
+    comparison: Comparison,
+    servers: Sequence[ArmServer],
+    facts: Sequence[ArmFacts],
+    differences: Sequence[Difference],
+    blocks: Sequence[Block],
+    stopped: StopReason,
+    *,
+    writes: bool,
+    wrote_late: bool,
+) -> tuple[Caveat, ...]:
+    """Every reason to trust this comparison less, the gravest first."""
+    return (
+        *_mixed_builds(comparison, facts, differences),
+        *_unequal_settings(comparison, differences),
+        *_unequal_indexes(comparison, differences),
+        *_not_restarted(servers, writes=writes),
+        *_late_writes(wrote_late=wrote_late),
+        *_failures(comparison, blocks),
+        *_failed_transactions(comparison, blocks),
+        *_interrupted(stopped),
+    )
+
+
+def _mixed_builds(
+    comparison: Comparison, facts: Sequence[ArmFacts], differences: Sequence[Difference]
+) -> Iterator[Caveat]:
+    compiled = [d for d in differences if d.kind == "build" and d.name in _COMPILED_ALIKE]
+    if not compiled:
+        return
+    for arm in comparison.contenders:
+        parts = [
+            f"{d.name} {_quoted(d.values[0])} against {_quoted(d.values[arm.index])}"
+            for d in compiled
+            if d.values[0] != d.values[arm.index]
+        ]
+        if parts:
+            yield Caveat(
+                slug="mixed-builds",
+                arm=arm.index,
+                text=f"{comparison.baseline.label} ({facts[0].origin}) and {arm.label} ({facts[arm.index].origin}) "
+                f"were not built alike, which alone can change speed by up to 1.5 times: {'; '.join(parts)}",
+            )
+
+
+def _unequal_settings(comparison: Comparison, differences: Sequence[Difference]) -> Iterator[Caveat]:
+    for arm in comparison.contenders:
+        names = [
+            f"{d.name} {_quoted(d.values[0])} against {_quoted(d.values[arm.index])}"
+            for d in differences
+            if d.kind == "setting" and not d.is_default and d.values[0] != d.values[arm.index]
+        ]
+        if names:
+            yield Caveat(
+                slug="unequal-settings",
+                arm=arm.index,
+                text=f"{comparison.baseline.label} and {arm.label} also differ in settings: {'; '.join(names)}",
+            )
+
+
+def _unequal_indexes(comparison: Comparison, differences: Sequence[Difference]) -> Iterator[Caveat]:
+    for arm in comparison.contenders:
+        names = [d.name for d in differences if d.kind == "index" and d.values[0] != d.values[arm.index]]
+        if names:
+            yield Caveat(
+                slug="unequal-indexes",
+                arm=arm.index,
+                text=f"{comparison.baseline.label} and {arm.label} do not have the same indexes: {', '.join(names)}",
+            )
+
+
+def _not_restarted(servers: Sequence[ArmServer], *, writes: bool) -> Iterator[Caveat]:
+    labels = [server.arm.label for server in servers if not server.can_restart]
+    if not labels:
+        return
+    yield Caveat(
+        slug="not-restarted",
+        text=f"{' and '.join(labels)}: not ours to restart, so the luck of one start is part of the result",
+    )
+    if writes:
+        yield Caveat(
+            slug="worn-data",
+            text=f"{' and '.join(labels)}: the load writes, and each block began with what the last one left",
+        )
+
+
+def _late_writes(*, wrote_late: bool) -> Iterator[Caveat]:
+    if wrote_late:
+        yield Caveat(
+            slug="late-writes",
+            text="the load seemed to read only and then wrote: the blocks until then ran on the same copy of the data",
+        )
+
+
+def _failures(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
+    for arm in comparison.arms:
+        failures = [failure for block in blocks for failure in block.failures if failure.arm == arm.index]
+        if failures:
+            first = failures[0]
+            yield Caveat(
+                slug="failed-trials",
+                arm=arm.index or None,
+                text=f"{len(failures)} of {len(blocks)} trials of {arm.label} failed and count for nothing; "
+                f"the first while in {first.phase}: {first.words}",
+            )
+
+
+def _failed_transactions(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
+    for arm in comparison.arms:
+        failed = sum(block.trials[arm.index].failed for block in blocks if block.has(arm.index))
+        if failed:
+            yield Caveat(
+                slug="failed-transactions",
+                arm=arm.index or None,
+                text=f"{failed} transactions of {arm.label} ended in a serialization failure or a deadlock",
+            )
+
+
+def _interrupted(stopped: StopReason) -> Iterator[Caveat]:
+    if stopped is StopReason.INTERRUPTED:
+        yield Caveat(slug="interrupted", text="interrupted: these are the verdicts so far")
+
+
+def _quoted(value: str) -> str:
+    return f'"{value}"' if value else "nothing"

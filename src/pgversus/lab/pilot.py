@@ -1,0 +1,54 @@
+"""The discarded first load on every arm: does it run, does it write, how slow is it.
+
+A script that cannot run fails here, once, with pgbench's own words, and not in every block.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pgversus.errors import WorkloadError
+from pgversus.lab.apparatus import TrialFailedError
+from pgversus.lab.arms import ArmServer
+from pgversus.lab.load import Load, run_window
+from pgversus.postgres import catalog
+from pgversus.postgres.session import connect
+from pgversus.study.design import Design
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PilotResult:
+    """What the first load showed."""
+
+    writes: bool
+    """Whether any arm's load changed rows."""
+    slowest_latency_s: float
+    """Mean latency of the slowest arm."""
+
+
+def run_pilot(arms: Sequence[ArmServer], load: Load, design: Design) -> PilotResult:
+    """Load on each started arm in turn; WorkloadError with pgbench's words when it fails on one."""
+    latencies, writes = [], False
+    for server in arms:
+        with connect(server.target) as connection:
+            before = catalog.rows_written(connection)
+        try:
+            window = run_window(load, server.target, design.warm_up_s, design.seed or 1)
+        except TrialFailedError as error:
+            raise WorkloadError(
+                f"the workload fails on {server.arm.label}",
+                slug="workload-failed",
+                where=f"{load.workload.name}, on {server.arm.label}",
+                found=str(error),
+                expected="a load that runs without errors on every arm",
+                to_do="these are pgbench's own words; mend the script, its data (--setup, -i) or its variables (-D)",
+            ) from error
+        latencies.append(window.latency_sum_s / window.transactions)
+        writes = wrote_since(server, before) or writes
+    return PilotResult(writes=writes, slowest_latency_s=max(latencies))
+
+
+def wrote_since(server: ArmServer, before: int) -> bool:
+    """Whether rows were changed since the count was `before`; waits until ended sessions have reported."""
+    with connect(server.target) as connection:
+        catalog.wait_for_reports(connection)
+        return catalog.rows_written(connection) > before

@@ -1,0 +1,59 @@
+"""What the outside may watch while a comparison runs. Nothing is reported inside a window."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from pgversus.stats.effects import LogEstimate
+from pgversus.stats.trials import Block, Phase
+from pgversus.stats.verdict import Interval, Verdict
+from pgversus.study.comparison import Comparison
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a contender stands after a block."""
+
+    verdict: Verdict
+    estimate: LogEstimate | None
+    interval: Interval
+    seconds_left: float | None
+    """Until an answer at today's noise, at most the budget; None while nobody can tell."""
+
+
+class Progress(Protocol):
+    """Takes what happens, as it happens."""
+
+    def say(self, line: str) -> None:
+        """Something worth a line."""
+
+    def fetching(self, name: str, size: int) -> None:
+        """A download has so many bytes."""
+
+    def begin_blocks(self, comparison: Comparison) -> None:
+        """The arms are ready; the design is final."""
+
+    def step(self, block: int, arm: int, phase: Phase, round_number: int) -> None:
+        """The next thing that runs; round_number counts from 1 while measuring, else it is 0."""
+
+    def block_finished(self, block: Block, standings: Mapping[int, Standing], elapsed_s: float) -> None:
+        """A block is over; standings by contender."""
+
+
+class Silence:
+    """Progress for callers that watch nothing."""
+
+    def say(self, line: str) -> None:
+        """Nothing."""
+
+    def fetching(self, name: str, size: int) -> None:
+        """Nothing."""
+
+    def begin_blocks(self, comparison: Comparison) -> None:
+        """Nothing."""
+
+    def step(self, block: int, arm: int, phase: Phase, round_number: int) -> None:
+        """Nothing."""
+
+    def block_finished(self, block: Block, standings: Mapping[int, Standing], elapsed_s: float) -> None:
+        """Nothing."""

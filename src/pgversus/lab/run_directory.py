@@ -1,0 +1,57 @@
+"""The run's private directories: data and logs in the cache, sockets in a short path; gone when the run is over."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from pgversus.host.directories import Cache, make_socket_directory
+from pgversus.host.guard import Guard
+from pgversus.host.identity import ServerUser
+from pgversus.host.leftovers import lock_file, remember_socket_directory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDirectory:
+    """Where one run keeps its clusters, logs and sockets."""
+
+    root: Path
+    sockets: Path
+    user: ServerUser
+
+    def arm_directory(self, arm: int) -> Path:
+        """For the clusters of one arm; made by initdb's caller."""
+        return self.root / f"arm-{arm}"
+
+    def socket_directory(self, arm: int) -> Path:
+        """For the socket of one arm's server; made when first asked for."""
+        directory = self.sockets / str(arm)
+        directory.mkdir(mode=0o700, exist_ok=True)
+        self.user.give(directory)
+        return directory
+
+
+@contextmanager
+def run_directory(cache: Cache, user: ServerUser) -> Iterator[RunDirectory]:
+    """Directories for one run, removed at its end, however it ends.
+
+    Servers must be stopped before this is left; after kill -9 the guard waits for them.
+    """
+    root = cache.runs / f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+    lock = FileLock(lock_file(root))
+    lock.acquire()
+    sockets = make_socket_directory()
+    guard = Guard([root, sockets, lock_file(root)])
+    try:
+        root.mkdir()
+        root.chmod(0o755)
+        user.give(sockets)
+        remember_socket_directory(root, sockets)
+        yield RunDirectory(root=root, sockets=sockets, user=user)
+    finally:
+        guard.close()
+        lock.release()

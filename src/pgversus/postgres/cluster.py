@@ -1,0 +1,83 @@
+"""Clusters: data directories made by initdb with the same explicit options on every major, and copies of them."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgversus.errors import ServerError
+from pgversus.host.commands import run
+from pgversus.host.identity import ServerUser
+from pgversus.postgres.builds.model import Build
+from pgversus.postgres.session import SUPERUSER
+
+INITDB_OPTIONS = (
+    "--encoding=UTF8",
+    "--locale=C",
+    f"--username={SUPERUSER}",
+    # The socket lies in a directory that only this user can enter; there is no other way in.
+    "--auth-local=trust",
+    "--auth-host=reject",
+    # On in 18 unless told otherwise, off before: the same everywhere. Its opposite can be said in 18 only.
+    "--data-checksums",
+    # What matters is written out before measuring, by sync and by a checkpoint.
+    "--no-sync",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """A data directory and the build it belongs to."""
+
+    build: Build
+    data_directory: Path
+    user: ServerUser
+
+
+def make_cluster(build: Build, directory: Path, user: ServerUser) -> Cluster:
+    """A new cluster in directory/data; ServerError with initdb's words when it fails."""
+    directory.mkdir(parents=True)
+    directory.chmod(0o700)
+    user.give(directory)
+    data_directory = directory / "data"
+    arguments = [str(build.program("initdb")), "-D", str(data_directory), *INITDB_OPTIONS]
+    finished = run(arguments, user=user, directory=directory)
+    if not finished.succeeded:
+        raise ServerError(
+            f"initdb of PostgreSQL {build.version} failed",
+            slug="server-initdb",
+            where=str(data_directory),
+            found=finished.stderr.strip() or f"exit code {finished.exit_code}",
+            expected="a new cluster",
+            to_do="see whether the cache directory's file system has room and is writable for "
+            f"{user.name}; PGVERSUS_CACHE names another",
+        )
+    return Cluster(build=build, data_directory=data_directory, user=user)
+
+
+def copy_cluster(source: Cluster, target: Path) -> Cluster:
+    """A copy of a stopped cluster, on disk when this returns; shared blocks where the file system can (reflink).
+
+    The copy's dirty pages would otherwise be written during the first windows. ServerError when it fails.
+    """
+    _run_or_fail(["cp", "-a", "--reflink=auto", "--", str(source.data_directory), str(target)], target)
+    _run_or_fail(["sync", "--file-system", str(target)], target)
+    return Cluster(build=source.build, data_directory=target, user=source.user)
+
+
+def remove_directory(directory: Path) -> None:
+    """Remove a stopped cluster's data directory; one that is not there is no error."""
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _run_or_fail(arguments: Sequence[str], target: Path) -> None:
+    finished = run(arguments)
+    if not finished.succeeded:
+        raise ServerError(
+            "a cluster could not be copied",
+            slug="server-copy",
+            where=str(target),
+            found=finished.stderr.strip(),
+            expected="a fresh copy for the next block",
+            to_do="make room on that file system, or name another one in PGVERSUS_CACHE",
+        )

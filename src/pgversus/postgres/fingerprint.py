@@ -1,0 +1,160 @@
+"""What the arms must share: the same rows, the same settings, the same kind of build and database.
+
+Gathered from each server by `gather`; everything else here is pure comparison.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pgversus.errors import DatasetError
+from pgversus.postgres import catalog
+from pgversus.postgres.catalog import ServerProperties, SettingValue, TableDigest
+from pgversus.postgres.session import Target, connect
+from pgversus.study.caveats import Difference
+
+# Settings that differ between any two servers and have no bearing on speed.
+_OWN_TO_EACH_SERVER = frozenset(
+    {
+        "application_name",
+        "cluster_name",
+        "config_file",
+        "data_directory",
+        "external_pid_file",
+        "hba_file",
+        "ident_file",
+        "listen_addresses",
+        "log_directory",
+        "log_filename",
+        "num_os_semaphores",
+        "port",
+        "server_version",
+        "server_version_num",
+        "shared_memory_size",
+        "shared_memory_size_in_huge_pages",
+        "transaction_isolation",
+        "unix_socket_directories",
+    }
+)
+_COMPILER = re.compile(r"compiled by (.+?), \d+-bit")
+_CONFIGURE_PATHS = re.compile(r"'--(prefix|bindir|libdir|datadir|with-system-tzdata|build|host|mandir|docdir)=[^']*'")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    """What one arm holds and is."""
+
+    tables: Mapping[str, TableDigest]
+    indexes: Mapping[str, str]
+    settings: Mapping[str, SettingValue]
+    properties: ServerProperties
+
+    @property
+    def compiler(self) -> str:
+        """The compiler, as version() names it."""
+        match = _COMPILER.search(self.properties.version)
+        return match[1] if match else self.properties.version
+
+    @property
+    def build_flags(self) -> str:
+        """CFLAGS of the build; empty where the role may not read them."""
+        return self.properties.configuration.get("CFLAGS", "")
+
+    @property
+    def configure_options(self) -> str:
+        """The options of configure without paths."""
+        text = self.properties.configuration.get("CONFIGURE", "")
+        return " ".join(_CONFIGURE_PATHS.sub("", text).split())
+
+
+def gather(target: Target) -> Fingerprint:
+    """The fingerprint of one arm's server, as a session of the load sees it."""
+    with connect(target) as connection:
+        return Fingerprint(
+            tables=catalog.table_digests(connection),
+            indexes=catalog.index_definitions(connection),
+            settings=catalog.session_settings(connection),
+            properties=catalog.server_properties(connection),
+        )
+
+
+def refuse_unequal_data(labels: Sequence[str], fingerprints: Sequence[Fingerprint]) -> None:
+    """DatasetError that names the tables and both counts when an arm's rows are not the baseline's."""
+    base = fingerprints[0].tables
+    for label, fingerprint in zip(labels[1:], fingerprints[1:], strict=True):
+        unequal = [
+            _unequal(table, labels[0], base.get(table), label, fingerprint.tables.get(table))
+            for table in sorted({*base, *fingerprint.tables})
+            if base.get(table) != fingerprint.tables.get(table)
+        ]
+        if unequal:
+            raise DatasetError(
+                "the arms do not hold the same data, so a difference in speed would say nothing",
+                slug="dataset-unequal",
+                where=f"{labels[0]} and {label}",
+                found="; ".join(unequal),
+                expected="the same rows in every table",
+                to_do="load every arm once with the same rows: no random() or now() without a fixed seed, "
+                "nothing that depends on the version",
+            )
+
+
+def differences(fingerprints: Sequence[Fingerprint], factors: Sequence[str]) -> tuple[Difference, ...]:
+    """Everything but rows in which the arms differ besides what is compared on purpose."""
+    return (
+        *_setting_differences(
+            [fingerprint.settings for fingerprint in fingerprints], {name.lower() for name in factors}
+        ),
+        *_build_differences(fingerprints),
+        *_index_differences([fingerprint.indexes for fingerprint in fingerprints]),
+    )
+
+
+def _unequal(table: str, base_label: str, base: TableDigest | None, label: str, other: TableDigest | None) -> str:
+    if base is None or other is None:
+        holder, rows = (label, other) if base is None else (base_label, base)
+        return f"{table} is on {holder} only ({rows.rows if rows else 0} rows)"
+    if base.rows == other.rows:
+        return f"{table}: {base.rows} rows on both, with different content"
+    return f"{table}: {base.rows} rows on {base_label}, {other.rows} rows on {label}"
+
+
+def _setting_differences(arms: Sequence[Mapping[str, SettingValue]], factors: set[str]) -> list[Difference]:
+    found = []
+    for name in sorted(set().union(*arms) - _OWN_TO_EACH_SERVER):
+        if name.lower() in factors:
+            continue
+        values = [arm.get(name) for arm in arms]
+        present = [value for value in values if value is not None]
+        is_default = all(value.is_default for value in present)
+        if is_default and len(present) < len(arms):
+            # A setting that one version does not have yet, left alone by the other: nothing that anybody chose.
+            continue
+        if len({value.value if value else None for value in values}) > 1:
+            shown = tuple(value.value if value else "" for value in values)
+            found.append(Difference(kind="setting", name=name, values=shown, is_default=is_default))
+    return found
+
+
+def _build_differences(fingerprints: Sequence[Fingerprint]) -> list[Difference]:
+    rows = {
+        "compiler": [fingerprint.compiler for fingerprint in fingerprints],
+        "CFLAGS": [fingerprint.build_flags for fingerprint in fingerprints],
+        "configure options": [fingerprint.configure_options for fingerprint in fingerprints],
+        "JIT available": ["yes" if fingerprint.properties.has_jit else "no" for fingerprint in fingerprints],
+        "encoding": [fingerprint.properties.encoding for fingerprint in fingerprints],
+        "collation": [fingerprint.properties.collation for fingerprint in fingerprints],
+    }
+    return [
+        Difference(kind="build", name=name, values=tuple(values), is_default=False)
+        for name, values in rows.items()
+        if len(set(values)) > 1
+    ]
+
+
+def _index_differences(arms: Sequence[Mapping[str, str]]) -> list[Difference]:
+    return [
+        Difference(kind="index", name=name, values=tuple(arm.get(name, "") for arm in arms), is_default=False)
+        for name in sorted(set().union(*arms))
+        if len({arm.get(name) for arm in arms}) > 1
+    ]

@@ -1,0 +1,177 @@
+"""Servers: start, readiness, stop, and no orphan ever.
+
+Each postmaster is the child of a small shell that also waits on a pipe held by pgversus. When pgversus ends, however it
+ends, the pipe closes and the shell sends SIGINT (fast shutdown). Nothing here depends on pgversus being able to act.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+from pgversus.errors import ServerError
+from pgversus.host.commands import CLEAN_ENVIRONMENT
+from pgversus.host.leftovers import end_processes_in
+from pgversus.postgres.cluster import Cluster
+from pgversus.postgres.session import PORT, Target, own_target
+
+_START_TIMEOUT_S = 120.0
+_FAST_STOP_TIMEOUT_S = 120.0
+_IMMEDIATE_STOP_TIMEOUT_S = 10.0
+_POLL_S = 0.01
+_READY_LINE = 7
+# The eighth line of postmaster.pid says "ready" once connections are accepted (miscadmin.h, LOCK_FILE_LINE_PM_STATUS).
+
+# The watchdog. Descriptor 3 is the pipe; the server gets neither it nor our standard input. The first line of output
+# is the postmaster's process id. The reader ignores INT and TERM so that only the end of the pipe ends it.
+_WATCHDOG = """
+exec 3<&0
+"$@" </dev/null >&2 3<&- &
+p=$!
+(trap '' INT TERM HUP; read -r _ <&3; kill -INT "$p") >/dev/null 2>&1 &
+r=$!
+echo "$p"
+exec >/dev/null
+wait "$p"
+s=$?
+kill -9 "$r"
+exit "$s"
+"""
+_WORDS = re.compile(r"(FATAL|PANIC|ERROR|HINT|DETAIL):\s+.*")
+
+
+class Server:
+    """A postmaster on one cluster, started and stopped as often as wanted."""
+
+    def __init__(self, cluster: Cluster, socket_directory: Path, log_file: Path, settings: Mapping[str, str]) -> None:
+        """settings: by name, given on the command line, where nothing in the cluster can overrule them."""
+        self.cluster = cluster
+        self.settings = dict(settings)
+        self._socket_directory = socket_directory
+        self._log_file = log_file
+        self._watchdog: subprocess.Popen[bytes] | None = None
+        self._pid: int | None = None
+
+    @property
+    def target(self) -> Target:
+        """Where sessions connect to."""
+        return own_target(self._socket_directory)
+
+    @property
+    def postmaster_pid(self) -> int | None:
+        """The postmaster's process id while it is started."""
+        return self._pid
+
+    def start(self) -> None:
+        """Start and wait until connections are accepted; ServerError with the server's words when it does not."""
+        log_position = self._log_file.stat().st_size if self._log_file.exists() else 0
+        with self._log_file.open("ab") as log:
+            self._watchdog = self._start_watchdog(log)
+        assert self._watchdog.stdout is not None  # noqa: S101 - it was asked for
+        first_line = self._watchdog.stdout.readline().strip()
+        self._watchdog.stdout.close()
+        self._pid = int(first_line) if first_line else None
+        try:
+            self._wait_until_ready(log_position)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stop, the hard way if need be; a server that is not started is no error.
+
+        After a crash, what is left of it (backends, shared memory) is cleaned up as well.
+        """
+        if self._watchdog is None:
+            return
+        was_clean = self._end(signal.SIGINT, _FAST_STOP_TIMEOUT_S)
+        if not was_clean and self._watchdog.poll() is None:
+            self._end(signal.SIGQUIT, _IMMEDIATE_STOP_TIMEOUT_S)
+        if self._watchdog.poll() is None:
+            self._end(signal.SIGKILL, _IMMEDIATE_STOP_TIMEOUT_S)
+        if self._watchdog.stdin is not None:
+            self._watchdog.stdin.close()
+        self._watchdog.wait()
+        crashed = self._watchdog.returncode != 0 and (self.cluster.data_directory / "postmaster.pid").exists()
+        self._watchdog, self._pid = None, None
+        if crashed:
+            self._clean_up_after_crash()
+
+    def log_words(self, position: int = 0) -> str:
+        """The errors that the server has logged since a position in its log, or its last lines."""
+        with self._log_file.open("rb") as log:
+            log.seek(position)
+            lines = log.read().decode(errors="replace").splitlines()
+        found = [match[0] for match in map(_WORDS.search, lines) if match]
+        return "\n".join(found[-4:] or lines[-4:])
+
+    def _start_watchdog(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
+        cluster = self.cluster
+        arguments = [str(cluster.build.program("postgres")), "-D", str(cluster.data_directory), "-p", str(PORT)]
+        arguments += ["-k", str(self._socket_directory), "-c", "listen_addresses="]
+        for name, value in self.settings.items():
+            arguments += ["-c", f"{name}={value}"]
+        return subprocess.Popen(
+            ["/bin/sh", "-c", _WATCHDOG, "pgversus-watchdog", *arguments],
+            env=dict(CLEAN_ENVIRONMENT),
+            cwd="/",
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+            **cluster.user.popen_arguments(),
+        )
+
+    def _wait_until_ready(self, log_position: int) -> None:
+        deadline = time.monotonic() + _START_TIMEOUT_S
+        while not self._is_ready():
+            assert self._watchdog is not None  # noqa: S101 - set by start()
+            if self._watchdog.poll() is not None:
+                raise self._did_not_start(self.log_words(log_position))
+            if time.monotonic() > deadline:
+                raise self._did_not_start(f"not ready after {_START_TIMEOUT_S:.0f} s")
+            time.sleep(_POLL_S)
+
+    def _is_ready(self) -> bool:
+        try:
+            lines = (self.cluster.data_directory / "postmaster.pid").read_text().splitlines()
+        except OSError:
+            return False
+        # The process id is compared because the file may be that of a crashed predecessor.
+        return len(lines) > _READY_LINE and lines[0] == str(self._pid) and lines[_READY_LINE].strip() == "ready"
+
+    def _end(self, number: signal.Signals, timeout_s: float) -> bool:
+        assert self._watchdog is not None  # noqa: S101 - asked by stop()
+        if self._pid is not None and self._watchdog.poll() is None:
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, number)
+        try:
+            return self._watchdog.wait(timeout_s) == 0
+        except subprocess.TimeoutExpired:
+            return False
+
+    def _clean_up_after_crash(self) -> None:
+        """Backends that outlive a killed postmaster block a restart, and only a restart removes its shared memory."""
+        end_processes_in(self.cluster.data_directory)
+        with suppress(ServerError):
+            self.start()
+            self._end(signal.SIGINT, _FAST_STOP_TIMEOUT_S)
+        if self._watchdog is not None and self._watchdog.poll() is None:
+            end_processes_in(self.cluster.data_directory)
+            self._watchdog.wait()
+        self._watchdog, self._pid = None, None
+
+    def _did_not_start(self, words: str) -> ServerError:
+        return ServerError(
+            f"PostgreSQL {self.cluster.build.version} did not start",
+            slug="server-start",
+            where=", ".join(f"{name}={value}" for name, value in self.settings.items()) or "default settings",
+            found=words,
+            expected="a server that accepts connections",
+            to_do="check the names and values given with --set against this version",
+        )

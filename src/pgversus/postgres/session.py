@@ -1,0 +1,112 @@
+"""Connections to servers, ours and others'."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import conninfo
+
+from pgversus.errors import ServerError
+from pgversus.host.commands import client_environment
+from pgversus.study.settings import Setting
+
+DATABASE = "postgres"
+SUPERUSER = "postgres"
+PORT = 5432
+# Every server of ours has the same port, in a socket directory of its own: no port is ever allocated.
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where sessions connect to, and with which settings."""
+
+    conninfo: str
+    """For libpq, without the password."""
+    password: str | None = None
+    is_ours: bool = True
+    """False for a server that somebody else runs: libpq's own variables then hold."""
+
+    def environment(self) -> dict[str, str]:
+        """The environment for psql and pgbench; the password never stands on a command line."""
+        additions = {} if self.password is None else {"PGPASSWORD": self.password}
+        return client_environment(additions, inherit_libpq=not self.is_ours)
+
+
+def own_target(socket_directory: Path) -> Target:
+    """A server of ours, through its socket."""
+    return Target(
+        conninfo=conninfo.make_conninfo(host=str(socket_directory), port=PORT, user=SUPERUSER, dbname=DATABASE)
+    )
+
+
+def uri_target(uri: str, settings: Sequence[Setting]) -> Target:
+    """A server of somebody else, whose settings are given in the connection of every session.
+
+    ServerError when the URI is none.
+    """
+    try:
+        parameters = conninfo.conninfo_to_dict(uri)
+    except psycopg.Error as error:
+        raise ServerError(
+            "this is no connection URI",
+            slug="server-bad-uri",
+            where="server postgresql://...",
+            found=str(error).strip(),
+            expected="postgresql://user@host:port/database",
+            to_do="as for psql",
+        ) from error
+    password = parameters.pop("password", None)
+    options = " ".join(f"-c {_escape(str(setting))}" for setting in settings)
+    if options:
+        parameters["options"] = f"{parameters.get('options', '')} {options}".strip()
+    return Target(
+        conninfo=conninfo.make_conninfo("", **parameters),
+        password=None if password is None else str(password),
+        is_ours=False,
+    )
+
+
+def uri_label(uri: str) -> str:
+    """How a URI is shown and stored: host, port and database, no user and no password."""
+    try:
+        parameters: Mapping[str, Any] = conninfo.conninfo_to_dict(uri)
+    except psycopg.Error:
+        return "postgresql://..."
+    host = str(parameters.get("host") or parameters.get("hostaddr") or "local socket")
+    port = f":{parameters['port']}" if "port" in parameters else ""
+    return f"{host}{port}/{parameters.get('dbname', '')}".rstrip("/")
+
+
+@contextmanager
+def connect(target: Target) -> Iterator[Connection]:
+    """A session in autocommit; ServerError with the server's words when it is refused or lost."""
+    keywords: dict[str, Any] = {"autocommit": True, "application_name": "pgversus", "connect_timeout": 30}
+    if target.password is not None:
+        keywords["password"] = target.password
+    try:
+        with psycopg.connect(target.conninfo, **keywords) as connection:
+            yield connection
+    except psycopg.OperationalError as error:
+        raise ServerError(
+            "the connection to the server failed",
+            slug="server-connection",
+            where=_place(target),
+            found=str(error).strip(),
+            expected="a session",
+            to_do="see the server's log" if target.is_ours else "try the same URI with psql",
+        ) from error
+
+
+def _place(target: Target) -> str:
+    parameters = conninfo.conninfo_to_dict(target.conninfo)
+    return " ".join(f"{key}={parameters[key]}" for key in ("host", "port", "dbname") if key in parameters)
+
+
+def _escape(text: str) -> str:
+    """libpq's options split at white space, and backslash protects it."""
+    return text.replace("\\", "\\\\").replace(" ", "\\ ")

@@ -1,0 +1,4 @@
+-- Rows inserted, updated and deleted in this database since its statistics began. PostgreSQL 12+, any role. One row.
+SELECT tup_inserted + tup_updated + tup_deleted
+FROM pg_stat_database
+WHERE datname = current_database()

@@ -1,0 +1,128 @@
+"""The JSON document: everything that an answer holds, for machines. Versioned; keys are only ever added."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pgversus.report.answer import Answer
+from pgversus.report.sentences import answer_sentences, caveats_of
+from pgversus.stats.analysis import Estimate
+from pgversus.study.metrics import Metric
+from pgversus.study.workload import PgbenchWorkload
+
+SCHEMA = "pgversus.answer/1"
+
+
+def document(answer: Answer) -> dict[str, Any]:
+    """The answer as plain lists, dicts and numbers, in base units; null where there is no number."""
+    comparison = answer.comparison
+    return {
+        "schema": SCHEMA,
+        "answer": answer_sentences(answer),
+        "verdicts": [_verdict(answer, index) for index in range(len(answer.analysis.results))],
+        "arms": [_arm(answer, index) for index in range(len(comparison.arms))],
+        "caveats": [_caveat(answer, index) for index in range(len(answer.caveats))],
+        "differences": [
+            {"kind": d.kind, "name": d.name, "values": list(d.values), "is_default": d.is_default}
+            for d in answer.differences
+        ],
+        "factors": list(comparison.factors),
+        "workload": _workload(comparison.workload),
+        "dataset": {
+            "pgbench_scale": comparison.dataset.pgbench_scale,
+            "setup": [{"path": file.path, "sha256": file.sha256} for file in comparison.dataset.setup_files],
+        },
+        "design": _design(answer),
+        "stopped": answer.stopped.value,
+        "blocks_run": answer.blocks_run,
+        "failed_trials": answer.failed_trials,
+        "wall_s": answer.wall_s,
+        "client": answer.client,
+        "host": dict(answer.host),
+        "results": answer.results,
+    }
+
+
+def _verdict(answer: Answer, index: int) -> dict[str, Any]:
+    result, comparison = answer.analysis.results[index], answer.comparison
+    ratio = result.ratios.get(answer.analysis.metric)
+    return {
+        "workload": comparison.workload.name,
+        "metric": answer.analysis.metric.value,
+        "baseline": comparison.baseline.label,
+        "contender": comparison.arms[result.contender].label,
+        "verdict": result.verdict.value,
+        "ratio": ratio.value if ratio else None,
+        "low": ratio.low if ratio else None,
+        "high": ratio.high if ratio else None,
+        "confidence": ratio.confidence if ratio else None,
+        "margin": comparison.design.margin,
+        "blocks": result.blocks,
+        "seconds_measured": result.seconds_measured,
+        "caveats": [caveat.slug for caveat in caveats_of(answer, result.contender)],
+        "ratios": _estimates(result.ratios),
+    }
+
+
+def _arm(answer: Answer, index: int) -> dict[str, Any]:
+    arm, facts = answer.comparison.arms[index], answer.arms[index]
+    return {
+        "label": arm.label,
+        "role": "baseline" if index == 0 else "contender",
+        "version": facts.version,
+        "origin": facts.origin,
+        "compiler": facts.compiler,
+        "cflags": facts.flags or None,
+        "sha256": facts.sha256,
+        "settings": {setting.name: setting.value for setting in arm.settings},
+        "metrics": _estimates(answer.analysis.levels[index], with_units=True),
+    }
+
+
+def _estimates(estimates: Mapping[Metric, Estimate], *, with_units: bool = False) -> dict[str, Any]:
+    return {
+        metric.value: {
+            "value": estimate.value,
+            "low": estimate.low,
+            "high": estimate.high,
+            "confidence": estimate.confidence,
+            "blocks": estimate.n,
+            **({"unit": metric.unit} if with_units else {}),
+        }
+        for metric, estimate in estimates.items()
+    }
+
+
+def _caveat(answer: Answer, index: int) -> dict[str, Any]:
+    caveat = answer.caveats[index]
+    arm = None if caveat.arm is None else answer.comparison.arms[caveat.arm].label
+    return {"slug": caveat.slug, "text": caveat.text, "arm": arm}
+
+
+def _workload(workload: PgbenchWorkload) -> dict[str, Any]:
+    return {
+        "name": workload.name,
+        "scripts": [
+            {"name": script.name, "weight": script.weight, "builtin": script.is_builtin, "text": script.text}
+            for script in workload.scripts
+        ],
+        "clients": workload.clients,
+        "threads": workload.threads,
+        "query_mode": workload.query_mode.value,
+        "variables": dict(workload.variables),
+        "rate": workload.rate,
+    }
+
+
+def _design(answer: Answer) -> dict[str, Any]:
+    design = answer.comparison.design
+    return {
+        "metric": design.metric.value,
+        "margin": design.margin,
+        "window_s": design.window_s,
+        "windows_per_block": design.rounds,
+        "warm_up_s": design.warm_up_s,
+        "budget_s": design.budget_s,
+        "max_blocks": design.max_blocks,
+        "fixed_blocks": design.fixed_blocks,
+        "seed": design.seed,
+    }

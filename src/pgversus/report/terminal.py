@@ -1,0 +1,135 @@
+"""The answer for a terminal or a pipe: the sentence first, then the tables, then what to distrust."""
+
+from collections.abc import Callable
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pgversus.report.answer import Answer
+from pgversus.report.sentences import METRIC_WORDS, answer_sentences, percent_of_confidence
+from pgversus.report.units import change, change_interval, duration, latency, percent, plus_minus, significant
+from pgversus.stats.analysis import ContenderResult, Estimate
+from pgversus.stats.verdict import Verdict
+from pgversus.study.comparison import BASELINE
+from pgversus.study.metrics import Metric
+
+_LATENCIES = (
+    Metric.LATENCY_MEAN,
+    Metric.LATENCY_P50,
+    Metric.LATENCY_P95,
+    Metric.LATENCY_P99,
+    Metric.LATENCY_MAX,
+)
+_STYLES = {
+    Verdict.FASTER: "green",
+    Verdict.SLOWER: "red",
+    Verdict.EQUIVALENT: "cyan",
+    Verdict.UNDECIDED: "yellow",
+    Verdict.INVALID: "red bold",
+}
+_MARKS = {Verdict.EQUIVALENT: "~", Verdict.UNDECIDED: "?", Verdict.INVALID: "!"}
+
+
+def print_answer(answer: Answer, console: Console) -> None:
+    """Print the whole answer to a console; colours are the console's business."""
+    console.print(Group(*_parts(answer)), soft_wrap=True)
+
+
+def _parts(answer: Answer) -> list[RenderableType]:
+    parts: list[RenderableType] = [Text(sentence, style="bold") for sentence in answer_sentences(answer)]
+    parts += [Text(""), _verdict_table(answer), Text(""), _latency_table(answer), Text("")]
+    parts += [Text(line) for line in _caveat_lines(answer)]
+    parts += [Text(line, style="dim") for line in _small_print(answer)]
+    return parts
+
+
+def _verdict_table(answer: Answer) -> Table:
+    comparison, metric = answer.comparison, answer.analysis.metric
+    judged = "" if metric is Metric.TPS else f"{METRIC_WORDS[metric]} "
+    table = _table("", "tps", "", f"{judged}vs {comparison.baseline.label}", percent_of_confidence(), "", "blocks")
+    for arm in comparison.arms:
+        tps = answer.analysis.levels[arm.index].get(Metric.TPS)
+        cells: list[RenderableType] = [arm.label, *_level(tps, lambda value: significant(value, 4))]
+        if arm.index == BASELINE:
+            cells += ["", "", "", ""]
+        else:
+            cells += _result_cells(answer, answer.analysis.result_of(arm.index))
+        table.add_row(*cells)
+    return table
+
+
+def _result_cells(answer: Answer, result: ContenderResult) -> list[RenderableType]:
+    ratio = result.ratios.get(answer.analysis.metric)
+    if ratio is None:
+        shown, bounds = "", ""
+    else:
+        shown = _MARKS.get(result.verdict) or change(ratio.value)
+        bounds = change_interval(ratio.low, ratio.high)
+    return [shown, bounds, Text(result.verdict.value, style=_STYLES[result.verdict]), str(result.blocks)]
+
+
+def _latency_table(answer: Answer) -> Table:
+    comparison = answer.comparison
+    loop = "from the scheduled start" if comparison.workload.is_open_loop else "closed loop"
+    heads = [METRIC_WORDS[metric].removesuffix(" latency") for metric in _LATENCIES]
+    table = _table(f"latency ({loop})", *[head for name in heads for head in (name, "")])
+    for arm in comparison.arms:
+        levels = answer.analysis.levels[arm.index]
+        cells: list[RenderableType] = [arm.label]
+        for metric in _LATENCIES:
+            cells += _level(levels.get(metric), latency)
+        table.add_row(*cells)
+    for result in answer.analysis.results:
+        label = comparison.arms[result.contender].label
+        cells = [f"{label} vs {comparison.baseline.label}"]
+        for metric in _LATENCIES:
+            ratio = result.ratios.get(metric)
+            cells += [change(ratio.value), change_interval(ratio.low, ratio.high)] if ratio else ["", ""]
+        table.add_row(*cells)
+    return table
+
+
+def _level(estimate: Estimate | None, show: Callable[[float], str]) -> list[RenderableType]:
+    if estimate is None:
+        return ["", ""]
+    return [show(estimate.value), Text(plus_minus(estimate.value, estimate.low, estimate.high), style="dim")]
+
+
+def _table(first: str, *heads: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+    table.add_column(first, no_wrap=True)
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    return table
+
+
+def _caveat_lines(answer: Answer) -> list[str]:
+    lines = [f"caveat: {caveat.text} ({caveat.slug})" for caveat in answer.caveats]
+    defaults = [d for d in answer.differences if d.is_default]
+    if defaults:
+        shown = "; ".join(f"{d.name} {' / '.join(value or '-' for value in d.values)}" for d in defaults)
+        lines.append(f"defaults that differ with the version: {shown}")
+    return lines
+
+
+def _small_print(answer: Answer) -> list[str]:
+    comparison, design = answer.comparison, answer.comparison.design
+    arms = ", ".join(
+        f"{arm.label} = PostgreSQL {facts.version} ({facts.origin}, {facts.compiler})"
+        for arm, facts in zip(comparison.arms, answer.arms, strict=True)
+    )
+    looks = (
+        "one look after a fixed number of blocks"
+        if design.fixed_blocks is not None
+        else "wrong at most 1 time in 20, however often one looked"
+    )
+    return [
+        f"{comparison.workload.name}, {comparison.workload.clients} clients, {answer.client}",
+        arms,
+        (
+            f"{answer.blocks_run} blocks of {design.rounds} windows of {duration(design.window_s)} for each arm, "
+            f"servers restarted for each block, margin ±{percent(design.margin)}, seed {design.seed}; {looks}"
+        ),
+        f"results: {answer.results}",
+    ]

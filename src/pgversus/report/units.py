@@ -1,0 +1,70 @@
+"""Numbers as people read them: three significant digits, the unit that fits, percent where a ratio is near one."""
+
+_MINUTE_S, _HOUR_S = 60, 3600
+_FACTOR_FROM = 2.0
+# From twice or half on, "2.4x" is read more easily than "+140 %".
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, thousands apart, never in exponent form."""
+    if value == 0:
+        return "0"
+    magnitude = len(f"{abs(value):.0f}") if abs(value) >= 1 else 0
+    if magnitude >= digits:
+        rounded = round(value, digits - magnitude)
+        return f"{rounded:,.0f}".replace(",", " ")
+    text = f"{value:.{digits}g}"
+    return f"{float(text):f}".rstrip("0").rstrip(".") if "e" in text else text
+
+
+def latency(seconds: float) -> str:
+    """A latency in microseconds, milliseconds or seconds."""
+    for limit, factor, unit in ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms")):
+        if seconds < limit:
+            return f"{significant(seconds * factor)} {unit}"
+    return f"{significant(seconds)} s"
+
+
+def duration(seconds: float) -> str:
+    """A span of time: `44 s`, `10 min 16 s`, `2 h 5 min`."""
+    whole = round(seconds)
+    if whole < _MINUTE_S:
+        return f"{whole} s"
+    if whole < _HOUR_S:
+        minutes, rest = divmod(whole, _MINUTE_S)
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, rest = divmod(round(whole / _MINUTE_S), 60)
+    return f"{hours} h {rest} min" if rest else f"{hours} h"
+
+
+def change(ratio: float) -> str:
+    """A ratio as people say it: `+3.1 %` near one, `2.4x` from twice or half on."""
+    if ratio >= _FACTOR_FROM or ratio <= 1 / _FACTOR_FROM:
+        return f"{significant(ratio)}x"
+    return percent(ratio - 1, signed=True)
+
+
+def change_interval(low: float | None, high: float | None) -> str:
+    """The bounds of a ratio in one form for both; empty when there are none."""
+    if low is None or high is None:
+        return ""
+    if high >= _FACTOR_FROM or low <= 1 / _FACTOR_FROM:
+        return f"[{significant(low)}x, {significant(high)}x]"
+    return f"[{percent(low - 1, signed=True)}, {percent(high - 1, signed=True)}]"
+
+
+def percent(share: float, *, signed: bool = False) -> str:
+    """A share in percent with two digits that count, at least one decimal below ten."""
+    value = 100 * share
+    sign = "+" if signed else ""
+    size = abs(value)
+    digits = 0 if size >= 99.95 else 1 if size >= 0.95 or size == 0 else 2  # noqa: PLR2004 - see the docstring
+    return f"{value:{sign}.{digits}f} %"
+
+
+def plus_minus(value: float, low: float | None, high: float | None) -> str:
+    """The larger distance to a bound, in percent of the value; empty when there are no bounds."""
+    if low is None or high is None or value <= 0:
+        return ""
+    widest = max(value - low, high - value) / value
+    return f"±{percent(widest)}" if widest < 1 else f"±{significant(1 + widest)}x"

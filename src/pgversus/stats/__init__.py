@@ -1,0 +1,10 @@
+"""Samples in, estimates and verdicts out. Pure, and knows nothing of PostgreSQL.
+
+histogram.py    latency distributions in bins of 1 %
+trials.py       what was measured: windows, trials, blocks
+confidence.py   how wide an interval must be for the looks that are taken
+effects.py      ratios between two arms, and the level of one arm
+verdict.py      the rule that turns an interval into a verdict
+forecast.py     how many blocks more an answer would need
+analysis.py     all of it for one comparison: the object that every renderer shows
+"""

@@ -1,0 +1,129 @@
+"""Everything that is said of a comparison, computed once from its blocks; every renderer shows this object."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pgversus.stats.confidence import CONFIDENCE, LookRule
+from pgversus.stats.effects import LogEstimate, log_level, log_ratio, quantile_is_supported
+from pgversus.stats.trials import Block
+from pgversus.stats.verdict import UNBOUNDED, Interval, Verdict, interval, judge
+from pgversus.study.comparison import BASELINE, Comparison
+from pgversus.study.metrics import Metric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A quantity with its interval. Ratios are plain (1.05 is 5 % more); levels are in the metric's base unit."""
+
+    value: float
+    low: float | None
+    """None where no bound is promised: too few blocks, too few transactions, or a maximum."""
+    high: float | None
+    n: int
+    """Blocks behind it."""
+    confidence: float = CONFIDENCE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContenderResult:
+    """What is known of one contender against the baseline."""
+
+    contender: int
+    verdict: Verdict
+    log_ratio: LogEstimate | None
+    """Of the metric that carries the verdict; None while no block holds both arms."""
+    ratios: Mapping[Metric, Estimate]
+    """Contender / baseline, for each metric that has a ratio."""
+    blocks: int
+    seconds_measured: float
+    """Load of both arms in the blocks that count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """Levels of every arm and results of every contender."""
+
+    metric: Metric
+    """The one that carries the verdicts."""
+    levels: tuple[Mapping[Metric, Estimate], ...]
+    """For each arm, in order."""
+    results: tuple[ContenderResult, ...]
+    """For each contender, in order."""
+
+    def result_of(self, contender: int) -> ContenderResult:
+        """The result of one contender, by its arm's index."""
+        return self.results[contender - 1]
+
+
+def verdict_of(
+    blocks: Sequence[Block], comparison: Comparison, rule: LookRule, contender: int
+) -> tuple[Verdict, LogEstimate | None]:
+    """The verdict as it stands after these blocks, and the estimate behind it: what is asked after every block."""
+    design = comparison.design
+    estimate = log_ratio(blocks, design.metric, BASELINE, contender)
+    if estimate is None:
+        return Verdict.UNDECIDED, None
+    return judge(
+        _bounds(estimate, blocks, design.metric, rule, (BASELINE, contender)), design.metric, design.log_margin
+    ), estimate
+
+
+def analyse(
+    blocks: Sequence[Block], comparison: Comparison, rule: LookRule, invalid: frozenset[int] = frozenset()
+) -> Analysis:
+    """All levels, ratios and verdicts after these blocks.
+
+    invalid: contenders whose trials failed so often that nothing is claimed of them.
+    """
+    return Analysis(
+        metric=comparison.design.metric,
+        levels=tuple(_levels(blocks, arm.index, rule) for arm in comparison.arms),
+        results=tuple(
+            _contender(blocks, comparison, rule, arm.index, is_invalid=arm.index in invalid)
+            for arm in comparison.contenders
+        ),
+    )
+
+
+def _contender(
+    blocks: Sequence[Block], comparison: Comparison, rule: LookRule, contender: int, *, is_invalid: bool
+) -> ContenderResult:
+    verdict, estimate = verdict_of(blocks, comparison, rule, contender)
+    paired = [block for block in blocks if block.has(BASELINE, contender)]
+    ratios = {}
+    for metric in Metric:
+        ratio = log_ratio(paired, metric, BASELINE, contender)
+        if ratio is not None and math.isfinite(ratio.point):
+            ratios[metric] = _estimate(ratio, _bounds(ratio, paired, metric, rule, (BASELINE, contender)))
+    return ContenderResult(
+        contender=contender,
+        verdict=Verdict.INVALID if is_invalid else verdict,
+        log_ratio=estimate,
+        ratios=ratios,
+        blocks=len(paired),
+        seconds_measured=sum(block.trials[arm].seconds for block in paired for arm in (BASELINE, contender)),
+    )
+
+
+def _levels(blocks: Sequence[Block], arm: int, rule: LookRule) -> Mapping[Metric, Estimate]:
+    levels = {}
+    for metric in Metric:
+        level = log_level(blocks, metric, arm)
+        if level is not None and math.isfinite(level.point):
+            levels[metric] = _estimate(level, _bounds(level, blocks, metric, rule, (arm,)))
+    return levels
+
+
+def _bounds(
+    estimate: LogEstimate, blocks: Sequence[Block], metric: Metric, rule: LookRule, arms: tuple[int, ...]
+) -> Interval:
+    q = metric.quantile
+    if q is not None and not all(quantile_is_supported(blocks, q, arm) for arm in arms):
+        return UNBOUNDED
+    return interval(estimate, rule)
+
+
+def _estimate(log: LogEstimate, bounds: Interval) -> Estimate:
+    low, high = (math.exp(bound) if math.isfinite(bound) else None for bound in (bounds.low, bounds.high))
+    return Estimate(value=math.exp(log.point), low=low, high=high, n=log.n)

@@ -1,0 +1,26 @@
+"""How many blocks more an answer would need, and what difference the present noise lets one see."""
+
+import math
+
+from pgversus.stats.confidence import LookRule, critical_value
+from pgversus.stats.effects import LogEstimate
+
+
+def blocks_to_decide(estimate: LogEstimate, rule: LookRule, log_margin: float) -> int | None:
+    """The smallest number of blocks at which the interval, at today's noise, would give an answer.
+
+    It must exclude zero or lie inside the margin. None when more than the rule's last look would be needed.
+    """
+    point = abs(estimate.point)
+    return blocks_to_resolve(estimate, rule, max(point, log_margin - point))
+
+
+def blocks_to_resolve(estimate: LogEstimate, rule: LookRule, half_width: float) -> int | None:
+    """The smallest number of blocks whose interval has at most this half width; None beyond the rule's last look."""
+    if math.isnan(estimate.standard_error):
+        return None
+    spread = estimate.standard_error * math.sqrt(estimate.n)
+    for n in range(max(estimate.n, rule.first_look), rule.last_look + 1):
+        if critical_value(n, rule.level) * spread / math.sqrt(n) < half_width:
+            return n
+    return None

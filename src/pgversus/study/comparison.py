@@ -1,0 +1,103 @@
+"""Arms, dataset, workload and design together: the whole of one question."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from pgversus.errors import StudyError
+from pgversus.study.design import Design
+from pgversus.study.servers import ServerName
+from pgversus.study.settings import Setting, SettingLevels
+from pgversus.study.workload import Dataset, PgbenchWorkload
+
+BASELINE = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """One side of a comparison: a server and the settings that hold in every session of its load."""
+
+    index: int
+    """Position in the comparison; 0 is the baseline."""
+    label: str
+    """How it is called in every output; unique in its comparison, without passwords."""
+    server: ServerName
+    settings: tuple[Setting, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The baseline and its contenders on one workload."""
+
+    arms: tuple[Arm, ...]
+    factors: tuple[str, ...]
+    """What differs on purpose: `server` and names of settings."""
+    workload: PgbenchWorkload
+    dataset: Dataset
+    design: Design
+
+    @property
+    def contenders(self) -> tuple[Arm, ...]:
+        """Every arm but the baseline."""
+        return self.arms[1:]
+
+    @property
+    def baseline(self) -> Arm:
+        """The arm that all others are held against."""
+        return self.arms[BASELINE]
+
+
+def expand_arms(
+    servers: Sequence[tuple[str, ServerName]], settings: Sequence[SettingLevels]
+) -> tuple[tuple[Arm, ...], tuple[str, ...]]:
+    """Every combination of server and levels as an arm, and the names of the factors; the first is the baseline.
+
+    servers: (label, name) pairs. A server named twice is an A/A comparison; its labels get a number.
+    StudyError when there is nothing to compare.
+    """
+    factors = [setting for setting in settings if len(setting.values) > 1]
+    combinations = list(product(servers, product(*([(s.name, v) for v in s.values] for s in settings))))
+    labels = _unique([_label(name, levels, servers, factors) for (name, _), levels in combinations])
+    arms = tuple(
+        Arm(
+            index=index,
+            label=labels[index],
+            server=server,
+            settings=tuple(Setting(name=name, value=value) for name, value in levels),
+        )
+        for index, ((_, server), levels) in enumerate(combinations)
+    )
+    if len(arms) < 2:  # noqa: PLR2004 - a comparison has two sides
+        raise StudyError(
+            "there is only one arm, so there is nothing to compare",
+            slug="study-one-arm",
+            where="servers and --set",
+            found=labels[0] if labels else "nothing",
+            expected="two or more servers, or a setting with two or more levels",
+            to_do="name a second server (the same one twice is an A/A comparison), or give --set NAME=A,B",
+        )
+    names = (("server",) if len(servers) > 1 else ()) + tuple(setting.name for setting in factors)
+    return arms, names
+
+
+def _label(
+    server: str,
+    levels: Sequence[tuple[str, str]],
+    servers: Sequence[tuple[str, ServerName]],
+    factors: Sequence[SettingLevels],
+) -> str:
+    varied = {setting.name for setting in factors}
+    parts = [f"{name}={value}" for name, value in levels if name in varied]
+    if len(servers) > 1 or not parts:
+        parts.insert(0, server)
+    return " ".join(parts)
+
+
+def _unique(labels: Sequence[str]) -> list[str]:
+    seen: Counter[str] = Counter()
+    result = []
+    for label in labels:
+        seen[label] += 1
+        result.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+    return result

@@ -1,0 +1,94 @@
+"""How the answer is sought: blocks, windows, margin and budget.
+
+Defaults and their reasons: docs/statistics.md. A design is fixed before the first block and never changed inside a run.
+"""
+
+import math
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from pgversus.study.metrics import Metric
+
+FIRST_LOOK = 4
+# With three blocks the interval would be wider than 15 standard errors: no decision could come of it.
+MOST_BLOCKS = 100
+# The error over all looks is calibrated for 4..100 (stats/confidence.py); beyond that nothing is promised.
+DEFAULT_BUDGET_S = 15 * 60.0
+MARGINS = {
+    Metric.TPS: 0.02,
+    Metric.LATENCY_MEAN: 0.02,
+    Metric.LATENCY_P50: 0.02,
+    Metric.LATENCY_P95: 0.05,
+}
+FEW_CLIENTS = 8
+WARM_UP_S = 2.0
+_ROUNDS = 8
+_ROUNDS_OF_WRITES = 4
+# Windows that write are longer; sqrt(10 * overhead / pair) says how many pay (docs/statistics.md, "Pairs per block").
+_TRANSACTIONS_PER_CLIENT = 3
+# A window ends when the last transaction begun in it ends; with fewer than this many transactions
+# for each client that rest would be the larger part of the window.
+
+
+class StopReason(StrEnum):
+    """Why no further block was run."""
+
+    DECIDED = "decided"
+    BLOCKS = "blocks"
+    """The design's number of blocks is reached."""
+    BUDGET = "budget"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    """An arm's trials failed again and again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """The plan of measurement of one comparison."""
+
+    window_s: float = 1.0
+    """Seconds of load in one window."""
+    rounds: int = _ROUNDS
+    """Windows of each arm in one block (for two arms: pairs)."""
+    window_is_given: bool = False
+    """True when the user chose the window, so that nothing is fitted to the load."""
+    metric: Metric = Metric.TPS
+    """The metric that carries the verdict."""
+    margin: float = 0.02
+    """The smallest ratio minus one that matters to the user."""
+    budget_s: float = DEFAULT_BUDGET_S
+    """Wall-clock seconds for blocks."""
+    max_blocks: int = MOST_BLOCKS
+    fixed_blocks: int | None = None
+    """Exactly so many blocks and one look at the end; None looks after every block and stops at the answer."""
+    seed: int = 0
+    """Of everything random: order of arms, pgbench's keys."""
+    warm_up_s: float = WARM_UP_S
+    """Seconds of load thrown away after each start."""
+
+    @property
+    def log_margin(self) -> float:
+        """The margin on the log scale, where differences are judged."""
+        return math.log1p(self.margin)
+
+    @property
+    def measured_s_per_block(self) -> float:
+        """Seconds of counted load of one arm in one block."""
+        return self.window_s * self.rounds
+
+
+def fit_windows(design: Design, *, clients: int, writes: bool, slowest_latency_s: float) -> Design:
+    """The same design with windows that suit the load, unless the user chose them.
+
+    slowest_latency_s: mean latency of the slowest arm, from the discarded first load. Short windows are the biggest
+    lever on the time to a verdict. Loads that write get longer ones, because one arm's dirty pages are flushed during
+    the other's window; slow transactions get windows that hold a few of them. What grows in length becomes fewer, so
+    that a block's load stays about as long; never less than two windows of each arm.
+    """
+    if design.window_is_given:
+        return design
+    rounds = _ROUNDS_OF_WRITES if writes else _ROUNDS
+    usual_s = 5.0 if writes else 1.0 if clients <= FEW_CLIENTS else 2.0
+    needed_s = max(usual_s, float(math.ceil(slowest_latency_s * _TRANSACTIONS_PER_CLIENT)))
+    fitting = 2 * round(usual_s * rounds / needed_s / 2)
+    return replace(design, window_s=needed_s, rounds=max(2, fitting))

@@ -1,0 +1,36 @@
+"""The quantities that a window yields, each with its unit and the direction that is better."""
+
+from enum import StrEnum
+
+
+class Metric(StrEnum):
+    """A named quantity; the name carries the unit (`_s` is seconds, tps is transactions per second)."""
+
+    TPS = "tps"
+    LATENCY_MEAN = "latency_mean_s"
+    LATENCY_P50 = "latency_p50_s"
+    LATENCY_P95 = "latency_p95_s"
+    LATENCY_P99 = "latency_p99_s"
+    LATENCY_MAX = "latency_max_s"
+
+    @property
+    def more_is_better(self) -> bool:
+        """Whether a larger value is the faster server."""
+        return self is Metric.TPS
+
+    @property
+    def unit(self) -> str:
+        """The base unit in which values of this metric are stored."""
+        return "1/s" if self is Metric.TPS else "s"
+
+    @property
+    def quantile(self) -> float | None:
+        """The quantile of the latency distribution that this metric is; None for the others."""
+        return QUANTILES.get(self)
+
+
+QUANTILES = {Metric.LATENCY_P50: 0.50, Metric.LATENCY_P95: 0.95, Metric.LATENCY_P99: 0.99}
+
+# What a verdict may be asked of. p99 and the maximum are described, not judged: their estimates
+# are too wide for a verdict in a sane time (docs/statistics.md, "Tail latency").
+JUDGED = (Metric.TPS, Metric.LATENCY_MEAN, Metric.LATENCY_P50, Metric.LATENCY_P95)

@@ -1,0 +1,40 @@
+"""The order of windows inside a block, so that drift cancels and chance decides who is first.
+
+Two arms run as ABBA or BAAB, as a coin says, again and again; more arms as a random order and its mirror.
+Every arm then sits at the same mean position of each pair of rounds, so that a linear drift adds nothing to any ratio.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockSchedule:
+    """What runs in one block, in order."""
+
+    start_order: tuple[int, ...]
+    """The arms in the order of their starts."""
+    rounds: tuple[tuple[int, ...], ...]
+    """One window of every arm in each round."""
+    seeds: tuple[int, ...]
+    """pgbench's random seed of each round: the arms of one round draw the same keys."""
+
+
+def block_schedule(rng: np.random.Generator, arms: Sequence[int], rounds: int) -> BlockSchedule:
+    """A random order for one block of `rounds` windows of each arm.
+
+    arms: the indexes that take part. rounds: at least 1; an odd number leaves the last round without its mirror.
+    """
+    start_order = _shuffled(rng, arms)
+    order: list[tuple[int, ...]] = []
+    while len(order) < rounds:
+        forward = _shuffled(rng, arms)
+        order += [forward, forward[::-1]]
+    seeds = tuple(int(seed) for seed in rng.integers(1, 2**31 - 1, size=rounds))
+    return BlockSchedule(start_order=start_order, rounds=tuple(order[:rounds]), seeds=seeds)
+
+
+def _shuffled(rng: np.random.Generator, arms: Sequence[int]) -> tuple[int, ...]:
+    return tuple(arms[int(i)] for i in rng.permutation(len(arms)))

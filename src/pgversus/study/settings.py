@@ -1,0 +1,80 @@
+"""`--set NAME=VALUE[,VALUE...]`: one value is for all arms, several are the levels to compare."""
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pgversus.errors import StudyError
+
+# A GUC's name, or the two parts of a custom one (bench.delay), as guc.c accepts them.
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One PostgreSQL setting and its value, as it would stand in postgresql.conf."""
+
+    name: str
+    value: str
+
+    def __str__(self) -> str:
+        """`name=value`."""
+        return f"{self.name}={self.value}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingLevels:
+    """A setting with the values that it takes; more than one makes it a factor."""
+
+    name: str
+    values: tuple[str, ...]
+
+
+def parse_setting(text: str) -> SettingLevels:
+    """The setting and its levels in `work_mem=4MB,64MB`.
+
+    A value with a comma in it stands in single quotes: `search_path='a,b',c` has the levels `a,b` and `c`.
+    StudyError when there is no name, no `=`, or a level appears twice.
+    """
+    name, equals, values = text.partition("=")
+    if not equals or not _NAME.fullmatch(name.strip()):
+        raise StudyError(
+            f'"{text}" is no setting',
+            slug="study-bad-setting",
+            where=f"--set {text}",
+            found=f'"{text}"',
+            expected="NAME=VALUE or NAME=VALUE,VALUE,...",
+            to_do="--set work_mem=4MB,64MB compares two levels; --set work_mem=64MB gives every arm the same",
+        )
+    levels = tuple(_split_levels(values)) or ("",)
+    if len(set(levels)) != len(levels):
+        raise StudyError(
+            f'the levels of "{name}" are not all different',
+            slug="study-repeated-level",
+            where=f"--set {text}",
+            found=", ".join(levels),
+            expected="each level once",
+            to_do="leave the repeated level out, or name the same server twice for an A/A comparison",
+        )
+    return SettingLevels(name=name.strip(), values=levels)
+
+
+def refuse_repeated_names(settings: Sequence[SettingLevels]) -> None:
+    """StudyError when one setting is given by more than one --set."""
+    names = [setting.name.lower() for setting in settings]
+    for name in names:
+        if names.count(name) > 1:
+            raise StudyError(
+                f'the setting "{name}" is given more than once',
+                slug="study-repeated-setting",
+                where=f"--set {name}=...",
+                found=f"{names.count(name)} times",
+                expected="once",
+                to_do=f"put all its levels in one: --set {name}=A,B,C",
+            )
+
+
+def _split_levels(values: str) -> list[str]:
+    rows = list(csv.reader([values], quotechar="'", skipinitialspace=True))
+    return [value.strip() for value in rows[0]] if rows else []

@@ -1,0 +1,141 @@
+"""What is run and timed: a mix of pgbench scripts, with pgbench's own names and meanings."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pgversus.errors import StudyError
+
+
+class QueryMode(StrEnum):
+    """pgbench's -M."""
+
+    SIMPLE = "simple"
+    EXTENDED = "extended"
+    PREPARED = "prepared"
+
+
+BUILTIN_SCRIPTS = ("tpcb-like", "simple-update", "select-only")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Script:
+    """One script of the mix: a built-in of pgbench, or a file whose text was read once at the start."""
+
+    name: str
+    weight: int | None = None
+    """pgbench's @WEIGHT; None leaves pgbench's default of 1."""
+    text: str | None = None
+    """The file's content; None for a built-in."""
+
+    @property
+    def is_builtin(self) -> bool:
+        """Whether pgbench itself holds the script."""
+        return self.text is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PgbenchWorkload:
+    """A mix of scripts under a load."""
+
+    scripts: tuple[Script, ...]
+    clients: int = 1
+    threads: int = 1
+    query_mode: QueryMode = QueryMode.SIMPLE
+    variables: tuple[tuple[str, str], ...] = ()
+    rate: float | None = None
+    """Transactions per second over all clients, started on a schedule (open loop); None is a closed loop."""
+    scale: int | None = None
+    """The value of :scale in script files."""
+
+    @property
+    def name(self) -> str:
+        """The scripts' names, joined as pgbench would be given them."""
+        return ", ".join(
+            script.name if script.weight is None else f"{script.name}@{script.weight}" for script in self.scripts
+        )
+
+    @property
+    def is_open_loop(self) -> bool:
+        """Whether latency counts from the scheduled start."""
+        return self.rate is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupFile:
+    """An SQL file that psql runs once in each arm."""
+
+    path: str
+    sha256: str
+    """Of its content when the comparison began."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    """What is loaded: pgbench's tables at a scale, then SQL files."""
+
+    pgbench_scale: int | None = None
+    setup_files: tuple[SetupFile, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be loaded."""
+        return self.pgbench_scale is None and not self.setup_files
+
+
+def find_builtin(text: str) -> str:
+    """The full name of the built-in that starts with `text`, as pgbench accepts it; StudyError when none or several."""
+    found = [name for name in BUILTIN_SCRIPTS if name.startswith(text)]
+    if len(found) != 1 or not text:
+        raise StudyError(
+            f'"{text}" is no built-in script of pgbench',
+            slug="study-unknown-builtin",
+            where=f"-b {text}",
+            found=f'"{text}"',
+            expected=", ".join(BUILTIN_SCRIPTS),
+            to_do="pgbench's own names, or a beginning that fits only one of them",
+        )
+    return found[0]
+
+
+def split_weight(text: str, flag: str) -> tuple[str, int | None]:
+    """`FILE@WEIGHT` in two; no @ or an empty one leaves the weight None. StudyError for a weight that is no number."""
+    name, at, weight = text.rpartition("@")
+    if not at:
+        return text, None
+    if not weight.isdecimal():
+        raise StudyError(
+            f'"{weight}" is no weight',
+            slug="study-bad-weight",
+            where=f"{flag} {text}",
+            found=f'"{weight}"',
+            expected="a whole number after the @",
+            to_do=f"{flag} {name}@2",
+        )
+    return name, int(weight)
+
+
+def refuse_impossible_load(workload: PgbenchWorkload) -> None:
+    """StudyError for a mix that no pgbench would run."""
+    if workload.clients < workload.threads:
+        raise StudyError(
+            "there are more threads than clients",
+            slug="study-threads-over-clients",
+            where=f"-j {workload.threads}",
+            found=f"{workload.threads} threads for {workload.clients} clients",
+            expected="at most one thread for each client",
+            to_do=f"-j {workload.clients}, or more clients with -c",
+        )
+    if _total_weight(workload.scripts) == 0:
+        raise StudyError(
+            "every script has weight 0",
+            slug="study-no-weight",
+            where="-f, -b",
+            found=workload.name,
+            expected="at least one script with a weight above 0",
+            to_do="give one of them a weight: FILE@1",
+        )
+
+
+def _total_weight(scripts: Sequence[Script]) -> int:
+    return sum(1 if script.weight is None else script.weight for script in scripts)

@@ -1,0 +1,5 @@
+"""What is run and timed. Each workload is two pure halves: the command line, and the reading of what it printed.
+
+pgbench.py      pgbench's command line and its summary
+pgbench_log.py  pgbench's transaction log, read into histograms
+"""
