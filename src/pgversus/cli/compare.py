@@ -50,8 +50,8 @@ _LEAST_WIDTH = 160
 @click.option(
     "-M",
     "--protocol",
-    type=click.Choice(list(QueryMode)),
-    default=QueryMode.SIMPLE,
+    type=click.Choice([mode.value for mode in QueryMode]),
+    default=QueryMode.SIMPLE.value,
     show_default=True,
     help="Query mode.",
 )
@@ -88,6 +88,12 @@ _LEAST_WIDTH = 160
     help="Exactly so many blocks and one look at the end.",
 )
 @click.option("--window", metavar="TIME", help="Length of one window, in whole seconds.  [default: fitted to the load]")
+@click.option(
+    "--windows",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Windows of each arm in one block.  [default: fitted to the load]",
+)
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Of everything random; stored.  [default: drawn]")
 @click.option(
     "--pgbench",

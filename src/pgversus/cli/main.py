@@ -83,3 +83,7 @@ def _usage(error: click.ClickException) -> StudyError:
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    main()

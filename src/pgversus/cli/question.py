@@ -108,6 +108,8 @@ def _design(options: Mapping[str, Any], workload: PgbenchWorkload) -> Design:
         fixed_blocks=options["blocks"],
         seed=secrets.randbelow(2**31) if options["seed"] is None else options["seed"],
     )
+    if options["windows"] is not None:
+        design = replace(design, rounds=options["windows"], rounds_are_given=True)
     return design if options["window"] is None else _with_window(design, options["window"])
 
 

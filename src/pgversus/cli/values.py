@@ -4,9 +4,9 @@ import re
 
 from pgversus.errors import StudyError
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h)?")
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(s|m|min|h)?")
 _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-_SHARE = re.compile(r"(\d+(?:\.\d+)?)\s*(%?)")
+_SHARE = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(%?)")
 
 
 def parse_duration(text: str, flag: str) -> float:

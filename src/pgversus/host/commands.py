@@ -5,8 +5,10 @@ would make two sessions differ that should be equal.
 """
 
 import os
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,16 +52,17 @@ def run(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # Its own group: Ctrl-C reaches pgversus alone, which then ends the program and whatever that has started.
+        process_group=0,
         **(user.popen_arguments() if user else {}),
     )
     try:
         stdout, stderr = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
-        process.kill()
+        _kill_group(process)
         stdout, stderr = process.communicate()
     except BaseException:
-        # Ctrl-C: the terminal has told the program as well; do not leave it behind if it does not listen.
-        process.kill()
+        _kill_group(process)
         process.wait()
         raise
     return Finished(
@@ -77,3 +80,8 @@ def client_environment(additions: Mapping[str, str], *, inherit_libpq: bool) -> 
     if inherit_libpq:
         environment |= {name: value for name, value in os.environ.items() if name.startswith("PG") or name == "HOME"}
     return environment | dict(additions)
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

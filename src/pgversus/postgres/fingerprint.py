@@ -17,6 +17,8 @@ from pgversus.study.caveats import Difference
 _OWN_TO_EACH_SERVER = frozenset(
     {
         "application_name",
+        # initdb of 18 writes it into every new cluster; before 18 there is none.
+        "autovacuum_worker_slots",
         "cluster_name",
         "config_file",
         "data_directory",

@@ -1,15 +1,25 @@
 """The answer in words: the verdict first, how sure, and what to do next."""
 
 import math
+from dataclasses import replace
 
 from pgversus.report.answer import Answer
-from pgversus.report.units import change, change_interval, duration, percent
+from pgversus.report.units import (
+    FACTOR_FROM,
+    change,
+    change_interval,
+    duration,
+    percent,
+    percent_above,
+    significant,
+)
 from pgversus.stats.analysis import ContenderResult
-from pgversus.stats.confidence import CONFIDENCE
-from pgversus.stats.forecast import blocks_to_decide, blocks_to_resolve
+from pgversus.stats.confidence import CONFIDENCE, look_rule
+from pgversus.stats.effects import transactions_for_quantile
+from pgversus.stats.forecast import blocks_to_decide
 from pgversus.stats.verdict import Verdict
 from pgversus.study.caveats import Caveat
-from pgversus.study.design import StopReason
+from pgversus.study.design import MOST_BLOCKS, StopReason
 from pgversus.study.metrics import Metric
 
 METRIC_WORDS = {
@@ -92,27 +102,44 @@ def _undecided(answer: Answer, result: ContenderResult) -> str:
     if ratio is None or ratio.low is None or ratio.high is None:
         return f"Not decided: {pair}. {_too_few(answer, result)}"
     bounds = change_interval(ratio.low, ratio.high).strip("[]").replace(", ", " to ")
-    furthest = max(abs(ratio.low - 1), abs(ratio.high - 1))
     return (
         f"Not decided: {pair}, {METRIC_WORDS[design.metric]} {bounds} ({percent_of_confidence()}). "
-        f"Any difference is below {percent(furthest)}. {effort(answer, result)}. {_what_next(answer, result)}"
+        f"Any difference is below {_furthest(ratio.low, ratio.high)}. {effort(answer, result)}. "
+        f"{_what_next(answer, result)}"
     ).strip()
 
 
+def _furthest(low: float, high: float) -> str:
+    """The largest difference that the interval leaves open."""
+    factor = max(high, 1 / low)
+    if factor >= FACTOR_FROM:
+        return f"a factor of {significant(factor)}"
+    return percent_above(max(1 - low, high - 1))
+
+
 def _too_few(answer: Answer, result: ContenderResult) -> str:
-    reasons = {
-        StopReason.INTERRUPTED: "Interrupted",
-        StopReason.BUDGET: "The budget ended",
-        StopReason.BLOCKS: "The blocks ended",
-        StopReason.FAILED: "Trials kept failing",
-        StopReason.DECIDED: "Nothing more was asked",
-    }
+    """Why there is no interval: too few blocks for a look, or too few transactions for a percentile."""
+    q = answer.comparison.design.metric.quantile
+    reason = _REASONS[answer.stopped]
+    if q is not None and result.blocks >= answer.rule.first_look:
+        needed = transactions_for_quantile(q)
+        return (
+            f"{reason} after {effort(answer, result)}. An interval of a p{100 * q:g} needs {needed} transactions "
+            "of each arm in every block: more clients, or a longer --window."
+        )
     needed = answer.rule.first_look
     each = answer.wall_s / max(1, answer.blocks_run)
-    return (
-        f"{reasons[answer.stopped]} after {effort(answer, result)}, and the first look is after {needed} blocks"
-        f"{f' (about {duration(needed * each)})' if answer.blocks_run else ''}."
-    )
+    about = f" (about {duration(needed * each)})" if answer.blocks_run else ""
+    return f"{reason} after {effort(answer, result)}, and the first look is after {needed} blocks{about}."
+
+
+_REASONS = {
+    StopReason.INTERRUPTED: "Interrupted",
+    StopReason.BUDGET: "The budget ended",
+    StopReason.BLOCKS: "The blocks ended",
+    StopReason.FAILED: "Trials kept failing",
+    StopReason.DECIDED: "Nothing more was asked",
+}
 
 
 def _what_next(answer: Answer, result: ContenderResult) -> str:
@@ -121,16 +148,19 @@ def _what_next(answer: Answer, result: ContenderResult) -> str:
     if log is None or answer.stopped is StopReason.INTERRUPTED or design.fixed_blocks is not None:
         return ""
     each = answer.wall_s / max(1, answer.blocks_run)
-    needed = blocks_to_decide(log, answer.rule, design.log_margin)
-    resolved = blocks_to_resolve(log, answer.rule, design.log_margin)
-    best = min((n for n in (needed, resolved) if n is not None), default=None)
-    if best is None or (best - log.n) * each > _TOO_NOISY * design.budget_s:
+    needed = blocks_to_decide(
+        log, look_rule(replace(design, max_blocks=MOST_BLOCKS), len(answer.analysis.results)), design.log_margin
+    )
+    if needed is None or (needed - log.n) * each > _TOO_NOISY * design.budget_s:
         return (
             f"This host is too noisy now for ±{percent(design.margin)}: stop other jobs, use a quieter machine, "
             "or ask for less with --margin."
         )
-    more = max(1, best - log.n) * each
-    return f"An answer needs about {duration(more)} more: repeat with --budget {_minutes(answer.wall_s + more)}m."
+    more = max(1, needed - log.n) * each
+    flags = f"--budget {_minutes(answer.wall_s + more)}m"
+    if needed >= design.max_blocks:
+        flags = f"--max-blocks {min(MOST_BLOCKS, math.ceil(1.2 * needed))} {flags}"
+    return f"An answer needs about {duration(more)} more: repeat with {flags}."
 
 
 def _invalid(answer: Answer, result: ContenderResult) -> str:

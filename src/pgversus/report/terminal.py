@@ -50,7 +50,7 @@ def _verdict_table(answer: Answer) -> Table:
     table = _table("", "tps", "", f"{judged}vs {comparison.baseline.label}", percent_of_confidence(), "", "blocks")
     for arm in comparison.arms:
         tps = answer.analysis.levels[arm.index].get(Metric.TPS)
-        cells: list[RenderableType] = [arm.label, *_level(tps, lambda value: significant(value, 4))]
+        cells: list[RenderableType] = [Text(arm.label), *_level(tps, lambda value: significant(value, 4))]
         if arm.index == BASELINE:
             cells += ["", "", "", ""]
         else:
@@ -76,13 +76,13 @@ def _latency_table(answer: Answer) -> Table:
     table = _table(f"latency ({loop})", *[head for name in heads for head in (name, "")])
     for arm in comparison.arms:
         levels = answer.analysis.levels[arm.index]
-        cells: list[RenderableType] = [arm.label]
+        cells: list[RenderableType] = [Text(arm.label)]
         for metric in _LATENCIES:
             cells += _level(levels.get(metric), latency)
         table.add_row(*cells)
     for result in answer.analysis.results:
         label = comparison.arms[result.contender].label
-        cells = [f"{label} vs {comparison.baseline.label}"]
+        cells = [Text(f"{label} vs {comparison.baseline.label}")]
         for metric in _LATENCIES:
             ratio = result.ratios.get(metric)
             cells += [change(ratio.value), change_interval(ratio.low, ratio.high)] if ratio else ["", ""]
@@ -98,9 +98,9 @@ def _level(estimate: Estimate | None, show: Callable[[float], str]) -> list[Rend
 
 def _table(first: str, *heads: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
-    table.add_column(first, no_wrap=True)
+    table.add_column(Text(first), no_wrap=True)
     for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
+        table.add_column(Text(head), justify="right", no_wrap=True)
     return table
 
 

@@ -1,7 +1,10 @@
 """Numbers as people read them: three significant digits, the unit that fits, percent where a ratio is near one."""
 
+import math
+
 _MINUTE_S, _HOUR_S = 60, 3600
-_FACTOR_FROM = 2.0
+_THOUSAND = 1000
+FACTOR_FROM = 2.0
 # From twice or half on, "2.4x" is read more easily than "+140 %".
 
 
@@ -9,19 +12,21 @@ def significant(value: float, digits: int = 3) -> str:
     """A number with so many significant digits, thousands apart, never in exponent form."""
     if value == 0:
         return "0"
-    magnitude = len(f"{abs(value):.0f}") if abs(value) >= 1 else 0
-    if magnitude >= digits:
-        rounded = round(value, digits - magnitude)
-        return f"{rounded:,.0f}".replace(",", " ")
-    text = f"{value:.{digits}g}"
-    return f"{float(text):f}".rstrip("0").rstrip(".") if "e" in text else text
+    # The exponent form rounds first, so that 999.9 has the exponent of 1000.
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    decimals = digits - 1 - exponent
+    if decimals <= 0:
+        return f"{round(value, decimals):,.0f}".replace(",", " ")
+    text = f"{value:.{decimals}f}"
+    return text.rstrip("0").rstrip(".")
 
 
 def latency(seconds: float) -> str:
-    """A latency in microseconds, milliseconds or seconds."""
-    for limit, factor, unit in ((1e-3, 1e6, "µs"), (1.0, 1e3, "ms")):
-        if seconds < limit:
-            return f"{significant(seconds * factor)} {unit}"
+    """A latency in microseconds, milliseconds or seconds: the unit in which the rounded number is below 1000."""
+    for factor, unit in ((1e6, "µs"), (1e3, "ms")):
+        text = significant(seconds * factor)
+        if float(text.replace(" ", "")) < _THOUSAND:
+            return f"{text} {unit}"
     return f"{significant(seconds)} s"
 
 
@@ -39,7 +44,7 @@ def duration(seconds: float) -> str:
 
 def change(ratio: float) -> str:
     """A ratio as people say it: `+3.1 %` near one, `2.4x` from twice or half on."""
-    if ratio >= _FACTOR_FROM or ratio <= 1 / _FACTOR_FROM:
+    if ratio >= FACTOR_FROM or ratio <= 1 / FACTOR_FROM:
         return f"{significant(ratio)}x"
     return percent(ratio - 1, signed=True)
 
@@ -48,7 +53,7 @@ def change_interval(low: float | None, high: float | None) -> str:
     """The bounds of a ratio in one form for both; empty when there are none."""
     if low is None or high is None:
         return ""
-    if high >= _FACTOR_FROM or low <= 1 / _FACTOR_FROM:
+    if high >= FACTOR_FROM or low <= 1 / FACTOR_FROM:
         return f"[{significant(low)}x, {significant(high)}x]"
     return f"[{percent(low - 1, signed=True)}, {percent(high - 1, signed=True)}]"
 
@@ -58,8 +63,15 @@ def percent(share: float, *, signed: bool = False) -> str:
     value = 100 * share
     sign = "+" if signed else ""
     size = abs(value)
-    digits = 0 if size >= 99.95 else 1 if size >= 0.95 or size == 0 else 2  # noqa: PLR2004 - see the docstring
-    return f"{value:{sign}.{digits}f} %"
+    digits = 0 if size >= 99.95 else 1 if size >= 0.95 or size < 0.005 else 2  # noqa: PLR2004 - see the docstring
+    # Adding 0.0 turns a rounded -0.0 into 0.0.
+    return f"{round(value, digits) + 0.0:{sign}.{digits}f} %"
+
+
+def percent_above(share: float) -> str:
+    """A share in percent, rounded up, for bounds that must not be understated."""
+    digits = 0 if share >= 1 else 1
+    return f"{math.ceil(100 * share * 10**digits) / 10**digits:.{digits}f} %"
 
 
 def plus_minus(value: float, low: float | None, high: float | None) -> str:

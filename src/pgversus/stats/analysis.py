@@ -61,11 +61,12 @@ def verdict_of(
 ) -> tuple[Verdict, LogEstimate | None]:
     """The verdict as it stands after these blocks, and the estimate behind it: what is asked after every block."""
     design = comparison.design
-    estimate = log_ratio(blocks, design.metric, BASELINE, contender)
+    paired = [block for block in blocks if block.has(BASELINE, contender)]
+    estimate = log_ratio(paired, design.metric, BASELINE, contender)
     if estimate is None:
         return Verdict.UNDECIDED, None
     return judge(
-        _bounds(estimate, blocks, design.metric, rule, (BASELINE, contender)), design.metric, design.log_margin
+        _bounds(estimate, paired, design.metric, rule, (BASELINE, contender)), design.metric, design.log_margin
     ), estimate
 
 

@@ -69,7 +69,12 @@ def look_rule(design: Design, comparisons: int) -> LookRule:
 
 
 def sequential_level(max_blocks: int, comparisons: int) -> float:
-    """p* for the next larger cap and number of comparisons in the table: never less strict than promised."""
+    """p* for the next larger cap and number of comparisons in the table: never less strict than promised.
+
+    ValueError for more blocks than the table reaches.
+    """
+    if max_blocks > _CAPS[-1]:
+        raise ValueError(f"{max_blocks} blocks: expected at most {_CAPS[-1]}")
     column = next(i for i, cap in enumerate(_CAPS) if cap >= max_blocks)
     row = min(k for k in _LEVELS if k >= comparisons)
     return _LEVELS[row][column]

@@ -50,21 +50,12 @@ class LatencyHistogram:
         """
         if not 0 < q <= 1 or not self.counts.size:
             raise ValueError(f"no quantile {q} of {self.total} transactions")
-        return float(np.exp(_log_quantiles(self.counts[np.newaxis, :], self.first_bin, q)[0]))
-
-
-def leave_one_out_log_quantiles(histograms: Sequence[LatencyHistogram], q: float) -> npt.NDArray[np.float64]:
-    """ln of the quantile q (in seconds) of all histograms together, then of all but the first, all but the second, ...
-
-    With a single histogram the first value stands alone. ValueError when all are empty.
-    """
-    pooled = merge(histograms)
-    if not pooled.counts.size:
-        raise ValueError(f"no quantile {q} of no transactions")
-    rows = [pooled.counts]
-    if len(histograms) > 1:
-        rows += [pooled.counts - _aligned(histogram, pooled) for histogram in histograms]
-    return _log_quantiles(np.stack(rows), pooled.first_bin, q)
+        cumulated = np.cumsum(self.counts)
+        target = q * cumulated[-1]
+        position = int(np.searchsorted(cumulated, target))
+        inside = self.counts[position]
+        share = float((target - (cumulated[position] - inside)) / inside)
+        return math.exp((self.first_bin + position + share) * BIN_WIDTH) * _UNIT_S
 
 
 def merge(histograms: Sequence[LatencyHistogram]) -> LatencyHistogram:
@@ -79,23 +70,3 @@ def merge(histograms: Sequence[LatencyHistogram]) -> LatencyHistogram:
         start = histogram.first_bin - first
         counts[start : start + histogram.counts.size] += histogram.counts
     return LatencyHistogram(first, counts)
-
-
-def _aligned(histogram: LatencyHistogram, frame: LatencyHistogram) -> Counts:
-    """The counts of a histogram at the bins of another that covers it."""
-    counts = np.zeros_like(frame.counts)
-    start = histogram.first_bin - frame.first_bin
-    counts[start : start + histogram.counts.size] = histogram.counts
-    return counts
-
-
-def _log_quantiles(rows: Counts, first_bin: int, q: float) -> npt.NDArray[np.float64]:
-    cumulated = np.cumsum(rows, axis=1)
-    target = q * cumulated[:, -1:]
-    position = (cumulated >= target).argmax(axis=1)
-    line = np.arange(len(rows))
-    inside = rows[line, position]
-    before = cumulated[line, position] - inside
-    share = (target[:, 0] - before) / np.maximum(inside, 1)
-    logs: npt.NDArray[np.float64] = (first_bin + position + share) * BIN_WIDTH + math.log(_UNIT_S)
-    return logs

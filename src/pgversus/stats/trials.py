@@ -33,11 +33,14 @@ class Trial:
     windows: tuple[Window, ...]
     transactions: int = field(init=False)
     seconds: float = field(init=False)
+    histogram: LatencyHistogram = field(init=False)
+    """Latencies of all windows."""
 
     def __post_init__(self) -> None:
         """Sum up once: analyses read these at every look."""
         object.__setattr__(self, "transactions", sum(window.transactions for window in self.windows))
         object.__setattr__(self, "seconds", sum(window.seconds for window in self.windows))
+        object.__setattr__(self, "histogram", merge([window.histogram for window in self.windows]))
 
     @property
     def tps(self) -> float:
@@ -58,10 +61,6 @@ class Trial:
     def failed(self) -> int:
         """Transactions that did not succeed."""
         return sum(window.failed for window in self.windows)
-
-    def histogram(self) -> LatencyHistogram:
-        """Latencies of all windows."""
-        return merge([window.histogram for window in self.windows])
 
 
 class Phase(StrEnum):

@@ -84,7 +84,7 @@ class Results:
 
 
 def _finished(block: int, trial: Trial) -> dict[str, Any]:
-    histogram = trial.histogram()
+    histogram = trial.histogram
     return {
         "block": block,
         "arm": trial.arm,

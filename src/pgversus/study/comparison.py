@@ -1,12 +1,11 @@
 """Arms, dataset, workload and design together: the whole of one question."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
 
 from pgversus.errors import StudyError
-from pgversus.study.design import Design
+from pgversus.study.design import MOST_CONTENDERS, Design
 from pgversus.study.servers import ServerName
 from pgversus.study.settings import Setting, SettingLevels
 from pgversus.study.workload import Dataset, PgbenchWorkload
@@ -77,6 +76,15 @@ def expand_arms(
             expected="two or more servers, or a setting with two or more levels",
             to_do="name a second server (the same one twice is an A/A comparison), or give --set NAME=A,B",
         )
+    if len(arms) > MOST_CONTENDERS + 1:
+        raise StudyError(
+            "there are too many arms for one comparison",
+            slug="study-too-many-arms",
+            where="servers and --set",
+            found=f"{len(arms)} arms",
+            expected=f"at most {MOST_CONTENDERS + 1}: their verdicts share one error of 5 %",
+            to_do="leave levels out, or compare them in parts",
+        )
     names = (("server",) if len(servers) > 1 else ()) + tuple(setting.name for setting in factors)
     return arms, names
 
@@ -95,9 +103,8 @@ def _label(
 
 
 def _unique(labels: Sequence[str]) -> list[str]:
-    seen: Counter[str] = Counter()
-    result = []
+    result: list[str] = []
     for label in labels:
-        seen[label] += 1
-        result.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+        names = (label if number == 1 else f"{label} ({number})" for number in count(1))
+        result.append(next(name for name in names if name not in result))
     return result

@@ -13,6 +13,8 @@ FIRST_LOOK = 4
 # With three blocks the interval would be wider than 15 standard errors: no decision could come of it.
 MOST_BLOCKS = 100
 # The error over all looks is calibrated for 4..100 (stats/confidence.py); beyond that nothing is promised.
+MOST_CONTENDERS = 50
+# The same: so many can share the error.
 DEFAULT_BUDGET_S = 15 * 60.0
 MARGINS = {
     Metric.TPS: 0.02,
@@ -51,7 +53,9 @@ class Design:
     rounds: int = _ROUNDS
     """Windows of each arm in one block (for two arms: pairs)."""
     window_is_given: bool = False
-    """True when the user chose the window, so that nothing is fitted to the load."""
+    """True when the user chose the length of a window, so that it is not fitted to the load."""
+    rounds_are_given: bool = False
+    """The same for their number."""
     metric: Metric = Metric.TPS
     """The metric that carries the verdict."""
     margin: float = 0.02
@@ -78,17 +82,17 @@ class Design:
 
 
 def fit_windows(design: Design, *, clients: int, writes: bool, slowest_latency_s: float) -> Design:
-    """The same design with windows that suit the load, unless the user chose them.
+    """The same design with windows that suit the load, where the user has not chosen them.
 
     slowest_latency_s: mean latency of the slowest arm, from the discarded first load. Short windows are the biggest
     lever on the time to a verdict. Loads that write get longer ones, because one arm's dirty pages are flushed during
     the other's window; slow transactions get windows that hold a few of them. What grows in length becomes fewer, so
     that a block's load stays about as long; never less than two windows of each arm.
     """
-    if design.window_is_given:
-        return design
-    rounds = _ROUNDS_OF_WRITES if writes else _ROUNDS
+    usual_rounds = _ROUNDS_OF_WRITES if writes else _ROUNDS
     usual_s = 5.0 if writes else 1.0 if clients <= FEW_CLIENTS else 2.0
     needed_s = max(usual_s, float(math.ceil(slowest_latency_s * _TRANSACTIONS_PER_CLIENT)))
-    fitting = 2 * round(usual_s * rounds / needed_s / 2)
-    return replace(design, window_s=needed_s, rounds=max(2, fitting))
+    window_s = design.window_s if design.window_is_given else needed_s
+    fitting = max(2, 2 * round(usual_s * usual_rounds / window_s / 2))
+    rounds = design.rounds if design.rounds_are_given else min(fitting, usual_rounds)
+    return replace(design, window_s=window_s, rounds=rounds)

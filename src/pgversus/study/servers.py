@@ -64,7 +64,7 @@ class RunningServer:
 
 ServerName = Release | BinDirectory | RunningServer
 
-_RELEASE = re.compile(r"(?:(?P<family>[a-z]+):)?(?P<major>\d{1,2})(?:\.(?P<minor>\d{1,3}))?")
+_RELEASE = re.compile(r"(?:(?P<family>[a-z]+):)?(?P<major>[0-9]{1,2})(?:\.(?P<minor>[0-9]{1,3}))?")
 _URI = re.compile(r"postgres(ql)?://", re.IGNORECASE)
 _FORMS = "17, 17.8, wheel:17.11, zonky:17.8, /path/to/bin, or postgresql://host/database"
 

@@ -1,6 +1,5 @@
 """`--set NAME=VALUE[,VALUE...]`: one value is for all arms, several are the levels to compare."""
 
-import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +8,8 @@ from pgversus.errors import StudyError
 
 # A GUC's name, or the two parts of a custom one (bench.delay), as guc.c accepts them.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)*")
+
+_LEVEL = re.compile(r"\s*(?:'((?:[^']|'')*)'\s*|([^',]*))(,|\Z)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ def parse_setting(text: str) -> SettingLevels:
             expected="NAME=VALUE or NAME=VALUE,VALUE,...",
             to_do="--set work_mem=4MB,64MB compares two levels; --set work_mem=64MB gives every arm the same",
         )
-    levels = tuple(_split_levels(values)) or ("",)
+    levels = tuple(_split_levels(values, text))
     if len(set(levels)) != len(levels):
         raise StudyError(
             f'the levels of "{name}" are not all different',
@@ -75,6 +76,20 @@ def refuse_repeated_names(settings: Sequence[SettingLevels]) -> None:
             )
 
 
-def _split_levels(values: str) -> list[str]:
-    rows = list(csv.reader([values], quotechar="'", skipinitialspace=True))
-    return [value.strip() for value in rows[0]] if rows else []
+def _split_levels(values: str, text: str) -> list[str]:
+    levels, at = [], 0
+    while True:
+        match = _LEVEL.match(values, at)
+        if match is None:
+            raise StudyError(
+                "a quote is not closed, or something stands beside it",
+                slug="study-bad-setting",
+                where=f"--set {text}",
+                found=values[at:],
+                expected="VALUE or 'VALUE, WITH COMMAS'",
+                to_do="close the quote; a quote inside of quotes is written twice",
+            )
+        levels.append(match[2].strip() if match[1] is None else match[1].replace("''", "'"))
+        if not match[3]:
+            return levels
+        at = match.end()

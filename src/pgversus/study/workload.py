@@ -1,5 +1,6 @@
 """What is run and timed: a mix of pgbench scripts, with pgbench's own names and meanings."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,6 +16,7 @@ class QueryMode(StrEnum):
     PREPARED = "prepared"
 
 
+_WEIGHT = re.compile(r"[0-9]{1,9}")
 BUILTIN_SCRIPTS = ("tpcb-like", "simple-update", "select-only")
 
 
@@ -99,17 +101,17 @@ def find_builtin(text: str) -> str:
 
 
 def split_weight(text: str, flag: str) -> tuple[str, int | None]:
-    """`FILE@WEIGHT` in two; no @ or an empty one leaves the weight None. StudyError for a weight that is no number."""
+    """`FILE@WEIGHT` in two; no @ leaves the weight None. StudyError for a weight that is no number of pgbench's."""
     name, at, weight = text.rpartition("@")
     if not at:
         return text, None
-    if not weight.isdecimal():
+    if not _WEIGHT.fullmatch(weight):
         raise StudyError(
             f'"{weight}" is no weight',
             slug="study-bad-weight",
             where=f"{flag} {text}",
             found=f'"{weight}"',
-            expected="a whole number after the @",
+            expected="a whole number of at most 9 digits after the @",
             to_do=f"{flag} {name}@2",
         )
     return name, int(weight)

@@ -4,6 +4,7 @@ A line is `client transaction time script epoch microseconds [lag] [retries]`; t
 words `failed` and `skipped` for a transaction that has no latency. With a rate, time counts from the scheduled start.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from io import BytesIO
@@ -14,8 +15,8 @@ import numpy.typing as npt
 
 from pgversus.stats.histogram import LatencyHistogram
 
-_TIME_COLUMN = 2
-_NO_LATENCY = (b"failed", b"skipped")
+_COLUMNS, _TIME_COLUMN = 6, 2
+_NO_LATENCY = re.compile(rb"^\d+ \d+ (?:failed|skipped) .*\n", re.MULTILINE)
 
 
 class UnreadableLogError(ValueError):
@@ -49,11 +50,16 @@ def read_latencies(files: Iterable[Path]) -> Latencies:
 
 def _read_microseconds(file: Path) -> npt.NDArray[np.int64]:
     data = file.read_bytes()
-    if any(word in data for word in _NO_LATENCY):
-        data = b"\n".join(line for line in data.splitlines() if not any(word in line for word in _NO_LATENCY))
-    if not data.strip():
+    if data and not data.endswith(b"\n"):
+        raise UnreadableLogError(f"{file.name}: its last line is cut short")
+    if b"failed" in data or b"skipped" in data:
+        data = _NO_LATENCY.sub(b"", data)
+    if not data:
         return np.zeros(0, dtype=np.int64)
     try:
-        return np.loadtxt(BytesIO(data), dtype=np.int64, usecols=_TIME_COLUMN, comments=None, ndmin=1)
+        columns = np.loadtxt(BytesIO(data), dtype=np.int64, usecols=range(_COLUMNS), comments=None, ndmin=2)
     except ValueError as error:
         raise UnreadableLogError(f"{file.name}: {error}") from error
+    if columns.min() < 0:
+        raise UnreadableLogError(f"{file.name}: a negative number")
+    return columns[:, _TIME_COLUMN]

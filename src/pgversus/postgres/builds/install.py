@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 import zipfile
@@ -22,6 +23,8 @@ from pgversus.postgres.builds.model import Build, NotifyBytes
 from pgversus.postgres.builds.resolve import Choice
 
 _MANIFEST = "build.json"
+# Which registry serves a client is the user's configuration and not ours to print.
+_ADDRESS = re.compile(r"https?://\S+")
 
 
 @dataclass(eq=False)
@@ -130,7 +133,7 @@ def _open_to_all(directory: Path) -> None:
 
 
 def _not_fetched(choice: Choice, error: RegistryError) -> BuildError:
-    last_words = str(error).splitlines()[-1] if str(error) else "no words"
+    last_words = _ADDRESS.sub("(the registry)", str(error).splitlines()[-1]) if str(error) else "no words"
     return BuildError(
         f"PostgreSQL {choice.version} could not be fetched",
         slug="build-certificate" if error.is_about_certificates else "build-fetch-failed",

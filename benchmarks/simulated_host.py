@@ -1,0 +1,167 @@
+"""A simulated host with simulated servers: the engine's apparatus and clock, without waiting.
+
+The noise is that of docs/statistics.md, "The simulated hosts". All of it acts on the logarithm of the throughput:
+white noise of each second, a slow AR(1) drift, a one-way trend, bursts of other work (a two-state Markov chain),
+the luck of each server start, and a cache that warms up after it.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.signal import lfilter
+
+from pgversus.stats.histogram import LatencyHistogram, merge
+from pgversus.stats.trials import Window
+
+START_S = 4
+"""Stop, copy, start and read-in of one server."""
+_BASE_TPS = 1000.0
+_NO_LATENCIES: LatencyHistogram = merge([])
+_TREND_S = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noise:
+    """Standard deviations and sizes on the log scale; times in seconds."""
+
+    white: float
+    drift: float
+    drift_s: float
+    trend: float
+    burst_share: float
+    burst_size: float
+    burst_s: float
+    restart: float
+    warm_up: float
+    warm_up_s: float
+    bad_start_share: float = 0.0
+    bad_start_size: float = 0.0
+
+
+_CLOUD = {
+    "white": 0.045,
+    "drift": 0.03,
+    "drift_s": 120.0,
+    "trend": 0.04,
+    "burst_share": 0.10,
+    "burst_size": 0.20,
+    "burst_s": 5.0,
+    "restart": 0.015,
+    "warm_up": 0.06,
+    "warm_up_s": 5.0,
+}
+HOSTS: Mapping[str, Noise] = {
+    "quiet": Noise(
+        white=0.016,
+        drift=0.005,
+        drift_s=120.0,
+        trend=0.01,
+        burst_share=0.02,
+        burst_size=0.10,
+        burst_s=5.0,
+        restart=0.005,
+        warm_up=0.04,
+        warm_up_s=5.0,
+    ),
+    "cloud": Noise(**_CLOUD),
+    "rough": Noise(
+        **_CLOUD
+        | {"white": 0.10, "drift": 0.12, "drift_s": 60.0, "burst_share": 0.15, "burst_size": 0.30, "restart": 0.02}
+    ),
+    # A stress test of the t interval: 15 % of the starts are 5 % slow.
+    "bimodal": Noise(**_CLOUD | {"restart": 0.005, "bad_start_share": 0.15, "bad_start_size": 0.05}),
+}
+
+
+class SimulatedHost:
+    """Servers whose speed differs by a known ratio, on a host with a known noise; its clock is part of it."""
+
+    def __init__(
+        self,
+        noise: Noise,
+        ratios: Mapping[int, float],
+        *,
+        seed: tuple[int, ...],
+        window_s: int,
+        warm_up_s: int,
+        seconds: int,
+    ) -> None:
+        """ratios: speed of each arm against arm 0. seconds: how long the host must last."""
+        rng = np.random.default_rng(seed)
+        self._noise = noise
+        self._effects = {arm: math.log(ratio) for arm, ratio in ratios.items()}
+        self._window_s, self._warm_up_s = window_s, warm_up_s
+        self._speed: list[float] = _environment(rng, noise, seconds).tolist()
+        self._white: list[float] = (rng.standard_normal(seconds) * noise.white).tolist()
+        self._rng = rng
+        self._starts: dict[int, float] = {}
+        self._age: dict[int, int] = {}
+        self._now = 0
+
+    def clock(self) -> float:
+        """Simulated seconds since the host began."""
+        return float(self._now)
+
+    def start(self, arm: int) -> None:
+        """A fresh server: a new luck of its start, a cold cache."""
+        noise, luck = self._noise, float(self._rng.standard_normal()) * self._noise.restart
+        if noise.bad_start_share and self._rng.random() < noise.bad_start_share:
+            luck -= noise.bad_start_size
+        self._starts[arm], self._age[arm] = luck, 0
+        self._now += START_S
+
+    def warm_up(self, arm: int, seed: int) -> None:
+        """Load that is thrown away."""
+        del seed
+        self._run(arm, self._warm_up_s)
+
+    def measure(self, arm: int, seed: int) -> Window:
+        """One window."""
+        del seed
+        transactions = self._run(arm, self._window_s)
+        return Window(
+            transactions=round(transactions),
+            seconds=float(self._window_s),
+            latency_sum_s=float(self._window_s),
+            latency_max_s=1.0,
+            histogram=_NO_LATENCIES,
+        )
+
+    def stop_all(self) -> None:
+        """Nothing: the time of stopping is in START_S."""
+
+    def _run(self, arm: int, seconds: int) -> float:
+        level = self._starts[arm] + self._effects[arm]
+        total = 0.0
+        for _ in range(seconds):
+            cold = self._noise.warm_up * math.exp(-self._age[arm] / self._noise.warm_up_s)
+            total += math.exp(self._speed[self._now] + self._white[self._now] + level - cold)
+            self._age[arm] += 1
+            self._now += 1
+        return total * _BASE_TPS
+
+
+def _environment(rng: np.random.Generator, noise: Noise, seconds: int) -> np.ndarray:
+    """Log-speed of the host for each second, without the white noise."""
+    keep = math.exp(-1 / noise.drift_s)
+    first = rng.standard_normal() * noise.drift
+    steps = rng.standard_normal(seconds) * noise.drift * math.sqrt(1 - keep**2)
+    drift, _ = lfilter([1], [1, -keep], steps, zi=np.array([keep * first]))
+    trend = noise.trend * np.minimum(np.arange(seconds) / _TREND_S, 1)
+    return np.asarray(drift + trend + math.log(1 - noise.burst_size) * _bursts(rng, noise, seconds))
+
+
+def _bursts(rng: np.random.Generator, noise: Noise, seconds: int) -> np.ndarray:
+    """1 where other work runs, in spells of geometric length."""
+    leave = 1 / noise.burst_s
+    enter = leave * noise.burst_share / (1 - noise.burst_share)
+    state = bool(rng.random() < noise.burst_share)
+    result = np.zeros(seconds)
+    at = 0
+    while at < seconds:
+        spell = int(rng.geometric(leave if state else enter))
+        result[at : at + spell] = state
+        at, state = at + spell, not state
+    return result

@@ -1,0 +1,79 @@
+"""One simulated study: the real engine, the real rule, a simulated host."""
+
+import math
+from dataclasses import dataclass
+
+from benchmarks.simulated_host import HOSTS, START_S, SimulatedHost
+from pgversus.lab.engine import run_blocks
+from pgversus.lab.progress import Silence
+from pgversus.stats.analysis import verdict_of
+from pgversus.stats.verdict import Verdict, interval
+from pgversus.study.comparison import Arm, Comparison
+from pgversus.study.design import Design
+from pgversus.study.servers import BinDirectory
+from pgversus.study.workload import Dataset, PgbenchWorkload, Script
+
+WINDOW_S, WARM_UP_S, ROUNDS = 2, 2, 8
+NEVER_S = 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a study ended."""
+
+    verdicts: tuple[Verdict, ...]
+    covered: bool
+    """Whether every interval holds the truth."""
+    blocks: int
+    measured_s: float
+    wall_s: float
+
+
+def simulate(host: str, ratios: tuple[float, ...], seed: int, max_blocks: int) -> Outcome:
+    """The end of one study of contenders that are truly `ratios` times as fast as the baseline."""
+    comparison = _comparison(len(ratios), seed, max_blocks)
+    arms = len(ratios) + 1
+    block_s = arms * (START_S + WARM_UP_S + ROUNDS * WINDOW_S)
+    machine = SimulatedHost(
+        HOSTS[host],
+        dict(enumerate((1.0, *ratios))),
+        seed=(seed, sorted(HOSTS).index(host)),
+        window_s=WINDOW_S,
+        warm_up_s=WARM_UP_S,
+        seconds=block_s * max_blocks + 1,
+    )
+    run = run_blocks(comparison, machine, clock=machine.clock, progress=Silence(), keep=lambda _: None)
+    verdicts, covered = [], True
+    for contender, truth in enumerate(ratios, 1):
+        verdict, estimate = verdict_of(run.blocks, comparison, run.rule, contender)
+        assert estimate is not None
+        bounds = interval(estimate, run.rule)
+        verdicts.append(verdict)
+        covered = covered and bounds.low <= math.log(truth) <= bounds.high
+    return Outcome(
+        verdicts=tuple(verdicts),
+        covered=covered,
+        blocks=len(run.blocks),
+        measured_s=sum(trial.seconds for block in run.blocks for trial in block.trials.values()),
+        wall_s=run.wall_s,
+    )
+
+
+def _comparison(contenders: int, seed: int, max_blocks: int) -> Comparison:
+    return Comparison(
+        arms=tuple(
+            Arm(index=i, label=str(i), server=BinDirectory(path="/simulated"), settings=())
+            for i in range(contenders + 1)
+        ),
+        factors=("server",),
+        workload=PgbenchWorkload(scripts=(Script(name="tpcb-like"),)),
+        dataset=Dataset(),
+        design=Design(
+            window_s=float(WINDOW_S),
+            rounds=ROUNDS,
+            warm_up_s=float(WARM_UP_S),
+            budget_s=NEVER_S,
+            max_blocks=max_blocks,
+            seed=seed,
+        ),
+    )

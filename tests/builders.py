@@ -1,0 +1,162 @@
+"""Blocks, comparisons and answers made by hand, for tests."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from pgversus.report.answer import Answer, ArmFacts
+from pgversus.stats.analysis import analyse
+from pgversus.stats.confidence import look_rule
+from pgversus.stats.histogram import LatencyHistogram
+from pgversus.stats.trials import Block, Trial, Window
+from pgversus.study.caveats import Caveat, Difference
+from pgversus.study.comparison import Arm, Comparison
+from pgversus.study.design import MARGINS, Design, StopReason
+from pgversus.study.metrics import Metric
+from pgversus.study.servers import Release
+from pgversus.study.workload import Dataset, PgbenchWorkload, QueryMode, Script
+
+DATA = Path(__file__).parent / "data"
+GOLDEN = Path(__file__).parent / "golden"
+
+Microseconds = npt.NDArray[np.int64]
+
+
+def window(latencies_us: Sequence[int] | Microseconds, seconds: float = 1.0, failed: int = 0) -> Window:
+    """A window whose transactions took so many microseconds each."""
+    latencies = np.asarray(latencies_us, dtype=np.int64)
+    return Window(
+        transactions=int(latencies.size),
+        seconds=seconds,
+        latency_sum_s=float(latencies.sum()) / 1e6,
+        latency_max_s=float(latencies.max(initial=0)) / 1e6,
+        histogram=LatencyHistogram.from_microseconds(latencies),
+        failed=failed,
+    )
+
+
+def trial(arm: int, *windows: Window) -> Trial:
+    """A trial of these windows."""
+    return Trial(arm=arm, windows=windows)
+
+
+def latency_block(number: int, *latencies_us: Sequence[int] | Microseconds | None) -> Block:
+    """A block with one window for each arm, one client without pauses; None leaves the arm out."""
+    trials = {}
+    for arm, latencies in enumerate(latencies_us):
+        if latencies is not None:
+            whole = np.asarray(latencies, dtype=np.int64)
+            trials[arm] = trial(arm, window(whole, seconds=float(whole.sum()) / 1e6))
+    return Block(number=number, trials=trials)
+
+
+def rate_block(number: int, *tps: float | None, transactions: int = 100) -> Block:
+    """A block in which each arm did exactly so many transactions per second; None leaves the arm out."""
+    trials = {}
+    for arm, rate in enumerate(tps):
+        if rate is not None:
+            latencies = np.full(transactions, max(1, round(1e6 / rate)), dtype=np.int64)
+            trials[arm] = trial(arm, window(latencies, seconds=transactions / rate))
+    return Block(number=number, trials=trials)
+
+
+def rate_blocks(*arms: Sequence[float | None]) -> list[Block]:
+    """Blocks from the series of each arm: `rate_blocks([100, 101], [110, 111])` are two blocks of two arms."""
+    return [rate_block(number, *rates) for number, rates in enumerate(zip(*arms, strict=True), start=1)]
+
+
+def comparison(
+    labels: Sequence[str] = ("16.12", "17.8"),
+    design: Design | None = None,
+    workload: PgbenchWorkload | None = None,
+) -> Comparison:
+    """A comparison of servers with these labels."""
+    return Comparison(
+        arms=tuple(
+            Arm(index=index, label=label, server=Release(major=16 + index, minor=None), settings=())
+            for index, label in enumerate(labels)
+        ),
+        factors=("server",),
+        workload=workload or PgbenchWorkload(scripts=(Script(name="select-only"),), clients=4),
+        dataset=Dataset(pgbench_scale=1),
+        design=design or Design(seed=7),
+    )
+
+
+def judged_by(metric: Metric) -> Design:
+    """A design in which this metric carries the verdict, with its usual margin."""
+    return Design(metric=metric, margin=MARGINS[metric], seed=7)
+
+
+def open_loop() -> PgbenchWorkload:
+    """A workload with a rate."""
+    return PgbenchWorkload(
+        scripts=(Script(name="lag.sql", weight=2, text="SELECT 1;\n"), Script(name="tpcb-like")),
+        clients=8,
+        threads=2,
+        query_mode=QueryMode.PREPARED,
+        variables=(("rows", "1000"),),
+        rate=50.0,
+    )
+
+
+def answer(
+    blocks: Sequence[Block],
+    of: Comparison | None = None,
+    *,
+    caveats: Sequence[Caveat] = (),
+    differences: Sequence[Difference] = (),
+    stopped: StopReason = StopReason.DECIDED,
+    invalid: frozenset[int] = frozenset(),
+    wall_s: float | None = None,
+) -> Answer:
+    """The answer that these blocks give; 44 seconds for each block unless told."""
+    asked = of or comparison()
+    rule = look_rule(asked.design, len(asked.contenders))
+    return Answer(
+        comparison=asked,
+        arms=tuple(
+            ArmFacts(
+                version=arm.label, origin="zonky", compiler="gcc 7.5.0", flags="-O2" if arm.index else "", sha256=None
+            )
+            for arm in asked.arms
+        ),
+        analysis=analyse(blocks, asked, rule, invalid),
+        rule=rule,
+        caveats=tuple(caveats),
+        differences=tuple(differences),
+        stopped=stopped,
+        failed_trials=sum(len(block.failures) for block in blocks),
+        blocks_run=len(blocks),
+        wall_s=44.0 * len(blocks) if wall_s is None else wall_s,
+        client="pgbench 18.6",
+        host={"cpu": "test", "cores": 2},
+        results="pgversus-results/test",
+    )
+
+
+def scaled(blocks: Sequence[Block], arm: int, factor: float) -> list[Block]:
+    """The same blocks with the seconds of one arm divided by a factor, so that its tps is multiplied by it."""
+    changed = []
+    for block in blocks:
+        trials = dict(block.trials)
+        if arm in trials:
+            windows = tuple(replace(window, seconds=window.seconds / factor) for window in trials[arm].windows)
+            trials[arm] = Trial(arm=arm, windows=windows)
+        changed.append(replace(block, trials=trials))
+    return changed
+
+
+def swapped(blocks: Sequence[Block]) -> list[Block]:
+    """The same blocks with arms 0 and 1 in each other's place."""
+    other = {0: 1, 1: 0}
+    return [
+        replace(
+            block,
+            trials={other[arm]: Trial(arm=other[arm], windows=whole.windows) for arm, whole in block.trials.items()},
+        )
+        for block in blocks
+    ]

@@ -1,0 +1,129 @@
+"""Running the command line against real servers, and proof that nothing stays behind.
+
+Builds come from the user's own cache, fetched once; runs go to a directory of each test's own.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from pgversus.host.directories import open_cache
+from pgversus.host.leftovers import processes_in
+
+PROGRAM = Path(sys.executable).with_name("pgversus")
+EXAMPLES = Path(__file__).parents[2] / "examples"
+QUICK = ("--blocks", "2", "--window", "1", "--windows", "2")
+"""As short as a comparison can be that still runs all of its parts."""
+
+
+@dataclass
+class Ended:
+    """A command line that ended by itself."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self.stdout)
+        return document
+
+
+@dataclass
+class CommandLine:
+    """pgversus as a user starts it, with a cache of its own for runs."""
+
+    cache: Path
+    directory: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> Path:
+        return self.cache / "runs"
+
+    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [str(PROGRAM), *arguments],
+            cwd=self.directory,
+            env={**self.environment, **variables},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *arguments: str, **variables: str) -> Ended:
+        process = self.start(*arguments, **variables)
+        stdout, stderr = process.communicate(timeout=500)
+        return Ended(process.returncode, stdout, stderr)
+
+    def compare(self, *arguments: str) -> Ended:
+        return self.run("compare", *arguments, "--json", "--results", str(self.directory / "results"))
+
+    def write(self, name: str, text: str) -> str:
+        (self.directory / name).write_text(text)
+        return name
+
+    def leftovers(self) -> list[str]:
+        """Whatever a run should have removed: files, directories, processes."""
+        files = [str(path) for path in self.runs.iterdir() if path.suffix != ".lock"]
+        return files + [str(process) for process in processes_in(self.cache)]
+
+    def wait_for(self, what: Callable[[], Any], seconds: float = 60) -> Any:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if found := what():
+                return found
+            time.sleep(0.05)
+        raise AssertionError(f"not seen within {seconds} s")
+
+    def postmaster(self, arm: int) -> int | None:
+        """The process id of an arm's server once it accepts connections."""
+        for file in self.runs.glob(f"*/arm-{arm}/copy/postmaster.pid"):
+            with suppress(OSError):
+                lines = file.read_text().splitlines()
+                if len(lines) > 7 and lines[7].strip() == "ready":
+                    return int(lines[0])
+        return None
+
+    def socket_directories(self) -> list[Path]:
+        return [Path(file.read_text().strip()) for file in self.runs.glob("*/sockets")]
+
+
+@pytest.fixture(scope="session")
+def shared_cache() -> Path:
+    return open_cache().root
+
+
+@pytest.fixture
+def command_line(shared_cache: Path, tmp_path: Path) -> Iterator[CommandLine]:
+    # Not tmp_path itself: under root, servers of another user must be able to enter it.
+    cache = Path(tempfile.mkdtemp(prefix="pgversus-test-", dir="/tmp"))
+    cache.chmod(0o755)
+    for name in ("builds", "index", "staging"):
+        (cache / name).symlink_to(shared_cache / name)
+    (cache / "runs").mkdir()
+    kept = {name: value for name, value in os.environ.items() if name in ("HOME", "PATH", "SSL_CERT_FILE", "TMPDIR")}
+    line = CommandLine(cache, tmp_path, {**kept, "PGVERSUS_CACHE": str(cache)})
+    try:
+        yield line
+        assert line.leftovers() == []
+    finally:
+        for process in processes_in(cache):
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGKILL)
+        shutil.rmtree(cache, ignore_errors=True)

@@ -1,0 +1,141 @@
+"""Comparisons that end well: what comes out, and that it was measured as asked."""
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.live.conftest import EXAMPLES, QUICK, CommandLine
+
+CORRELATED = ("--setup", str(EXAMPLES / "correlated.sql"), "-f", str(EXAMPLES / "correlated_in.sql"), "-c", "4")
+
+
+def test_two_majors_come_from_one_family_and_hold_the_same_data(command_line: CommandLine) -> None:
+    ended = command_line.compare("16.12", "17.8", *CORRELATED, *QUICK, "--seed", "7")
+    assert ended.code == 0, ended.stderr
+    document = ended.document
+    baseline, contender = document["arms"]
+    assert (baseline["version"], contender["version"]) == ("16.12", "17.8")
+    assert baseline["origin"] == contender["origin"]
+    assert baseline["compiler"] == contender["compiler"]
+    assert document["caveats"] == []
+    (verdict,) = document["verdicts"]
+    assert verdict["blocks"] == 2
+    assert verdict["low"] < verdict["ratio"] < verdict["high"]
+    assert verdict["ratio"] > 2, "17 runs this statement many times as fast"
+    assert verdict["seconds_measured"] >= 2 * 2 * 2
+    assert document["design"]["seed"] == 7
+    assert document["host"]["cpus"] >= 1
+
+
+def test_every_ratio_can_be_recomputed_from_the_results_folder(command_line: CommandLine) -> None:
+    document = command_line.compare("17.8", "17.8", "-i", "-S", *QUICK).document
+    database = sqlite3.connect(Path(document["results"]) / "results.sqlite")
+    tps = {
+        (block, arm): transactions / seconds
+        for block, arm, transactions, seconds in database.execute(
+            "SELECT block, arm, transactions, seconds FROM trial WHERE status = 'finished'"
+        )
+    }
+    windows = database.execute(
+        "SELECT block, arm, sum(transactions), count(*) FROM window GROUP BY block, arm"
+    ).fetchall()
+    trials = {(b, a): n for b, a, n in database.execute("SELECT block, arm, transactions FROM trial")}
+    histograms = database.execute("SELECT block, arm, histogram_counts FROM trial").fetchall()
+    outputs = [text for (text,) in database.execute("SELECT raw_output FROM window")]
+    integrity = database.execute("PRAGMA integrity_check").fetchone()
+    database.close()
+    ratio = (tps[1, 1] / tps[1, 0] * tps[2, 1] / tps[2, 0]) ** 0.5
+    assert document["verdicts"][0]["ratio"] == pytest.approx(ratio)
+    assert {(b, a): n for b, a, n, count in windows if count == 2} == trials
+    assert {(b, a): sum(json.loads(text)) for b, a, text in histograms} == trials
+    assert all("number of transactions actually processed" in text for text in outputs)
+    assert integrity == ("ok",)
+
+
+def test_a_second_comparison_does_not_write_into_the_results_of_the_first(command_line: CommandLine) -> None:
+    first = command_line.compare("17.8", "17.8", "-i", "-S", *QUICK)
+    assert first.code == 0, first.stderr
+    second = command_line.compare("17.8", "17.8", "-i", "-S", *QUICK)
+    assert second.code == 5
+    assert "error[store-not-empty]" in second.stderr
+
+
+def test_a_load_that_writes_begins_every_block_with_the_loaded_rows(command_line: CommandLine) -> None:
+    setup = command_line.write("setup.sql", "CREATE TABLE seen (n bigint); INSERT INTO seen VALUES (0);")
+    # Fails as soon as it finds more rows than one block can have written: worn data would show in the second block.
+    script = command_line.write(
+        "write.sql",
+        "INSERT INTO seen SELECT count(*) FROM seen;\n"
+        "SELECT pg_sleep(0.1);\n"
+        "SELECT 1 / (CASE WHEN count(*) > 60 THEN 0 ELSE 1 END) FROM seen;\n",
+    )
+    ended = command_line.compare("17.8", "17.8", "--setup", setup, "-f", script, *QUICK)
+    assert ended.code == 0, ended.stderr
+    assert ended.document["failed_trials"] == 0
+
+
+def test_levels_of_a_setting_reach_every_session_of_the_load(command_line: CommandLine) -> None:
+    # The script divides by zero unless work_mem is one of the two levels; the arms differ in nothing else.
+    script = command_line.write(
+        "check.sql",
+        "SELECT 1 / (current_setting('work_mem') IN ('1MB', '2MB'))::int, pg_sleep(0.01);\n"
+        "SELECT 1 / (current_setting('bench.mark') = 'a b,c')::int;\n",
+    )
+    ended = command_line.compare(
+        "17.8", "--set", "work_mem=1MB,2MB", "--set", "bench.mark='a b,c'", "-f", script, "-c", "2", *QUICK
+    )
+    assert ended.code == 0, ended.stderr
+    document = ended.document
+    assert [arm["label"] for arm in document["arms"]] == ["work_mem=1MB", "work_mem=2MB"]
+    assert document["factors"] == ["work_mem"]
+    assert document["differences"] == []
+
+
+def test_with_a_rate_latency_from_the_scheduled_start_is_judged(command_line: CommandLine) -> None:
+    ended = command_line.compare("17.8", "17.8", "-i", "-S", "-R", "200", *QUICK)
+    assert ended.code == 0, ended.stderr
+    (verdict,) = ended.document["verdicts"]
+    assert verdict["metric"] == "latency_p95_s"
+    assert verdict["verdict"] == "undecided", "a p95 needs eight blocks"
+    tps = ended.document["arms"][0]["metrics"]["tps"]["value"]
+    assert 100 < tps < 300
+
+
+def test_three_arms_are_all_held_against_the_first(command_line: CommandLine) -> None:
+    ended = command_line.compare("16.12", "17.8", "18.0", "-i", "-S", *QUICK)
+    assert ended.code == 0, ended.stderr
+    assert [(v["baseline"], v["contender"]) for v in ended.document["verdicts"]] == [
+        ("16.12", "17.8"),
+        ("16.12", "18.0"),
+    ]
+    settings = {d["name"] for d in ended.document["differences"] if not d["is_default"]}
+    assert settings == set(), "checksums, locale and the like are equal on every major"
+
+
+def test_mixes_of_scripts_with_weights_modes_and_variables(command_line: CommandLine) -> None:
+    script = command_line.write("by_scale.sql", "SELECT 1 / (:scale = 2 AND :rows = 5)::int;\n")
+    ended = command_line.compare(
+        "17.8", "17.8", "-i", "-s", "2", "-b", "select@3", "-f", f"{script}@1", "-D", "rows=5", "-M", "prepared",
+        "-c", "3", "-j", "2", *QUICK,
+    )  # fmt: skip
+    assert ended.code == 0, ended.stderr
+    assert ended.document["workload"]["name"] == "select-only@3, by_scale.sql@1"
+
+
+def test_tables_for_people_have_no_colours_in_a_pipe(command_line: CommandLine) -> None:
+    ended = command_line.run("compare", "17.8", "17.8", "-i", "-S", *QUICK)
+    assert ended.code == 0, ended.stderr
+    assert "\x1b" not in ended.stdout + ended.stderr
+    assert "vs 17.8" in ended.stdout
+    assert "17.8 (2)" in ended.stdout
+    assert "results: pgversus-results/" in ended.stdout
+
+
+def test_transaction_logs_are_kept_only_when_asked_for(command_line: CommandLine) -> None:
+    results = command_line.directory / "kept"
+    ended = command_line.run("compare", "17.8", "17.8", "-i", "-S", *QUICK, "--keep-logs", "--results", str(results))
+    assert ended.code == 0, ended.stderr
+    # Two blocks, two arms, two windows, and the warm-up of each arm in each block.
+    assert len(list((results / "transaction-logs").iterdir())) == 2 * 2 * (2 + 1)

@@ -1,0 +1,118 @@
+"""Comparisons that cannot be: each ends with a clear error, the right exit code, and nothing left."""
+
+import pytest
+
+from tests.live.conftest import QUICK, CommandLine
+
+
+def test_failing_sql_is_said_in_pgbenchs_own_words(command_line: CommandLine) -> None:
+    script = command_line.write("bad.sql", "SELECT * FROM nowhere;\n")
+    ended = command_line.compare("17.8", "17.8", "-f", script, *QUICK)
+    assert ended.code == 4
+    assert "error[workload-failed]" in ended.stderr
+    assert 'relation "nowhere" does not exist' in ended.stderr
+    assert ended.stdout == ""
+    assert not (command_line.directory / "results").exists()
+
+
+def test_sql_that_fails_on_one_arm_only_names_that_arm(command_line: CommandLine) -> None:
+    script = command_line.write("new.sql", "SELECT any_value(x) FROM generate_series(1, 3) AS x;\n")
+    ended = command_line.compare("15.14", "16.10", "-f", script, *QUICK)
+    assert ended.code == 4
+    assert "on 15.14" in ended.stderr
+    assert "function any_value(integer) does not exist" in ended.stderr
+
+
+def test_sql_that_fails_later_gives_failed_trials_and_never_a_number(command_line: CommandLine) -> None:
+    # The sequence is not put back between blocks of a load that seems to read only; it ends in the middle of a block.
+    setup = command_line.write("setup.sql", "CREATE SEQUENCE s MAXVALUE 45;")
+    script = command_line.write("until.sql", "SELECT nextval('s'), pg_sleep(0.1);\n")
+    ended = command_line.compare("17.8", "17.8", "--setup", setup, "-f", script, "--blocks", "2", "--window", "1")
+    assert ended.code == 4
+    document = ended.document
+    assert document["verdicts"][0]["verdict"] == "invalid"
+    assert document["verdicts"][0]["ratio"] is None
+    assert document["failed_trials"] >= 3
+    assert any("reached maximum value of sequence" in caveat["text"] for caveat in document["caveats"])
+
+
+def test_a_script_that_does_not_exist(command_line: CommandLine) -> None:
+    ended = command_line.compare("17.8", "17.8", "-f", "no_such.sql")
+    assert ended.code == 2
+    assert "error[study-no-file]" in ended.stderr
+    assert "no_such.sql" in ended.stderr
+
+
+def test_a_setup_file_that_fails_is_said_in_psqls_own_words(command_line: CommandLine) -> None:
+    setup = command_line.write("setup.sql", "CREATE TABLE t (id int);\nINSERT INTO t VALUES ('one');\n")
+    ended = command_line.compare("17.8", "17.8", "--setup", setup, "-S")
+    assert ended.code == 2
+    assert "error[dataset-load-failed]" in ended.stderr
+    assert "setup.sql:2: ERROR:  invalid input syntax for type integer" in ended.stderr
+
+
+def test_a_version_that_does_not_exist_is_answered_with_the_nearest(command_line: CommandLine) -> None:
+    ended = command_line.compare("17.3", "17.8", "-i")
+    assert ended.code == 3
+    assert "error[build-unknown-version]" in ended.stderr
+    assert "17.2 and 17.4" in ended.stderr
+    assert "to do:" in ended.stderr
+
+
+def test_no_network_and_nothing_cached_says_what_to_do(command_line: CommandLine) -> None:
+    for name in ("builds", "index", "staging"):
+        (command_line.cache / name).unlink()
+    # A proxy that nobody listens to: the registries' clients all go through it.
+    nowhere = "http://127.0.0.1:9"
+    ended = command_line.run(
+        "compare", "17.8", "17.8", "-i", HTTPS_PROXY=nowhere, HTTP_PROXY=nowhere, PIP_RETRIES="0", PIP_TIMEOUT="2"
+    )
+    assert ended.code == 3
+    assert "error[build-offline]" in ended.stderr
+    assert "bin directory" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_published_mistake_is_refused(command_line: CommandLine) -> None:
+    # In the published study the table was filled twice on one side and the arms were compared all the same.
+    setup = command_line.write(
+        "twice.sql",
+        "CREATE TABLE t_grp (id int, k1 int, k2 int, k3 int, k4 int);\n"
+        "INSERT INTO t_grp SELECT g, g % 10, (g / 10) % 10, (g / 100) % 10, (g / 1000) % 10 "
+        "FROM generate_series(1, 100000) AS g;\n"
+        "INSERT INTO t_grp SELECT * FROM t_grp WHERE current_setting('server_version_num')::int < 170000;\n"
+        "CREATE INDEX ON t_grp (k1, k2, k3);\n",
+    )
+    ended = command_line.compare("16.12", "17.8", "--setup", setup, "-S", *QUICK)
+    assert ended.code == 2
+    assert "error[dataset-unequal]" in ended.stderr
+    assert "public.t_grp: 200000 rows on 16.12, 100000 rows on 17.8" in ended.stderr
+
+
+def test_rows_that_differ_in_content_alone_are_refused(command_line: CommandLine) -> None:
+    setup = command_line.write("random.sql", "CREATE TABLE t AS SELECT random() AS r FROM generate_series(1, 100);")
+    ended = command_line.compare("17.8", "17.8", "--setup", setup, "-S", *QUICK)
+    assert ended.code == 2
+    assert "public.t: 100 rows on both, with different content" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("work_mem=4XB,1MB", "invalid value for parameter"),
+        ("no_such_setting=1,2", "unrecognized configuration parameter"),
+    ],
+)
+def test_a_setting_that_the_server_refuses_is_said_in_its_own_words(
+    command_line: CommandLine, setting: str, words: str
+) -> None:
+    ended = command_line.compare("17.8", "--set", setting, "-S", *QUICK)
+    assert ended.code == 3
+    assert "error[server-start]" in ended.stderr
+    assert words in ended.stderr
+
+
+def test_a_directory_without_a_server_is_told_from_a_bin_directory(command_line: CommandLine) -> None:
+    ended = command_line.compare("17.8", str(command_line.directory), "-S")
+    assert ended.code == 3
+    assert "error[build-not-a-bin-directory]" in ended.stderr

@@ -1,0 +1,93 @@
+"""Builds: fetched once, checked, whole or not at all."""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pgversus.errors import BuildError
+from pgversus.host.directories import Cache
+from pgversus.postgres.builds.families import SOURCES, Artifact, ZonkySource
+from pgversus.postgres.builds.install import install, installed
+from pgversus.postgres.builds.model import NotifyBytes
+from pgversus.postgres.builds.resolve import Choice
+from pgversus.study.servers import Family, Version
+
+CHOICE = Choice(family=Family.ZONKY, version=Version(major=17, minor=8))
+INSTALL = """
+import sys
+from pathlib import Path
+from pgversus.host.directories import open_cache
+from pgversus.postgres.builds.install import install
+from pgversus.postgres.builds.resolve import Choice
+from pgversus.study.servers import Family, Version
+fetched = []
+choice = Choice(family=Family.ZONKY, version=Version(major=17, minor=8))
+install(open_cache(), choice, lambda name, size: fetched.append(size))
+print(len(fetched))
+"""
+
+
+@pytest.fixture
+def cache() -> Iterator[Cache]:
+    root = Path(tempfile.mkdtemp(prefix="pgversus-test-", dir="/tmp"))
+    root.chmod(0o755)
+    cache = Cache(root=root)
+    for directory in (cache.builds, cache.index, cache.staging, cache.runs):
+        directory.mkdir()
+    yield cache
+    shutil.rmtree(root)
+
+
+def test_two_at_once_fetch_a_build_once_and_both_get_it(cache: Cache) -> None:
+    command = [sys.executable, "-c", INSTALL]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(cache.root), "PGVERSUS_CACHE": str(cache.root)}
+    processes = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    outputs = [process.communicate(timeout=200) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    reports = sorted(int(stdout) for stdout, _ in outputs)
+    assert reports[0] == 0, "the second one found it there"
+    build = installed(cache, CHOICE)
+    assert build is not None
+    assert build.version == "17.8"
+    assert [path.name for path in cache.staging.iterdir() if path.is_dir()] == []
+
+
+class _Truncated(ZonkySource):
+    """The registry's own artifact, cut short on the way, with a checksum that was taken from the cut file."""
+
+    def __init__(self, *, honest: bool) -> None:
+        self._honest = honest
+
+    def fetch(self, version: Version, staging: Path, progress: NotifyBytes) -> Artifact:
+        artifact = super().fetch(version, staging, progress)
+        artifact.path.write_bytes(artifact.path.read_bytes()[:-100_000])
+        return artifact if self._honest else Artifact(path=artifact.path, sha256="")
+
+
+@pytest.mark.parametrize("honest", [True, False])
+def test_a_build_cut_short_is_refused_and_not_kept(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch, *, honest: bool
+) -> None:
+    # Once the checksum beside the artifact tells, once only what pgversus itself knows of it.
+    monkeypatch.setitem(SOURCES, Family.ZONKY, _Truncated(honest=honest))
+    with pytest.raises(BuildError) as caught:
+        install(cache, CHOICE, lambda _name, _size: None)
+    assert caught.value.slug == "build-damaged"
+    assert "SHA-256" in caught.value.found
+    assert installed(cache, CHOICE) is None
+    assert list(cache.builds.iterdir()) == []
+
+
+def test_a_version_that_is_listed_and_not_there_is_told_from_no_network(cache: Cache) -> None:
+    with pytest.raises(BuildError) as caught:
+        install(cache, Choice(family=Family.ZONKY, version=Version(major=17, minor=99)), lambda _name, _size: None)
+    assert caught.value.slug == "build-fetch-failed"
+    assert "://" not in str(caught.value.found), "no address of a registry in our messages"

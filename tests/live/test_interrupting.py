@@ -1,0 +1,108 @@
+"""Ctrl-C, kill -9 of a server, kill -9 of pgversus itself: nothing finished is lost, and nothing stays behind."""
+
+import os
+import signal
+import sqlite3
+
+import psutil
+import pytest
+
+from pgversus.host.leftovers import processes_in
+from tests.live.conftest import CommandLine
+
+LOAD = ("17.8", "17.8", "-i", "-S", "--window", "1", "--windows", "2", "--json", "--results", "results")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_with_the_verdicts_so_far(command_line: CommandLine, number: signal.Signals) -> None:
+    process = command_line.start("compare", *LOAD, "--max-blocks", "50")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("block 1 "):
+            break
+    command_line.wait_for(lambda: command_line.postmaster(0) and command_line.postmaster(1))
+    process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stderr
+    assert '"stopped": "interrupted"' in stdout
+    assert '"interrupted"' in stdout
+    database = sqlite3.connect(command_line.directory / "results" / "results.sqlite")
+    blocks = database.execute("SELECT count(*) FROM block").fetchone()[0]
+    database.close()
+    assert blocks >= 1
+
+
+def test_an_interrupt_before_the_first_block_leaves_nothing(command_line: CommandLine) -> None:
+    process = command_line.start("compare", *LOAD)
+    command_line.wait_for(lambda: list(command_line.runs.glob("*/arm-0/data/postmaster.pid")))
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert stdout == ""
+    assert "interrupted before the first block" in stderr
+
+
+def test_a_server_killed_in_a_window_fails_its_trial_and_nothing_else(command_line: CommandLine) -> None:
+    process = command_line.start(
+        "compare", "17.8", "17.8", "-i", "-S", "--window", "2", "--windows", "2", "--blocks", "2", "--json",
+        "--results", "results",
+    )  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("blocks of"):
+            break
+    command_line.wait_for(lambda: command_line.postmaster(0) and command_line.postmaster(1))
+    pgbench = command_line.wait_for(lambda: _pgbench(process.pid))
+    assert pgbench
+    victim = command_line.postmaster(1)
+    assert victim is not None
+    os.kill(victim, signal.SIGKILL)
+    stdout, stderr = process.communicate(timeout=200)
+    assert process.returncode == 4, stderr
+    assert '"failed-trials"' in stdout
+    assert '"blocks": 2' in stdout, "two whole blocks were run all the same"
+    database = sqlite3.connect(command_line.directory / "results" / "results.sqlite")
+    failed = database.execute("SELECT transactions, failed_words FROM trial WHERE status = 'failed'").fetchall()
+    database.close()
+    assert len(failed) == 1
+    assert failed[0][0] is None
+    assert failed[0][1]
+
+
+def test_after_kill_9_no_server_and_no_file_stays_and_the_next_run_works(command_line: CommandLine) -> None:
+    process = command_line.start("compare", *LOAD)
+    command_line.wait_for(lambda: command_line.postmaster(0) and command_line.postmaster(1))
+    sockets = command_line.socket_directories()
+    assert sockets
+    assert all(path.exists() for path in sockets)
+    process.kill()
+    process.communicate(timeout=60)
+    command_line.wait_for(lambda: not command_line.leftovers(), seconds=20)
+    command_line.wait_for(lambda: not any(path.exists() for path in sockets), seconds=20)
+    ended = command_line.run("compare", *LOAD[:-1], "again", "--blocks", "2")
+    assert ended.code == 0, ended.stderr
+
+
+def test_what_a_run_left_that_died_with_its_guard_is_swept_by_the_next(command_line: CommandLine) -> None:
+    process = command_line.start("compare", *LOAD)
+    command_line.wait_for(lambda: command_line.postmaster(0) and command_line.postmaster(1))
+    sockets = command_line.socket_directories()
+    # As a reboot would: the guard and the watchdogs die first, so that nobody cleans up.
+    helpers = [child for child in psutil.Process(process.pid).children() if child.name() == "sh"]
+    assert len(helpers) == 3
+    for helper in helpers:
+        for child in helper.children():
+            if child.name() == "sh":
+                child.kill()
+        helper.kill()
+    process.kill()
+    process.communicate(timeout=60)
+    assert processes_in(command_line.cache), "two orphaned servers"
+    ended = command_line.run("compare", *LOAD[:-1], "again", "--blocks", "2")
+    assert ended.code == 0, ended.stderr
+    assert "removed what the killed run" in ended.stderr
+    assert not any(path.exists() for path in sockets)
+
+
+def _pgbench(parent: int) -> list[int]:
+    return [child.pid for child in psutil.Process(parent).children() if child.name() == "pgbench"]

@@ -1,0 +1,44 @@
+"""Whole comparisons with their verdicts. They time something, so they run alone."""
+
+import pytest
+
+from tests.live.conftest import EXAMPLES, CommandLine
+
+pytestmark = pytest.mark.measures
+
+
+@pytest.mark.parametrize(
+    ("setup", "script", "clients"),
+    [
+        ("correlated.sql", "correlated_in.sql", "4"),
+        ("cte.sql", "cte_in.sql", "4"),
+        ("group_by.sql", "group_by_order.sql", "4"),
+        ("range.sql", "range_contains.sql", "4"),
+    ],
+)
+def test_planner_improvements_of_17_are_seen(command_line: CommandLine, setup: str, script: str, clients: str) -> None:
+    ended = command_line.compare(
+        "16.12", "17.8", "--setup", str(EXAMPLES / setup), "-f", str(EXAMPLES / script), "-c", clients
+    )
+    assert ended.code == 0, ended.stderr
+    (verdict,) = ended.document["verdicts"]
+    assert verdict["verdict"] == "faster", ended.document["answer"]
+    assert verdict["low"] > 1
+    assert verdict["seconds_measured"] <= 120
+    assert ended.document["caveats"] == []
+
+
+def test_a_known_effect_is_found_and_lies_in_the_interval(command_line: CommandLine) -> None:
+    script = command_line.write("sleep.sql", "SELECT pg_sleep(current_setting('bench.delay')::float);\n")
+    ended = command_line.compare("17.8", "--set", "bench.delay=0.010,0.0105", "-f", script)
+    assert ended.code == 0, ended.stderr
+    (verdict,) = ended.document["verdicts"]
+    assert verdict["verdict"] == "slower"
+    assert verdict["low"] <= 1 / 1.05 <= verdict["high"]
+
+
+def test_a_server_is_not_faster_than_itself(command_line: CommandLine) -> None:
+    ended = command_line.compare("17.8", "17.8", "-i", "-s", "5", "-S", "-c", "2", "--budget", "150s")
+    assert ended.code == 0, ended.stderr
+    (verdict,) = ended.document["verdicts"]
+    assert verdict["verdict"] in ("equivalent", "undecided"), ended.document["answer"]

@@ -1,0 +1,43 @@
+"""Every command that README and the help text show is run, shortened to two blocks of two windows."""
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.live.conftest import QUICK, CommandLine
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMANDS = [
+    line
+    for block in FENCE.findall((ROOT / "README.md").read_text())
+    for line in block.splitlines()
+    if line and not line.startswith("#")
+]
+COMPARISONS = [line for line in COMMANDS if line.startswith(".venv/bin/pgversus compare ")]
+
+
+def test_readme_shows_the_demo_and_comparisons_and_nothing_that_is_not_run() -> None:
+    assert COMMANDS[0] == "make demo"
+    assert COMMANDS[1] in COMPARISONS
+    assert len(COMMANDS) == len(COMPARISONS) + 1
+
+
+def test_the_demo_is_the_comparison_that_readme_shows_below_it() -> None:
+    recipe = subprocess.run(
+        ["make", "-n", "demo"], cwd=ROOT, capture_output=True, text=True, check=True, env={"PATH": "/usr/bin:/bin"}
+    ).stdout.splitlines()[-1]
+    assert recipe == COMMANDS[1]
+
+
+@pytest.mark.parametrize("line", COMPARISONS)
+def test_a_command_of_readme_runs(command_line: CommandLine, line: str) -> None:
+    arguments = shlex.split(line)[1:]
+    command_line.directory = ROOT
+    extra = () if "--help" in arguments else (*QUICK, "--results", str(command_line.cache / "results"))
+    ended = command_line.run(*arguments, *extra)
+    assert ended.code == 0 or (ended.code == 1 and "--fail-on" in arguments), ended.stderr
+    assert ended.stdout

@@ -1,0 +1,124 @@
+"""Servers of somebody else by URI, bin directories, and arms that were not built alike."""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pgversus.host.directories import open_cache
+from pgversus.host.identity import server_user
+from pgversus.lab.progress import Silence
+from pgversus.postgres.builds.model import Build
+from pgversus.postgres.builds.provide import provide
+from pgversus.postgres.cluster import make_cluster
+from pgversus.postgres.server import Server
+from pgversus.study.servers import parse_server
+from tests.live.conftest import QUICK, CommandLine
+
+
+def _build(name: str) -> Build:
+    silence = Silence()
+    (build,) = provide([parse_server(name)], open_cache(), server_user(), silence.say, silence.fetching)
+    assert build is not None
+    return build
+
+
+@contextmanager
+def _somebodys_server(name: str, *statements: str) -> Iterator[str]:
+    """A server that pgversus knows nothing of; its URI."""
+    user = server_user()
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="somebody-", dir="/tmp")))
+        user.give(directory)
+        cluster = make_cluster(_build(name), directory / "cluster", user)
+        server = Server(cluster, directory, directory / "log", {})
+        server.start()
+        stack.callback(server.stop)
+        uri = f"postgresql://postgres@/postgres?host={directory}"
+        with psycopg.connect(uri, autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement)
+        yield uri
+
+
+FILLED = "CREATE TABLE t AS SELECT g AS id FROM generate_series(1, 1000) AS g"
+
+
+def test_running_servers_are_compared_and_left_as_they_are(command_line: CommandLine) -> None:
+    script = command_line.write("count.sql", "SELECT count(*) FROM t;\n")
+    with _somebodys_server("16.12", FILLED) as one, _somebodys_server("17.8", FILLED) as other:
+        ended = command_line.compare(one, other, "--set", "work_mem=8MB", "-f", script, *QUICK)
+        assert ended.code == 0, ended.stderr
+        for uri in (one, other):
+            with psycopg.connect(uri) as connection:
+                extensions = connection.execute("SELECT count(*) FROM pg_extension").fetchone()
+                work_mem = connection.execute("SHOW work_mem").fetchone()
+                assert (extensions, work_mem) == ((1,), ("4MB",))
+    document = ended.document
+    assert [caveat["slug"] for caveat in document["caveats"]] == ["not-restarted"]
+    assert [arm["version"] for arm in document["arms"]] == ["16.12", "17.8"]
+
+
+def test_running_servers_with_unequal_data_are_refused(command_line: CommandLine) -> None:
+    script = command_line.write("count.sql", "SELECT count(*) FROM t;\n")
+    with (
+        _somebodys_server("17.8", FILLED) as one,
+        _somebodys_server("17.8", FILLED, "INSERT INTO t SELECT * FROM t") as other,
+    ):
+        ended = command_line.compare(one, other, "-f", script, *QUICK)
+    assert ended.code == 2
+    assert "public.t: 1000 rows on" in ended.stderr
+    assert "2000 rows on" in ended.stderr
+
+
+def test_pgbench_tables_of_somebody_are_never_dropped(command_line: CommandLine) -> None:
+    tables = "CREATE TABLE pgbench_accounts (aid int)"
+    with _somebodys_server("17.8", tables) as one:
+        ended = command_line.compare(one, one, "-i", "-S", *QUICK)
+        assert ended.code == 2
+        assert "error[dataset-would-drop]" in ended.stderr
+        with psycopg.connect(one) as connection:
+            assert connection.execute("SELECT count(*) FROM pgbench_accounts").fetchone() == (0,)
+
+
+def test_a_password_in_a_uri_is_nowhere_in_what_is_said_and_kept(command_line: CommandLine) -> None:
+    script = command_line.write("one.sql", "SELECT 1;\n")
+    with _somebodys_server("17.8", "CREATE ROLE u LOGIN SUPERUSER PASSWORD 'Geheim99'") as uri:
+        secret = uri.replace("postgres@", "u:Geheim99@")
+        ended = command_line.compare(secret, secret, "-f", script, *QUICK)
+    assert ended.code == 0, ended.stderr
+    assert "Geheim99" not in ended.stdout + ended.stderr
+    kept = [path for path in (command_line.directory / "results").rglob("*") if path.is_file()]
+    assert kept
+    assert not any(b"Geheim99" in path.read_bytes() for path in kept)
+
+
+def test_a_uri_that_nobody_answers_is_an_error(command_line: CommandLine) -> None:
+    ended = command_line.compare("postgresql:///x?host=/nowhere", "postgresql:///y?host=/nowhere", "-S")
+    assert ended.code == 3
+    assert "error[server-connection]" in ended.stderr
+
+
+def test_a_bin_directory_is_used_as_it_is(command_line: CommandLine) -> None:
+    directory = str(_build("17.8").bin_directory)
+    ended = command_line.compare(directory, directory, "-i", "-S", *QUICK)
+    assert ended.code == 0, ended.stderr
+    assert [arm["origin"] for arm in ended.document["arms"]] == ["bin directory"] * 2
+
+
+def test_arms_that_were_not_built_alike_carry_a_caveat_before_the_verdict(command_line: CommandLine) -> None:
+    ended = command_line.compare("zonky:17.11", "wheel:17.11", "-i", "-S", *QUICK)
+    assert ended.code == 0, ended.stderr
+    document = ended.document
+    assert document["verdicts"][0]["caveats"] == ["mixed-builds"]
+    assert document["answer"][0].startswith("CHECK")
+
+
+@pytest.mark.parametrize("name", ["wheel:16.15", "zonky:12.22"])
+def test_both_families_give_servers_that_run(command_line: CommandLine, name: str) -> None:
+    ended = command_line.compare(name, name, "-i", "-S", *QUICK)
+    assert ended.code == 0, ended.stderr
+    assert ended.document["arms"][0]["version"] == name.partition(":")[2]

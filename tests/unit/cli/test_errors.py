@@ -1,0 +1,70 @@
+import pytest
+
+from pgversus import errors
+from pgversus.cli.errors import error_text, write_crash_report
+from pgversus.errors import ExitCode, PgversusError, StudyError
+
+WHOLE = StudyError("it is so", slug="study-x", where="--set a", found="1", expected="2", to_do="do this")
+
+
+def test_an_error_has_four_parts_in_order_under_what_happened() -> None:
+    assert error_text(WHOLE).splitlines() == [
+        "error[study-x]: it is so",
+        "  where:    --set a",
+        "  found:    1",
+        "  expected: 2",
+        "  to do:    do this",
+    ]
+
+
+def test_parts_that_say_nothing_are_left_out() -> None:
+    assert error_text(StudyError("it is so", slug="study-x", found="1")).splitlines() == [
+        "error[study-x]: it is so",
+        "  found:    1",
+    ]
+
+
+def test_further_lines_of_a_part_stand_under_its_first() -> None:
+    text = error_text(StudyError("it is so", slug="study-x", found="one\ntwo\n"))
+    assert text.splitlines()[1:] == ["  found:    one", "            two"]
+
+
+def test_an_error_reads_as_what_happened_alone() -> None:
+    assert str(WHOLE) == "it is so"
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("StudyError", 2),
+        ("DatasetError", 2),
+        ("BuildError", 3),
+        ("HostError", 3),
+        ("ServerError", 3),
+        ("WorkloadError", 4),
+        ("StoreError", 5),
+        ("PgversusError", 70),
+    ],
+)
+def test_the_class_decides_the_exit_code(name: str, code: int) -> None:
+    kind = getattr(errors, name)
+    assert issubclass(kind, PgversusError)
+    assert kind.exit_code is ExitCode(code)
+
+
+def failing() -> None:
+    raise ZeroDivisionError("a bug of ours")
+
+
+def test_a_crash_report_has_the_traceback_and_the_versions() -> None:
+    with pytest.raises(ZeroDivisionError) as caught:
+        failing()
+    path = write_crash_report(caught.value)
+    try:
+        text = path.read_text()
+    finally:
+        path.unlink()
+    assert "ZeroDivisionError: a bug of ours" in text
+    assert "in failing" in text
+    assert text.startswith("pgversus ")
+    assert "Python 3." in text

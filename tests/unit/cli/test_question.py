@@ -1,0 +1,159 @@
+import hashlib
+from pathlib import Path
+
+import click
+import pytest
+
+from pgversus.cli.compare import compare
+from pgversus.cli.question import METRICS, comparison_of
+from pgversus.errors import StudyError
+from pgversus.study.comparison import Comparison
+from pgversus.study.metrics import Metric
+from pgversus.study.servers import RunningServer
+from pgversus.study.workload import QueryMode, Script
+
+
+def asked(*arguments: str) -> Comparison:
+    """What these words on the command line ask for."""
+    assert isinstance(compare, click.Command)
+    with compare.make_context("compare", list(arguments)) as context:
+        return comparison_of(context.params)
+
+
+def refused(*arguments: str) -> StudyError:
+    with pytest.raises(StudyError) as caught:
+        asked(*arguments)
+    return caught.value
+
+
+def test_two_servers_and_nothing_else_are_a_whole_question() -> None:
+    found = asked("16", "17")
+    assert [arm.label for arm in found.arms] == ["16", "17"]
+    assert found.workload.scripts == (Script(name="tpcb-like"),)
+    assert found.dataset.is_empty
+    assert found.design.metric is Metric.TPS
+    assert found.design.margin == 0.02
+    assert found.design.budget_s == 900
+    assert found.design.max_blocks == 100
+    assert found.design.fixed_blocks is None
+    assert not found.design.window_is_given
+
+
+def test_flags_mean_what_they_mean_to_pgbench(tmp_path: Path) -> None:
+    script = tmp_path / "a.sql"
+    script.write_text("SELECT :n;\n")
+    found = asked(
+        *("16", "17", "-b", "simple@2", "-f", f"{script}@3", "-S", "-N", "-c", "8", "-j", "2", "-M", "prepared"),
+        *("-D", "n=1", "-s", "10", "-i", "-n"),
+    ).workload
+    assert found.scripts == (
+        Script(name="simple-update", weight=2),
+        Script(name="select-only"),
+        Script(name="simple-update"),
+        Script(name=str(script), weight=3, text="SELECT :n;\n"),
+    )
+    assert (found.clients, found.threads, found.query_mode) == (8, 2, QueryMode.PREPARED)
+    assert found.variables == (("n", "1"),)
+    assert found.scale == 10
+
+
+def test_setup_files_are_known_by_their_content(tmp_path: Path) -> None:
+    setup = tmp_path / "setup.sql"
+    setup.write_bytes(b"CREATE TABLE t ();")
+    dataset = asked("16", "17", "--setup", str(setup)).dataset
+    assert dataset.pgbench_scale is None
+    assert dataset.setup_files[0].path == str(setup)
+    assert dataset.setup_files[0].sha256 == hashlib.sha256(b"CREATE TABLE t ();").hexdigest()
+
+
+@pytest.mark.parametrize(("flags", "scale"), [(("-i",), 1), (("-i", "-s", "10"), 10), (("-s", "10"), None)])
+def test_tables_are_made_only_when_asked_for(flags: tuple[str, ...], scale: int | None) -> None:
+    assert asked("16", "17", *flags).dataset.pgbench_scale == scale
+
+
+def test_a_rate_puts_the_verdict_on_p95_latency_with_its_own_margin() -> None:
+    design = asked("16", "17", "-R", "50").design
+    assert design.metric is Metric.LATENCY_P95
+    assert design.margin == 0.05
+
+
+def test_tps_cannot_be_asked_of_a_rate() -> None:
+    assert refused("16", "17", "-R", "50", "--metric", "tps").slug == "study-rate-and-tps"
+
+
+@pytest.mark.parametrize("word", METRICS)
+def test_every_metric_can_be_asked_for_by_its_word(word: str) -> None:
+    assert asked("16", "17", "--metric", word).design.metric is METRICS[word]
+    assert not word.endswith("_s")
+
+
+def test_the_design_is_what_the_flags_say() -> None:
+    design = asked("16", "17", "--margin", "3%", "--budget", "2h", "--max-blocks", "20", "--seed", "5").design
+    assert (design.margin, design.budget_s, design.max_blocks, design.seed) == (0.03, 7200, 20, 5)
+
+
+def test_a_fixed_number_of_blocks_has_nothing_to_limit() -> None:
+    assert asked("16", "17", "--blocks", "12").design.fixed_blocks == 12
+    assert refused("16", "17", "--blocks", "12", "--budget", "5m").slug == "study-two-designs"
+    assert refused("16", "17", "--blocks", "12", "--max-blocks", "20").slug == "study-two-designs"
+
+
+def test_a_window_is_a_whole_number_of_seconds() -> None:
+    design = asked("16", "17", "--window", "3s").design
+    assert (design.window_s, design.window_is_given) == (3.0, True)
+    error = refused("16", "17", "--window", "2.5s")
+    assert error.slug == "study-bad-window"
+    assert error.to_do == "--window 2"
+
+
+def test_without_a_seed_one_is_drawn_and_kept() -> None:
+    seeds = {asked("16", "17").design.seed for _ in range(5)}
+    assert len(seeds) > 1
+    assert all(0 <= seed < 2**31 for seed in seeds)
+    assert asked("16", "17", "--seed", "0").design.seed == 0
+
+
+def test_levels_of_a_setting_make_the_arms_of_one_server() -> None:
+    found = asked("17", "--set", "work_mem=4MB,64MB", "--set", "jit=off")
+    assert [arm.label for arm in found.arms] == ["work_mem=4MB", "work_mem=64MB"]
+    assert found.factors == ("work_mem",)
+    assert refused("17", "--set", "jit=on,off", "--set", "JIT=on").slug == "study-repeated-setting"
+
+
+def test_a_password_never_becomes_part_of_a_label() -> None:
+    found = asked("postgresql://me:secret@db.example:5433/app", "17")
+    assert found.baseline.label == "db.example:5433/app"
+    assert isinstance(found.baseline.server, RunningServer)
+    assert "secret" not in "".join(arm.label for arm in found.arms)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "slug"),
+    [
+        (("16",), "study-one-arm"),
+        (("16", "seventeen"), "study-unknown-server"),
+        (("16", "9.6"), "study-version-too-old"),
+        (("16", "17", "-b", "s"), "study-unknown-builtin"),
+        (("16", "17", "-b", "tpcb@x"), "study-bad-weight"),
+        (("16", "17", "-b", "tpcb@0"), "study-no-weight"),
+        (("16", "17", "-j", "2"), "study-threads-over-clients"),
+        (("16", "17", "-f", "/nowhere/a.sql"), "study-no-file"),
+        (("16", "17", "--setup", "/nowhere/a.sql"), "study-no-file"),
+        (("16", "17", "-f", "/"), "study-no-file"),
+        (("16", "17", "-D", "n"), "study-bad-variable"),
+        (("16", "17", "--margin", "0.02"), "study-bad-margin"),
+        (("16", "17", "--budget", "soon"), "study-bad-duration"),
+        (("16", "17", "--set", "jit"), "study-bad-setting"),
+        (("16", "17", "--set", "jit=on,on"), "study-repeated-level"),
+    ],
+)
+def test_what_is_wrong_with_a_question_is_named(arguments: tuple[str, ...], slug: str) -> None:
+    error = refused(*arguments)
+    assert error.slug == slug
+    assert all((error.where, error.found, error.expected, error.to_do))
+
+
+def test_a_script_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    script = tmp_path / "latin1.sql"
+    script.write_bytes("SELECT 'é';".encode("latin-1"))
+    assert refused("16", "17", "-f", str(script)).slug == "study-script-encoding"

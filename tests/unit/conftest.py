@@ -1,0 +1,5 @@
+from hypothesis import settings
+
+# No deadline: a busy host is no reason to fail. Fewer examples than usual: the suite runs at every save.
+settings.register_profile("unit", deadline=None, max_examples=60)
+settings.load_profile("unit")

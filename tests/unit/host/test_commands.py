@@ -1,0 +1,71 @@
+import signal
+from pathlib import Path
+
+import pytest
+
+from pgversus.host.commands import CLEAN_ENVIRONMENT, client_environment, run
+
+SHELL = "/bin/sh"
+
+
+def test_both_outputs_and_the_exit_code_are_kept_apart() -> None:
+    finished = run([SHELL, "-c", "echo out; echo err >&2; exit 3"])
+    assert (finished.stdout, finished.stderr, finished.exit_code) == ("out\n", "err\n", 3)
+    assert not finished.succeeded
+    assert run([SHELL, "-c", "exit 0"]).succeeded
+
+
+def test_bytes_that_are_no_text_are_decoded_all_the_same() -> None:
+    assert run([SHELL, "-c", r"printf 'a\377b'"]).stdout == "a\ufffdb"
+
+
+def test_a_program_that_a_signal_ended_has_its_negative_number() -> None:
+    assert run([SHELL, "-c", "kill -TERM $$"]).exit_code == -signal.SIGTERM
+
+
+def test_a_program_that_outlives_its_time_is_killed() -> None:
+    finished = run(["/bin/sleep", "60"], timeout_s=0.1)
+    assert finished.exit_code == -signal.SIGKILL
+    assert not finished.succeeded
+
+
+def test_a_program_that_is_not_there_is_an_os_error() -> None:
+    with pytest.raises(FileNotFoundError):
+        run(["/nowhere/program"])
+
+
+def test_arguments_reach_the_program_as_they_are() -> None:
+    awkward = ["a b", "$HOME", "'; exit 1", "*", ""]
+    finished = run([SHELL, "-c", r'printf "%s\n" "$@"', "sh", *awkward])
+    assert finished.stdout == "".join(f"{word}\n" for word in awkward)
+
+
+def test_nothing_of_our_own_environment_reaches_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGOPTIONS", "-c jit=off")
+    found = dict(line.partition("=")[::2] for line in run(["/usr/bin/env"]).stdout.splitlines())
+    assert found == dict(CLEAN_ENVIRONMENT)
+
+
+def test_a_program_has_no_input() -> None:
+    assert run(["/bin/cat"]).stdout == ""
+
+
+def test_a_program_runs_where_it_is_told(tmp_path: Path) -> None:
+    assert run(["/bin/pwd"], directory=tmp_path).stdout.strip() == str(tmp_path.resolve())
+
+
+def test_libpqs_variables_are_inherited_only_for_servers_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGSSLMODE", "require")
+    monkeypatch.setenv("HOME", "/home/somebody")
+    monkeypatch.setenv("LANG", "de_DE.UTF-8")
+    inherited = client_environment({"PGPASSWORD": "x"}, inherit_libpq=True)
+    assert inherited["PGSSLMODE"] == "require"
+    assert inherited["HOME"] == "/home/somebody"
+    assert "LANG" not in inherited
+    assert client_environment({"PGPASSWORD": "x"}, inherit_libpq=False) == {**CLEAN_ENVIRONMENT, "PGPASSWORD": "x"}
+
+
+def test_additions_win_over_what_is_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGOPTIONS", "-c jit=off")
+    assert client_environment({"PGOPTIONS": "-c jit=on"}, inherit_libpq=True)["PGOPTIONS"] == "-c jit=on"
+    assert client_environment({"LC_ALL": "C.UTF-8"}, inherit_libpq=False)["LC_ALL"] == "C.UTF-8"

@@ -1,0 +1,143 @@
+"""Answers of every kind, from blocks made by hand."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from pgversus.report.answer import Answer
+from pgversus.stats.trials import Block, FailedTrial, Phase
+from pgversus.study.caveats import Caveat, Difference
+from pgversus.study.design import Design, StopReason
+from pgversus.study.metrics import Metric
+from tests.builders import answer, comparison, judged_by, latency_block, open_loop, rate_block
+
+_SWING = (0.999, 1.001, 1.0, 1.0005, 0.9995, 1.002, 0.998, 1.0)
+
+
+def steady(effect: float, blocks: int = 6, rate: float = 1000.0) -> list[Block]:
+    """Blocks in which the contender's tps is `effect` times the baseline's, almost without noise."""
+    return [
+        rate_block(n, rate * _SWING[n % 8], rate * effect * _SWING[(n + 3) % 8], transactions=1000)
+        for n in range(1, blocks + 1)
+    ]
+
+
+def noisy(spread: float, blocks: int = 6) -> list[Block]:
+    """Blocks whose ratios swing by `spread` to both sides of nothing."""
+    return [rate_block(n, 1000.0, 1000.0 * (1 + spread) ** (-1) ** n) for n in range(1, blocks + 1)]
+
+
+def tails(blocks: int = 9) -> list[Block]:
+    """Blocks with a latency distribution whose tail is longer in the contender."""
+    rng = np.random.default_rng(4)
+    parts = [(rng.lognormal(7.0, 0.3, 400), rng.lognormal(7.2, 0.5, 400)) for _ in range(blocks)]
+    return [latency_block(n, *(values.astype(np.int64) for values in pair)) for n, pair in enumerate(parts, start=1)]
+
+
+def faster() -> Answer:
+    """A clear difference."""
+    return answer(steady(1.1))
+
+
+def slower_by_half() -> Answer:
+    """Less than half of the speed, with the defaults that differ."""
+    return answer(
+        steady(0.4),
+        differences=[
+            Difference(kind="setting", name="jit", values=("off", "on"), is_default=True),
+            Difference(kind="setting", name="wal_level", values=("", "replica"), is_default=True),
+        ],
+    )
+
+
+def faster_of_open_size() -> Answer:
+    """A sure sign whose size reaches into the margin."""
+    blocks = [rate_block(n, 1000.0, 1030.0 * (1.01 if n % 2 else 0.99)) for n in range(1, 7)]
+    return answer(blocks)
+
+
+def equivalent() -> Answer:
+    """No difference that matters."""
+    return answer(steady(1.001, blocks=8))
+
+
+def undecided() -> Answer:
+    """The budget ended on a host that is noisy, but not hopeless."""
+    return answer(noisy(0.02, blocks=8), stopped=StopReason.BUDGET)
+
+
+def hopeless() -> Answer:
+    """The budget ended on a host that is too noisy."""
+    return answer(noisy(0.9, blocks=8), stopped=StopReason.BUDGET)
+
+
+def too_few() -> Answer:
+    """The budget ended before the first look."""
+    return answer(steady(1.1, blocks=2), stopped=StopReason.BUDGET)
+
+
+def interrupted() -> Answer:
+    """Ctrl-C before the first block ended."""
+    caveat = Caveat(slug="interrupted", text="interrupted: these are the verdicts so far")
+    return answer([], stopped=StopReason.INTERRUPTED, caveats=[caveat])
+
+
+def invalid() -> Answer:
+    """A contender that failed again and again, beside one that did not."""
+    words = 'pgbench: error: ERROR:  relation "nowhere" does not exist'
+    blocks = [
+        replace(
+            rate_block(n, 1000.0 + n, None, 900.0 - n),
+            failures=(FailedTrial(arm=1, phase=Phase.WARM_UP, words=words),),
+        )
+        for n in range(1, 6)
+    ]
+    caveat = Caveat(
+        slug="failed-trials",
+        arm=1,
+        text=f"5 of 5 trials of 17.8 failed and count for nothing; the first while in warm-up: {words}",
+    )
+    return answer(
+        blocks,
+        comparison(("16.12", "17.8", "18.6")),
+        caveats=[caveat],
+        stopped=StopReason.FAILED,
+        invalid=frozenset({1}),
+    )
+
+
+def mixed_builds() -> Answer:
+    """A clear difference with a grave reason to distrust it."""
+    caveat = Caveat(slug="mixed-builds", arm=1, text="16.12 (zonky) and 17.8 (wheel) were not built alike")
+    return answer(steady(1.1), caveats=[caveat])
+
+
+def tail_latency() -> Answer:
+    """A rate is scheduled and p95 latency carries the verdict."""
+    return answer(tails(), comparison(design=judged_by(Metric.LATENCY_P95), workload=open_loop()))
+
+
+def fixed() -> Answer:
+    """A fixed number of blocks that did not decide."""
+    asked = comparison(design=Design(fixed_blocks=6, seed=7))
+    return answer(noisy(0.05), asked, stopped=StopReason.BLOCKS)
+
+
+CASES: Mapping[str, Callable[[], Answer]] = {
+    case.__name__: case
+    for case in (
+        faster,
+        slower_by_half,
+        faster_of_open_size,
+        equivalent,
+        undecided,
+        hopeless,
+        too_few,
+        interrupted,
+        invalid,
+        mixed_builds,
+        tail_latency,
+        fixed,
+    )
+}

@@ -1,0 +1,109 @@
+import json
+from typing import Any
+
+import pytest
+
+from pgversus.report.document import SCHEMA, document
+from pgversus.report.sentences import answer_sentences
+from pgversus.study.metrics import Metric
+from tests.unit.report.cases import CASES
+
+REQUIRED = {
+    "workload",
+    "metric",
+    "baseline",
+    "contender",
+    "verdict",
+    "ratio",
+    "low",
+    "high",
+    "confidence",
+    "blocks",
+    "seconds_measured",
+    "caveats",
+}
+
+
+def read_back(case: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(json.dumps(document(CASES[case]()), allow_nan=False))
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_document_is_json_without_nan_and_comes_back_whole(case: str) -> None:
+    assert read_back(case) == document(CASES[case]())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_verdict_has_the_keys_that_programs_rely_on(case: str) -> None:
+    found = read_back(case)
+    assert found["schema"] == SCHEMA == "pgversus.answer/1"
+    assert len(found["verdicts"]) == len(found["arms"]) - 1
+    for verdict in found["verdicts"]:
+        assert set(verdict) >= REQUIRED
+        assert isinstance(verdict["caveats"], list)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_document_says_the_sentences_of_the_terminal(case: str) -> None:
+    assert read_back(case)["answer"] == answer_sentences(CASES[case]())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bounds_are_both_there_or_both_null_and_enclose_the_ratio(case: str) -> None:
+    for verdict in read_back(case)["verdicts"]:
+        low, ratio, high = verdict["low"], verdict["ratio"], verdict["high"]
+        assert (low is None) == (high is None)
+        if low is not None:
+            assert low <= ratio <= high
+
+
+def test_a_verdict_holds_the_numbers_of_the_analysis() -> None:
+    answer = CASES["faster"]()
+    (verdict,) = read_back("faster")["verdicts"]
+    ratio = answer.analysis.result_of(1).ratios[Metric.TPS]
+    assert (verdict["ratio"], verdict["low"], verdict["high"]) == (ratio.value, ratio.low, ratio.high)
+    assert verdict["verdict"] == "faster"
+    assert verdict["metric"] == "tps"
+    assert (verdict["baseline"], verdict["contender"]) == ("16.12", "17.8")
+    assert verdict["workload"] == "select-only"
+    assert verdict["confidence"] == 0.95
+    assert verdict["blocks"] == 6
+    assert verdict["seconds_measured"] == pytest.approx(answer.analysis.result_of(1).seconds_measured)
+
+
+def test_without_any_block_there_are_nulls_and_no_numbers() -> None:
+    (verdict,) = read_back("interrupted")["verdicts"]
+    assert [verdict[key] for key in ("ratio", "low", "high", "confidence")] == [None] * 4
+    assert verdict["verdict"] == "undecided"
+    assert verdict["blocks"] == 0
+    assert verdict["caveats"] == ["interrupted"]
+
+
+def test_a_caveat_of_one_contender_is_not_laid_on_the_other() -> None:
+    found = read_back("invalid")
+    assert [verdict["caveats"] for verdict in found["verdicts"]] == [["failed-trials"], []]
+    assert [verdict["verdict"] for verdict in found["verdicts"]] == ["invalid", "slower"]
+    assert found["caveats"][0]["arm"] == "17.8"
+
+
+def test_arms_have_their_role_and_their_metrics_with_units() -> None:
+    arms = read_back("faster")["arms"]
+    assert [arm["role"] for arm in arms] == ["baseline", "contender"]
+    assert [arm["label"] for arm in arms] == ["16.12", "17.8"]
+    assert arms[0]["cflags"] is None
+    assert arms[1]["cflags"] == "-O2"
+    assert arms[0]["metrics"]["tps"]["unit"] == "1/s"
+    assert arms[0]["metrics"]["latency_max_s"]["low"] is None
+    assert arms[0]["metrics"]["tps"]["value"] == pytest.approx(1000, rel=0.01)
+
+
+def test_the_workload_can_be_run_again_from_the_document() -> None:
+    workload = read_back("tail_latency")["workload"]
+    assert workload["scripts"] == [
+        {"name": "lag.sql", "weight": 2, "builtin": False, "text": "SELECT 1;\n"},
+        {"name": "tpcb-like", "weight": None, "builtin": True, "text": None},
+    ]
+    assert (workload["clients"], workload["threads"], workload["rate"]) == (8, 2, 50.0)
+    assert workload["query_mode"] == "prepared"
+    assert workload["variables"] == {"rows": "1000"}

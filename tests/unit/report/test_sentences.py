@@ -1,0 +1,122 @@
+import pytest
+
+from pgversus.report.answer import Answer
+from pgversus.report.sentences import answer_sentences
+from pgversus.stats.verdict import Verdict
+from pgversus.study.caveats import Caveat
+from pgversus.study.design import StopReason
+from tests.builders import answer
+from tests.unit.report import cases
+
+
+def sentence(of: Answer) -> str:
+    (only,) = answer_sentences(of)
+    return only
+
+
+def verdict(of: Answer) -> Verdict:
+    return of.analysis.result_of(1).verdict
+
+
+def test_faster_says_how_much_between_what_and_how_sure() -> None:
+    text = sentence(cases.faster())
+    assert text.startswith("17.8 is faster than 16.12: +10.")
+    assert " tps (between +" in text
+    assert "95 %" in text
+    assert text.endswith("6 blocks, 4 min 24 s.")
+
+
+def test_slower_by_more_than_half_is_a_factor() -> None:
+    assert sentence(cases.slower_by_half()).startswith("17.8 is slower than 16.12: 0.4x tps (between 0.3")
+
+
+def test_a_sure_sign_of_unsure_size_says_so() -> None:
+    of = cases.faster_of_open_size()
+    assert verdict(of) is Verdict.FASTER
+    assert sentence(of).endswith("The sign is sure; the size may be below your 2.0 %.")
+    assert "The sign is sure" not in sentence(cases.faster())
+
+
+def test_equivalent_names_the_margin_and_the_interval_inside() -> None:
+    text = sentence(cases.equivalent())
+    assert text.startswith("No difference that matters between 17.8 and 16.12: tps ")
+    assert "inside ±2.0 % (95 %)" in text
+
+
+def test_undecided_says_what_is_excluded_and_how_much_more_is_needed() -> None:
+    text = sentence(cases.undecided())
+    assert text.startswith("Not decided: 17.8 against 16.12, tps ")
+    assert "Any difference is below " in text
+    assert "An answer needs about " in text
+    assert "repeat with --budget " in text
+
+
+def test_a_hopeless_host_is_told_so_instead_of_more_time() -> None:
+    text = sentence(cases.hopeless())
+    assert "This host is too noisy now for ±2.0 %" in text
+    assert "--margin" in text
+    assert "--budget" not in text
+
+
+@pytest.mark.parametrize(
+    ("stopped", "words"),
+    [
+        (StopReason.BUDGET, "The budget ended"),
+        (StopReason.BLOCKS, "The blocks ended"),
+        (StopReason.INTERRUPTED, "Interrupted"),
+        (StopReason.FAILED, "Trials kept failing"),
+        (StopReason.DECIDED, "Nothing more was asked"),
+    ],
+)
+def test_too_few_blocks_say_why_it_stopped_and_when_the_first_look_is(stopped: StopReason, words: str) -> None:
+    text = sentence(answer(cases.steady(1.1, blocks=2), stopped=stopped))
+    assert text == (
+        f"Not decided: 17.8 against 16.12. {words} after 2 blocks, 1 min 28 s, "
+        "and the first look is after 4 blocks (about 2 min 56 s)."
+    )
+
+
+def test_no_block_at_all_promises_no_time() -> None:
+    assert sentence(cases.interrupted()) == (
+        "Not decided: 17.8 against 16.12. Interrupted after 0 blocks, 0 s, and the first look is after 4 blocks."
+    )
+
+
+def test_one_block_is_not_one_blocks() -> None:
+    assert "1 block, 44 s" in sentence(answer(cases.steady(1.1, blocks=1), stopped=StopReason.BUDGET))
+
+
+def test_an_interrupted_study_gets_no_advice() -> None:
+    text = sentence(answer(cases.noisy(0.02, blocks=8), stopped=StopReason.INTERRUPTED))
+    assert text.startswith("Not decided")
+    assert text.endswith("8 blocks, 5 min 52 s.")
+
+
+def test_a_fixed_number_of_blocks_gets_no_advice() -> None:
+    assert sentence(cases.fixed()).endswith("6 blocks, 4 min 24 s.")
+
+
+def test_invalid_claims_nothing_of_that_contender_alone() -> None:
+    first, second = answer_sentences(cases.invalid())
+    assert first.startswith("Invalid: 17.8 against 16.12.")
+    assert "nothing is claimed" in first
+    assert second.startswith("18.6 is slower than 16.12: ")
+
+
+def test_a_grave_caveat_is_announced_before_the_sentence() -> None:
+    assert sentence(cases.mixed_builds()).startswith("CHECK the caveats below. 17.8 is faster")
+
+
+def test_a_light_caveat_is_not() -> None:
+    light = answer(cases.steady(1.1), caveats=[Caveat(slug="not-restarted", text="not ours to restart")])
+    assert sentence(light) == sentence(cases.faster())
+
+
+def test_a_grave_caveat_of_another_contender_is_not() -> None:
+    assert not any(text.startswith("CHECK") for text in answer_sentences(cases.invalid()))
+
+
+def test_a_faster_server_has_less_latency() -> None:
+    text = sentence(cases.tail_latency())
+    assert text.startswith("17.8 is slower than 16.12: +")
+    assert " p95 latency (between " in text

@@ -1,0 +1,215 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from pgversus.stats.analysis import Analysis, analyse, verdict_of
+from pgversus.stats.confidence import look_rule
+from pgversus.stats.trials import Block
+from pgversus.stats.verdict import Verdict
+from pgversus.study.comparison import Comparison
+from pgversus.study.design import Design
+from pgversus.study.metrics import JUDGED, Metric
+from tests.builders import comparison, judged_by, latency_block, rate_block, rate_blocks, scaled, swapped
+
+MIRROR = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
+NOISE = st.lists(st.tuples(st.floats(0.9, 1.1), st.floats(0.9, 1.1)), min_size=4, max_size=20)
+
+
+def analysed(blocks: list[Block], of: Comparison | None = None, invalid: frozenset[int] = frozenset()) -> Analysis:
+    asked = of or comparison()
+    return analyse(blocks, asked, look_rule(asked.design, len(asked.contenders)), invalid)
+
+
+def noisy(pairs: list[tuple[float, float]], effect: float = 1.0) -> list[Block]:
+    return [rate_block(i, 1000 * a, 1000 * b * effect) for i, (a, b) in enumerate(pairs, start=1)]
+
+
+@given(st.lists(st.floats(1.0, 1e5), min_size=4, max_size=30))
+def test_equal_samples_are_never_faster(rates: list[float]) -> None:
+    result = analysed(rate_blocks(rates, rates)).result_of(1)
+    assert result.verdict is Verdict.EQUIVALENT
+    assert result.ratios[Metric.TPS].value == pytest.approx(1.0)
+
+
+@given(NOISE, st.floats(0.8, 1.25), st.floats(0.01, 100))
+def test_the_scale_of_the_host_changes_no_verdict(
+    pairs: list[tuple[float, float]], effect: float, factor: float
+) -> None:
+    blocks = noisy(pairs, effect)
+    before = analysed(blocks).result_of(1)
+    after = analysed(scaled(scaled(blocks, 0, factor), 1, factor)).result_of(1)
+    assert after.verdict is before.verdict
+    assert after.ratios[Metric.TPS].value == pytest.approx(before.ratios[Metric.TPS].value)
+    assert after.ratios[Metric.TPS].low == pytest.approx(before.ratios[Metric.TPS].low)
+
+
+@given(NOISE, st.floats(0.8, 1.25), st.sampled_from([Metric.TPS, Metric.LATENCY_MEAN]))
+def test_swapping_the_arms_mirrors_verdict_and_interval(
+    pairs: list[tuple[float, float]], effect: float, metric: Metric
+) -> None:
+    blocks, asked = noisy(pairs, effect), comparison(design=judged_by(metric))
+    there, back = analysed(blocks, asked).result_of(1), analysed(swapped(blocks), asked).result_of(1)
+    assert back.verdict is MIRROR.get(there.verdict, there.verdict)
+    one, other = there.ratios[metric], back.ratios[metric]
+    assert one.low is not None
+    assert one.high is not None
+    assert other.value == pytest.approx(1 / one.value)
+    assert other.low == pytest.approx(1 / one.high)
+    assert other.high == pytest.approx(1 / one.low)
+
+
+@given(NOISE, st.floats(0.5, 2.0))
+def test_every_interval_contains_its_point(pairs: list[tuple[float, float]], effect: float) -> None:
+    found = analysed(noisy(pairs, effect))
+    estimates = [*found.result_of(1).ratios.values(), *found.levels[0].values(), *found.levels[1].values()]
+    bounded = [(e.low, e.value, e.high) for e in estimates if e.low is not None and e.high is not None]
+    assert bounded
+    assert all(low <= value * (1 + 1e-12) and value <= high * (1 + 1e-12) for low, value, high in bounded)
+
+
+def test_the_interval_of_a_fixed_design_is_the_one_of_scipys_paired_t_test() -> None:
+    rng = np.random.default_rng(5)
+    baseline, contender = rng.lognormal(7, 0.05, 12), rng.lognormal(7.04, 0.05, 12)
+    asked = comparison(design=Design(fixed_blocks=12, seed=7))
+    ratio = analysed(rate_blocks(list(baseline), list(contender)), asked).result_of(1).ratios[Metric.TPS]
+    expected = stats.ttest_rel(np.log(contender), np.log(baseline)).confidence_interval(0.95)
+    assert ratio.low == pytest.approx(math.exp(expected.low))
+    assert ratio.high == pytest.approx(math.exp(expected.high))
+    assert ratio.confidence == 0.95
+
+
+@pytest.mark.parametrize(
+    ("metric", "verdict"),
+    [(Metric.TPS, Verdict.FASTER), (Metric.LATENCY_MEAN, Verdict.FASTER), (Metric.LATENCY_P50, Verdict.FASTER)],
+)
+def test_twice_the_rate_is_faster_by_every_metric(metric: Metric, verdict: Verdict) -> None:
+    blocks = [rate_block(n, 1000.0 + n, 2000.0 - n) for n in range(1, 11)]
+    result = analysed(blocks, comparison(design=judged_by(metric))).result_of(1)
+    assert result.verdict is verdict
+    assert (result.ratios[metric].value > 1) is metric.more_is_better
+
+
+def test_one_block_promises_nothing() -> None:
+    found = analysed([rate_block(1, 100.0, 300.0)])
+    result = found.result_of(1)
+    assert result.verdict is Verdict.UNDECIDED
+    assert result.ratios[Metric.TPS].value == pytest.approx(3.0)
+    for estimate in (*result.ratios.values(), *found.levels[0].values()):
+        assert estimate.low is None
+        assert estimate.high is None
+
+
+def test_no_blocks_say_nothing() -> None:
+    found = analysed([])
+    assert found.levels == ({}, {})
+    result = found.result_of(1)
+    assert result.verdict is Verdict.UNDECIDED
+    assert result.log_ratio is None
+    assert result.ratios == {}
+    assert result.blocks == 0
+    assert result.seconds_measured == 0
+
+
+def test_three_blocks_are_before_the_first_look() -> None:
+    blocks = rate_blocks([100.0, 100.1, 100.2, 100.0], [200.0, 200.1, 199.9, 200.1])
+    assert analysed(blocks[:3]).result_of(1).verdict is Verdict.UNDECIDED
+    assert analysed(blocks).result_of(1).verdict is Verdict.FASTER
+
+
+def test_a_quantile_is_judged_by_the_blocks_that_hold_both_arms() -> None:
+    asked = comparison(design=judged_by(Metric.LATENCY_P95))
+    paired = [latency_block(n, [1000] * 200, [3000] * 200) for n in range(1, 5)]
+    alone = [latency_block(n, [1000] * 20) for n in range(5, 9)]
+    result = analysed([*paired, *alone], asked).result_of(1)
+    assert result.verdict is Verdict.SLOWER
+    assert result.ratios[Metric.LATENCY_P95].low is not None
+    assert result.ratios[Metric.LATENCY_P95].value == pytest.approx(3.0, rel=0.02)
+
+
+def test_a_quantile_carries_no_verdict_without_enough_transactions_of_each_arm() -> None:
+    asked = comparison(design=judged_by(Metric.LATENCY_P95))
+    blocks = [latency_block(n, [1000] * 500, [3000] * 20) for n in range(1, 21)]
+    result = analysed(blocks, asked).result_of(1)
+    assert result.verdict is Verdict.UNDECIDED
+    assert result.ratios[Metric.LATENCY_P95].low is None
+    assert result.ratios[Metric.LATENCY_P50].low is not None
+
+
+def test_the_maximum_is_described_without_interval_and_has_no_ratio() -> None:
+    blocks = [latency_block(n, [1000, 5000 + n], [2000, 9000 - n]) for n in range(1, 11)]
+    found = analysed(blocks)
+    assert Metric.LATENCY_MAX not in found.result_of(1).ratios
+    level = found.levels[0][Metric.LATENCY_MAX]
+    assert level.value == pytest.approx(0.005010)
+    assert (level.low, level.high) == (None, None)
+
+
+@pytest.mark.parametrize("metric", [Metric.TPS, Metric.LATENCY_MEAN])
+def test_blocks_that_lack_an_arm_do_not_count_for_a_contender(metric: Metric) -> None:
+    asked = comparison(design=judged_by(metric))
+    whole = rate_blocks([100.0, 101.0, 99.0, 100.5, 100.0], [120.0, 119.0, 121.0, 120.0, 120.5])
+    lone = [rate_block(6, 10.0, None), rate_block(7, None, 9000.0), Block(number=8, trials={})]
+    alone, mixed = analysed(whole, asked).result_of(1), analysed([*lone, *whole], asked).result_of(1)
+    assert mixed == alone
+    assert mixed.blocks == 5
+
+
+def test_levels_use_blocks_that_ratios_ignore() -> None:
+    blocks = [*rate_blocks([100.0] * 4, [120.0] * 4), rate_block(5, 100.0, None)]
+    found = analysed(blocks)
+    assert found.levels[0][Metric.TPS].n == 5
+    assert found.levels[1][Metric.TPS].n == 4
+    assert found.result_of(1).ratios[Metric.TPS].n == 4
+
+
+def test_the_measured_seconds_are_those_of_both_arms_in_the_blocks_that_count() -> None:
+    blocks = [rate_block(1, 100.0, 50.0), rate_block(2, 100.0, None)]
+    assert analysed(blocks).result_of(1).seconds_measured == pytest.approx(1.0 + 2.0)
+
+
+def test_an_invalid_contender_leaves_the_other_its_verdict() -> None:
+    asked = comparison(("a", "b", "c"))
+    blocks = [rate_block(n, 100.0 + n / 100, 200.0, 50.0) for n in range(1, 9)]
+    found = analysed(blocks, asked, invalid=frozenset({1}))
+    assert [result.verdict for result in found.results] == [Verdict.INVALID, Verdict.SLOWER]
+    assert [result.contender for result in found.results] == [1, 2]
+    assert found.result_of(2) is found.results[1]
+
+
+def test_more_contenders_make_each_interval_wider() -> None:
+    series = ([100.0, 101.0, 99.0, 100.5, 100.0], [120.0, 119.0, 121.0, 120.0, 120.5])
+    two = analysed(rate_blocks(*series)).result_of(1).ratios[Metric.TPS]
+    three = analysed(rate_blocks(*series, series[0]), comparison(("a", "b", "c"))).result_of(1).ratios[Metric.TPS]
+    assert three.value == two.value
+    assert three.low is not None
+    assert two.low is not None
+    assert three.low < two.low
+
+
+def test_a_wider_margin_turns_a_small_difference_into_none_that_matters() -> None:
+    blocks = rate_blocks([100.0, 100.1, 99.9, 100.0, 100.05], [101.0, 101.1, 101.0, 100.9, 101.0])
+    small, wide = Design(margin=0.002, seed=7), Design(margin=0.05, seed=7)
+    assert analysed(blocks, comparison(design=small)).result_of(1).verdict is Verdict.FASTER
+    assert analysed(blocks, comparison(design=wide)).result_of(1).verdict is Verdict.EQUIVALENT
+
+
+@pytest.mark.parametrize("metric", JUDGED)
+def test_the_verdict_after_each_block_is_the_one_of_the_whole_analysis(metric: Metric) -> None:
+    rng = np.random.default_rng(9)
+    asked = comparison(design=judged_by(metric))
+    rule = look_rule(asked.design, 1)
+    blocks = [
+        latency_block(n, rng.lognormal(7.0, 0.2, 300).astype(np.int64), rng.lognormal(7.1, 0.2, 300).astype(np.int64))
+        for n in range(1, 15)
+    ]
+    verdicts = []
+    for n in range(len(blocks) + 1):
+        verdict, estimate = verdict_of(blocks[:n], asked, rule, 1)
+        result = analyse(blocks[:n], asked, rule).result_of(1)
+        assert (result.verdict, result.log_ratio) == (verdict, estimate)
+        verdicts.append(verdict)
+    assert verdicts[-1] is Verdict.SLOWER

@@ -1,0 +1,134 @@
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import t as student_t
+
+from pgversus.stats import confidence
+from pgversus.stats.confidence import MOST_COMPARISONS, LookRule, critical_value, look_rule, sequential_level
+from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS, Design
+
+PRINTED = {
+    4: 7.92,
+    5: 5.88,
+    6: 4.98,
+    7: 4.48,
+    8: 4.17,
+    10: 3.80,
+    12: 3.60,
+    15: 3.41,
+    20: 3.25,
+    30: 3.11,
+    40: 3.04,
+    60: 2.98,
+    100: 2.93,
+}
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 8, 13, 30, 100])
+@pytest.mark.parametrize("level", [0.05, 0.0146, 0.00418, 4.79e-05])
+def test_critical_values_are_students_t_of_scipy(n: int, level: float) -> None:
+    assert critical_value(n, level) == pytest.approx(float(student_t.isf(level / 2, n - 1)), rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "expected"), PRINTED.items())
+def test_critical_values_of_one_comparison_are_those_of_the_method(n: int, expected: float) -> None:
+    assert look_rule(Design(), 1).half_widths(n) == pytest.approx(expected, abs=0.02)
+
+
+def test_no_interval_is_promised_before_the_first_look() -> None:
+    rule = look_rule(Design(), 1)
+    assert rule.first_look == FIRST_LOOK == 4
+    assert [rule.may_look(n) for n in (1, 3, 4, 100)] == [False, False, True, True]
+    assert rule.half_widths(3) == math.inf
+    assert math.isfinite(rule.half_widths(4))
+
+
+def test_critical_values_fall_with_the_number_of_blocks() -> None:
+    rule = look_rule(Design(), 1)
+    widths = [rule.half_widths(n) for n in range(FIRST_LOOK, MOST_BLOCKS + 1)]
+    assert all(later < earlier for earlier, later in itertools.pairwise(widths))
+
+
+def test_levels_fall_with_the_number_of_comparisons() -> None:
+    for cap in confidence._CAPS:
+        levels = [sequential_level(cap, k) for k in confidence._LEVELS]
+        assert all(later < earlier for earlier, later in itertools.pairwise(levels))
+
+
+def test_levels_fall_with_the_cap() -> None:
+    for k in confidence._LEVELS:
+        levels = [sequential_level(cap, k) for cap in confidence._CAPS]
+        assert all(later < earlier for earlier, later in itertools.pairwise(levels))
+
+
+def test_every_level_lies_between_bonferroni_over_all_looks_and_one_look() -> None:
+    for k in confidence._LEVELS:
+        for cap in confidence._CAPS:
+            assert 0.05 / k / (cap - FIRST_LOOK + 1) < sequential_level(cap, k) < 0.05 / k
+
+
+@pytest.mark.parametrize(("comparisons", "stricter"), [(7, 8), (9, 10), (11, 15), (16, 20), (21, 30), (31, 50)])
+def test_a_number_of_comparisons_between_two_rows_uses_the_stricter(comparisons: int, stricter: int) -> None:
+    assert sequential_level(100, comparisons) == sequential_level(100, stricter)
+
+
+@pytest.mark.parametrize(("cap", "stricter"), [(4, 10), (11, 20), (21, 30), (31, 50), (51, 100), (99, 100)])
+def test_a_cap_between_two_columns_uses_the_stricter(cap: int, stricter: int) -> None:
+    assert sequential_level(cap, 1) == sequential_level(stricter, 1)
+
+
+@pytest.mark.parametrize("comparisons", [1, 2, 3, 50])
+@pytest.mark.parametrize("blocks", [2, 5, 20, 200])
+def test_a_fixed_design_is_plain_student_t_shared_by_its_comparisons(blocks: int, comparisons: int) -> None:
+    rule = look_rule(Design(fixed_blocks=blocks), comparisons)
+    assert rule.first_look == rule.last_look == blocks
+    assert rule.half_widths(blocks) == pytest.approx(float(student_t.isf(0.025 / comparisons, blocks - 1)), rel=1e-9)
+    assert not rule.may_look(blocks - 1)
+
+
+def test_the_last_look_is_the_cap_of_the_design() -> None:
+    assert look_rule(Design(max_blocks=20), 3) == LookRule(level=0.00247, first_look=4, last_look=20)
+
+
+@pytest.mark.parametrize("design", [Design(), Design(fixed_blocks=10)])
+@pytest.mark.parametrize("comparisons", [-1, 0, MOST_COMPARISONS + 1])
+def test_too_few_or_too_many_comparisons_are_refused(design: Design, comparisons: int) -> None:
+    with pytest.raises(ValueError, match="comparisons"):
+        look_rule(design, comparisons)
+
+
+def test_the_largest_number_of_comparisons_is_allowed() -> None:
+    assert look_rule(Design(), MOST_COMPARISONS).level == pytest.approx(4.79e-05)
+
+
+def any_look_error(rng: np.random.Generator, rule: LookRule, comparisons: int, sequences: int) -> float:
+    """The share of studies in which any interval of any look misses zero; all contenders share one baseline."""
+    n = np.arange(1, rule.last_look + 1)
+    samples = rng.standard_normal((sequences, comparisons + 1, rule.last_look))
+    differences = samples[:, 1:, :] - samples[:, :1, :]
+    mean = differences.cumsum(axis=2) / n
+    squares = (differences**2).cumsum(axis=2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.sqrt(np.maximum(squares / n - mean**2, 0) / (n - 1))
+    looks = slice(rule.first_look - 1, rule.last_look)
+    widths = np.array([rule.half_widths(int(i)) for i in n[looks]])
+    missed = np.abs(mean[:, :, looks]) > widths * error[:, :, looks]
+    return float(missed.any(axis=(1, 2)).mean())
+
+
+def test_looking_after_every_block_is_wrong_in_five_percent_of_studies() -> None:
+    rule = look_rule(Design(max_blocks=20), 1)
+    assert 0.043 <= any_look_error(np.random.default_rng(20), rule, 1, 20_000) <= 0.055
+
+
+def test_three_comparisons_with_one_baseline_share_the_five_percent() -> None:
+    rule = look_rule(Design(max_blocks=20), 3)
+    assert any_look_error(np.random.default_rng(3), rule, 3, 20_000) <= 0.055
+
+
+def test_a_plain_interval_looked_at_again_and_again_would_be_wrong_far_more_often() -> None:
+    rule = replace(look_rule(Design(max_blocks=20), 1), level=0.05)
+    assert any_look_error(np.random.default_rng(20), rule, 1, 20_000) > 0.12

@@ -1,0 +1,80 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgversus.stats.confidence import look_rule
+from pgversus.stats.effects import LogEstimate
+from pgversus.stats.forecast import blocks_to_decide, blocks_to_resolve
+from pgversus.stats.verdict import Verdict, interval, judge
+from pgversus.study.design import Design
+from pgversus.study.metrics import Metric
+
+RULE = look_rule(Design(), 1)
+MARGIN = Design().log_margin
+
+
+def at(estimate: LogEstimate, n: int) -> LogEstimate:
+    """The same noise after n blocks."""
+    error = estimate.standard_error * math.sqrt(estimate.n / n)
+    return LogEstimate(point=estimate.point, standard_error=error, n=n)
+
+
+def verdict(estimate: LogEstimate) -> Verdict:
+    return judge(interval(estimate, RULE), Metric.TPS, MARGIN)
+
+
+@given(st.floats(-0.2, 0.2), st.floats(1e-4, 0.2), st.integers(2, 99))
+def test_the_forecast_is_the_first_number_of_blocks_with_an_answer(point: float, error: float, n: int) -> None:
+    estimate = LogEstimate(point=point, standard_error=error, n=n)
+    expected = next((m for m in range(max(n, 4), 101) if verdict(at(estimate, m)) is not Verdict.UNDECIDED), None)
+    found = blocks_to_decide(estimate, RULE, MARGIN)
+    if found != expected:
+        # Only where an interval ends at a bound up to the last bit may the two disagree, and then by one block.
+        assert found is not None
+        assert expected is not None
+        assert abs(found - expected) == 1
+
+
+@given(st.floats(1e-4, 0.2), st.integers(2, 99), st.floats(1e-3, 0.5))
+def test_resolving_a_half_width_means_that_the_interval_is_narrower(error: float, n: int, half_width: float) -> None:
+    estimate = LogEstimate(point=0.0, standard_error=error, n=n)
+    found = blocks_to_resolve(estimate, RULE, half_width)
+    if found is None:
+        assert interval(at(estimate, 100), RULE).half_width >= half_width * (1 - 1e-9)
+    else:
+        assert interval(at(estimate, found), RULE).half_width < half_width * (1 + 1e-9)
+        if found > max(n, 4):
+            assert interval(at(estimate, found - 1), RULE).half_width >= half_width * (1 - 1e-9)
+
+
+@given(st.floats(1e-4, 0.1), st.integers(2, 50))
+def test_more_noise_never_needs_fewer_blocks(error: float, n: int) -> None:
+    quiet = blocks_to_resolve(LogEstimate(point=0.0, standard_error=error, n=n), RULE, 0.02)
+    loud = blocks_to_resolve(LogEstimate(point=0.0, standard_error=2 * error, n=n), RULE, 0.02)
+    assert (quiet or 101) <= (loud or 101)
+
+
+def test_one_block_forecasts_nothing() -> None:
+    estimate = LogEstimate(point=0.5, standard_error=math.nan, n=1)
+    assert blocks_to_decide(estimate, RULE, MARGIN) is None
+    assert blocks_to_resolve(estimate, RULE, 1.0) is None
+
+
+def test_nothing_is_promised_beyond_the_last_look() -> None:
+    estimate = LogEstimate(point=0.01, standard_error=1.0, n=10)
+    assert blocks_to_decide(estimate, RULE, MARGIN) is None
+
+
+def test_a_large_and_quiet_difference_is_decided_at_the_first_look() -> None:
+    estimate = LogEstimate(point=0.5, standard_error=0.001, n=2)
+    assert blocks_to_decide(estimate, RULE, MARGIN) == RULE.first_look
+
+
+@pytest.mark.parametrize("point", [0.03, -0.03])
+def test_the_forecast_does_not_depend_on_the_sign(point: float) -> None:
+    found = blocks_to_decide(LogEstimate(point=point, standard_error=0.02, n=6), RULE, MARGIN)
+    assert found == blocks_to_decide(LogEstimate(point=0.03, standard_error=0.02, n=6), RULE, MARGIN)
+    assert found is not None
+    assert found > 6

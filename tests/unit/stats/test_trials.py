@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgversus.stats.trials import Block
+from tests.builders import rate_block, trial, window
+
+LATENCIES = st.lists(st.integers(1, 10**7), min_size=1, max_size=30)
+
+
+@given(st.lists(LATENCIES, min_size=1, max_size=5))
+def test_a_trial_is_all_its_windows_together(groups: list[list[int]]) -> None:
+    whole = trial(0, *(window(group, seconds=2.0, failed=1) for group in groups))
+    latencies = np.array([latency for group in groups for latency in group])
+    assert whole.transactions == latencies.size
+    assert whole.seconds == 2.0 * len(groups)
+    assert whole.failed == len(groups)
+    assert whole.tps == pytest.approx(latencies.size / (2.0 * len(groups)))
+    assert whole.latency_mean_s == pytest.approx(latencies.mean() / 1e6)
+    assert whole.latency_max_s == pytest.approx(latencies.max() / 1e6)
+    assert whole.histogram.total == latencies.size
+
+
+def test_a_stalled_window_counts_by_its_time_and_not_as_one_of_two() -> None:
+    whole = trial(0, window([1000] * 100, seconds=1.0), window([1000] * 10, seconds=9.0))
+    assert whole.tps == pytest.approx(11.0)
+
+
+def test_a_block_has_an_arm_only_when_its_trial_is_there() -> None:
+    block = rate_block(1, 100.0, None, 90.0)
+    assert block.has(0)
+    assert block.has(0, 2)
+    assert not block.has(1)
+    assert not block.has(0, 1)
+    assert not Block(number=2, trials={}).has(0)

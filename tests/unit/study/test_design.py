@@ -1,0 +1,97 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgversus.study.design import MARGINS, Design, fit_windows
+from pgversus.study.metrics import JUDGED
+
+LOADS = st.tuples(st.integers(1, 200), st.booleans(), st.floats(0, 600))
+
+
+def fitted(clients: int = 1, *, writes: bool = False, slowest: float = 0.001, design: Design | None = None) -> Design:
+    return fit_windows(design or Design(), clients=clients, writes=writes, slowest_latency_s=slowest)
+
+
+@pytest.mark.parametrize(
+    ("clients", "writes", "slowest", "window_s", "rounds"),
+    [
+        (1, False, 0.001, 1.0, 8),
+        (8, False, 0.001, 1.0, 8),
+        (9, False, 0.001, 2.0, 8),
+        (1, True, 0.001, 5.0, 4),
+        (64, True, 0.001, 5.0, 4),
+        (1, False, 0.4, 2.0, 4),
+        (1, False, 1.0, 3.0, 2),
+        (1, False, 20.0, 60.0, 2),
+        (1, True, 3.0, 9.0, 2),
+    ],
+)
+def test_windows_suit_the_load(clients: int, writes: bool, slowest: float, window_s: float, rounds: int) -> None:  # noqa: FBT001 - a column of the table
+    found = fitted(clients, writes=writes, slowest=slowest)
+    assert (found.window_s, found.rounds) == (window_s, rounds)
+
+
+@given(LOADS)
+def test_a_window_holds_three_of_the_slowest_transactions(load: tuple[int, bool, float]) -> None:
+    clients, writes, slowest = load
+    found = fitted(clients, writes=writes, slowest=slowest)
+    assert found.window_s >= 3 * slowest
+    assert found.window_s >= 1.0
+    assert found.window_s == math.floor(found.window_s)
+
+
+@given(LOADS)
+def test_rounds_are_even_so_that_each_has_its_mirror(load: tuple[int, bool, float]) -> None:
+    clients, writes, slowest = load
+    found = fitted(clients, writes=writes, slowest=slowest)
+    assert found.rounds >= 2
+    assert found.rounds % 2 == 0
+
+
+@given(LOADS)
+def test_what_grows_in_length_becomes_fewer(load: tuple[int, bool, float]) -> None:
+    clients, writes, slowest = load
+    usual, found = fitted(clients, writes=writes, slowest=0.0), fitted(clients, writes=writes, slowest=slowest)
+    if found.rounds > 2:
+        assert found.measured_s_per_block == pytest.approx(usual.measured_s_per_block, rel=0.5)
+
+
+@given(LOADS, st.integers(1, 60), st.integers(1, 20))
+def test_windows_that_the_user_chose_are_left_alone(load: tuple[int, bool, float], seconds: int, rounds: int) -> None:
+    clients, writes, slowest = load
+    chosen = Design(window_s=float(seconds), window_is_given=True, rounds=rounds, rounds_are_given=True)
+    assert fitted(clients, writes=writes, slowest=slowest, design=chosen) == chosen
+
+
+@given(LOADS, st.integers(1, 60))
+def test_only_the_number_is_fitted_when_the_length_is_chosen(load: tuple[int, bool, float], seconds: int) -> None:
+    clients, writes, slowest = load
+    chosen = Design(window_s=float(seconds), window_is_given=True)
+    found = fitted(clients, writes=writes, slowest=slowest, design=chosen)
+    assert found.window_s == seconds
+    assert 2 <= found.rounds <= fitted(clients, writes=writes, slowest=0.0).rounds
+
+
+@given(LOADS, st.integers(1, 20))
+def test_only_the_length_is_fitted_when_the_number_is_chosen(load: tuple[int, bool, float], rounds: int) -> None:
+    clients, writes, slowest = load
+    found = fitted(clients, writes=writes, slowest=slowest, design=Design(rounds=rounds, rounds_are_given=True))
+    assert found.rounds == rounds
+    assert found.window_s == fitted(clients, writes=writes, slowest=slowest).window_s
+
+
+def test_fitting_changes_nothing_but_the_windows() -> None:
+    design = Design(seed=5, margin=0.03, max_blocks=20)
+    found = fitted(writes=True, design=design)
+    assert (found.seed, found.margin, found.max_blocks, found.budget_s) == (5, 0.03, 20, design.budget_s)
+
+
+def test_the_margin_is_a_ratio_on_the_log_scale() -> None:
+    assert Design(margin=0.05).log_margin == pytest.approx(math.log(1.05))
+
+
+def test_every_metric_that_is_judged_has_a_margin() -> None:
+    assert set(MARGINS) == set(JUDGED)
+    assert all(0 < margin < 1 for margin in MARGINS.values())

@@ -1,0 +1,119 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgversus.errors import StudyError
+from pgversus.study.workload import (
+    BUILTIN_SCRIPTS,
+    Dataset,
+    PgbenchWorkload,
+    Script,
+    SetupFile,
+    find_builtin,
+    refuse_impossible_load,
+    split_weight,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("t", "tpcb-like"), ("tpcb", "tpcb-like"), ("si", "simple-update"), ("se", "select-only")]
+    + [(name, name) for name in BUILTIN_SCRIPTS],
+)
+def test_a_beginning_that_fits_one_builtin_is_enough(text: str, name: str) -> None:
+    assert find_builtin(text) == name
+
+
+@pytest.mark.parametrize("text", ["", "s", "x", "tpcb-like2", "select_only", "SELECT-ONLY", "only"])
+def test_a_beginning_that_fits_none_or_several_is_refused(text: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        find_builtin(text)
+    assert caught.value.slug == "study-unknown-builtin"
+    assert all(name in caught.value.expected for name in BUILTIN_SCRIPTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a.sql", ("a.sql", None)),
+        ("a.sql@3", ("a.sql", 3)),
+        ("a.sql@0", ("a.sql", 0)),
+        ("mail@home.sql@2", ("mail@home.sql", 2)),
+    ],
+)
+def test_a_weight_stands_behind_the_last_at(text: str, expected: tuple[str, int | None]) -> None:
+    assert split_weight(text, "-f") == expected
+
+
+@pytest.mark.parametrize("text", ["a.sql@", "a.sql@x", "a.sql@-1", "a.sql@1.5", "a.sql@ 2", "mail@home.sql"])
+def test_a_weight_that_is_no_whole_number_is_refused(text: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        split_weight(text, "-f")
+    assert caught.value.slug == "study-bad-weight"
+    assert caught.value.where == f"-f {text}"
+
+
+@given(st.text(), st.integers(0, 10**6))
+def test_what_is_put_together_is_taken_apart_again(name: str, weight: int) -> None:
+    assert split_weight(f"{name}@{weight}", "-f") == (name, weight)
+
+
+@given(st.text())
+def test_garbage_is_a_study_error_or_a_weight_and_nothing_else(text: str) -> None:
+    try:
+        name, weight = split_weight(text, "-f")
+    except StudyError as error:
+        assert "@" in text
+        assert error.slug == "study-bad-weight"  # noqa: PT017 - the same
+    else:
+        assert text.startswith(name)
+        assert (weight is None) == ("@" not in text)
+
+
+def load(*scripts: Script, clients: int = 1, threads: int = 1) -> PgbenchWorkload:
+    return PgbenchWorkload(scripts=scripts, clients=clients, threads=threads)
+
+
+def test_more_threads_than_clients_are_refused() -> None:
+    with pytest.raises(StudyError) as caught:
+        refuse_impossible_load(load(Script(name="tpcb-like"), clients=2, threads=3))
+    assert caught.value.slug == "study-threads-over-clients"
+    assert "3 threads for 2 clients" in caught.value.found
+
+
+def test_a_mix_without_any_weight_is_refused() -> None:
+    with pytest.raises(StudyError) as caught:
+        refuse_impossible_load(load(Script(name="tpcb-like", weight=0), Script(name="a.sql", weight=0, text="")))
+    assert caught.value.slug == "study-no-weight"
+    assert "tpcb-like@0, a.sql@0" in caught.value.found
+
+
+@pytest.mark.parametrize("weights", [(None,), (0, None), (0, 1), (5, 0)])
+def test_a_mix_with_some_weight_is_possible(weights: tuple[int | None, ...]) -> None:
+    mix = load(*(Script(name=f"{i}.sql", weight=weight, text="") for i, weight in enumerate(weights)))
+    refuse_impossible_load(mix)
+    assert len(mix.scripts) == len(weights)
+
+
+def test_a_workload_is_named_after_its_scripts() -> None:
+    mix = load(Script(name="tpcb-like"), Script(name="a.sql", weight=3, text="SELECT 1"))
+    assert mix.name == "tpcb-like, a.sql@3"
+
+
+def test_a_rate_opens_the_loop() -> None:
+    closed = load(Script(name="tpcb-like"))
+    assert not closed.is_open_loop
+    assert replace(closed, rate=100.0).is_open_loop
+
+
+def test_a_file_is_no_builtin_even_when_it_is_empty() -> None:
+    assert Script(name="tpcb-like").is_builtin
+    assert not Script(name="tpcb-like", text="").is_builtin
+
+
+def test_a_dataset_is_empty_without_scale_and_files() -> None:
+    assert Dataset().is_empty
+    assert not Dataset(pgbench_scale=1).is_empty
+    assert not Dataset(setup_files=(SetupFile(path="/a.sql", sha256="0"),)).is_empty

@@ -1,0 +1,213 @@
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
+from pgversus.workload.pgbench import (
+    Summary,
+    UnreadableOutputError,
+    command,
+    equivalent_command,
+    error_words,
+    initialize_command,
+    parse_summary,
+)
+from tests.builders import DATA
+
+CAPTURED = DATA / "pgbench"
+FINISHED = ("closed_loop", "rate", "rate_with_limit", "serialization", "serialization_retried")
+BROKEN = ("failing_script", "syntax_error", "missing_table", "nothing_finished", "connection_lost")
+REFUSED = ("dead_socket", "no_database")
+MIX = PgbenchWorkload(
+    scripts=(Script(name="tpcb-like", weight=2), Script(name="a.sql", weight=3, text="SELECT 1"), Script(name="se")),
+    clients=8,
+    threads=2,
+    query_mode=QueryMode.PREPARED,
+    variables=(("rows", "1000"), ("mode", "a b")),
+)
+BUILTIN = PgbenchWorkload(scripts=(Script(name="select-only"),))
+
+
+def captured(name: str) -> str:
+    return (CAPTURED / name).read_text()
+
+
+def arguments(workload: PgbenchWorkload, *files: Path | None, conninfo: str = "host=/tmp/s dbname=d") -> list[str]:
+    return command(
+        workload,
+        pgbench=Path("/opt/bin/pgbench"),
+        conninfo=conninfo,
+        script_files=files,
+        seconds=5,
+        seed=42,
+        log_prefix=Path("/tmp/run/log"),
+    )
+
+
+def pairs(found: list[str], flag: str) -> list[str]:
+    return [found[i + 1] for i, argument in enumerate(found) if argument == flag]
+
+
+def test_the_command_line_says_all_of_the_load() -> None:
+    found = arguments(MIX, None, Path("/run/script-1.sql"), None)
+    assert found[0] == "/opt/bin/pgbench"
+    assert found[-1] == "host=/tmp/s dbname=d"
+    assert pairs(found, "-T") == ["5"]
+    assert pairs(found, "-c") == ["8"]
+    assert pairs(found, "-j") == ["2"]
+    assert pairs(found, "-M") == ["prepared"]
+    assert pairs(found, "-b") == ["tpcb-like@2", "se"]
+    assert pairs(found, "-f") == ["/run/script-1.sql@3"]
+    assert pairs(found, "-D") == ["rows=1000", "mode=a b"]
+    assert {"-n", "--log", "--random-seed=42", "--log-prefix=/tmp/run/log"} <= set(found)
+    assert "-R" not in found
+    assert "-s" not in found
+
+
+def test_scripts_keep_their_order_whatever_they_are() -> None:
+    found = arguments(MIX, None, Path("/run/script-1.sql"), None)
+    assert [argument for argument in found if argument in ("-b", "-f")] == ["-b", "-f", "-b"]
+
+
+@pytest.mark.parametrize(("rate", "shown"), [(50.0, "50"), (0.5, "0.5"), (1234.5, "1234.5")])
+def test_a_rate_is_given_to_pgbench(rate: float, shown: str) -> None:
+    assert pairs(arguments(replace(BUILTIN, rate=rate), None), "-R") == [shown]
+
+
+def test_the_scale_goes_to_script_files_alone() -> None:
+    file = Script(name="a.sql", text="SELECT :scale")
+    assert pairs(arguments(replace(BUILTIN, scripts=(file,), scale=10), Path("/a.sql")), "-s") == ["10"]
+    assert pairs(arguments(replace(BUILTIN, scale=10), None), "-s") == []
+    assert pairs(arguments(replace(BUILTIN, scripts=(file, *BUILTIN.scripts), scale=10), Path("/a"), None), "-s") == []
+
+
+def test_a_file_for_each_script_is_required() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        arguments(MIX, None)
+
+
+def test_tables_are_made_by_the_client() -> None:
+    found = initialize_command(pgbench=Path("/opt/bin/pgbench"), conninfo="dbname=d", scale=10)
+    assert found == ["/opt/bin/pgbench", "-i", "-q", "-I", "dtgvp", "-s", "10", "dbname=d"]
+
+
+def test_the_equivalent_command_is_what_one_would_type() -> None:
+    shown = equivalent_command(replace(MIX, rate=50.0), 5)
+    assert shown.startswith("pgbench -n -T 5 -c 8 -j 2 -M prepared -b tpcb-like@2 -f a.sql@3 -b se")
+    assert shown.endswith("-R 50")
+    assert equivalent_command(BUILTIN, 1) == "pgbench -n -T 1 -c 1 -j 1 -b select-only"
+
+
+@pytest.mark.parametrize(
+    ("name", "transactions", "failed", "tps"),
+    [
+        ("closed_loop", 98, 0, 97.976877),
+        ("rate", 50, 0, 49.860838),
+        ("rate_with_limit", 192, 0, 95.935771),
+        ("serialization", 90, 267, 90.016473),
+        ("serialization_retried", 89, 72, 89.334289),
+    ],
+)
+def test_the_summary_of_a_real_run_is_read(name: str, transactions: int, failed: int, tps: float) -> None:
+    assert captured(f"{name}.exit").strip() == "0"
+    found = parse_summary(captured(f"{name}.stdout"))
+    assert (found.transactions, found.failed) == (transactions, failed)
+    assert found.seconds == pytest.approx(transactions / tps)
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_the_seconds_are_those_that_pgbench_was_asked_for(name: str) -> None:
+    text = captured(f"{name}.stdout")
+    asked = re.search(r"^duration: (\d+) s$", text, re.MULTILINE)
+    assert asked is not None
+    assert parse_summary(text).seconds == pytest.approx(int(asked[1]), rel=0.05)
+
+
+@pytest.mark.parametrize("name", BROKEN + REFUSED)
+def test_what_a_broken_run_prints_is_no_summary(name: str) -> None:
+    assert captured(f"{name}.exit").strip() == ("2" if name in BROKEN else "1")
+    with pytest.raises(UnreadableOutputError):
+        parse_summary(captured(f"{name}.stdout"))
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_a_summary_that_lacks_a_line_is_refused(name: str) -> None:
+    lines = captured(f"{name}.stdout").splitlines()
+    needed = ("number of transactions actually processed", "tps = ")
+    for start in needed:
+        rest = [line for line in lines if not line.startswith(start)]
+        assert len(rest) < len(lines)
+        with pytest.raises(UnreadableOutputError):
+            parse_summary("\n".join(rest))
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_a_summary_cut_before_its_tps_is_refused(name: str) -> None:
+    text = captured(f"{name}.stdout")
+    end = text.index("\ntps = ")
+    for length in range(end + 1):
+        with pytest.raises(UnreadableOutputError):
+            parse_summary(text[:length])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("(without initial connection time)", "(excluding connections establishing)"),
+        ("(without initial connection time)", "(including reconnection times)"),
+        ("number of transactions actually processed", "transactions done"),
+        ("tps = 97.976877", "tps = -nan"),
+        ("tps = 97.976877", "tps = 0.000000"),
+        ("processed: 98", "processed: 0"),
+    ],
+)
+def test_another_wording_or_an_empty_run_is_refused(change: tuple[str, str]) -> None:
+    text = captured("closed_loop.stdout")
+    assert change[0] in text
+    with pytest.raises(UnreadableOutputError):
+        parse_summary(text.replace(*change))
+
+
+@given(st.text())
+def test_garbage_is_no_summary(text: str) -> None:
+    with pytest.raises(UnreadableOutputError):
+        parse_summary(text)
+
+
+def test_a_summary_is_a_value() -> None:
+    assert parse_summary(captured("rate.stdout")) == Summary(transactions=50, failed=0, seconds=50 / 49.860838)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("failing_script", "division by zero"),
+        ("syntax_error", 'syntax error at or near "SELEC"'),
+        ("missing_table", 'relation "nowhere" does not exist'),
+        ("nothing_finished", "canceling statement due to statement timeout"),
+        ("connection_lost", "terminating connection due to administrator command"),
+        ("dead_socket", "No such file or directory"),
+        ("no_database", 'database "nosuch" does not exist'),
+    ],
+)
+def test_the_words_of_an_error_are_pgbenchs_own(name: str, words: str) -> None:
+    stderr = captured(f"{name}.stderr")
+    found = error_words(stderr)
+    assert words in found
+    assert all(line in stderr.splitlines() for line in found.splitlines())
+    assert "setting random seed" not in found
+
+
+def test_many_errors_are_cut_to_the_first() -> None:
+    stderr = captured("syntax_error.stderr")
+    assert len(error_words(stderr, most_lines=2).splitlines()) == 2
+    assert error_words(stderr, most_lines=1) in stderr
+
+
+def test_without_error_lines_the_last_lines_are_kept() -> None:
+    assert error_words("one\n\ntwo\nthree\n", most_lines=2) == "two\nthree"
+    assert error_words("") == ""
