@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from benchmarks.simulated_host import HOSTS, START_S, SimulatedHost
 from pgversus.lab.engine import run_blocks
 from pgversus.lab.progress import Silence
-from pgversus.stats.analysis import verdict_of
-from pgversus.stats.verdict import Verdict, interval
+from pgversus.stats.analysis import standing
+from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.design import Design
 from pgversus.study.servers import BinDirectory
@@ -45,11 +45,9 @@ def simulate(host: str, ratios: tuple[float, ...], seed: int, max_blocks: int) -
     run = run_blocks(comparison, machine, clock=machine.clock, progress=Silence(), keep=lambda _: None)
     verdicts, covered = [], True
     for contender, truth in enumerate(ratios, 1):
-        verdict, estimate = verdict_of(run.blocks, comparison, run.rule, contender)
-        assert estimate is not None
-        bounds = interval(estimate, run.rule)
-        verdicts.append(verdict)
-        covered = covered and bounds.low <= math.log(truth) <= bounds.high
+        stands = standing(run.blocks, comparison, run.rule, contender)
+        verdicts.append(stands.verdict)
+        covered = covered and stands.interval.low <= math.log(truth) <= stands.interval.high
     return Outcome(
         verdicts=tuple(verdicts),
         covered=covered,

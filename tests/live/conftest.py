@@ -25,7 +25,7 @@ from pgversus.host.leftovers import processes_in
 
 PROGRAM = Path(sys.executable).with_name("pgversus")
 EXAMPLES = Path(__file__).parents[2] / "examples"
-QUICK = ("--blocks", "2", "--window", "1", "--windows", "2")
+QUICK = ("--blocks", "2", "--window", "1", "--windows", "2", "--warm-up", "1")
 """As short as a comparison can be that still runs all of its parts."""
 
 

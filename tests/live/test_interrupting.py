@@ -10,7 +10,21 @@ import pytest
 from pgversus.host.leftovers import processes_in
 from tests.live.conftest import CommandLine
 
-LOAD = ("17.8", "17.8", "-i", "-S", "--window", "1", "--windows", "2", "--json", "--results", "results")
+LOAD = (
+    "17.8",
+    "17.8",
+    "-i",
+    "-S",
+    "--window",
+    "1",
+    "--windows",
+    "2",
+    "--warm-up",
+    "1",
+    "--json",
+    "--results",
+    "results",
+)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

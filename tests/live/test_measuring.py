@@ -38,7 +38,7 @@ def test_a_known_effect_is_found_and_lies_in_the_interval(command_line: CommandL
 
 
 def test_a_server_is_not_faster_than_itself(command_line: CommandLine) -> None:
-    ended = command_line.compare("17.8", "17.8", "-i", "-s", "5", "-S", "-c", "2", "--budget", "150s")
+    ended = command_line.compare("17.8", "17.8", "-i", "-s", "5", "-S", "-c", "2", "--budget", "100s")
     assert ended.code == 0, ended.stderr
     (verdict,) = ended.document["verdicts"]
     assert verdict["verdict"] in ("equivalent", "undecided"), ended.document["answer"]

@@ -94,6 +94,7 @@ _LEAST_WIDTH = 160
     metavar="N",
     help="Windows of each arm in one block.  [default: fitted to the load]",
 )
+@click.option("--warm-up", metavar="TIME", help="Load thrown away after each start, in whole seconds.  [default: 2s]")
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Of everything random; stored.  [default: drawn]")
 @click.option(
     "--pgbench",
@@ -112,7 +113,7 @@ _LEAST_WIDTH = 160
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 def compare(**options: Any) -> int:
-    r"""Is each other SERVER faster or slower than the first, on this workload?
+    """Is each other SERVER faster or slower than the first, on this workload?
 
     SERVER is a version (17, 17.8), a bin directory, or a connection URI. With one SERVER, --set with several levels
     makes the arms. The same server twice is an A/A comparison.
@@ -121,7 +122,7 @@ def compare(**options: Any) -> int:
     pgversus compare 16.12 17.8 --setup correlated.sql -f correlated_in.sql -c 4
     pgversus compare 17 --set work_mem=4MB,64MB -i -s 10 -f report.sql
     pgversus compare 16 17 18 -i -s 10 -b tpcb-like -c 8 -j 2
-    """
+    """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
     comparison = comparison_of(options)
     return _carry_out(comparison, options)
 

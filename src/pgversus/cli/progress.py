@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from pgversus.lab.progress import Standing
+from pgversus.lab.progress import Look
 from pgversus.report.units import change, duration, percent
 from pgversus.stats.trials import Block, Phase
 from pgversus.stats.verdict import Verdict
@@ -73,15 +73,13 @@ class TerminalProgress:
         label = self._comparison.arms[arm].label
         self._show(f"block {block}  {_PHASES[phase]} {label}{position}   {self._standing}")
 
-    def block_finished(self, block: Block, standings: Mapping[int, Standing], elapsed_s: float) -> None:
+    def block_finished(self, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
         """How each contender stands; on a terminal beside what runs, in a pipe as a line."""
         assert self._comparison is not None  # noqa: S101 - begin_blocks came first
         arms = self._comparison.arms
         for failure in block.failures:
             self.say(f"block {block.number}: a trial of {arms[failure.arm].label} failed: {failure.words}")
-        self._standing = "   ".join(
-            f"{arms[arm].label} {_stands(standing)}" for arm, standing in sorted(standings.items())
-        )
+        self._standing = "   ".join(f"{arms[arm].label} {_stands(look)}" for arm, look in sorted(looks.items()))
         if not self._console.is_terminal:
             self.say(f"block {block.number}  {self._standing}  ({duration(elapsed_s)})")
 
@@ -89,16 +87,17 @@ class TerminalProgress:
         self._live.update(Text(line, no_wrap=True, overflow="ellipsis"), refresh=True)
 
 
-def _stands(standing: Standing) -> str:
-    if standing.verdict is Verdict.INVALID:
+def _stands(look: Look) -> str:
+    stands = look.standing
+    if stands.verdict is Verdict.INVALID:
         return "invalid"
-    if standing.estimate is None:
+    if stands.log_ratio is None:
         return "no block yet"
-    parts = [change(math.exp(standing.estimate.point))]
-    if math.isfinite(standing.interval.half_width):
-        parts.append(f"±{percent(math.expm1(standing.interval.half_width))}")
-    if standing.verdict is not Verdict.UNDECIDED:
-        parts.append(standing.verdict.value)
-    elif standing.seconds_left is not None:
-        parts.append(f"up to {duration(standing.seconds_left)} left")
+    parts = [change(math.exp(stands.log_ratio.point))]
+    if math.isfinite(stands.interval.half_width):
+        parts.append(f"±{percent(math.expm1(stands.interval.half_width))}")
+    if stands.verdict is not Verdict.UNDECIDED:
+        parts.append(stands.verdict.value)
+    elif look.seconds_left is not None:
+        parts.append(f"up to {duration(look.seconds_left)} left")
     return " ".join(parts)

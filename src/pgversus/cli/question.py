@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pgversus.cli.values import parse_duration, parse_share, parse_variable
+from pgversus.cli.values import parse_duration, parse_share, parse_variable, parse_whole_seconds
 from pgversus.errors import StudyError
 from pgversus.study.comparison import Comparison, expand_arms
 from pgversus.study.design import DEFAULT_BUDGET_S, MARGINS, MOST_BLOCKS, Design
@@ -110,21 +110,11 @@ def _design(options: Mapping[str, Any], workload: PgbenchWorkload) -> Design:
     )
     if options["windows"] is not None:
         design = replace(design, rounds=options["windows"], rounds_are_given=True)
-    return design if options["window"] is None else _with_window(design, options["window"])
-
-
-def _with_window(design: Design, text: str) -> Design:
-    seconds = parse_duration(text, "--window")
-    if seconds != round(seconds):
-        raise StudyError(
-            "a window has a whole number of seconds",
-            slug="study-bad-window",
-            where=f"--window {text}",
-            found=f"{seconds:g} s",
-            expected="1, 2, 3, ... seconds, as pgbench's -T",
-            to_do=f"--window {max(1, round(seconds))}",
-        )
-    return replace(design, window_s=seconds, window_is_given=True)
+    if options["window"] is not None:
+        design = replace(design, window_s=parse_whole_seconds(options["window"], "--window"), window_is_given=True)
+    if options["warm_up"] is not None:
+        design = replace(design, warm_up_s=parse_whole_seconds(options["warm_up"], "--warm-up"))
+    return design
 
 
 def _usual_metric(workload: PgbenchWorkload) -> Metric:

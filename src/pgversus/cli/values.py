@@ -24,6 +24,21 @@ def parse_duration(text: str, flag: str) -> float:
     return float(match[1]) * _SECONDS[match[2]]
 
 
+def parse_whole_seconds(text: str, flag: str) -> float:
+    """As parse_duration, in whole seconds, which is what pgbench's -T takes; StudyError for a part of a second."""
+    seconds = parse_duration(text, flag)
+    if seconds != round(seconds):
+        raise StudyError(
+            "this length of time must be a whole number of seconds",
+            slug="study-bad-window",
+            where=f"{flag} {text}",
+            found=f"{seconds:g} s",
+            expected="1, 2, 3, ... seconds, as pgbench's -T",
+            to_do=f"{flag} {max(1, round(seconds))}",
+        )
+    return seconds
+
+
 def parse_share(text: str, flag: str) -> float:
     """0.02 for `2%` or `2`; StudyError outside (0, 100] and for what looks like a fraction."""
     match = _SHARE.fullmatch(text.strip())

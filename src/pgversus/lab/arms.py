@@ -53,7 +53,7 @@ class OwnServer(ArmServer):
         self._snapshot: Cluster = make_cluster(build, self._root, directory.user)
         self._copy = self._root / "copy"
         self._sockets = directory.socket_directory(arm.index)
-        self._log = directory.root / f"arm-{arm.index}.log"
+        self._log = directory.server_log(arm.index)
         self._server: Server | None = None
         self._target = Server(self._snapshot, self._sockets, self._log, {}).target
 

@@ -1,5 +1,6 @@
 """One comparison, from names to an answer."""
 
+import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
@@ -27,7 +28,7 @@ from pgversus.postgres.session import uri_label
 from pgversus.report.answer import Answer, ArmFacts
 from pgversus.report.document import document
 from pgversus.stats.analysis import analyse
-from pgversus.store.results import Results
+from pgversus.store.results import Results, check_folder
 from pgversus.study.caveats import Difference
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import fit_windows
@@ -63,6 +64,7 @@ def compare(comparison: Comparison, means: Means, progress: Progress) -> Answer:
 
     PgversusError of any kind when it cannot be begun; once blocks run, failures and Ctrl-C become part of the answer.
     """
+    check_folder(means.results)
     cache = open_cache()
     for name in sweep(cache.runs):
         progress.say(f"removed what the killed run {name} had left")
@@ -72,6 +74,7 @@ def compare(comparison: Comparison, means: Means, progress: Progress) -> Answer:
         directory = stack.enter_context(run_directory(cache, means.user))
         prepared = _prepare(comparison, builds, directory, means, progress, stack)
         results = Results(means.results)
+        stack.callback(_keep_server_logs, directory, comparison, means.results)
         stack.callback(results.close)
         host = host_facts(directory.root)
         _keep_question(results, prepared, means.client, host)
@@ -92,7 +95,7 @@ def _prepare(
     progress: Progress,
     stack: ExitStack,
 ) -> _Prepared:
-    progress.say("making clusters")
+    progress.say("making clusters" if means.user.is_self else f"making clusters (servers run as {means.user.name})")
     servers = make_servers(comparison, builds, directory, stack)
     loaded = load(servers, comparison.dataset, means.client, progress)
     load_on_arm = Load(
@@ -125,6 +128,14 @@ def _prepare(
         pilot=pilot,
         apparatus=apparatus,
     )
+
+
+def _keep_server_logs(directory: RunDirectory, comparison: Comparison, results: Path) -> None:
+    """What the servers said, beside the results: the run's own directory goes with the run."""
+    for arm in comparison.arms:
+        log = directory.server_log(arm.index)
+        if log.exists():
+            shutil.copyfile(log, results / log.name)
 
 
 def _facts(builds: Sequence[Build | None], fingerprints: Sequence[Fingerprint]) -> tuple[ArmFacts, ...]:

@@ -7,18 +7,18 @@ number and drives an Apparatus by a Clock, so that the whole of it can be simula
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from pgversus.lab.apparatus import Apparatus, Clock, TrialFailedError
-from pgversus.lab.progress import Progress, Standing
-from pgversus.stats.analysis import verdict_of
+from pgversus.lab.progress import Look, Progress
+from pgversus.stats.analysis import Standing, standing
 from pgversus.stats.confidence import LookRule, look_rule
 from pgversus.stats.forecast import blocks_to_decide
 from pgversus.stats.trials import Block, FailedTrial, Phase, Trial, Window
-from pgversus.stats.verdict import UNBOUNDED, Verdict, interval
+from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import BASELINE, Comparison
 from pgversus.study.design import StopReason
 from pgversus.study.schedule import BlockSchedule, block_schedule
@@ -63,9 +63,9 @@ def run_blocks(
             run.wall_s = clock() - began
             _count_failures(block, in_a_row)
             run.invalid |= {arm for arm in open_arms if _keeps_failing(arm, in_a_row)}
-            standings = {arm: _standing(run, comparison, arm) for arm in open_arms}
-            progress.block_finished(block, standings, run.wall_s)
-            open_arms = [arm for arm in open_arms if arm not in run.invalid and _is_open(run, arm, standings[arm])]
+            looks = {arm: _look(run, comparison, arm) for arm in open_arms}
+            progress.block_finished(block, looks, run.wall_s)
+            open_arms = [arm for arm in open_arms if arm not in run.invalid and _is_open(run, looks[arm].standing)]
             run.stopped = _reason_to_stop(run, comparison, open_arms)
     except KeyboardInterrupt:
         run.stopped = StopReason.INTERRUPTED
@@ -150,29 +150,23 @@ class _Attempt:
         return BASELINE not in alive or alive == [BASELINE]
 
 
-def _standing(run: Run, comparison: Comparison, arm: int) -> Standing:
-    verdict, estimate = verdict_of(run.blocks, comparison, run.rule, arm)
+def _look(run: Run, comparison: Comparison, arm: int) -> Look:
+    stands = standing(run.blocks, comparison, run.rule, arm)
     if arm in run.invalid:
-        verdict = Verdict.INVALID
-    if estimate is None:
-        return Standing(verdict=verdict, estimate=None, interval=UNBOUNDED, seconds_left=None)
-    return Standing(
-        verdict=verdict,
-        estimate=estimate,
-        interval=interval(estimate, run.rule),
-        seconds_left=_seconds_left(run, comparison, blocks_to_decide(estimate, run.rule, comparison.design.log_margin)),
-    )
+        stands = replace(stands, verdict=Verdict.INVALID)
+    return Look(standing=stands, seconds_left=_seconds_left(run, comparison, stands))
 
 
-def _seconds_left(run: Run, comparison: Comparison, needed: int | None) -> float | None:
+def _seconds_left(run: Run, comparison: Comparison, stands: Standing) -> float | None:
     design = comparison.design
     each = run.wall_s / len(run.blocks)
     if design.fixed_blocks is not None:
-        return (design.fixed_blocks - len(run.blocks)) * each
+        return (design.fixed_blocks - stands.blocks) * each
+    if stands.log_ratio is None:
+        return None
     budget_left = max(0.0, design.budget_s - run.wall_s)
-    if needed is None:
-        return budget_left
-    return min(budget_left, max(0, needed - len(run.blocks)) * each)
+    needed = blocks_to_decide(stands.log_ratio, run.rule, design.log_margin)
+    return budget_left if needed is None else min(budget_left, max(0, needed - stands.blocks) * each)
 
 
 def _count_failures(block: Block, in_a_row: Counter[int]) -> None:
@@ -187,10 +181,10 @@ def _keeps_failing(arm: int, in_a_row: Counter[int]) -> bool:
     return max(in_a_row[arm], in_a_row[BASELINE]) >= MOST_FAILURES_IN_A_ROW
 
 
-def _is_open(run: Run, arm: int, standing: Standing) -> bool:
+def _is_open(run: Run, stands: Standing) -> bool:
     if run.rule.first_look == run.rule.last_look:
-        return sum(block.has(BASELINE, arm) for block in run.blocks) < run.rule.last_look
-    return standing.verdict is Verdict.UNDECIDED
+        return stands.blocks < run.rule.last_look
+    return stands.verdict is Verdict.UNDECIDED
 
 
 def _reason_to_stop(run: Run, comparison: Comparison, open_arms: Sequence[int]) -> StopReason | None:

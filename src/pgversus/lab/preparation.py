@@ -15,7 +15,7 @@ from pgversus.postgres.catalog import SettingValue
 from pgversus.postgres.client import Client
 from pgversus.postgres.fingerprint import Fingerprint, gather, refuse_unequal_data
 from pgversus.postgres.session import connect
-from pgversus.report.answer import ArmFacts
+from pgversus.report.answer import RUNNING_SERVER, ArmFacts
 from pgversus.study.comparison import Comparison
 from pgversus.study.servers import RunningServer
 from pgversus.study.workload import Dataset
@@ -73,7 +73,7 @@ def arm_facts(build: Build | None, fingerprint: Fingerprint) -> ArmFacts:
     """What an arm turned out to be."""
     return ArmFacts(
         version=fingerprint.settings["server_version"].value,
-        origin=build.origin if build else "running server",
+        origin=build.origin if build else RUNNING_SERVER,
         compiler=fingerprint.compiler,
         flags=fingerprint.build_flags,
         sha256=build.sha256 if build else None,

@@ -4,19 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from pgversus.stats.effects import LogEstimate
+from pgversus.stats.analysis import Standing
 from pgversus.stats.trials import Block, Phase
-from pgversus.stats.verdict import Interval, Verdict
 from pgversus.study.comparison import Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """How a contender stands after a block."""
+class Look:
+    """How a contender stands after a block, and how long it may still take."""
 
-    verdict: Verdict
-    estimate: LogEstimate | None
-    interval: Interval
+    standing: Standing
     seconds_left: float | None
     """Until an answer at today's noise, at most the budget; None while nobody can tell."""
 
@@ -36,8 +33,8 @@ class Progress(Protocol):
     def step(self, block: int, arm: int, phase: Phase, round_number: int) -> None:
         """The next thing that runs; round_number counts from 1 while measuring, else it is 0."""
 
-    def block_finished(self, block: Block, standings: Mapping[int, Standing], elapsed_s: float) -> None:
-        """A block is over; standings by contender."""
+    def block_finished(self, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
+        """A block is over; looks by contender."""
 
 
 class Silence:
@@ -55,5 +52,5 @@ class Silence:
     def step(self, block: int, arm: int, phase: Phase, round_number: int) -> None:
         """Nothing."""
 
-    def block_finished(self, block: Block, standings: Mapping[int, Standing], elapsed_s: float) -> None:
+    def block_finished(self, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
         """Nothing."""

@@ -27,6 +27,10 @@ class RunDirectory:
         """For the clusters of one arm; made by initdb's caller."""
         return self.root / f"arm-{arm}"
 
+    def server_log(self, arm: int) -> Path:
+        """What one arm's server says; there once it has been started."""
+        return self.root / f"arm-{arm}.log"
+
     def socket_directory(self, arm: int) -> Path:
         """For the socket of one arm's server; made when first asked for."""
         directory = self.sockets / str(arm)

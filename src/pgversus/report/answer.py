@@ -10,6 +10,9 @@ from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import StopReason
 
+RUNNING_SERVER = "running server"
+"""The origin of an arm that somebody else runs."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmFacts:

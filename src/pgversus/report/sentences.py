@@ -1,7 +1,6 @@
 """The answer in words: the verdict first, how sure, and what to do next."""
 
 import math
-from dataclasses import replace
 
 from pgversus.report.answer import Answer
 from pgversus.report.units import (
@@ -14,9 +13,8 @@ from pgversus.report.units import (
     significant,
 )
 from pgversus.stats.analysis import ContenderResult
-from pgversus.stats.confidence import CONFIDENCE, look_rule
+from pgversus.stats.confidence import CONFIDENCE
 from pgversus.stats.effects import transactions_for_quantile
-from pgversus.stats.forecast import blocks_to_decide
 from pgversus.stats.verdict import Verdict
 from pgversus.study.caveats import Caveat
 from pgversus.study.design import MOST_BLOCKS, StopReason
@@ -144,19 +142,16 @@ _REASONS = {
 
 def _what_next(answer: Answer, result: ContenderResult) -> str:
     """How much more time would decide it, or that time alone will not."""
-    log, design = result.log_ratio, answer.comparison.design
-    if log is None or answer.stopped is StopReason.INTERRUPTED or design.fixed_blocks is not None:
+    design, needed = answer.comparison.design, result.blocks_needed
+    if answer.stopped is StopReason.INTERRUPTED or design.fixed_blocks is not None:
         return ""
     each = answer.wall_s / max(1, answer.blocks_run)
-    needed = blocks_to_decide(
-        log, look_rule(replace(design, max_blocks=MOST_BLOCKS), len(answer.analysis.results)), design.log_margin
-    )
-    if needed is None or (needed - log.n) * each > _TOO_NOISY * design.budget_s:
+    if needed is None or (needed - result.blocks) * each > _TOO_NOISY * design.budget_s:
         return (
             f"This host is too noisy now for ±{percent(design.margin)}: stop other jobs, use a quieter machine, "
             "or ask for less with --margin."
         )
-    more = max(1, needed - log.n) * each
+    more = max(1, needed - result.blocks) * each
     flags = f"--budget {_minutes(answer.wall_s + more)}m"
     if needed >= design.max_blocks:
         flags = f"--max-blocks {min(MOST_BLOCKS, math.ceil(1.2 * needed))} {flags}"

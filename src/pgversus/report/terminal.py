@@ -6,7 +6,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pgversus.report.answer import Answer
+from pgversus.report.answer import RUNNING_SERVER, Answer
 from pgversus.report.sentences import METRIC_WORDS, answer_sentences, percent_of_confidence
 from pgversus.report.units import change, change_interval, duration, latency, percent, plus_minus, significant
 from pgversus.stats.analysis import ContenderResult, Estimate
@@ -124,12 +124,14 @@ def _small_print(answer: Answer) -> list[str]:
         if design.fixed_blocks is not None
         else "wrong at most 1 time in 20, however often one looked"
     )
+    is_ours = all(facts.origin != RUNNING_SERVER for facts in answer.arms)
+    restarts = "servers restarted for each block, " if is_ours else ""
     return [
         f"{comparison.workload.name}, {comparison.workload.clients} clients, {answer.client}",
         arms,
         (
             f"{answer.blocks_run} blocks of {design.rounds} windows of {duration(design.window_s)} for each arm, "
-            f"servers restarted for each block, margin ±{percent(design.margin)}, seed {design.seed}; {looks}"
+            f"{restarts}margin ±{percent(design.margin)}, seed {design.seed}; {looks}"
         ),
         f"results: {answer.results}",
     ]

@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pgversus.stats.confidence import CONFIDENCE, LookRule
+from pgversus.stats.confidence import CONFIDENCE, LookRule, look_rule
 from pgversus.stats.effects import LogEstimate, log_level, log_ratio, quantile_is_supported
+from pgversus.stats.forecast import blocks_to_decide
 from pgversus.stats.trials import Block
 from pgversus.stats.verdict import UNBOUNDED, Interval, Verdict, interval, judge
 from pgversus.study.comparison import BASELINE, Comparison
+from pgversus.study.design import MOST_BLOCKS
 from pgversus.study.metrics import Metric
 
 
@@ -26,6 +28,18 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How a contender stands after some blocks, by the metric that carries the verdict: what every look asks."""
+
+    verdict: Verdict
+    log_ratio: LogEstimate | None
+    """None while no block holds both arms."""
+    interval: Interval
+    blocks: int
+    """That hold both arms."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ContenderResult:
     """What is known of one contender against the baseline."""
 
@@ -34,10 +48,12 @@ class ContenderResult:
     log_ratio: LogEstimate | None
     """Of the metric that carries the verdict; None while no block holds both arms."""
     ratios: Mapping[Metric, Estimate]
-    """Contender / baseline, for each metric that has a ratio."""
+    """Contender / baseline, for each metric that has a ratio; none for an invalid contender."""
     blocks: int
     seconds_measured: float
     """Load of both arms in the blocks that count."""
+    blocks_needed: int | None
+    """Blocks at which today's noise would let the verdict be known; None when more than any design may have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,18 +72,19 @@ class Analysis:
         return self.results[contender - 1]
 
 
-def verdict_of(
-    blocks: Sequence[Block], comparison: Comparison, rule: LookRule, contender: int
-) -> tuple[Verdict, LogEstimate | None]:
-    """The verdict as it stands after these blocks, and the estimate behind it: what is asked after every block."""
-    design = comparison.design
-    paired = [block for block in blocks if block.has(BASELINE, contender)]
-    estimate = log_ratio(paired, design.metric, BASELINE, contender)
+def standing(blocks: Sequence[Block], comparison: Comparison, rule: LookRule, contender: int) -> Standing:
+    """How a contender stands after these blocks; the rule says whether one may look at all."""
+    metric, paired = comparison.design.metric, _paired(blocks, contender)
+    estimate = log_ratio(paired, metric, BASELINE, contender)
     if estimate is None:
-        return Verdict.UNDECIDED, None
-    return judge(
-        _bounds(estimate, paired, design.metric, rule, (BASELINE, contender)), design.metric, design.log_margin
-    ), estimate
+        return Standing(verdict=Verdict.UNDECIDED, log_ratio=None, interval=UNBOUNDED, blocks=0)
+    bounds = _bounds(estimate, paired, metric, rule, (BASELINE, contender))
+    return Standing(
+        verdict=judge(bounds, metric, comparison.design.log_margin),
+        log_ratio=estimate,
+        interval=bounds,
+        blocks=len(paired),
+    )
 
 
 def analyse(
@@ -90,21 +107,31 @@ def analyse(
 def _contender(
     blocks: Sequence[Block], comparison: Comparison, rule: LookRule, contender: int, *, is_invalid: bool
 ) -> ContenderResult:
-    verdict, estimate = verdict_of(blocks, comparison, rule, contender)
-    paired = [block for block in blocks if block.has(BASELINE, contender)]
+    paired, stands = _paired(blocks, contender), standing(blocks, comparison, rule, contender)
     ratios = {}
-    for metric in Metric:
+    for metric in () if is_invalid else Metric:
         ratio = log_ratio(paired, metric, BASELINE, contender)
         if ratio is not None and math.isfinite(ratio.point):
             ratios[metric] = _estimate(ratio, _bounds(ratio, paired, metric, rule, (BASELINE, contender)))
     return ContenderResult(
         contender=contender,
-        verdict=Verdict.INVALID if is_invalid else verdict,
-        log_ratio=estimate,
+        verdict=Verdict.INVALID if is_invalid else stands.verdict,
+        log_ratio=stands.log_ratio,
         ratios=ratios,
-        blocks=len(paired),
+        blocks=stands.blocks,
         seconds_measured=sum(block.trials[arm].seconds for block in paired for arm in (BASELINE, contender)),
+        blocks_needed=None if stands.log_ratio is None else _blocks_needed(stands.log_ratio, comparison),
     )
+
+
+def _paired(blocks: Sequence[Block], contender: int) -> list[Block]:
+    return [block for block in blocks if block.has(BASELINE, contender)]
+
+
+def _blocks_needed(estimate: LogEstimate, comparison: Comparison) -> int | None:
+    """As if the design had the highest cap: its own may be what kept the verdict open."""
+    highest = replace(comparison.design, max_blocks=MOST_BLOCKS, fixed_blocks=None)
+    return blocks_to_decide(estimate, look_rule(highest, len(comparison.contenders)), highest.log_margin)
 
 
 def _levels(blocks: Sequence[Block], arm: int, rule: LookRule) -> Mapping[Metric, Estimate]:

@@ -1,6 +1,7 @@
 """Writing results: a block is on disk, whole, before the next one begins."""
 
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
@@ -15,25 +16,37 @@ SCHEMA_VERSION = 1
 FILE_NAME = "results.sqlite"
 
 
+def check_folder(folder: Path) -> None:
+    """StoreError when results could not be written to this folder, or when there are some already; makes nothing.
+
+    Asked before anything is fetched or loaded, so that nothing is measured in vain.
+    """
+    if (folder / FILE_NAME).exists():
+        raise StoreError(
+            "there are results in this folder already",
+            slug="store-not-empty",
+            where=str(folder),
+            found=FILE_NAME,
+            expected="a new folder",
+            to_do="name another one with --results, or leave it out",
+        )
+    nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not nearest.is_dir():
+        raise _unwritable(folder, f"{nearest} is a file")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise _unwritable(folder, f"no permission to write to {nearest}")
+
+
 class Results:
     """The results folder of one comparison while it runs."""
 
     def __init__(self, folder: Path) -> None:
         """Make the folder and an empty file in it; StoreError when it cannot be, or when there is one already."""
         self.folder = folder
-        file = folder / FILE_NAME
-        if file.exists():
-            raise StoreError(
-                "there are results in this folder already",
-                slug="store-not-empty",
-                where=str(folder),
-                found=FILE_NAME,
-                expected="a new folder",
-                to_do="name another one with --results, or leave it out",
-            )
+        check_folder(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._database = sqlite3.connect(file, isolation_level=None)
+            self._database = sqlite3.connect(folder / FILE_NAME, isolation_level=None)
             self._database.execute("PRAGMA journal_mode = wal")
             self._database.execute("PRAGMA synchronous = full")
             self._database.execute("PRAGMA foreign_keys = on")
@@ -75,6 +88,10 @@ class Results:
             self._database.execute("COMMIT")
         except sqlite3.Error as error:
             raise _unwritable(self.folder, error) from error
+        finally:
+            # A full disk or Ctrl-C in the middle: nothing half-written, and the next row can be added.
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
 
     def _insert(self, table: str, **row: Any) -> None:
         # Table and column names are our own words; values are bound.
@@ -130,12 +147,12 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def _unwritable(folder: Path, error: Exception) -> StoreError:
+def _unwritable(folder: Path, why: object) -> StoreError:
     return StoreError(
         "results cannot be written",
         slug="store-unwritable",
         where=str(folder),
-        found=str(error),
+        found=str(why),
         expected="a folder that can be written",
         to_do="make room there, or name another folder with --results; blocks that were finished are kept",
     )

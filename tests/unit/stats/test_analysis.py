@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pgversus.stats.analysis import Analysis, analyse, verdict_of
+from pgversus.stats.analysis import Analysis, analyse, standing
 from pgversus.stats.confidence import look_rule
 from pgversus.stats.trials import Block
 from pgversus.stats.verdict import Verdict
@@ -208,8 +208,8 @@ def test_the_verdict_after_each_block_is_the_one_of_the_whole_analysis(metric: M
     ]
     verdicts = []
     for n in range(len(blocks) + 1):
-        verdict, estimate = verdict_of(blocks[:n], asked, rule, 1)
+        stands = standing(blocks[:n], asked, rule, 1)
         result = analyse(blocks[:n], asked, rule).result_of(1)
-        assert (result.verdict, result.log_ratio) == (verdict, estimate)
-        verdicts.append(verdict)
+        assert (result.verdict, result.log_ratio) == (stands.verdict, stands.log_ratio)
+        verdicts.append(stands.verdict)
     assert verdicts[-1] is Verdict.SLOWER
