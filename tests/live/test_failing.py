@@ -24,7 +24,7 @@ def test_sql_that_fails_on_one_arm_only_names_that_arm(command_line: CommandLine
 
 
 def test_sql_that_fails_later_gives_failed_trials_and_never_a_number(command_line: CommandLine) -> None:
-    # The sequence is not put back between blocks of a load that seems to read only; it ends in the middle of a block.
+    # The pilot takes some 20 of the sequence; a block would take 80, and every block begins with a fresh one.
     setup = command_line.write("setup.sql", "CREATE SEQUENCE s MAXVALUE 45;")
     script = command_line.write("until.sql", "SELECT nextval('s'), pg_sleep(0.1);\n")
     ended = command_line.compare("17.8", "17.8", "--setup", setup, "-f", script, "--blocks", "2", "--window", "1")

@@ -6,11 +6,13 @@ from contextlib import AbstractContextManager, contextmanager
 
 from pgversus.lab.run_directory import RunDirectory
 from pgversus.postgres.builds.model import Build
-from pgversus.postgres.cluster import Cluster, copy_cluster, make_cluster, remove_directory
+from pgversus.postgres.cluster import Cluster, copy_cluster, data_bytes, make_cluster, remove_directory
 from pgversus.postgres.dataset import LOADING_SETTINGS
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, uri_target
 from pgversus.study.comparison import Arm
+
+_CHEAP_BYTES = 1024**3
 
 
 class ArmServer(ABC):
@@ -28,6 +30,11 @@ class ArmServer(ABC):
     @abstractmethod
     def can_restart(self) -> bool:
         """Whether blocks begin with a fresh start."""
+
+    @property
+    @abstractmethod
+    def copy_is_cheap(self) -> bool:
+        """Whether fresh data cost so little that every block may have them, even for a load that reads only."""
 
     @abstractmethod
     def start(self, *, fresh_data: bool) -> None:
@@ -66,6 +73,11 @@ class OwnServer(ArmServer):
     def can_restart(self) -> bool:
         """Always."""
         return True
+
+    @property
+    def copy_is_cheap(self) -> bool:
+        """Up to 1 GiB a copy takes about a second."""
+        return data_bytes(self._snapshot) <= _CHEAP_BYTES
 
     @contextmanager
     def loading(self) -> Iterator[None]:
@@ -110,6 +122,11 @@ class SomebodysServer(ArmServer):
     def can_restart(self) -> bool:
         """Never."""
         return False
+
+    @property
+    def copy_is_cheap(self) -> bool:
+        """There is no copy to make."""
+        return True
 
     @contextmanager
     def loading(self) -> Iterator[None]:

@@ -23,17 +23,18 @@ class PostgresApparatus:
         self._arms = arms
         self._load = load
         self._design = design
-        self._writes = writes
+        # Also where nothing is written: where a copy lies on disk and in memory is luck too, and is drawn anew.
+        self._fresh_data = writes or all(server.copy_is_cheap for server in arms)
         self._written_before: dict[int, int] = {}
         self._prewarm = self._all_can_prewarm()
         self.wrote_late = False
         """Whether a load that seemed to read only was seen to write: the blocks until then shared worn data."""
 
     def start(self, arm: int) -> None:
-        """A fresh start, on fresh data where the load writes; then its data are read in, and a checkpoint."""
+        """A fresh start, as a rule on fresh data; then the data are read in, and a checkpoint."""
         server = self._arms[arm]
         try:
-            server.start(fresh_data=self._writes)
+            server.start(fresh_data=self._fresh_data)
             with connect(server.target) as connection:
                 if self._prewarm:
                     catalog.prewarm(connection)
@@ -54,8 +55,8 @@ class PostgresApparatus:
     def stop_all(self) -> None:
         """Stop every server of ours; before that, notice a load that writes after all."""
         try:
-            if not self._writes and self._wrote():
-                self._writes = self.wrote_late = True
+            if not self._fresh_data and self._wrote():
+                self._fresh_data = self.wrote_late = True
         finally:
             self._written_before.clear()
             for server in self._arms:

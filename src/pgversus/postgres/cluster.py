@@ -65,6 +65,11 @@ def copy_cluster(source: Cluster, target: Path) -> Cluster:
     return Cluster(build=source.build, data_directory=target, user=source.user)
 
 
+def data_bytes(cluster: Cluster) -> int:
+    """Size of a stopped cluster's files."""
+    return sum(path.lstat().st_size for path in cluster.data_directory.rglob("*"))
+
+
 def remove_directory(directory: Path) -> None:
     """Remove a stopped cluster's data directory; one that is not there is no error."""
     shutil.rmtree(directory, ignore_errors=True)
