@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -133,8 +133,9 @@ def _prepare(
 def _keep_server_logs(directory: RunDirectory, comparison: Comparison, results: Path) -> None:
     """What the servers said, beside the results: the run's own directory goes with the run."""
     for arm in comparison.arms:
-        log = directory.server_log(arm.index)
-        if log.exists():
+        # A server of somebody else has no log here, and a full disk is no reason to lose the answer.
+        with suppress(OSError):
+            log = directory.server_log(arm.index)
             shutil.copyfile(log, results / log.name)
 
 

@@ -21,8 +21,8 @@ from pgversus.postgres.cluster import Cluster
 from pgversus.postgres.session import PORT, Target, own_target
 
 _START_TIMEOUT_S = 120.0
-_FAST_STOP_TIMEOUT_S = 120.0
-_IMMEDIATE_STOP_TIMEOUT_S = 10.0
+# Fast shutdown with its checkpoint, then immediate, then the kernel's way; seconds of patience with each.
+_STOPPING = ((signal.SIGINT, 120.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 10.0))
 _POLL_S = 0.01
 _READY_LINE = 7
 # The eighth line of postmaster.pid says "ready" once connections are accepted (miscadmin.h, LOCK_FILE_LINE_PM_STATUS).
@@ -79,28 +79,35 @@ class Server:
         try:
             self._wait_until_ready(log_position)
         except BaseException:
-            self.stop()
+            self._stop()
             raise
 
     def stop(self) -> None:
         """Stop, the hard way if need be; a server that is not started is no error.
 
-        After a crash, what is left of it (backends, shared memory) is cleaned up as well.
+        After a crash, what is left of it is cleaned up as well: backends that outlive a killed postmaster would block
+        a restart, and its shared memory is removed by a restart alone.
         """
-        if self._watchdog is None:
+        was_clean = self._stop()
+        if was_clean or not (self.cluster.data_directory / "postmaster.pid").exists():
             return
-        was_clean = self._end(signal.SIGINT, _FAST_STOP_TIMEOUT_S)
-        if not was_clean and self._watchdog.poll() is None:
-            self._end(signal.SIGQUIT, _IMMEDIATE_STOP_TIMEOUT_S)
-        if self._watchdog.poll() is None:
-            self._end(signal.SIGKILL, _IMMEDIATE_STOP_TIMEOUT_S)
+        end_processes_in(self.cluster.data_directory)
+        with suppress(ServerError):
+            self.start()
+            self._stop()
+
+    def _stop(self) -> bool:
+        """Whether it stopped cleanly; True for one that is not started."""
+        if self._watchdog is None:
+            return True
+        for number, patience_s in _STOPPING:
+            if self._end(number, patience_s):
+                break
         if self._watchdog.stdin is not None:
             self._watchdog.stdin.close()
-        self._watchdog.wait()
-        crashed = self._watchdog.returncode != 0 and (self.cluster.data_directory / "postmaster.pid").exists()
+        was_clean = self._watchdog.wait() == 0
         self._watchdog, self._pid = None, None
-        if crashed:
-            self._clean_up_after_crash()
+        return was_clean
 
     def log_words(self, position: int = 0) -> str:
         """The errors that the server has logged since a position in its log, or its last lines."""
@@ -145,26 +152,17 @@ class Server:
         # The process id is compared because the file may be that of a crashed predecessor.
         return len(lines) > _READY_LINE and lines[0] == str(self._pid) and lines[_READY_LINE].strip() == "ready"
 
-    def _end(self, number: signal.Signals, timeout_s: float) -> bool:
-        assert self._watchdog is not None  # noqa: S101 - asked by stop()
+    def _end(self, number: signal.Signals, patience_s: float) -> bool:
+        """Whether the postmaster is gone that long after this signal, however it went."""
+        assert self._watchdog is not None  # noqa: S101 - asked by _stop()
         if self._pid is not None and self._watchdog.poll() is None:
             with suppress(ProcessLookupError):
                 os.kill(self._pid, number)
         try:
-            return self._watchdog.wait(timeout_s) == 0
+            self._watchdog.wait(patience_s)
         except subprocess.TimeoutExpired:
             return False
-
-    def _clean_up_after_crash(self) -> None:
-        """Backends that outlive a killed postmaster block a restart, and only a restart removes its shared memory."""
-        end_processes_in(self.cluster.data_directory)
-        with suppress(ServerError):
-            self.start()
-            self._end(signal.SIGINT, _FAST_STOP_TIMEOUT_S)
-        if self._watchdog is not None and self._watchdog.poll() is None:
-            end_processes_in(self.cluster.data_directory)
-            self._watchdog.wait()
-        self._watchdog, self._pid = None, None
+        return True
 
     def _did_not_start(self, words: str) -> ServerError:
         return ServerError(
