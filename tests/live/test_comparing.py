@@ -133,6 +133,40 @@ def test_tables_for_people_have_no_colours_in_a_pipe(command_line: CommandLine) 
     assert "results: pgversus-results/" in ended.stdout
 
 
+def test_variables_of_libpq_do_not_reach_servers_of_ours(command_line: CommandLine) -> None:
+    variables = {"PGOPTIONS": "-c statement_timeout=1 -c work_mem=1GB", "PGSERVICE": "nosuch", "PGSSLMODE": "bogus"}
+    results = str(command_line.directory / "results")
+    arguments = ("compare", "17.8", "17.8", "-i", "-S", *QUICK, "--json", "--results", results)
+    ended = command_line.run(*arguments, **variables)
+    assert ended.code == 0, ended.stderr
+    assert ended.document["differences"] == []
+
+
+def test_limits_that_are_meant_for_the_load_do_not_stop_pgversus_itself(command_line: CommandLine) -> None:
+    settings = ("--set", "statement_timeout=100ms", "--set", "default_transaction_read_only=on")
+    setup = command_line.write("setup.sql", "SET default_transaction_read_only = off; CREATE TABLE t (id int);")
+    script = command_line.write("one.sql", "SELECT count(*) FROM t;\n")
+    ended = command_line.compare("17.8", "17.8", *settings, "--setup", setup, "-f", script, *QUICK)
+    assert ended.code == 0, ended.stderr
+
+
+def test_brackets_in_names_are_no_markup(command_line: CommandLine) -> None:
+    script = command_line.write("one.sql", "SELECT 1;\n")
+    ended = command_line.run("compare", "17.8", "--set", "cluster_name=[/x],[red]b", "-f", script, *QUICK)
+    assert ended.code == 0, ended.stderr
+    assert "cluster_name=[/x]" in ended.stdout
+    assert "cluster_name=[red]b" in ended.stdout
+
+
+def test_a_reader_that_goes_away_does_not_change_the_exit_code(command_line: CommandLine) -> None:
+    process = command_line.start("compare", "17.8", "17.8", "-i", "-S", *QUICK)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    process.stderr.close()
+    assert process.wait(timeout=200) == 0
+
+
 def test_transaction_logs_are_kept_only_when_asked_for(command_line: CommandLine) -> None:
     results = command_line.directory / "kept"
     ended = command_line.run("compare", "17.8", "17.8", "-i", "-S", *QUICK, "--keep-logs", "--results", str(results))

@@ -96,6 +96,26 @@ def test_rows_that_differ_in_content_alone_are_refused(command_line: CommandLine
     assert "public.t: 100 rows on both, with different content" in ended.stderr
 
 
+def test_a_column_of_any_name_does_not_hide_the_others_from_the_fingerprint(command_line: CommandLine) -> None:
+    setup = command_line.write("row.sql", "CREATE TABLE t AS SELECT 1 AS pgversus_row, random() AS x;")
+    ended = command_line.compare("17.8", "17.8", "--setup", setup, "-S", *QUICK)
+    assert ended.code == 2
+    assert "public.t: 1 rows on both, with different content" in ended.stderr
+
+
+def test_hundreds_of_clients_that_connect_slowly_are_waited_for(command_line: CommandLine) -> None:
+    ended = command_line.compare("17.8", "17.8", "-i", "-S", "-c", "300", *QUICK)
+    assert ended.code == 0, ended.stderr
+    assert ended.document["arms"][0]["metrics"]["tps"]["value"] > 0
+
+
+@pytest.mark.parametrize("setting", ["listen_addresses=*", "port=5433,5434", "data_directory=/tmp"])
+def test_settings_of_place_and_access_are_not_free(command_line: CommandLine, setting: str) -> None:
+    ended = command_line.compare("17.8", "17.8", "--set", setting, "-S")
+    assert ended.code == 2
+    assert "error[study-own-setting]" in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("setting", "words"),
     [

@@ -53,7 +53,7 @@ def test_an_interrupt_before_the_first_block_leaves_nothing(command_line: Comman
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     assert stdout == ""
-    assert "interrupted before the first block" in stderr
+    assert stderr.splitlines()[-1].startswith("interrupted")
 
 
 def test_a_server_killed_in_a_window_fails_its_trial_and_nothing_else(command_line: CommandLine) -> None:

@@ -1,6 +1,8 @@
 """`pgversus compare`: two or more arms, one workload; the first is the baseline."""
 
 import json
+import os
+import secrets
 import sys
 import time
 from pathlib import Path
@@ -9,14 +11,12 @@ from typing import Any
 import click
 
 from pgversus.cli.question import METRICS, comparison_of
-from pgversus.errors import ExitCode
+from pgversus.errors import ExitCode, HostError
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
 from pgversus.study.workload import QueryMode
 
 _LEAST_FIXED = 2
-_LEAST_WIDTH = 160
-# Tables are never cut: a narrower terminal wraps their lines.
 
 
 @click.command(short_help="Compare two or more servers, or levels of a setting, on one workload.")
@@ -131,7 +131,7 @@ def _carry_out(comparison: Comparison, options: dict[str, Any]) -> int:
     # Imported here: `pgversus --help` and every usage error do without numpy and psycopg.
     from rich.console import Console  # noqa: PLC0415
 
-    from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415
+    from pgversus.cli.progress import ProgressConsole, TerminalProgress  # noqa: PLC0415
     from pgversus.host.identity import server_user  # noqa: PLC0415
     from pgversus.lab.compare import Means  # noqa: PLC0415
     from pgversus.lab.compare import compare as run_comparison  # noqa: PLC0415
@@ -145,13 +145,36 @@ def _carry_out(comparison: Comparison, options: dict[str, Any]) -> int:
         results=_results_folder(options["results"], comparison),
         keep_logs=options["keep_logs"],
     )
-    with TerminalProgress(Console(stderr=True)) as progress:
+    with TerminalProgress(ProgressConsole()) as progress:
         answer = run_comparison(comparison, means, progress)
     if options["as_json"]:
-        sys.stdout.write(json.dumps(document(answer), indent=2) + "\n")
+        text = json.dumps(document(answer), indent=2, allow_nan=False) + "\n"
     else:
-        print_answer(answer, Console(width=max(_LEAST_WIDTH, Console().width)))
+        console = Console()
+        with console.capture() as capture:
+            print_answer(answer, console)
+        text = capture.get()
+    _print(text, answer.results)
     return int(_exit_code(answer, options["fail_on"]))
+
+
+def _print(text: str, results: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has what it wants (pgversus ... | head). Python must not try again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise HostError(
+            "the answer could not be printed",
+            slug="host-output",
+            where="standard output",
+            found=error.strerror or str(error),
+            expected="somewhere to write to",
+            to_do=f"nothing is lost: it is in {results}",
+        ) from error
 
 
 def _exit_code(answer: Any, fail_on: tuple[str, ...]) -> ExitCode:
@@ -167,5 +190,7 @@ def _exit_code(answer: Any, fail_on: tuple[str, ...]) -> ExitCode:
 def _results_folder(given: str | None, comparison: Comparison) -> Path:
     if given is not None:
         return Path(given)
+    # Two that begin in the same second must not meet.
+    unique = secrets.token_hex(2)
     arms = "-vs-".join("".join(c if c.isalnum() or c in ".=+" else "_" for c in arm.label) for arm in comparison.arms)
-    return Path("pgversus-results") / f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{arms[:80]}"
+    return Path("pgversus-results") / f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{arms[:80]}-{unique}"

@@ -1,8 +1,11 @@
 """Entry: commands, errors, exit codes."""
 
+import io
+import os
 import signal
 import sys
 from importlib import metadata
+from pathlib import Path
 from types import FrameType
 
 import click
@@ -35,13 +38,20 @@ pgversus.add_command(compare)
 
 def main() -> None:
     """Run the command line and exit."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            # Its reader has gone. Python would try again at exit, and return 120 instead of our code.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
     """The exit code of one command line; whatever went wrong has been said on standard error."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # As Ctrl-C: stop servers, show the verdicts so far.
+    _make_streams_safe()
+    for number in _INTERRUPTS:
         signal.signal(number, _interrupt)
     try:
         result = pgversus.main(arguments, prog_name="pgversus", standalone_mode=False)
@@ -52,17 +62,26 @@ def run(arguments: list[str]) -> int:
         sys.stderr.write(error_text(_usage(error)) + "\n")
         return int(ExitCode.USAGE)
     except (KeyboardInterrupt, click.Abort):
-        sys.stderr.write("interrupted before the first block; nothing was measured\n")
+        sys.stderr.write("interrupted; blocks that were finished, if any, are in the results folder\n")
         return int(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        # The reader of our output has gone (pgversus ... | head): nothing to say, and nobody to say it to.
-        sys.stderr.close()
-        return int(ExitCode.DONE)
     except Exception as error:  # noqa: BLE001 - the one place where a bug of ours becomes a message
         path = write_crash_report(error)
         sys.stderr.write(f"error[bug]: {type(error).__name__}: {error}\n  this is a bug of pgversus; report: {path}\n")
         return int(ExitCode.BUG)
     return int(result or ExitCode.DONE)
+
+
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _make_streams_safe() -> None:
+    """Closed streams and narrow encodings must not end a measurement: what cannot be shown is still in the results."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - for as long as the process lives
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _usage(error: click.ClickException) -> StudyError:
@@ -82,6 +101,9 @@ def _usage(error: click.ClickException) -> StudyError:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Stop servers, show the verdicts so far. Once: a second Ctrl-C must not break off the cleaning up."""
+    for number in _INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

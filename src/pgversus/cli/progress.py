@@ -12,13 +12,24 @@ from rich.live import Live
 from rich.text import Text
 
 from pgversus.lab.progress import Look
-from pgversus.report.units import change, duration, percent
+from pgversus.report.units import change, count, duration, percent
 from pgversus.stats.trials import Block, Phase
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import Comparison
 
 _MEGABYTE = 1e6
 _PHASES = {Phase.START: "starting", Phase.WARM_UP: "warming up", Phase.MEASURE: "measuring"}
+
+
+class ProgressConsole(Console):
+    """Standard error for progress; when its reader goes away, the measurement goes on in silence."""
+
+    def __init__(self) -> None:
+        super().__init__(stderr=True)
+
+    def on_broken_pipe(self) -> None:
+        """Say nothing more; rich itself would exit."""
+        self.quiet = True
 
 
 class TerminalProgress:
@@ -40,7 +51,7 @@ class TerminalProgress:
 
     def say(self, line: str) -> None:
         """A line that stays."""
-        self._console.print(line, highlight=False, soft_wrap=True)
+        self._console.print(Text(line), soft_wrap=True)
 
     def fetching(self, name: str, size: int) -> None:
         """A download on the live line; in a pipe the line at its beginning is enough."""
@@ -55,12 +66,12 @@ class TerminalProgress:
         self._comparison, self._standing = comparison, ""
         design = comparison.design
         limit = (
-            f"{design.fixed_blocks} blocks"
+            count(design.fixed_blocks, "block")
             if design.fixed_blocks is not None
             else f"until the answer is known, at most {duration(design.budget_s)}"
         )
         self.say(
-            f"blocks of {design.rounds} windows of {duration(design.window_s)} "
+            f"blocks of {count(design.rounds, 'window')} of {duration(design.window_s)} "
             f"for each of {len(comparison.arms)} arms, {limit}"
         )
 
@@ -98,6 +109,6 @@ def _stands(look: Look) -> str:
         parts.append(f"±{percent(math.expm1(stands.interval.half_width))}")
     if stands.verdict is not Verdict.UNDECIDED:
         parts.append(stands.verdict.value)
-    elif look.seconds_left is not None:
-        parts.append(f"up to {duration(look.seconds_left)} left")
+    elif look.seconds_left:
+        parts.append(f"about {duration(look.seconds_left)} left")
     return " ".join(parts)

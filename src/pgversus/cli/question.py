@@ -1,6 +1,8 @@
 """From the flags of `pgversus compare` to the question they ask."""
 
 import hashlib
+import math
+import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
@@ -47,13 +49,23 @@ def _label(text: str, server: ServerName) -> str:
         from pgversus.postgres.session import uri_label  # noqa: PLC0415 - psycopg's import is for those who need it
 
         return uri_label(server.uri)
-    return text
+    # A path that is no UTF-8 can be opened, and not be shown or stored as it is.
+    return os.fsencode(text).decode(errors="replace")
 
 
 def _workload(options: Mapping[str, Any]) -> PgbenchWorkload:
     builtins = list(options["builtins"])
     builtins += ["select-only"] if options["select_only"] else []
     builtins += ["simple-update"] if options["skip_some_updates"] else []
+    if options["rate"] is not None and not math.isfinite(options["rate"]):
+        raise StudyError(
+            "this is no rate",
+            slug="study-bad-rate",
+            where=f"-R {options['rate']}",
+            found=str(options["rate"]),
+            expected="transactions per second",
+            to_do="-R 1000",
+        )
     scripts = []
     for text in builtins:
         name, weight = split_weight(text, "-b")
@@ -76,7 +88,7 @@ def _dataset(options: Mapping[str, Any]) -> Dataset:
     files = []
     for path in options["setup"]:
         content = _read_bytes(path, "--setup")
-        files.append(SetupFile(path=str(Path(path).resolve()), sha256=hashlib.sha256(content).hexdigest()))
+        files.append(SetupFile(path=str(Path(path).absolute()), sha256=hashlib.sha256(content).hexdigest()))
     return Dataset(pgbench_scale=(options["scale"] or 1) if options["initialize"] else None, setup_files=tuple(files))
 
 
@@ -102,8 +114,8 @@ def _design(options: Mapping[str, Any], workload: PgbenchWorkload) -> Design:
         )
     design = Design(
         metric=metric,
-        margin=parse_share(options["margin"], "--margin") if options["margin"] else MARGINS[metric],
-        budget_s=parse_duration(options["budget"], "--budget") if options["budget"] else DEFAULT_BUDGET_S,
+        margin=parse_share(options["margin"], "--margin") if options["margin"] is not None else MARGINS[metric],
+        budget_s=parse_duration(options["budget"], "--budget") if options["budget"] is not None else DEFAULT_BUDGET_S,
         max_blocks=options["max_blocks"] or MOST_BLOCKS,
         fixed_blocks=options["blocks"],
         seed=secrets.randbelow(2**31) if options["seed"] is None else options["seed"],
@@ -138,13 +150,21 @@ def _read_text(path: str, flag: str) -> str:
 
 def _read_bytes(path: str, flag: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        file = Path(path)
+        if file.is_file() or not file.exists():
+            return file.read_bytes()
     except OSError as error:
-        raise StudyError(
-            f'"{path}" cannot be read',
-            slug="study-no-file",
-            where=f"{flag} {path}",
-            found=error.strerror or str(error),
-            expected="a file",
-            to_do="give its path from this directory",
-        ) from error
+        raise _no_file(path, flag, error.strerror or str(error)) from error
+    # psql and pgbench read it again, for each arm: a pipe would be empty by then.
+    raise _no_file(path, flag, "a directory, a pipe or a device")
+
+
+def _no_file(path: str, flag: str, found: str) -> StudyError:
+    return StudyError(
+        "a file cannot be read",
+        slug="study-no-file",
+        where=f"{flag} {os.fsencode(path).decode(errors='replace')}",
+        found=found,
+        expected="a regular file",
+        to_do="give its path from this directory",
+    )

@@ -6,22 +6,24 @@ from pgversus.errors import StudyError
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(s|m|min|h)?")
 _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_LONGEST_S = 30 * 24 * 3600.0
 _SHARE = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(%?)")
 
 
 def parse_duration(text: str, flag: str) -> float:
     """Seconds in `90`, `90s`, `15m` or `2h`; StudyError for anything else or for nothing."""
     match = _DURATION.fullmatch(text.strip())
-    if match is None or float(match[1]) == 0:
+    seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    if not 0 < seconds <= _LONGEST_S:
         raise StudyError(
             f'"{text}" is no length of time',
             slug="study-bad-duration",
             where=f"{flag} {text}",
             found=f'"{text}"',
-            expected="a number of seconds, or with a unit: 90s, 15m, 2h",
+            expected="a number of seconds, or with a unit: 90s, 15m, 2h; at most 30 days",
             to_do=f"{flag} 15m",
         )
-    return float(match[1]) * _SECONDS[match[2]]
+    return seconds
 
 
 def parse_whole_seconds(text: str, flag: str) -> float:
@@ -50,8 +52,8 @@ def parse_share(text: str, flag: str) -> float:
             slug="study-bad-margin",
             where=f"{flag} {text}",
             found=f'"{text}"',
-            expected="percent, above 0 and at most 100",
-            to_do=f"{flag} {100 * value:g}%" if is_fraction and value else f"{flag} 2%",
+            expected="percent, above 0 and at most 100; below 1 with its sign, because 0.02 might mean 2 %",
+            to_do=f"{flag} {value:g}% or {flag} {100 * value:g}%" if is_fraction and value else f"{flag} 2%",
         )
     return value / 100
 

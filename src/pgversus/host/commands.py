@@ -25,6 +25,8 @@ class Finished:
     """Negative when a signal ended it."""
     stdout: str
     stderr: str
+    timed_out: bool = False
+    """Whether we ended it because it took too long."""
 
     @property
     def succeeded(self) -> bool:
@@ -56,9 +58,11 @@ def run(
         process_group=0,
         **(user.popen_arguments() if user else {}),
     )
+    timed_out = False
     try:
         stdout, stderr = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
+        timed_out = True
         _kill_group(process)
         stdout, stderr = process.communicate()
     except BaseException:
@@ -66,7 +70,10 @@ def run(
         process.wait()
         raise
     return Finished(
-        exit_code=process.returncode, stdout=stdout.decode(errors="replace"), stderr=stderr.decode(errors="replace")
+        exit_code=process.returncode,
+        stdout=stdout.decode(errors="replace"),
+        stderr=stderr.decode(errors="replace"),
+        timed_out=timed_out,
     )
 
 

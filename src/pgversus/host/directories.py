@@ -61,11 +61,13 @@ def open_cache() -> Cache:
         root = _SYSTEM_CACHE if is_root else platformdirs.user_cache_path("pgversus")
     cache = Cache(root=root)
     try:
+        if is_root:
+            _check_reachable(root)
         for directory in (root, cache.builds, cache.index, cache.staging, cache.runs):
-            directory.mkdir(parents=True, exist_ok=True)
-            if is_root:
-                # Whatever the umask: servers run as another user and must get in.
-                directory.chmod(0o755)
+            if not directory.is_dir():
+                directory.mkdir(parents=True, exist_ok=True)
+                # Whatever the umask: where servers run as another user, that one must get in.
+                directory.chmod(0o755 if is_root else 0o700)
     except OSError as error:
         raise HostError(
             "the cache directory cannot be made",
@@ -75,8 +77,6 @@ def open_cache() -> Cache:
             expected="a directory that this user may write",
             to_do="name another one in the environment variable PGVERSUS_CACHE",
         ) from error
-    if is_root:
-        _check_reachable(root)
     return cache
 
 
@@ -89,7 +89,7 @@ def make_socket_directory() -> Path:
 
 
 def _check_reachable(root: Path) -> None:
-    for parent in (root, *root.parents):
+    for parent in (path for path in (root, *root.parents) if path.exists()):
         if not parent.stat().st_mode & stat.S_IXOTH:
             raise HostError(
                 "servers run as an unprivileged user, and that user cannot enter the cache directory",

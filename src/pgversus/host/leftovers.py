@@ -5,7 +5,10 @@ by the next run. Processes are found by their working directory, which for every
 directory: never by name and never by owner, since the same user may run servers of somebody else.
 """
 
+import os
+import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +17,8 @@ import psutil
 from filelock import FileLock, Timeout
 
 _PATIENCE_S = 10
+_RUN_NAME = re.compile(r"run-[0-9]{8}T[0-9]{6}-[0-9]+")
+_NOTE = "sockets"
 
 
 def processes_in(directory: Path) -> list[psutil.Process]:
@@ -31,9 +36,13 @@ def end_processes_in(directory: Path) -> None:
 
 
 def sweep(runs: Path) -> list[str]:
-    """Remove the directories of runs that are no more; the names of those removed."""
+    """Remove the directories of runs that are no more; the names of those removed.
+
+    Only what has the name of a run, its lock file beside it and its note of sockets in it is taken for one: whatever
+    else somebody keeps there stays.
+    """
     swept = []
-    for directory in sorted(path for path in runs.iterdir() if path.is_dir()):
+    for directory in sorted(path for path in runs.iterdir() if _is_run(path)):
         lock = FileLock(lock_file(directory))
         try:
             lock.acquire(blocking=False)
@@ -50,6 +59,16 @@ def sweep(runs: Path) -> list[str]:
     return swept
 
 
+def run_name() -> str:
+    """A name for a new run's directory."""
+    return f"run-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+
+
+def _is_run(path: Path) -> bool:
+    has_name = _RUN_NAME.fullmatch(path.name) is not None
+    return has_name and path.is_dir() and lock_file(path).exists() and (path / _NOTE).exists()
+
+
 def lock_file(run_directory: Path) -> Path:
     """The lock that a living run holds."""
     return run_directory.with_suffix(".lock")
@@ -57,12 +76,12 @@ def lock_file(run_directory: Path) -> Path:
 
 def remember_socket_directory(run_directory: Path, sockets: Path) -> None:
     """Note in a run's directory where its sockets are, so that a sweep finds them."""
-    (run_directory / "sockets").write_text(f"{sockets}\n")
+    (run_directory / _NOTE).write_text(f"{sockets}\n")
 
 
 def _remove_sockets(run_directory: Path) -> None:
     with suppress(OSError):
-        sockets = Path((run_directory / "sockets").read_text().strip())
+        sockets = Path((run_directory / _NOTE).read_text().strip())
         if sockets.name.startswith("pgv-"):
             shutil.rmtree(sockets, ignore_errors=True)
 

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
+from pgversus.errors import ServerError
 from pgversus.lab.run_directory import RunDirectory
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.cluster import Cluster, copy_cluster, data_bytes, make_cluster, remove_directory
@@ -83,7 +84,7 @@ class OwnServer(ArmServer):
     def loading(self) -> Iterator[None]:
         """On the snapshot itself, with quick settings; stopped cleanly at the end."""
         self._server = Server(self._snapshot, self._sockets, self._log, {**self._settings, **LOADING_SETTINGS})
-        self._server.start()
+        self._start()
         try:
             yield
         finally:
@@ -97,7 +98,16 @@ class OwnServer(ArmServer):
             copy_cluster(self._snapshot, self._copy)
         cluster = Cluster(build=self.build, data_directory=self._copy, user=self._snapshot.user)
         self._server = Server(cluster, self._sockets, self._log, self._settings)
-        self._server.start()
+        self._start()
+
+    def _start(self) -> None:
+        assert self._server is not None  # noqa: S101 - made by the caller
+        try:
+            self._server.start()
+        except ServerError as error:
+            # Of all its settings the user knows his own.
+            error.where = ", ".join([self.arm.label, *map(str, self.arm.settings)])
+            raise
 
     def stop(self) -> None:
         """Stop; one that is not started is no error."""

@@ -1,5 +1,6 @@
 """One comparison, from names to an answer."""
 
+import math
 import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -31,8 +32,13 @@ from pgversus.stats.analysis import analyse
 from pgversus.store.results import Results, check_folder
 from pgversus.study.caveats import Difference
 from pgversus.study.comparison import Comparison
-from pgversus.study.design import fit_windows
+from pgversus.study.design import fit_windows, refuse_hopeless_budget
 from pgversus.study.servers import RunningServer, ServerName
+
+# Connections that any host makes in a second; only the pilot has to guess.
+_CLIENTS_PER_SECOND = 50
+# Below this the time of connecting is a small part of the shortest window.
+_SLOW_CONNECT_S = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +110,7 @@ def _prepare(
         script_files=write_scripts(comparison.workload, directory.root / "scripts"),
         scratch=directory.root / "logs",
         kept_logs=means.results / "transaction-logs" if means.keep_logs else None,
+        connect_allowance_s=comparison.workload.clients // _CLIENTS_PER_SECOND,
         longest_s=comparison.design.budget_s,
     )
     progress.say("trying the workload once on every arm")
@@ -117,6 +124,9 @@ def _prepare(
         writes=pilot.writes,
         slowest_latency_s=pilot.slowest_latency_s,
     )
+    refuse_hopeless_budget(design, len(servers))
+    allowance_s = math.ceil(pilot.connect_s) if pilot.connect_s > _SLOW_CONNECT_S else 0
+    load_on_arm = replace(load_on_arm, connect_allowance_s=allowance_s)
     apparatus = PostgresApparatus(servers, load_on_arm, design, writes=pilot.writes)
     for server in servers:
         server.stop()

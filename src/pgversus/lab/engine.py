@@ -162,6 +162,8 @@ def _seconds_left(run: Run, comparison: Comparison, stands: Standing) -> float |
     each = run.wall_s / len(run.blocks)
     if design.fixed_blocks is not None:
         return (design.fixed_blocks - stands.blocks) * each
+    if stands.blocks < run.rule.first_look:
+        return (run.rule.first_look - stands.blocks) * each
     if stands.log_ratio is None:
         return None
     budget_left = max(0.0, design.budget_s - run.wall_s)
@@ -194,7 +196,8 @@ def _reason_to_stop(run: Run, comparison: Comparison, open_arms: Sequence[int]) 
             return StopReason.FAILED
         return StopReason.DECIDED if design.fixed_blocks is None else StopReason.BLOCKS
     if design.fixed_blocks is not None:
-        return None
+        # Blocks with a failed trial are run again, but not for ever.
+        return StopReason.FAILED if len(run.blocks) >= 2 * design.fixed_blocks else None
     if len(run.blocks) >= design.max_blocks:
         return StopReason.BLOCKS
     if run.wall_s + run.wall_s / len(run.blocks) > design.budget_s:

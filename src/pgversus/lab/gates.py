@@ -9,6 +9,7 @@ from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import StopReason
 
+_MOST_UNCLOCKED = 0.01
 _COMPILED_ALIKE = ("compiler", "CFLAGS")
 
 
@@ -32,6 +33,7 @@ def caveats(
         *_late_writes(wrote_late=wrote_late),
         *_failures(comparison, blocks),
         *_failed_transactions(comparison, blocks),
+        *_unclocked(comparison, blocks),
         *_interrupted(stopped),
     )
 
@@ -127,6 +129,22 @@ def _failed_transactions(comparison: Comparison, blocks: Sequence[Block]) -> Ite
                 slug="failed-transactions",
                 arm=arm.index or None,
                 text=f"{failed} transactions of {arm.label} ended in a serialization failure or a deadlock",
+            )
+
+
+def _unclocked(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
+    """With a rate there is no way around what pgbench did not measure (workload/pgbench_log.py)."""
+    if not comparison.workload.is_open_loop:
+        return
+    for arm in comparison.arms:
+        trials = [block.trials[arm.index] for block in blocks if block.has(arm.index)]
+        share = sum(trial.unclocked for trial in trials) / max(1, sum(trial.transactions for trial in trials))
+        if share > _MOST_UNCLOCKED:
+            yield Caveat(
+                slug="unclocked-transactions",
+                arm=arm.index or None,
+                text=f"pgbench did not look at its clock at the end of {100 * share:.0f} % of the transactions of "
+                f"{arm.label}, whose replies were there already: their latencies are too low",
             )
 
 

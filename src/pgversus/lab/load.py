@@ -4,6 +4,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from pgversus.errors import StoreError
 from pgversus.host.commands import Finished, run
 from pgversus.lab.apparatus import TrialFailedError
 from pgversus.postgres.client import Client
@@ -13,7 +14,8 @@ from pgversus.study.workload import PgbenchWorkload
 from pgversus.workload.pgbench import UnreadableOutputError, command, error_words, parse_summary
 from pgversus.workload.pgbench_log import UnreadableLogError, read_latencies
 
-_GRACE_S = 60.0
+_GRACE_S = 10.0
+_MOST_WORDS = 4000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,8 @@ class Load:
     """For transaction logs; emptied after each window."""
     kept_logs: Path | None
     """Where transaction logs are kept; None to throw them away once read."""
+    connect_allowance_s: int
+    """Whole seconds by which each run of pgbench is longer, because its -T begins before its clients are connected."""
     longest_s: float
     """A window that takes longer than this beyond its own length is given up."""
 
@@ -61,21 +65,26 @@ def _run_window(load: Load, target: Target, seconds: float, seed: int) -> Window
         pgbench=load.client.pgbench,
         conninfo=target.conninfo,
         script_files=load.script_files,
-        seconds=max(1, round(seconds)),
+        seconds=max(1, round(seconds)) + load.connect_allowance_s,
         seed=seed,
         log_prefix=load.scratch / "log",
     )
-    finished = run(arguments, environment=target.environment(), timeout_s=seconds + load.longest_s + _GRACE_S)
+    limit_s = seconds + load.longest_s + _GRACE_S
+    finished = run(arguments, environment=target.environment(), timeout_s=limit_s)
+    if finished.timed_out:
+        raise TrialFailedError(f"not finished after {limit_s:.0f} s (the budget), so it was ended")
     if not finished.succeeded:
         raise TrialFailedError(_why(finished))
     try:
         summary = parse_summary(finished.stdout)
-        latencies = read_latencies(sorted(load.scratch.glob("log.*")))
+        files = sorted(load.scratch.glob("log.*"))
+        latencies = read_latencies(files, is_open_loop=load.workload.is_open_loop)
     except (UnreadableOutputError, UnreadableLogError) as error:
         raise TrialFailedError(f"{error}\n{error_words(finished.stderr)}".strip()) from error
-    if latencies.histogram.total != summary.transactions:
+    left_out = 0 if load.workload.is_open_loop else latencies.unclocked
+    if latencies.histogram.total + left_out != summary.transactions:
         raise TrialFailedError(
-            f"pgbench counted {summary.transactions} transactions and logged {latencies.histogram.total}"
+            f"pgbench counted {summary.transactions} transactions and logged {latencies.histogram.total + left_out}"
         )
     return Window(
         transactions=summary.transactions,
@@ -84,8 +93,17 @@ def _run_window(load: Load, target: Target, seconds: float, seed: int) -> Window
         latency_sum_s=latencies.sum_s,
         latency_max_s=latencies.max_s,
         histogram=latencies.histogram,
-        output=finished.stdout + finished.stderr,
+        unclocked=latencies.unclocked,
+        connect_s=summary.connect_s,
+        output=finished.stdout + _shortened(finished.stderr),
     )
+
+
+def _shortened(text: str) -> str:
+    """A script that raises a notice in each transaction would fill the results with them."""
+    if len(text) <= _MOST_WORDS:
+        return text
+    return f"{text[:_MOST_WORDS]}\n... {len(text) - _MOST_WORDS} characters left out\n"
 
 
 def _why(finished: Finished) -> str:
@@ -100,6 +118,20 @@ def _clear(load: Load) -> None:
         if load.kept_logs is None:
             file.unlink()
         else:
-            load.kept_logs.mkdir(parents=True, exist_ok=True)
-            number = sum(1 for _ in load.kept_logs.iterdir()) + 1
-            shutil.move(file, load.kept_logs / f"{number:06d}-{file.name}")
+            _keep(file, load.kept_logs)
+
+
+def _keep(file: Path, folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        number = sum(1 for _ in folder.iterdir()) + 1
+        shutil.move(file, folder / f"{number:06d}-{file.name}")
+    except OSError as error:
+        raise StoreError(
+            "a transaction log cannot be kept",
+            slug="store-unwritable",
+            where=str(folder),
+            found=error.strerror or str(error),
+            expected="room for about 30 bytes for each transaction",
+            to_do="make room there, or leave --keep-logs out; blocks that were finished are kept",
+        ) from error

@@ -23,11 +23,13 @@ class PilotResult:
     """Whether any arm's load changed rows."""
     slowest_latency_s: float
     """Mean latency of the slowest arm."""
+    connect_s: float
+    """Time that the slowest arm took to connect all clients."""
 
 
 def run_pilot(arms: Sequence[ArmServer], load: Load, design: Design) -> PilotResult:
     """Load on each started arm in turn; WorkloadError with pgbench's words when it fails on one."""
-    latencies, writes = [], False
+    windows, writes = [], False
     for server in arms:
         with connect(server.target) as connection:
             before = catalog.rows_written(connection)
@@ -42,9 +44,13 @@ def run_pilot(arms: Sequence[ArmServer], load: Load, design: Design) -> PilotRes
                 expected="a load that runs without errors on every arm",
                 to_do="these are pgbench's own words; mend the script, its data (--setup, -i) or its variables (-D)",
             ) from error
-        latencies.append(window.latency_sum_s / window.transactions)
+        windows.append(window)
         writes = wrote_since(server, before) or writes
-    return PilotResult(writes=writes, slowest_latency_s=max(latencies))
+    return PilotResult(
+        writes=writes,
+        slowest_latency_s=max(window.latency_sum_s / window.transactions for window in windows),
+        connect_s=max(window.connect_s for window in windows),
+    )
 
 
 def wrote_since(server: ArmServer, before: int) -> bool:

@@ -118,5 +118,5 @@ def _refuse_to_drop_tables(server: ArmServer) -> None:
 
 
 def _settings(server: ArmServer) -> Mapping[str, SettingValue]:
-    with connect(server.target) as connection:
+    with connect(server.target, as_the_load=True) as connection:
         return catalog.session_settings(connection)

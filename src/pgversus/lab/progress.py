@@ -15,7 +15,7 @@ class Look:
 
     standing: Standing
     seconds_left: float | None
-    """Until an answer at today's noise, at most the budget; None while nobody can tell."""
+    """Until an answer at today's noise, at most the budget; until the first look before that. None: nobody can tell."""
 
 
 class Progress(Protocol):

@@ -1,7 +1,5 @@
 """The run's private directories: data and logs in the cache, sockets in a short path; gone when the run is over."""
 
-import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +10,7 @@ from filelock import FileLock
 from pgversus.host.directories import Cache, make_socket_directory
 from pgversus.host.guard import Guard
 from pgversus.host.identity import ServerUser
-from pgversus.host.leftovers import lock_file, remember_socket_directory
+from pgversus.host.leftovers import lock_file, remember_socket_directory, run_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +43,7 @@ def run_directory(cache: Cache, user: ServerUser) -> Iterator[RunDirectory]:
 
     Servers must be stopped before this is left; after kill -9 the guard waits for them.
     """
-    root = cache.runs / f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
+    root = cache.runs / run_name()
     lock = FileLock(lock_file(root))
     lock.acquire()
     sockets = make_socket_directory()

@@ -40,7 +40,7 @@ class SettingValue:
     @property
     def is_default(self) -> bool:
         """Whether nobody has set it: the version's own default, or computed by the server from others."""
-        return self.source == "default" or (self.source == "override" and self.context != "internal")
+        return self.context != "internal" and self.source in ("default", "override")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,8 +128,8 @@ def wait_for_reports(connection: Connection) -> None:
 
 
 def has_prewarm(connection: Connection) -> bool:
-    """Whether pg_prewarm is installed in this database."""
-    return connection.execute("SELECT 1 FROM pg_extension WHERE extname = 'pg_prewarm'").fetchone() is not None
+    """Whether pg_prewarm is installed in this database and can be called."""
+    return connection.execute("SELECT to_regproc('pg_prewarm')").fetchone() != (None,)
 
 
 def can_prewarm(connection: Connection) -> bool:
@@ -139,8 +139,8 @@ def can_prewarm(connection: Connection) -> bool:
 
 
 def install_prewarm(connection: Connection) -> None:
-    """Install pg_prewarm in this database."""
-    connection.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm")
+    """Install pg_prewarm in this database, where no search_path can miss it."""
+    connection.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm SCHEMA pg_catalog")
 
 
 def prewarm(connection: Connection) -> int:

@@ -25,6 +25,7 @@ _OWN_TO_EACH_SERVER = frozenset(
         "external_pid_file",
         "hba_file",
         "ident_file",
+        "krb_server_keyfile",
         "listen_addresses",
         "log_directory",
         "log_filename",
@@ -33,6 +34,11 @@ _OWN_TO_EACH_SERVER = frozenset(
         "server_version",
         "server_version_num",
         "shared_memory_size",
+        # 0 on a socket, the system's own on TCP.
+        "tcp_keepalives_count",
+        "tcp_keepalives_idle",
+        "tcp_keepalives_interval",
+        "tcp_user_timeout",
         "shared_memory_size_in_huge_pages",
         "transaction_isolation",
         "unix_socket_directories",
@@ -129,8 +135,8 @@ def _setting_differences(arms: Sequence[Mapping[str, SettingValue]], factors: se
         values = [arm.get(name) for arm in arms]
         present = [value for value in values if value is not None]
         is_default = all(value.is_default for value in present)
-        if is_default and len(present) < len(arms):
-            # A setting that one version does not have yet, left alone by the other: nothing that anybody chose.
+        if len(present) < len(arms) and all(value.is_default or value.context == "internal" for value in present):
+            # A setting that one version does not have, and that nobody has set on the other.
             continue
         if len({value.value if value else None for value in values}) > 1:
             shown = tuple(value.value if value else "" for value in values)

@@ -1,5 +1,6 @@
 """Connections to servers, ours and others'."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -83,23 +84,59 @@ def uri_label(uri: str) -> str:
 
 
 @contextmanager
-def connect(target: Target) -> Iterator[Connection]:
-    """A session in autocommit; ServerError with the server's words when it is refused or lost."""
+def connect(target: Target, *, as_the_load: bool = False) -> Iterator[Connection]:
+    """A session in autocommit; ServerError with the server's words when it is refused, lost, or a question fails.
+
+    as_the_load: with every setting as the load has it. Otherwise time limits and read-only mode, which are meant for
+    the load, do not hold for pgversus' own questions.
+    """
     keywords: dict[str, Any] = {"autocommit": True, "application_name": "pgversus", "connect_timeout": 30}
     if target.password is not None:
         keywords["password"] = target.password
     try:
-        with psycopg.connect(target.conninfo, **keywords) as connection:
+        with _environment_of(target):
+            connection = psycopg.connect(target.conninfo, **keywords)
+    except psycopg.Error as error:
+        raise _failed(target, error, what="the connection to the server failed", slug="server-connection") from error
+    try:
+        with connection:
+            if not as_the_load:
+                connection.execute(_UNLIMITED)
             yield connection
-    except psycopg.OperationalError as error:
-        raise ServerError(
-            "the connection to the server failed",
-            slug="server-connection",
-            where=_place(target),
-            found=str(error).strip(),
-            expected="a session",
-            to_do="see the server's log" if target.is_ours else "try the same URI with psql",
+    except psycopg.Error as error:
+        raise _failed(
+            target, error, what="a question that pgversus asks the server failed", slug="server-query"
         ) from error
+
+
+_UNLIMITED = """
+SELECT set_config('statement_timeout', '0', false),
+       set_config('lock_timeout', '0', false),
+       set_config('default_transaction_read_only', 'off', false)
+"""
+
+
+@contextmanager
+def _environment_of(target: Target) -> Iterator[None]:
+    """libpq reads PGOPTIONS and its like by itself; for servers of ours they must not count."""
+    hidden = {name: os.environ.pop(name) for name in list(os.environ) if target.is_ours and name.startswith("PG")}
+    try:
+        yield
+    finally:
+        os.environ.update(hidden)
+
+
+def _failed(target: Target, error: psycopg.Error, *, what: str, slug: str) -> ServerError:
+    return ServerError(
+        what,
+        slug=slug,
+        where=_place(target),
+        found=str(error).strip(),
+        expected="a session" if slug == "server-connection" else "an answer",
+        to_do="check the settings given with --set and what --setup has changed"
+        if target.is_ours
+        else "try the same with psql, as the same user",
+    )
 
 
 def _place(target: Target) -> str:

@@ -7,6 +7,7 @@ from pgversus.report.units import (
     FACTOR_FROM,
     change,
     change_interval,
+    count,
     duration,
     percent,
     percent_above,
@@ -54,8 +55,7 @@ def caveats_of(answer: Answer, contender: int) -> tuple[Caveat, ...]:
 
 def effort(answer: Answer, result: ContenderResult) -> str:
     """`14 blocks, 10 min 16 s`."""
-    blocks = f"{result.blocks} block{'' if result.blocks == 1 else 's'}"
-    return f"{blocks}, {duration(answer.wall_s)}"
+    return f"{count(result.blocks, 'block')}, {duration(answer.wall_s)}"
 
 
 def _changed(answer: Answer, result: ContenderResult) -> str:
@@ -100,9 +100,13 @@ def _undecided(answer: Answer, result: ContenderResult) -> str:
     if ratio is None or ratio.low is None or ratio.high is None:
         return f"Not decided: {pair}. {_too_few(answer, result)}"
     bounds = change_interval(ratio.low, ratio.high).strip("[]").replace(", ", " to ")
+    if not bounds:
+        return f"Not decided: {pair}; of the size nothing can be said. {effort(answer, result)}. " + _what_next(
+            answer, result
+        )
     return (
         f"Not decided: {pair}, {METRIC_WORDS[design.metric]} {bounds} ({percent_of_confidence()}). "
-        f"Any difference is below {_furthest(ratio.low, ratio.high)}. {effort(answer, result)}. "
+        f"If there is a difference, it is below {_furthest(ratio.low, ratio.high)}. {effort(answer, result)}. "
         f"{_what_next(answer, result)}"
     ).strip()
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from pgversus.report.answer import RUNNING_SERVER, Answer
 from pgversus.report.sentences import METRIC_WORDS, answer_sentences, percent_of_confidence
-from pgversus.report.units import change, change_interval, duration, latency, percent, plus_minus, significant
+from pgversus.report.units import change, change_interval, count, duration, latency, percent, plus_minus, significant
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import BASELINE
@@ -28,12 +28,19 @@ _STYLES = {
     Verdict.UNDECIDED: "yellow",
     Verdict.INVALID: "red bold",
 }
+_WIDEST = 10_000
 _MARKS = {Verdict.EQUIVALENT: "~", Verdict.UNDECIDED: "?", Verdict.INVALID: "!"}
 
 
 def print_answer(answer: Answer, console: Console) -> None:
     """Print the whole answer to a console; colours are the console's business."""
-    console.print(Group(*_parts(answer)), soft_wrap=True)
+    for part in _parts(answer):
+        if isinstance(part, Table):
+            # As wide as it is: a table that is cut loses values. A narrower terminal wraps its lines.
+            console.print(part, width=_WIDEST, soft_wrap=True)
+        else:
+            # Words are wrapped for eyes; a program that reads a pipe wants the sentence on one line.
+            console.print(part, soft_wrap=not console.is_terminal)
 
 
 def _parts(answer: Answer) -> list[RenderableType]:
@@ -70,23 +77,17 @@ def _result_cells(answer: Answer, result: ContenderResult) -> list[RenderableTyp
 
 
 def _latency_table(answer: Answer) -> Table:
+    """One row for each metric and arm: narrow enough for a terminal, however many arms there are."""
     comparison = answer.comparison
     loop = "from the scheduled start" if comparison.workload.is_open_loop else "closed loop"
-    heads = [METRIC_WORDS[metric].removesuffix(" latency") for metric in _LATENCIES]
-    table = _table(f"latency ({loop})", *[head for name in heads for head in (name, "")])
-    for arm in comparison.arms:
-        levels = answer.analysis.levels[arm.index]
-        cells: list[RenderableType] = [Text(arm.label)]
-        for metric in _LATENCIES:
-            cells += _level(levels.get(metric), latency)
-        table.add_row(*cells)
-    for result in answer.analysis.results:
-        label = comparison.arms[result.contender].label
-        cells = [Text(f"{label} vs {comparison.baseline.label}")]
-        for metric in _LATENCIES:
-            ratio = result.ratios.get(metric)
+    table = _table(f"latency ({loop})", "", "", f"vs {comparison.baseline.label}", percent_of_confidence())
+    for metric in _LATENCIES:
+        for arm in comparison.arms:
+            name = METRIC_WORDS[metric].removesuffix(" latency")
+            cells = [Text(f"{name:<6}{arm.label}"), *_level(answer.analysis.levels[arm.index].get(metric), latency)]
+            ratio = None if arm.index == BASELINE else answer.analysis.result_of(arm.index).ratios.get(metric)
             cells += [change(ratio.value), change_interval(ratio.low, ratio.high)] if ratio else ["", ""]
-        table.add_row(*cells)
+            table.add_row(*cells)
     return table
 
 
@@ -127,11 +128,11 @@ def _small_print(answer: Answer) -> list[str]:
     is_ours = all(facts.origin != RUNNING_SERVER for facts in answer.arms)
     restarts = "servers restarted for each block, " if is_ours else ""
     return [
-        f"{comparison.workload.name}, {comparison.workload.clients} clients, {answer.client}",
+        f"{comparison.workload.name}, {count(comparison.workload.clients, 'client')}, {answer.client}",
         arms,
         (
-            f"{answer.blocks_run} blocks of {design.rounds} windows of {duration(design.window_s)} for each arm, "
-            f"{restarts}margin ±{percent(design.margin)}, seed {design.seed}; {looks}"
+            f"{count(answer.blocks_run, 'block')} of {count(design.rounds, 'window')} of {duration(design.window_s)} "
+            f"for each arm, {restarts}margin ±{percent(design.margin)}, seed {design.seed}; {looks}"
         ),
         f"results: {answer.results}",
     ]

@@ -1,11 +1,14 @@
-"""Numbers as people read them: three significant digits, the unit that fits, percent where a ratio is near one."""
+"""Numbers as people read them: three significant digits, the unit that fits, percent where a ratio is below two."""
 
 import math
 
 _MINUTE_S, _HOUR_S = 60, 3600
 _THOUSAND = 1000
 FACTOR_FROM = 2.0
-# From twice or half on, "2.4x" is read more easily than "+140 %".
+# From twice on, "2.4x" is read more easily than "+140 %".
+_SMALL = 0.1
+_SAYS_NOTHING = 10_000
+# Bounds that far apart are better left out of a table; the JSON document has them.
 
 
 def significant(value: float, digits: int = 3) -> str:
@@ -42,20 +45,31 @@ def duration(seconds: float) -> str:
     return f"{hours} h {rest} min" if rest else f"{hours} h"
 
 
+def count(number: int, noun: str) -> str:
+    """`1 block`, `4 blocks`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def change(ratio: float) -> str:
-    """A ratio as people say it: `+3.1 %` near one, `2.4x` from twice or half on."""
-    if ratio >= FACTOR_FROM or ratio <= 1 / FACTOR_FROM:
-        return f"{significant(ratio)}x"
-    return percent(ratio - 1, signed=True)
+    """A ratio as people say it: `-93.6 %`, `+3.1 %`, and `2.4x` from twice on."""
+    return f"{significant(ratio)}x" if ratio >= FACTOR_FROM else _less_or_more(ratio)
 
 
 def change_interval(low: float | None, high: float | None) -> str:
-    """The bounds of a ratio in one form for both; empty when there are none."""
-    if low is None or high is None:
+    """The bounds of a ratio in one form for both; empty when there are none, or when they say nothing."""
+    if low is None or high is None or high > _SAYS_NOTHING * low:
         return ""
-    if high >= FACTOR_FROM or low <= 1 / FACTOR_FROM:
+    if high >= FACTOR_FROM:
         return f"[{significant(low)}x, {significant(high)}x]"
-    return f"[{percent(low - 1, signed=True)}, {percent(high - 1, signed=True)}]"
+    return f"[{_less_or_more(low)}, {_less_or_more(high)}]"
+
+
+def _less_or_more(ratio: float) -> str:
+    """`-98.77 %`: what is left of a tenth or a hundredth needs more digits."""
+    if ratio >= _SMALL:
+        return percent(ratio - 1, signed=True)
+    digits = min(6, 1 - math.floor(math.log10(ratio)))
+    return f"{100 * (ratio - 1):.{digits - 1}f} %"
 
 
 def percent(share: float, *, signed: bool = False) -> str:
@@ -75,8 +89,8 @@ def percent_above(share: float) -> str:
 
 
 def plus_minus(value: float, low: float | None, high: float | None) -> str:
-    """The larger distance to a bound, in percent of the value; empty when there are no bounds."""
-    if low is None or high is None or value <= 0:
+    """The larger distance to a bound, in percent of the value; empty when there are no bounds or they say nothing."""
+    if low is None or high is None or value <= 0 or high > _SAYS_NOTHING * low:
         return ""
     widest = max(value - low, high - value) / value
-    return f"±{percent(widest)}" if widest < 1 else f"±{significant(1 + widest)}x"
+    return f"±{percent(widest)}"

@@ -21,6 +21,10 @@ class Window:
     histogram: LatencyHistogram
     failed: int = 0
     """Transactions that ended in a serialization failure or a deadlock."""
+    unclocked: int = 0
+    """Transactions whose end the load generator did not look at its clock for."""
+    connect_s: float = 0.0
+    """Time of connecting before the window."""
     output: str = ""
     """What the load generator printed, whole."""
 
@@ -56,6 +60,11 @@ class Trial:
     def latency_max_s(self) -> float:
         """The largest latency seen."""
         return max(window.latency_max_s for window in self.windows)
+
+    @property
+    def unclocked(self) -> int:
+        """Transactions whose end the load generator did not look at its clock for."""
+        return sum(window.unclocked for window in self.windows)
 
     @property
     def failed(self) -> int:

@@ -21,7 +21,13 @@ def check_folder(folder: Path) -> None:
 
     Asked before anything is fetched or loaded, so that nothing is measured in vain.
     """
-    if (folder / FILE_NAME).exists():
+    try:
+        is_taken = (folder / FILE_NAME).exists()
+        nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+        can_write = nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
+    except OSError as error:
+        raise _unwritable(folder, error.strerror or error) from error
+    if is_taken:
         raise StoreError(
             "there are results in this folder already",
             slug="store-not-empty",
@@ -30,11 +36,8 @@ def check_folder(folder: Path) -> None:
             expected="a new folder",
             to_do="name another one with --results, or leave it out",
         )
-    nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    if not nearest.is_dir():
-        raise _unwritable(folder, f"{nearest} is a file")
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise _unwritable(folder, f"no permission to write to {nearest}")
+    if not can_write:
+        raise _unwritable(folder, f"{nearest} is no directory that this user may write to")
 
 
 class Results:
@@ -62,7 +65,7 @@ class Results:
 
     def add_fact(self, name: str, value: Any) -> None:
         """Keep something that was asked, decided or found, as JSON."""
-        self._write([("fact", {"name": name, "recorded_at": _now(), "value": json.dumps(value, ensure_ascii=False)})])
+        self._write([("fact", {"name": name, "recorded_at": _now(), "value": json.dumps(value)})])
 
     def add_arm(self, arm: int, *, label: str, version: str, origin: str, settings: Mapping[str, str]) -> None:
         """Keep what an arm is."""

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from pgversus.errors import StudyError
 from pgversus.study.metrics import Metric
 
 FIRST_LOOK = 4
@@ -96,3 +97,17 @@ def fit_windows(design: Design, *, clients: int, writes: bool, slowest_latency_s
     fitting = max(2, 2 * round(usual_s * usual_rounds / window_s / 2))
     rounds = design.rounds if design.rounds_are_given else min(fitting, usual_rounds)
     return replace(design, window_s=window_s, rounds=rounds)
+
+
+def refuse_hopeless_budget(design: Design, arms: int) -> None:
+    """StudyError when not even the load of one block fits into the budget."""
+    least_s = arms * design.measured_s_per_block
+    if design.fixed_blocks is None and least_s > design.budget_s:
+        raise StudyError(
+            "the budget ends before the first block would",
+            slug="study-hopeless-budget",
+            where=f"--budget {design.budget_s:g}s",
+            found=f"{arms} arms with {design.rounds} windows of {design.window_s:g} s each: {least_s:g} s of load",
+            expected=f"room for {FIRST_LOOK} blocks, after which the first look is taken",
+            to_do=f"--budget {math.ceil(2 * FIRST_LOOK * least_s / 60)}m, or shorter or fewer windows",
+        )

@@ -9,6 +9,18 @@ from pgversus.errors import StudyError
 # A GUC's name, or the two parts of a custom one (bench.delay), as guc.c accepts them.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)*")
 
+_OWN = frozenset(
+    {
+        "config_file",
+        "data_directory",
+        "external_pid_file",
+        "hba_file",
+        "ident_file",
+        "listen_addresses",
+        "port",
+        "unix_socket_directories",
+    }
+)
 _LEVEL = re.compile(r"\s*(?:'((?:[^']|'')*)'\s*|([^',]*))(,|\Z)")
 
 
@@ -47,6 +59,15 @@ def parse_setting(text: str) -> SettingLevels:
             found=f'"{text}"',
             expected="NAME=VALUE or NAME=VALUE,VALUE,...",
             to_do="--set work_mem=4MB,64MB compares two levels; --set work_mem=64MB gives every arm the same",
+        )
+    if name.strip().lower() in _OWN:
+        raise StudyError(
+            f'"{name.strip()}" is not free to choose',
+            slug="study-own-setting",
+            where=f"--set {text}",
+            found=name.strip(),
+            expected="a setting that does not say where a server lies or listens",
+            to_do="leave it out: pgversus gives each server its own",
         )
     levels = tuple(_split_levels(values, text))
     if len(set(levels)) != len(levels):

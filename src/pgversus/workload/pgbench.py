@@ -21,6 +21,8 @@ class Summary:
     """Serialization failures and deadlocks; they are not among the transactions."""
     seconds: float
     """Length of the run without the time of connecting: transactions / tps."""
+    connect_s: float
+    """Time of connecting."""
 
 
 class UnreadableOutputError(ValueError):
@@ -90,20 +92,26 @@ def initialize_command(*, pgbench: Path, conninfo: str, scale: int) -> list[str]
 
 _TRANSACTIONS = re.compile(r"^number of transactions actually processed: (\d+)(?:/\d+)?$", re.MULTILINE)
 _FAILED = re.compile(r"^number of failed transactions: (\d+) ", re.MULTILINE)
+_CONNECT = re.compile(r"^initial connection time = ([0-9.]+) ms$", re.MULTILINE)
 _TPS = re.compile(r"^tps = ([0-9.]+) \(without initial connection time\)$", re.MULTILINE)
 
 
 def parse_summary(text: str) -> Summary:
     """The numbers in pgbench's summary; UnreadableOutputError when one is missing or no transaction finished."""
     transactions = _find(_TRANSACTIONS, text, "number of transactions actually processed")
+    if int(transactions) == 0:
+        # It may be that connecting all clients took longer than -T; then there is no line with tps either.
+        raise UnreadableOutputError("no transaction finished while pgbench ran")
     tps = _find(_TPS, text, "tps without initial connection time")
     failed = _FAILED.search(text)
-    if float(tps) <= 0 or int(transactions) == 0:
-        raise UnreadableOutputError("no transaction finished in the window")
+    if float(tps) <= 0:
+        raise UnreadableOutputError(f"tps = {tps}")
+    connect_ms = _CONNECT.search(text)
     return Summary(
         transactions=int(transactions),
         failed=int(failed[1]) if failed else 0,
         seconds=int(transactions) / float(tps),
+        connect_s=float(connect_ms[1]) / 1000 if connect_ms else 0.0,
     )
 
 

@@ -25,9 +25,15 @@ def test_anything_else_is_no_length_of_time(text: str) -> None:
     assert parse_duration(caught.value.to_do.removeprefix("--budget "), "--budget") == 900
 
 
-@given(st.integers(1, 10**6), st.sampled_from([("", 1), ("s", 1), ("m", 60), ("h", 3600)]))
+@given(st.integers(1, 720), st.sampled_from([("", 1), ("s", 1), ("m", 60), ("h", 3600)]))
 def test_every_unit_is_a_number_of_seconds(count: int, unit: tuple[str, int]) -> None:
     assert parse_duration(f"{count}{unit[0]}", "--budget") == count * unit[1]
+
+
+@pytest.mark.parametrize("text", ["721h", "999999999h", "2592001"])
+def test_more_than_thirty_days_is_no_budget(text: str) -> None:
+    with pytest.raises(StudyError):
+        parse_duration(text, "--budget")
 
 
 @pytest.mark.parametrize(
@@ -45,7 +51,7 @@ def test_anything_else_is_no_margin(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"), [("0.02", "--margin 2%"), ("0.5", "--margin 50%"), ("0.005", "--margin 0.5%")]
+    ("text", "meant"), [("0.02", "--margin 0.02% or --margin 2%"), ("0.5", "--margin 0.5% or --margin 50%")]
 )
 def test_a_fraction_is_asked_back_as_percent(text: str, meant: str) -> None:
     with pytest.raises(StudyError) as caught:

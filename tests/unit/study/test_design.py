@@ -1,10 +1,12 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgversus.study.design import MARGINS, Design, fit_windows
+from pgversus.errors import StudyError
+from pgversus.study.design import MARGINS, Design, fit_windows, refuse_hopeless_budget
 from pgversus.study.metrics import JUDGED
 
 LOADS = st.tuples(st.integers(1, 200), st.booleans(), st.floats(0, 600))
@@ -95,3 +97,11 @@ def test_the_margin_is_a_ratio_on_the_log_scale() -> None:
 def test_every_metric_that_is_judged_has_a_margin() -> None:
     assert set(MARGINS) == set(JUDGED)
     assert all(0 < margin < 1 for margin in MARGINS.values())
+
+
+def test_a_budget_below_one_block_is_refused_and_a_fixed_design_has_none() -> None:
+    design = Design(window_s=600.0, rounds=2, budget_s=60.0)
+    with pytest.raises(StudyError, match="budget"):
+        refuse_hopeless_budget(design, 2)
+    refuse_hopeless_budget(replace(design, fixed_blocks=2), 2)
+    refuse_hopeless_budget(replace(design, window_s=1.0), 2)

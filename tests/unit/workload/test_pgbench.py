@@ -179,7 +179,9 @@ def test_garbage_is_no_summary(text: str) -> None:
 
 
 def test_a_summary_is_a_value() -> None:
-    assert parse_summary(captured("rate.stdout")) == Summary(transactions=50, failed=0, seconds=50 / 49.860838)
+    assert parse_summary(captured("rate.stdout")) == Summary(
+        transactions=50, failed=0, seconds=50 / 49.860838, connect_s=2.691 / 1000
+    )
 
 
 @pytest.mark.parametrize(

@@ -10,20 +10,24 @@ from pgversus.host.identity import ServerUser
 from pgversus.postgres.builds.model import Build
 
 _VERSION = re.compile(r"^postgres \(PostgreSQL\) (.+)$", re.MULTILINE)
+_MOST_WORDS = 500
 _NEEDED = ("postgres", "initdb")
 
 
 def inspect_bin_directory(directory: Path, user: ServerUser) -> Build:
     """The build in a bin directory of the user's; BuildError when it is none, or the server's user cannot run it."""
-    directory = directory.resolve()
-    missing = [name for name in _NEEDED if not (directory / name).is_file()]
+    directory = directory.absolute()
+    try:
+        missing = [name for name in _NEEDED if not (directory / name).is_file()]
+    except OSError as error:
+        raise _cannot_run(directory, user, error.strerror or str(error)) from error
     if missing:
         inner = directory / "bin"
         raise BuildError(
             "this directory holds no PostgreSQL server",
             slug="build-not-a-bin-directory",
             where=str(directory),
-            found=f"no {' and no '.join(missing)}" if directory.is_dir() else "no such directory",
+            found=f"no {' and no '.join(missing)}" if directory.is_dir() else "no directory",
             expected="a bin directory with postgres and initdb in it",
             to_do=f"give {inner}" if (inner / "postgres").is_file() else "see where it is: pg_config --bindir",
         )
@@ -39,7 +43,7 @@ def read_version(bin_directory: Path, user: ServerUser | None) -> str:
         raise _cannot_run(program, user, error.strerror or str(error)) from error
     match = _VERSION.search(finished.stdout)
     if not finished.succeeded or match is None:
-        raise _cannot_run(program, user, finished.stderr.strip() or finished.stdout.strip())
+        raise _cannot_run(program, user, (finished.stderr.strip() or finished.stdout.strip())[:_MOST_WORDS])
     return match[1].strip()
 
 
@@ -59,5 +63,5 @@ def _cannot_run(program: Path, user: ServerUser | None, words: str) -> BuildErro
         where=str(program),
         found=words,
         expected="postgres (PostgreSQL) VERSION",
-        to_do=f"make the directory and all above it readable for {name} (o+rx), or name another user with --run-as",
+        to_do=f"it must be a PostgreSQL server, and it and every directory above it open to {name} (o+rx)",
     )

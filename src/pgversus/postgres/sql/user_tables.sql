@@ -1,9 +1,11 @@
 -- Tables and materialized views that hold rows of the user's. PostgreSQL 12+, any role.
--- schema, name: unquoted. Partitions are listed, partitioned tables themselves hold nothing.
+-- schema, name: unquoted. Partitions are listed, partitioned tables themselves hold nothing,
+-- nor does a materialized view WITH NO DATA.
 SELECT n.nspname, c.relname
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'm')
+  AND c.relispopulated
   AND c.relpersistence IN ('p', 'u')
   AND n.nspname NOT IN ('pg_catalog', 'information_schema')
   AND n.nspname NOT LIKE 'pg\_toast%'
