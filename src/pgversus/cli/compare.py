@@ -1,5 +1,6 @@
 """`pgversus compare`: two or more arms, one workload; the first is the baseline."""
 
+import io
 import json
 import os
 import secrets
@@ -150,10 +151,10 @@ def _carry_out(comparison: Comparison, options: dict[str, Any]) -> int:
     if options["as_json"]:
         text = json.dumps(document(answer), indent=2, allow_nan=False) + "\n"
     else:
-        console = Console()
-        with console.capture() as capture:
-            print_answer(answer, console)
-        text = capture.get()
+        # Into memory first: rich would end the process by itself where standard output cannot be written.
+        page = io.StringIO()
+        print_answer(answer, Console(file=page, force_terminal=sys.stdout.isatty()))
+        text = page.getvalue()
     _print(text, answer.results)
     return int(_exit_code(answer, options["fail_on"]))
 
