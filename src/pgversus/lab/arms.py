@@ -135,8 +135,8 @@ class SomebodysServer(ArmServer):
 
     @property
     def copy_is_cheap(self) -> bool:
-        """There is no copy to make."""
-        return True
+        """There is none to be had."""
+        return False
 
     @contextmanager
     def loading(self) -> Iterator[None]:

@@ -61,8 +61,8 @@ def run_blocks(
             keep(block)
             run.blocks.append(block)
             run.wall_s = clock() - began
-            _count_failures(block, in_a_row)
-            run.invalid |= {arm for arm in open_arms if _keeps_failing(arm, in_a_row)}
+            _count_failures(block, open_arms, in_a_row)
+            run.invalid |= {arm for arm in open_arms if in_a_row[arm] >= MOST_FAILURES_IN_A_ROW}
             looks = {arm: _look(run, comparison, arm) for arm in open_arms}
             progress.block_finished(block, looks, run.wall_s)
             open_arms = [arm for arm in open_arms if arm not in run.invalid and _is_open(run, looks[arm].standing)]
@@ -171,16 +171,10 @@ def _seconds_left(run: Run, comparison: Comparison, stands: Standing) -> float |
     return budget_left if needed is None else min(budget_left, max(0, needed - stands.blocks) * each)
 
 
-def _count_failures(block: Block, in_a_row: Counter[int]) -> None:
-    failed = {failure.arm for failure in block.failures}
-    for arm in failed:
-        in_a_row[arm] += 1
-    for arm in block.trials:
-        in_a_row[arm] = 0
-
-
-def _keeps_failing(arm: int, in_a_row: Counter[int]) -> bool:
-    return max(in_a_row[arm], in_a_row[BASELINE]) >= MOST_FAILURES_IN_A_ROW
+def _count_failures(block: Block, contenders: Sequence[int], in_a_row: Counter[int]) -> None:
+    """Blocks in a row that gave a contender no ratio, whichever of the two arms had failed."""
+    for arm in contenders:
+        in_a_row[arm] = 0 if block.has(BASELINE, arm) else in_a_row[arm] + 1
 
 
 def _is_open(run: Run, stands: Standing) -> bool:

@@ -31,6 +31,9 @@ echo '\sleep 20 ms
 SELECT 1;' > slow.sql
 run closed_loop -n -T 1 -c 2 -j 2 -M simple --random-seed=1 --log --log-prefix="$W/closed" -f slow.sql@1 -b select-only@0
 keep closed_loop closed
+echo 'SELECT 1;' > one.sql
+run short -n -t 1500 -c 1 -f one.sql --log --log-prefix="$W/short"
+keep short short
 echo 'SELECT pg_sleep(0.002 + 0.03 * random() * random() * random());' > lag.sql
 run rate_with_limit -n -T 2 -c 1 -j 1 --random-seed=1 --log --log-prefix="$W/rate" -R 100 --latency-limit=12 -f lag.sql
 keep rate_with_limit rate
