@@ -8,18 +8,20 @@ pytestmark = pytest.mark.measures
 
 
 @pytest.mark.parametrize(
-    ("setup", "script", "clients"),
+    ("setup", "script", "settings"),
     [
-        ("correlated.sql", "correlated_in.sql", "4"),
-        ("cte.sql", "cte_in.sql", "4"),
-        ("group_by.sql", "group_by_order.sql", "4"),
-        ("range.sql", "range_contains.sql", "4"),
+        ("correlated.sql", "correlated_in.sql", ()),
+        ("cte.sql", "cte_in.sql", ()),
+        # Without it both versions hash, on equal data equally fast: the setting belongs to the load, not to EXPLAIN alone.
+        ("group_by.sql", "group_by_order.sql", ("--set", "enable_hashagg=off")),
+        ("range.sql", "range_contains.sql", ()),
     ],
 )
-def test_planner_improvements_of_17_are_seen(command_line: CommandLine, setup: str, script: str, clients: str) -> None:
-    ended = command_line.compare(
-        "16.12", "17.8", "--setup", str(EXAMPLES / setup), "-f", str(EXAMPLES / script), "-c", clients
-    )
+def test_planner_improvements_of_17_are_seen(
+    command_line: CommandLine, setup: str, script: str, settings: tuple[str, ...]
+) -> None:
+    files = ("--setup", str(EXAMPLES / setup), "-f", str(EXAMPLES / script))
+    ended = command_line.compare("16.12", "17.8", *files, *settings, "-c", "4")
     assert ended.code == 0, ended.stderr
     (verdict,) = ended.document["verdicts"]
     assert verdict["verdict"] == "faster", ended.document["answer"]
