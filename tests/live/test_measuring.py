@@ -32,8 +32,9 @@ def test_planner_improvements_of_17_are_seen(
 
 def test_a_known_effect_is_found_and_lies_in_the_interval(command_line: CommandLine) -> None:
     script = command_line.write("sleep.sql", "SELECT pg_sleep(current_setting('bench.delay')::float);\n")
-    # Whole milliseconds: the server rounds a sleep up to them, so that 10.5 would be 11.
-    ended = command_line.compare("17.8", "--set", "bench.delay=0.040,0.042", "-f", script)
+    # The server rounds what is left of a sleep up to whole milliseconds: these are 40 and 42. Whole ones would be 40 or
+    # 41, as the last bit of a floating point number falls.
+    ended = command_line.compare("17.8", "--set", "bench.delay=0.0395,0.0415", "-f", script)
     assert ended.code == 0, ended.stderr
     (verdict,) = ended.document["verdicts"]
     assert verdict["verdict"] == "slower"
