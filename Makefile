@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: help demo check test test-unit test-live format lint types imports bench-calibration bench-looks bench clean
+.PHONY: help demo check test test-unit test-live format lint types imports bench-calibration bench-habits bench-looks bench clean
 
 help: ## this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -36,8 +36,11 @@ types: .venv/.installed-dev ## mypy, strict
 imports: .venv/.installed-dev ## do imports point one way?
 	$(BIN)/lint-imports --no-cache
 
-bench-calibration: .venv/.installed-dev ## false alarms and time to verdict of the whole engine, simulated (20 min)
+bench-calibration: .venv/.installed-dev ## false alarms and time to verdict of the whole engine, simulated (6 min)
 	$(BIN)/python -m benchmarks.calibration
+
+bench-habits: .venv/.installed-dev ## how often usual ways of comparing call identical servers different, simulated (2 min)
+	$(BIN)/python -m benchmarks.habits
 
 bench-looks: .venv/.installed-dev ## the table of levels in stats/confidence.py, by Monte Carlo (2 min)
 	$(BIN)/python -m benchmarks.calibrate_looks

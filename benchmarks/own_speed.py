@@ -47,7 +47,7 @@ def main() -> None:
         print(f"{'what':<28}{'s':>8}   {'yardstick':<18}{'s':>8}{'ratio':>8}    medians of {REPEATS}, in turn")
         for name, action, yardstick_name, yardstick in rows:
             ours, theirs = _in_turn(action, yardstick)
-            print(f"{name:<28}{ours:>8.3f}   {yardstick_name:<18}{theirs:>8.3f}{ours / theirs:>8.1f}")
+            print(f"{name:<28}{ours:>8.3f}   {yardstick_name:<18}{theirs:>8.3f}{ours / theirs:>8.2g}")
 
 
 def _in_turn(action: Callable[[], object], yardstick: Callable[[], object]) -> tuple[float, float]:

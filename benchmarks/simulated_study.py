@@ -29,12 +29,18 @@ class Outcome:
     wall_s: float
 
 
-def simulate(host: str, ratios: tuple[float, ...], seed: int, max_blocks: int) -> Outcome:
+def simulate(
+    host: str,
+    ratios: tuple[float, ...],
+    seed: int,
+    max_blocks: int,
+    host_type: type[SimulatedHost] = SimulatedHost,
+) -> Outcome:
     """The end of one study of contenders that are truly `ratios` times as fast as the baseline."""
     comparison = _comparison(len(ratios), seed, max_blocks)
     arms = len(ratios) + 1
     block_s = arms * (START_S + WARM_UP_S + ROUNDS * WINDOW_S)
-    machine = SimulatedHost(
+    machine = host_type(
         HOSTS[host],
         dict(enumerate((1.0, *ratios))),
         seed=(seed, sorted(HOSTS).index(host)),
