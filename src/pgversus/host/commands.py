@@ -25,6 +25,8 @@ class Finished:
     """Negative when a signal ended it."""
     stdout: str
     stderr: str
+    cpu_s: float
+    """Processor time that it and the programs it waited for used, in their own code and in the kernel."""
     timed_out: bool = False
     """Whether we ended it because it took too long."""
 
@@ -32,6 +34,24 @@ class Finished:
     def succeeded(self) -> bool:
         """Whether it returned 0."""
         return self.exit_code == 0
+
+
+class _Program(subprocess.Popen[bytes]):
+    """A program whose processor time is known once it has been waited for."""
+
+    cpu_s = 0.0
+
+    def _try_wait(self, wait_flags: int) -> tuple[int, int]:
+        # Where Popen asks the kernel for the end of exactly this child. RUSAGE_CHILDREN would need no such hook, but
+        # has in it whatever else ends meanwhile: a server's watchdog, a program that another thread runs.
+        try:
+            pid, status, used = os.wait4(self.pid, wait_flags)
+        except ChildProcessError:
+            # Popen's own answer for a child that somebody else has waited for.
+            return self.pid, 0
+        if pid == self.pid:
+            self.cpu_s = used.ru_utime + used.ru_stime
+        return pid, status
 
 
 def run(
@@ -47,7 +67,7 @@ def run(
     user: None for oneself. A program that outlives timeout_s is killed and comes back with exit code -9.
     OSError when it cannot be started at all.
     """
-    process = subprocess.Popen(
+    process = _Program(
         list(arguments),
         env=dict(environment),
         cwd=directory,
@@ -73,6 +93,7 @@ def run(
         exit_code=process.returncode,
         stdout=stdout.decode(errors="replace"),
         stderr=stderr.decode(errors="replace"),
+        cpu_s=process.cpu_s,
         timed_out=timed_out,
     )
 

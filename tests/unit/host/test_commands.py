@@ -1,11 +1,17 @@
+import os
 import signal
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from pgversus.host.commands import CLEAN_ENVIRONMENT, client_environment, run
+from pgversus.host.commands import CLEAN_ENVIRONMENT, Finished, client_environment, run
 
 SHELL = "/bin/sh"
+
+# Works for 0.3 s of processor time, whatever else the host does.
+BURN = "import time\nwhile time.process_time() < 0.3: pass"
 
 
 def test_both_outputs_and_the_exit_code_are_kept_apart() -> None:
@@ -69,3 +75,33 @@ def test_additions_win_over_what_is_inherited(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("PGOPTIONS", "-c jit=off")
     assert client_environment({"PGOPTIONS": "-c jit=on"}, inherit_libpq=True)["PGOPTIONS"] == "-c jit=on"
     assert client_environment({"LC_ALL": "C.UTF-8"}, inherit_libpq=False)["LC_ALL"] == "C.UTF-8"
+
+
+def test_processor_time_is_that_of_the_program_and_of_what_it_started() -> None:
+    alone = run([sys.executable, "-c", BURN])
+    assert alone.cpu_s >= 0.3
+    both = run([SHELL, "-c", '"$0" -c "$1"; "$0" -c "$1"', sys.executable, BURN])
+    assert both.cpu_s >= 0.6
+
+
+def test_a_program_that_waits_uses_no_processor_time() -> None:
+    assert run(["/bin/sleep", "0.2"]).cpu_s < 0.1
+
+
+def test_processor_time_of_programs_that_end_meanwhile_is_not_in_it(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    waited: list[Finished] = []
+    thread = threading.Thread(target=lambda: waited.append(run(["/bin/cat", str(fifo)])))
+    thread.start()
+    # Begins and ends while the other runs: in a difference of RUSAGE_CHILDREN it would be counted.
+    run([sys.executable, "-c", BURN])
+    fifo.write_bytes(b"")
+    thread.join()
+    assert waited[0].cpu_s < 0.1
+
+
+def test_a_program_that_was_killed_has_used_processor_time() -> None:
+    killed = run([sys.executable, "-c", "while True: pass"], timeout_s=1)
+    assert killed.timed_out
+    assert killed.cpu_s > 0.1

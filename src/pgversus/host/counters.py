@@ -1,0 +1,101 @@
+"""What the host has done so far, in numbers that only grow: read before and after a window, and differenced.
+
+`stats/counters.py` describes each name. A number that this host does not tell is absent.
+"""
+
+import os
+import re
+from pathlib import Path, PurePosixPath
+
+import psutil
+
+_PRESSURE = Path("/proc/pressure")
+_SECTOR_BYTES = 512
+# The unit of /sys/dev/block/*/stat, whatever the device's own sectors are (kernel documentation, block/stat.rst).
+_READS, _SECTORS_READ, _WRITES, _SECTORS_WRITTEN = 0, 2, 4, 6
+
+
+def read_host(directory: Path) -> dict[str, float]:
+    """Cumulative counters by name: processors, waiting, and the disk that holds this directory; bytes, s and counts.
+
+    Those of processors and of waiting are of the whole host, also from within a container.
+    """
+    return _processors() | _pressures() | _disk(directory) | _throttling()
+
+
+def _processors() -> dict[str, float]:
+    times = psutil.cpu_times()
+    return {
+        # What virtual machines on this host use is in `user` already.
+        "host_cpu_s": times.user + times.nice + times.system + times.irq + times.softirq,
+        "host_steal_s": times.steal,
+        "host_iowait_s": times.iowait,
+        "context_switches": float(psutil.cpu_stats().ctx_switches),
+    }
+
+
+def _pressures() -> dict[str, float]:
+    stalls = {f"pressure_{what}_s": _stalled_s(_read(_PRESSURE / what)) for what in ("cpu", "io", "memory")}
+    return {name: seconds for name, seconds in stalls.items() if seconds is not None}
+
+
+def _stalled_s(text: str) -> float | None:
+    """Time in which some process waited, from a file of /proc/pressure (kernel documentation, accounting/psi.rst)."""
+    found = re.search(r"^some .*\btotal=(\d+)$", text, re.MULTILINE)
+    return int(found[1]) / 1e6 if found else None
+
+
+def _disk(directory: Path) -> dict[str, float]:
+    try:
+        device = directory.stat().st_dev
+    except OSError:
+        return {}
+    # File systems that are not on one device (tmpfs, overlay, btrfs, zfs) have a number that no device has.
+    return _disk_numbers(_read(Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat")))
+
+
+def _disk_numbers(text: str) -> dict[str, float]:
+    fields = [int(field) for field in text.split()]
+    if len(fields) <= _SECTORS_WRITTEN:
+        return {}
+    return {
+        "disk_reads": float(fields[_READS]),
+        "disk_read_bytes": float(fields[_SECTORS_READ] * _SECTOR_BYTES),
+        "disk_writes": float(fields[_WRITES]),
+        "disk_write_bytes": float(fields[_SECTORS_WRITTEN] * _SECTOR_BYTES),
+    }
+
+
+def _throttling() -> dict[str, float]:
+    """Time in which a limit held us: our own control group's or that of one above it, as each counts for itself."""
+    groups = _control_groups(_read(Path("/proc/self/mountinfo")), _read(Path("/proc/self/cgroup")))
+    held = [seconds for group in groups if (seconds := _throttled_s(_read(group / "cpu.stat"))) is not None]
+    return {"cpu_throttled_s": sum(held)} if held else {}
+
+
+def _throttled_s(text: str) -> float | None:
+    """From a control group's cpu.stat; None where the group has no such limit to tell of, as the root has none."""
+    found = re.search(r"^throttled_usec (\d+)$", text, re.MULTILINE)
+    return int(found[1]) / 1e6 if found else None
+
+
+def _control_groups(mountinfo: str, cgroup: str) -> list[Path]:
+    """Directories of our control group (version 2) and of those above it; empty where there are none to be seen.
+
+    mountinfo, cgroup: the texts of those files in /proc/self. Source: proc_pid_mountinfo(5), cgroups(7).
+    """
+    mount = re.search(r"^\S+ \S+ \S+ (\S+) (\S+) .* - cgroup2 ", mountinfo, re.MULTILINE)
+    own = re.search(r"^0::(/.*)$", cgroup, re.MULTILINE)
+    if not mount or not own or not PurePosixPath(own[1]).is_relative_to(mount[1]):
+        return []
+    # In a container the mounted tree may begin at a group below the host's root.
+    below = PurePosixPath(own[1]).relative_to(mount[1])
+    return [Path(mount[2]) / group for group in (below, *below.parents)]
+
+
+def _read(path: Path) -> str:
+    """A small file's text; empty where there is none or where the kernel refuses, as with pressure when psi=0."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
