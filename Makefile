@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: help demo check test test-unit test-live format lint types imports bench-calibration bench-habits bench-looks bench clean
+.PHONY: help demo check docs test test-unit test-live format lint types imports bench-calibration bench-habits bench-looks bench clean
 
 help: ## this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -47,6 +47,11 @@ bench-looks: .venv/.installed-dev ## the table of levels in stats/confidence.py,
 
 bench: .venv/.installed-dev ## our own speed: start-up, log parsing, one look
 	$(BIN)/python -m benchmarks.own_speed
+
+docs: .venv/.installed-dev ## docs/study-file.* from the schema
+	$(BIN)/python -c 'from pgversus.study.file.reference import page; print(page(), end="")' > docs/study-file.md
+	$(BIN)/python -c 'from pgversus.study.file.reference import schema_document; print(schema_document(), end="")' \
+		> docs/study-file.schema.json
 
 clean: ## forget the environments
 	rm -rf .venv .uv

@@ -14,6 +14,8 @@ from scipy.signal import lfilter
 
 from pgversus.stats.histogram import LatencyHistogram, merge
 from pgversus.stats.trials import Window
+from pgversus.study.preparation import Preparation
+from pgversus.study.study import Context
 
 START_S = 4
 """Stop, copy, start and read-in of one server."""
@@ -112,10 +114,11 @@ class SimulatedHost:
         self._starts[arm], self._age[arm] = luck, 0
         self._now += START_S
 
-    def warm_up(self, arm: int, seed: int) -> None:
+    def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
         """Load that is thrown away."""
         del seed
         self._run(arm, self._warm_up_s)
+        return {}
 
     def measure(self, arm: int, seed: int) -> Window:
         """One window."""
@@ -141,6 +144,29 @@ class SimulatedHost:
             self._age[arm] += 1
             self._now += 1
         return total * _BASE_TPS
+
+
+class SimulatedSite:
+    """A site whose every context is measured on one simulated host, ready as it is."""
+
+    def __init__(self, machine: SimulatedHost) -> None:
+        self._machine = machine
+
+    def prepare(self, context: Context, known: Preparation | None) -> Preparation:
+        """Nothing to load and nothing to try."""
+        del known
+        design = context.comparison.design
+        return Preparation(design=design, arms=(), differences=(), writes=True, connect_allowance_s=0)
+
+    def apparatus(self, context: Context) -> SimulatedHost:
+        """The host."""
+        del context
+        return self._machine
+
+    def can_share_start(self, one: Context, other: Context) -> bool:
+        """Never."""
+        del one, other
+        return False
 
 
 def _environment(rng: np.random.Generator, noise: Noise, seconds: int) -> np.ndarray:

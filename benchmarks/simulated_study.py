@@ -3,18 +3,22 @@
 import math
 from dataclasses import dataclass
 
-from benchmarks.simulated_host import HOSTS, START_S, SimulatedHost
-from pgversus.lab.engine import run_blocks
+from benchmarks.simulated_host import HOSTS, START_S, SimulatedHost, SimulatedSite
+from pgversus.lab.course import Course
+from pgversus.lab.engine import run_courses
 from pgversus.lab.progress import Silence
 from pgversus.stats.analysis import standing
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.design import Design
 from pgversus.study.servers import BinDirectory
+from pgversus.study.study import Context
 from pgversus.study.workload import Dataset, PgbenchWorkload, Script
 
 WINDOW_S, WARM_UP_S, ROUNDS = 2, 2, 8
 NEVER_S = 1e9
+SERVER = BinDirectory(path="/simulated")
+WORKLOAD = PgbenchWorkload(scripts=(Script(name="tpcb-like"),))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,30 +52,38 @@ def simulate(
         warm_up_s=WARM_UP_S,
         seconds=block_s * max_blocks + 1,
     )
-    run = run_blocks(comparison, machine, clock=machine.clock, progress=Silence(), keep=lambda _: None)
+    course = Course(Context(number=1, levels=(), comparison=comparison), len(ratios))
+    run_courses(
+        [course],
+        SimulatedSite(machine),
+        seed=seed,
+        budget_s=NEVER_S,
+        clock=machine.clock,
+        progress=Silence(),
+        keep=lambda _course, _block: None,
+        keep_preparation=lambda _course: None,
+    )
     verdicts, covered = [], True
     for contender, truth in enumerate(ratios, 1):
-        stands = standing(run.blocks, comparison, run.rule, contender)
+        stands = standing(course.blocks, comparison, course.rule, contender)
         verdicts.append(stands.verdict)
         covered = covered and stands.interval.low <= math.log(truth) <= stands.interval.high
     return Outcome(
         verdicts=tuple(verdicts),
         covered=covered,
-        blocks=len(run.blocks),
-        measured_s=sum(trial.seconds for block in run.blocks for trial in block.trials.values()),
-        wall_s=run.wall_s,
+        blocks=len(course.blocks),
+        measured_s=sum(trial.seconds for block in course.blocks for trial in block.trials.values()),
+        wall_s=course.wall_s,
     )
 
 
 def _comparison(contenders: int, seed: int, max_blocks: int) -> Comparison:
     return Comparison(
         arms=tuple(
-            Arm(index=i, label=str(i), server=BinDirectory(path="/simulated"), settings=())
+            Arm(index=i, label=str(i), server=SERVER, settings=(), workload=WORKLOAD, dataset=Dataset())
             for i in range(contenders + 1)
         ),
         factors=("server",),
-        workload=PgbenchWorkload(scripts=(Script(name="tpcb-like"),)),
-        dataset=Dataset(),
         design=Design(
             window_s=float(WINDOW_S),
             rounds=ROUNDS,

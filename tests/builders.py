@@ -7,16 +7,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from pgversus.report.answer import Answer, ArmFacts
+from pgversus.report.answer import Answer
 from pgversus.stats.analysis import analyse
 from pgversus.stats.confidence import look_rule
 from pgversus.stats.histogram import LatencyHistogram
-from pgversus.stats.trials import Block, Trial, Window
+from pgversus.stats.trials import Block, Trial, Window, trial_of
 from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.design import MARGINS, Design, StopReason
 from pgversus.study.metrics import Metric
+from pgversus.study.preparation import ArmFacts
 from pgversus.study.servers import Release
+from pgversus.study.study import Context
 from pgversus.study.workload import Dataset, PgbenchWorkload, QueryMode, Script
 
 DATA = Path(__file__).parent / "data"
@@ -40,7 +42,7 @@ def window(latencies_us: Sequence[int] | Microseconds, seconds: float = 1.0, fai
 
 def trial(arm: int, *windows: Window) -> Trial:
     """A trial of these windows."""
-    return Trial(arm=arm, windows=windows)
+    return trial_of(arm, windows)
 
 
 def latency_block(number: int, *latencies_us: Sequence[int] | Microseconds | None) -> Block:
@@ -74,14 +76,20 @@ def comparison(
     workload: PgbenchWorkload | None = None,
 ) -> Comparison:
     """A comparison of servers with these labels."""
+    asked = workload or PgbenchWorkload(scripts=(Script(name="select-only"),), clients=4)
     return Comparison(
         arms=tuple(
-            Arm(index=index, label=label, server=Release(major=16 + index, minor=None), settings=())
+            Arm(
+                index=index,
+                label=label,
+                server=Release(major=16 + index, minor=None),
+                settings=(),
+                workload=asked,
+                dataset=Dataset(pgbench_scale=1),
+            )
             for index, label in enumerate(labels)
         ),
         factors=("server",),
-        workload=workload or PgbenchWorkload(scripts=(Script(name="select-only"),), clients=4),
-        dataset=Dataset(pgbench_scale=1),
         design=design or Design(seed=7),
     )
 
@@ -117,6 +125,7 @@ def answer(
     asked = of or comparison()
     rule = look_rule(asked.design, len(asked.contenders))
     return Answer(
+        context=Context(number=1, levels=(), comparison=asked),
         comparison=asked,
         arms=tuple(
             ArmFacts(
@@ -130,6 +139,7 @@ def answer(
         differences=tuple(differences),
         stopped=stopped,
         failed_trials=sum(len(block.failures) for block in blocks),
+        blocks=tuple(blocks),
         blocks_run=len(blocks),
         wall_s=44.0 * len(blocks) if wall_s is None else wall_s,
         client="pgbench 18.6",
@@ -145,7 +155,7 @@ def scaled(blocks: Sequence[Block], arm: int, factor: float) -> list[Block]:
         trials = dict(block.trials)
         if arm in trials:
             windows = tuple(replace(window, seconds=window.seconds / factor) for window in trials[arm].windows)
-            trials[arm] = Trial(arm=arm, windows=windows)
+            trials[arm] = trial_of(arm, windows)
         changed.append(replace(block, trials=trials))
     return changed
 
@@ -156,7 +166,7 @@ def swapped(blocks: Sequence[Block]) -> list[Block]:
     return [
         replace(
             block,
-            trials={other[arm]: Trial(arm=other[arm], windows=whole.windows) for arm, whole in block.trials.items()},
+            trials={other[arm]: trial_of(other[arm], whole.windows) for arm, whole in block.trials.items()},
         )
         for block in blocks
     ]

@@ -45,6 +45,13 @@ class StudyError(PgversusError):
     exit_code = ExitCode.USAGE
 
 
+@dataclass(eq=False)
+class StudyFileError(StudyError):
+    """A study file with problems: all of them at once, in the order of the file."""
+
+    problems: tuple[StudyError, ...] = ()
+
+
 class BuildError(PgversusError):
     """PostgreSQL binaries cannot be had: no such version, no network, damaged, libraries missing."""
 

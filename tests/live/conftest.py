@@ -93,7 +93,7 @@ class CommandLine:
 
     def postmaster(self, arm: int) -> int | None:
         """The process id of an arm's server once it accepts connections."""
-        for file in self.runs.glob(f"*/arm-{arm}/copy/postmaster.pid"):
+        for file in self.runs.glob(f"*/copies-*/arm-{arm}/postmaster.pid"):
             with suppress(OSError):
                 lines = file.read_text().splitlines()
                 if len(lines) > 7 and lines[7].strip() == "ready":

@@ -48,7 +48,7 @@ def test_an_interrupt_ends_with_the_verdicts_so_far(command_line: CommandLine, n
 
 def test_an_interrupt_before_the_first_block_leaves_nothing(command_line: CommandLine) -> None:
     process = command_line.start("compare", *LOAD)
-    command_line.wait_for(lambda: list(command_line.runs.glob("*/arm-0/data/postmaster.pid")))
+    command_line.wait_for(lambda: list(command_line.runs.glob("*/snapshot-1/data/postmaster.pid")))
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130

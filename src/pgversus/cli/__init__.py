@@ -1,9 +1,14 @@
 """The command line: one file for each command, and the only place that prints or exits.
 
-main.py      entry, errors, exit codes
-values.py    how flags are read: durations, shares, variables
-compare.py   pgversus compare: its flags, and how it ends
-question.py  from the flags to the question they ask
-progress.py  what is shown while it runs
-errors.py    errors as people read them
+main.py         entry, errors, exit codes
+compare.py      pgversus compare: its flags, and how it ends
+question.py     from the flags of compare to the question they ask
+run.py          pgversus run: a study from a file
+report.py       pgversus report: what earlier results say
+studies.py      pgversus studies: the bundled studies
+means.py        what compare and run have in common
+values.py       how flags are read: variables
+output.py       standard output
+progress.py     what is shown while it runs
+errors.py       errors as people read them
 """

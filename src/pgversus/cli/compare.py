@@ -1,21 +1,22 @@
 """`pgversus compare`: two or more arms, one workload; the first is the baseline."""
 
-import io
 import json
-import os
 import secrets
-import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.question import METRICS, comparison_of
-from pgversus.errors import ExitCode, HostError
+from pgversus.cli.means import exit_code, means_options, measure
+from pgversus.cli.output import rendered, write_out
+from pgversus.cli.question import METRICS, comparison_of, study_of
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
 from pgversus.study.workload import QueryMode
+
+if TYPE_CHECKING:
+    from pgversus.report.answer import Answer
 
 _LEAST_FIXED = 2
 
@@ -98,21 +99,9 @@ _LEAST_FIXED = 2
 @click.option("--warm-up", metavar="TIME", help="Load thrown away after each start, in whole seconds.  [default: 2s]")
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Of everything random; stored.  [default: drawn]")
 @click.option(
-    "--pgbench",
-    "pgbench_path",
-    type=click.Path(),
-    metavar="PATH",
-    help="Another pgbench than the one that comes with pgversus.",
-)
-@click.option("--run-as", metavar="USER", help="As root: the user that servers run as.  [default: nobody]")
-@click.option(
     "--results", type=click.Path(), metavar="DIR", help="New results folder.  [default: pgversus-results/TIME-ARMS]"
 )
-@click.option("--keep-logs", is_flag=True, help="Keep pgbench's transaction logs among the results.")
-@click.option(
-    "--fail-on", multiple=True, type=click.Choice(["slower", "undecided"]), help="Exit with 1 on such a verdict."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
+@means_options
 def compare(**options: Any) -> int:
     """Is each other SERVER faster or slower than the first, on this workload?
 
@@ -125,67 +114,19 @@ def compare(**options: Any) -> int:
     pgversus compare 16 17 18 -i -s 10 -b tpcb-like -c 8 -j 2
     """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
     comparison = comparison_of(options)
-    return _carry_out(comparison, options)
+    results = _results_folder(options["results"], comparison)
+    whole = measure(study_of(comparison), options, results, resumes=False)
+    write_out(_text(whole.answers[0], as_json=options["as_json"]), whole.results)
+    return int(exit_code(whole, options["fail_on"]))
 
 
-def _carry_out(comparison: Comparison, options: dict[str, Any]) -> int:
-    # Imported here: `pgversus --help` and every usage error do without numpy and psycopg.
-    from rich.console import Console  # noqa: PLC0415
+def _text(answer: "Answer", *, as_json: bool) -> str:
+    from pgversus.report.document import document  # noqa: PLC0415 - `pgversus --help` does without numpy
+    from pgversus.report.terminal import print_answer  # noqa: PLC0415 - the same
 
-    from pgversus.cli.progress import ProgressConsole, TerminalProgress  # noqa: PLC0415
-    from pgversus.host.identity import server_user  # noqa: PLC0415
-    from pgversus.lab.compare import Means  # noqa: PLC0415
-    from pgversus.lab.compare import compare as run_comparison  # noqa: PLC0415
-    from pgversus.postgres.client import client_at, fixed_client  # noqa: PLC0415
-    from pgversus.report.document import document  # noqa: PLC0415
-    from pgversus.report.terminal import print_answer  # noqa: PLC0415
-
-    means = Means(
-        user=server_user(options["run_as"]),
-        client=client_at(Path(options["pgbench_path"])) if options["pgbench_path"] else fixed_client(),
-        results=_results_folder(options["results"], comparison),
-        keep_logs=options["keep_logs"],
-    )
-    with TerminalProgress(ProgressConsole()) as progress:
-        answer = run_comparison(comparison, means, progress)
-    if options["as_json"]:
-        text = json.dumps(document(answer), indent=2, allow_nan=False) + "\n"
-    else:
-        # Into memory first: rich would end the process by itself where standard output cannot be written.
-        page = io.StringIO()
-        print_answer(answer, Console(file=page, force_terminal=sys.stdout.isatty()))
-        text = page.getvalue()
-    _print(text, answer.results)
-    return int(_exit_code(answer, options["fail_on"]))
-
-
-def _print(text: str, results: str) -> None:
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has what it wants (pgversus ... | head). Python must not try again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise HostError(
-            "the answer could not be printed",
-            slug="host-output",
-            where="standard output",
-            found=error.strerror or str(error),
-            expected="somewhere to write to",
-            to_do=f"nothing is lost: it is in {results}",
-        ) from error
-
-
-def _exit_code(answer: Any, fail_on: tuple[str, ...]) -> ExitCode:
-    from pgversus.study.design import StopReason  # noqa: PLC0415
-
-    if answer.stopped is StopReason.INTERRUPTED:
-        return ExitCode.INTERRUPTED
-    if any(result.verdict.value in fail_on for result in answer.analysis.results):
-        return ExitCode.FAIL_ON
-    return ExitCode.FAILED_TRIALS if answer.failed_trials else ExitCode.DONE
+    if as_json:
+        return json.dumps(document(answer), indent=2, allow_nan=False) + "\n"
+    return rendered(lambda console: print_answer(answer, console))
 
 
 def _results_folder(given: str | None, comparison: Comparison) -> Path:

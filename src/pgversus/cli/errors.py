@@ -6,11 +6,13 @@ import traceback
 from importlib import metadata
 from pathlib import Path
 
-from pgversus.errors import PgversusError
+from pgversus.errors import PgversusError, StudyFileError
 
 
 def error_text(error: PgversusError) -> str:
-    """The error in its four-part form; parts that say nothing are left out."""
+    """The error in its four-part form, or every problem of a study file; parts that say nothing are left out."""
+    if isinstance(error, StudyFileError):
+        return "\n\n".join([*(error_text(problem) for problem in error.problems), f"{error.where}: {error.what}"])
     lines = [f"error[{error.slug}]: {error.what}"]
     for name, text in (
         ("where", error.where),

@@ -12,6 +12,9 @@ import click
 
 from pgversus.cli.compare import compare
 from pgversus.cli.errors import error_text, write_crash_report
+from pgversus.cli.report import report
+from pgversus.cli.run import run as run_command
+from pgversus.cli.studies import studies
 from pgversus.errors import ExitCode, PgversusError, StudyError
 
 _EPILOG = """\b
@@ -33,7 +36,8 @@ def pgversus() -> None:
     """Is PostgreSQL A faster or slower than B on this work, by how much, and how sure?"""
 
 
-pgversus.add_command(compare)
+for command in (compare, run_command, report, studies):
+    pgversus.add_command(command)
 
 
 def main() -> None:

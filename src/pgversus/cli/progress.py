@@ -16,6 +16,7 @@ from pgversus.report.units import change, count, duration, percent
 from pgversus.stats.trials import Block, Phase
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import Comparison
+from pgversus.study.study import Context
 
 _MEGABYTE = 1e6
 _PHASES = {Phase.START: "starting", Phase.WARM_UP: "warming up", Phase.MEASURE: "measuring"}
@@ -38,8 +39,9 @@ class TerminalProgress:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._live = Live(Text(""), console=console, auto_refresh=False, transient=True)
-        self._comparison: Comparison | None = None
-        self._standing = ""
+        self._comparisons: dict[int, Comparison] = {}
+        self._standing: dict[int, str] = {}
+        self._fetching = ""
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -57,13 +59,13 @@ class TerminalProgress:
         """A download on the live line; in a pipe the line at its beginning is enough."""
         if self._console.is_terminal:
             self._show(f"fetching {name}: {size / _MEGABYTE:.1f} MB")
-        elif self._standing != name:
-            self._standing = name
+        elif self._fetching != name:
+            self._fetching = name
             self.say(f"fetching {name}")
 
-    def begin_blocks(self, comparison: Comparison) -> None:
+    def begin_blocks(self, context: Context, comparison: Comparison) -> None:
         """Say what will be done, and for how long at most."""
-        self._comparison, self._standing = comparison, ""
+        self._comparisons[context.number] = comparison
         design = comparison.design
         limit = (
             count(design.fixed_blocks, "block")
@@ -71,31 +73,36 @@ class TerminalProgress:
             else f"until the answer is known, at most {duration(design.budget_s)}"
         )
         self.say(
-            f"blocks of {count(design.rounds, 'window')} of {duration(design.window_s)} "
+            f"{_prefix(context)}blocks of {count(design.rounds, 'window')} of {duration(design.window_s)} "
             f"for each of {len(comparison.arms)} arms, {limit}"
         )
 
-    def step(self, block: int, arm: int, phase: Phase, round_number: int) -> None:
+    def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
         """The next thing that runs, on the live line."""
-        if not self._console.is_terminal or self._comparison is None:
-            return
-        rounds = self._comparison.design.rounds
-        position = f" {round_number}/{rounds}" if round_number else ""
-        label = self._comparison.arms[arm].label
-        self._show(f"block {block}  {_PHASES[phase]} {label}{position}   {self._standing}")
-
-    def block_finished(self, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
-        """How each contender stands; on a terminal beside what runs, in a pipe as a line."""
-        assert self._comparison is not None  # noqa: S101 - begin_blocks came first
-        arms = self._comparison.arms
-        for failure in block.failures:
-            self.say(f"block {block.number}: a trial of {arms[failure.arm].label} failed: {failure.words}")
-        self._standing = "   ".join(f"{arms[arm].label} {_stands(look)}" for arm, look in sorted(looks.items()))
         if not self._console.is_terminal:
-            self.say(f"block {block.number}  {self._standing}  ({duration(elapsed_s)})")
+            return
+        comparison = self._comparisons[context.number]
+        position = f" {round_number}/{comparison.design.rounds}" if round_number else ""
+        standing = self._standing.get(context.number, "")
+        doing = f"{_PHASES[phase]} {comparison.arms[arm].label}{position}"
+        self._show(f"{_prefix(context)}block {block}  {doing}   {standing}")
+
+    def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
+        """How each contender stands; on a terminal beside what runs, in a pipe as a line."""
+        arms, prefix = self._comparisons[context.number].arms, _prefix(context)
+        for failure in block.failures:
+            self.say(f"{prefix}block {block.number}: a trial of {arms[failure.arm].label} failed: {failure.words}")
+        standing = "   ".join(f"{arms[arm].label} {_stands(look)}" for arm, look in sorted(looks.items()))
+        self._standing[context.number] = standing
+        if not self._console.is_terminal:
+            self.say(f"{prefix}block {block.number}  {standing}  ({duration(elapsed_s)})")
 
     def _show(self, line: str) -> None:
         self._live.update(Text(line, no_wrap=True, overflow="ellipsis"), refresh=True)
+
+
+def _prefix(context: Context) -> str:
+    return f"{context.label}  " if context.label else ""
 
 
 def _stands(look: Look) -> str:

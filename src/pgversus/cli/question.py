@@ -4,18 +4,20 @@ import hashlib
 import math
 import os
 import secrets
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pgversus.cli.values import parse_duration, parse_share, parse_variable, parse_whole_seconds
+from pgversus.cli.values import parse_variable
 from pgversus.errors import StudyError
+from pgversus.postgres.labels import labelled_server
+from pgversus.study.choices import DesignChoices, design_of
 from pgversus.study.comparison import Comparison, expand_arms
-from pgversus.study.design import DEFAULT_BUDGET_S, MARGINS, MOST_BLOCKS, Design
-from pgversus.study.metrics import JUDGED, Metric
-from pgversus.study.servers import RunningServer, ServerName, parse_server
+from pgversus.study.design import Design
+from pgversus.study.metrics import JUDGED_BY_NAME
+from pgversus.study.quantities import parse_duration, parse_share, parse_whole_seconds
 from pgversus.study.settings import parse_setting, refuse_repeated_names
+from pgversus.study.study import Context, Study
 from pgversus.study.workload import (
     Dataset,
     PgbenchWorkload,
@@ -27,7 +29,7 @@ from pgversus.study.workload import (
     split_weight,
 )
 
-METRICS = {metric.value.removesuffix("_s"): metric for metric in JUDGED}
+METRICS = JUDGED_BY_NAME
 """The metrics that a verdict may be asked of, by the word of --metric."""
 
 
@@ -35,22 +37,23 @@ def comparison_of(options: Mapping[str, Any]) -> Comparison:
     """The comparison that these flags ask for; files are read now, once. StudyError for the first thing wrong."""
     settings = [parse_setting(text) for text in options["settings"]]
     refuse_repeated_names(settings)
-    named = [(text, parse_server(text)) for text in options["servers"]]
+    servers = [labelled_server(text) for text in options["servers"]]
     workload = _workload(options)
-    arms, factors = expand_arms([(_label(text, server), server) for text, server in named], settings)
+    arms, factors = expand_arms(servers, settings, workload=workload, dataset=_dataset(options))
     refuse_impossible_load(workload)
-    return Comparison(
-        arms=arms, factors=factors, workload=workload, dataset=_dataset(options), design=_design(options, workload)
+    return Comparison(arms=arms, factors=factors, design=_design(options, workload))
+
+
+def study_of(comparison: Comparison) -> Study:
+    """The smallest study: this comparison alone."""
+    return Study(
+        name="-vs-".join(arm.label for arm in comparison.arms),
+        title="",
+        question="",
+        contexts=(Context(number=1, levels=(), comparison=comparison),),
+        seed=comparison.design.seed,
+        budget_s=comparison.design.budget_s,
     )
-
-
-def _label(text: str, server: ServerName) -> str:
-    if isinstance(server, RunningServer):
-        from pgversus.postgres.session import uri_label  # noqa: PLC0415 - psycopg's import is for those who need it
-
-        return uri_label(server.uri)
-    # A path that is no UTF-8 can be opened, and not be shown or stored as it is.
-    return os.fsencode(text).decode(errors="replace")
 
 
 def _workload(options: Mapping[str, Any]) -> PgbenchWorkload:
@@ -93,44 +96,22 @@ def _dataset(options: Mapping[str, Any]) -> Dataset:
 
 
 def _design(options: Mapping[str, Any], workload: PgbenchWorkload) -> Design:
-    if options["blocks"] is not None and (options["budget"] is not None or options["max_blocks"] is not None):
-        raise StudyError(
-            "--blocks fixes the number of blocks, so there is nothing to limit",
-            slug="study-two-designs",
-            where="--blocks with --budget or --max-blocks",
-            found="both",
-            expected="one of them",
-            to_do="leave --blocks out to stop when the answer is known",
-        )
-    metric = METRICS[options["metric"]] if options["metric"] else _usual_metric(workload)
-    if metric is Metric.TPS and workload.is_open_loop:
-        raise StudyError(
-            "with a rate every arm does the same tps, so tps cannot tell them apart",
-            slug="study-rate-and-tps",
-            where="-R with --metric tps",
-            found="tps",
-            expected="a latency",
-            to_do="leave --metric out (p95 latency is judged), or leave -R out",
-        )
-    design = Design(
-        metric=metric,
-        margin=parse_share(options["margin"], "--margin") if options["margin"] is not None else MARGINS[metric],
-        budget_s=parse_duration(options["budget"], "--budget") if options["budget"] is not None else DEFAULT_BUDGET_S,
-        max_blocks=options["max_blocks"] or MOST_BLOCKS,
+    def read(name: str, parse: Callable[[str, str], float]) -> float | None:
+        flag = f"--{name.replace('_', '-')}"
+        return None if options[name] is None else parse(options[name], flag)
+
+    choices = DesignChoices(
+        metric=METRICS[options["metric"]] if options["metric"] else None,
+        margin=read("margin", parse_share),
+        budget_s=read("budget", parse_duration),
+        max_blocks=options["max_blocks"],
         fixed_blocks=options["blocks"],
+        window_s=read("window", parse_whole_seconds),
+        rounds=options["windows"],
+        warm_up_s=read("warm_up", parse_whole_seconds),
         seed=secrets.randbelow(2**31) if options["seed"] is None else options["seed"],
     )
-    if options["windows"] is not None:
-        design = replace(design, rounds=options["windows"], rounds_are_given=True)
-    if options["window"] is not None:
-        design = replace(design, window_s=parse_whole_seconds(options["window"], "--window"), window_is_given=True)
-    if options["warm_up"] is not None:
-        design = replace(design, warm_up_s=parse_whole_seconds(options["warm_up"], "--warm-up"))
-    return design
-
-
-def _usual_metric(workload: PgbenchWorkload) -> Metric:
-    return Metric.LATENCY_P95 if workload.is_open_loop else Metric.TPS
+    return design_of(choices, is_open_loop=workload.is_open_loop)
 
 
 def _read_text(path: str, flag: str) -> str:

@@ -1,61 +1,6 @@
 """How values of flags are read."""
 
-import re
-
 from pgversus.errors import StudyError
-
-_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(s|m|min|h)?")
-_SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-_LONGEST_S = 30 * 24 * 3600.0
-_SHARE = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(%?)")
-
-
-def parse_duration(text: str, flag: str) -> float:
-    """Seconds in `90`, `90s`, `15m` or `2h`; StudyError for anything else or for nothing."""
-    match = _DURATION.fullmatch(text.strip())
-    seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
-    if not 0 < seconds <= _LONGEST_S:
-        raise StudyError(
-            f'"{text}" is no length of time',
-            slug="study-bad-duration",
-            where=f"{flag} {text}",
-            found=f'"{text}"',
-            expected="a number of seconds, or with a unit: 90s, 15m, 2h; at most 30 days",
-            to_do=f"{flag} 15m",
-        )
-    return seconds
-
-
-def parse_whole_seconds(text: str, flag: str) -> float:
-    """As parse_duration, in whole seconds, which is what pgbench's -T takes; StudyError for a part of a second."""
-    seconds = parse_duration(text, flag)
-    if seconds != round(seconds):
-        raise StudyError(
-            "this length of time must be a whole number of seconds",
-            slug="study-bad-window",
-            where=f"{flag} {text}",
-            found=f"{seconds:g} s",
-            expected="1, 2, 3, ... seconds, as pgbench's -T",
-            to_do=f"{flag} {max(1, round(seconds))}",
-        )
-    return seconds
-
-
-def parse_share(text: str, flag: str) -> float:
-    """0.02 for `2%` or `2`; StudyError outside (0, 100] and for what looks like a fraction."""
-    match = _SHARE.fullmatch(text.strip())
-    value = float(match[1]) if match else 0.0
-    is_fraction = match is not None and not match[2] and value < 1
-    if match is None or not 0 < value <= 100 or is_fraction:  # noqa: PLR2004 - percent
-        raise StudyError(
-            f'"{text}" is no margin',
-            slug="study-bad-margin",
-            where=f"{flag} {text}",
-            found=f'"{text}"',
-            expected="percent, above 0 and at most 100; below 1 with its sign, because 0.02 might mean 2 %",
-            to_do=f"{flag} {value:g}% or {flag} {100 * value:g}%" if is_fraction and value else f"{flag} 2%",
-        )
-    return value / 100
 
 
 def parse_variable(text: str) -> tuple[str, str]:

@@ -1,14 +1,23 @@
 """The orchestrator: joins everything below it.
 
-compare.py        one comparison from names to an answer
-arms.py           an arm's server: loaded, copied, started, stopped
-preparation.py    builds, clusters, data and equality of the arms
+studies.py        study files on disk, and where their results go
+dry_run.py        what a study would do, and whether there is room
+run.py            one study, from names to blocks on disk
+resuming.py       whether a run may go on with earlier results
+course.py         how far one context has come
+engine.py         blocks, turns, looks, and when to stop
+apparatus.py      what the engine drives, as protocols
+site.py           where a study is carried out: data, servers and loads, made when first needed
+snapshots.py      data loaded once for each server and dataset
+arms.py           an arm's server: started on a copy of its snapshot
+server_set.py     the servers of all arms of a context, started and stopped together
+postgres_apparatus.py  the apparatus on real servers and a real pgbench
+readings.py       what servers and host have counted, before and after a window
 pilot.py          the discarded first load: does it run, does it write, how slow is it
-apparatus.py      what the engine drives, as a protocol
-postgres_apparatus.py  that protocol on real servers and a real pgbench
-engine.py         blocks, looks, and when to stop
 load.py           one window of pgbench
-gates.py          caveats from what was seen
+gates.py          caveats from what the arms are and did
+load_gates.py     caveats from what was counted in the windows
+answers.py        from a results folder to what is said of it
 run_directory.py  the run's private directories and their removal
 progress.py       what the outside may watch
 """

@@ -1,9 +1,11 @@
-"""What the engine drives. The real one is in postgres_apparatus.py; a simulated one serves calibration and tests."""
+"""What the engine drives. The real ones are in site.py and postgres_apparatus.py; simulated ones serve calibration."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from pgversus.stats.trials import Window
+from pgversus.study.preparation import Preparation
+from pgversus.study.study import Context
 
 Clock = Callable[[], float]
 """Seconds from a fixed moment, never going back."""
@@ -14,16 +16,36 @@ class TrialFailedError(Exception):
 
 
 class Apparatus(Protocol):
-    """Servers under load, one for each arm."""
+    """Servers under the load of one context, one for each arm."""
 
     def start(self, arm: int) -> None:
         """Start an arm's server afresh. TrialFailedError when it does not come up."""
 
-    def warm_up(self, arm: int, seed: int) -> None:
-        """Put load on an arm and throw the numbers away. TrialFailedError when the load fails."""
+    def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
+        """Put load on an arm and throw the numbers away; levels that must not be taken in a window, by counter.
+
+        TrialFailedError when the load fails.
+        """
 
     def measure(self, arm: int, seed: int) -> Window:
         """One window of load. TrialFailedError when it fails: never a number then."""
 
     def stop_all(self) -> None:
         """End of a block: stop whatever runs. Never fails."""
+
+
+class Site(Protocol):
+    """Where the contexts of a study are prepared and measured."""
+
+    def prepare(self, context: Context, known: Preparation | None) -> Preparation:
+        """Load what is not loaded yet and try the load; PgversusError when the context cannot be measured.
+
+        known: what an earlier run of the same study found; then nothing is tried again, and what is found now must
+        agree with it.
+        """
+
+    def apparatus(self, context: Context) -> Apparatus:
+        """The apparatus of a prepared context."""
+
+    def can_share_start(self, one: Context, other: Context) -> bool:
+        """Whether both prepared contexts can be measured on one start of the same servers without harm to either."""

@@ -1,14 +1,11 @@
-"""An arm's server: made and loaded once, then started afresh for each block."""
+"""An arm's server: started afresh for each block on a copy of its snapshot."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
+from pathlib import Path
 
 from pgversus.errors import ServerError
-from pgversus.lab.run_directory import RunDirectory
-from pgversus.postgres.builds.model import Build
-from pgversus.postgres.cluster import Cluster, copy_cluster, data_bytes, make_cluster, remove_directory
-from pgversus.postgres.dataset import LOADING_SETTINGS
+from pgversus.postgres.cluster import Cluster, copy_cluster, remove_directory
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, uri_target
 from pgversus.study.comparison import Arm
@@ -37,38 +34,53 @@ class ArmServer(ABC):
     def copy_is_cheap(self) -> bool:
         """Whether fresh data cost so little that every block may have them, even for a load that reads only."""
 
+    @property
     @abstractmethod
-    def start(self, *, fresh_data: bool) -> None:
-        """Start afresh; fresh_data begins from the data as they were loaded. ServerError when it fails."""
+    def data_directory(self) -> Path | None:
+        """Where its data lie on this host; None for a server that somebody else runs."""
+
+    @property
+    @abstractmethod
+    def postmaster_pid(self) -> int | None:
+        """Its postmaster's process id while it runs; None for a server that somebody else runs."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start afresh, on the copy that is there, else on a new one. ServerError when it fails."""
 
     @abstractmethod
     def stop(self) -> None:
         """Stop; one that is not started is no error."""
 
     @abstractmethod
-    def loading(self) -> AbstractContextManager[None]:
-        """The server as it is while data are loaded."""
+    def forget_copy(self) -> None:
+        """Remove the copy, so that the next start has fresh data; the server is stopped."""
 
 
 class OwnServer(ArmServer):
-    """A server of ours: the loaded cluster stays untouched, the load runs on a copy of it."""
+    """A server of ours: the snapshot stays untouched, the load runs on a copy of it."""
 
-    def __init__(self, arm: Arm, build: Build, directory: RunDirectory, settings: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        arm: Arm,
+        snapshot: Cluster,
+        snapshot_bytes: int,
+        *,
+        copy: Path,
+        sockets: Path,
+        log: Path,
+        settings: Mapping[str, str],
+    ) -> None:
         super().__init__(arm)
-        self.build = build
-        self._settings = settings
-        self._root = directory.arm_directory(arm.index)
-        self._snapshot: Cluster = make_cluster(build, self._root, directory.user)
-        self._copy = self._root / "copy"
-        self._sockets = directory.socket_directory(arm.index)
-        self._log = directory.server_log(arm.index)
-        self._server: Server | None = None
-        self._target = Server(self._snapshot, self._sockets, self._log, {}).target
+        self._snapshot = snapshot
+        self._is_cheap = snapshot_bytes <= _CHEAP_BYTES
+        cluster = Cluster(build=snapshot.build, data_directory=copy, user=snapshot.user)
+        self._server = Server(cluster, sockets, log, settings)
 
     @property
     def target(self) -> Target:
         """Its socket."""
-        return self._target
+        return self._server.target
 
     @property
     def can_restart(self) -> bool:
@@ -78,30 +90,23 @@ class OwnServer(ArmServer):
     @property
     def copy_is_cheap(self) -> bool:
         """Up to 1 GiB a copy takes about a second."""
-        return data_bytes(self._snapshot) <= _CHEAP_BYTES
+        return self._is_cheap
 
-    @contextmanager
-    def loading(self) -> Iterator[None]:
-        """On the snapshot itself, with quick settings; stopped cleanly at the end."""
-        self._server = Server(self._snapshot, self._sockets, self._log, {**self._settings, **LOADING_SETTINGS})
-        self._start()
-        try:
-            yield
-        finally:
-            self.stop()
+    @property
+    def data_directory(self) -> Path:
+        """The copy."""
+        return self._server.cluster.data_directory
 
-    def start(self, *, fresh_data: bool) -> None:
-        """Start on a copy of the loaded cluster: a new one for fresh data, else the one of the last block."""
+    @property
+    def postmaster_pid(self) -> int | None:
+        """While it runs."""
+        return self._server.postmaster_pid
+
+    def start(self) -> None:
+        """Start on the copy; a new one of the snapshot when there is none."""
         self.stop()
-        if fresh_data or not self._copy.exists():
-            remove_directory(self._copy)
-            copy_cluster(self._snapshot, self._copy)
-        cluster = Cluster(build=self.build, data_directory=self._copy, user=self._snapshot.user)
-        self._server = Server(cluster, self._sockets, self._log, self._settings)
-        self._start()
-
-    def _start(self) -> None:
-        assert self._server is not None  # noqa: S101 - made by the caller
+        if not self.data_directory.exists():
+            copy_cluster(self._snapshot, self.data_directory)
         try:
             self._server.start()
         except ServerError as error:
@@ -111,9 +116,11 @@ class OwnServer(ArmServer):
 
     def stop(self) -> None:
         """Stop; one that is not started is no error."""
-        if self._server is not None:
-            self._server.stop()
-            self._server = None
+        self._server.stop()
+
+    def forget_copy(self) -> None:
+        """Remove it."""
+        remove_directory(self.data_directory)
 
 
 class SomebodysServer(ArmServer):
@@ -138,18 +145,24 @@ class SomebodysServer(ArmServer):
         """There is none to be had."""
         return False
 
-    @contextmanager
-    def loading(self) -> Iterator[None]:
-        """As it is."""
-        yield
+    @property
+    def data_directory(self) -> None:
+        """Nothing that we know of."""
 
-    def start(self, *, fresh_data: bool) -> None:
+    @property
+    def postmaster_pid(self) -> None:
+        """Not ours to know: it may run on another host."""
+
+    def start(self) -> None:
         """Nothing: it runs already."""
 
     def stop(self) -> None:
         """Nothing: it is not ours to stop."""
 
+    def forget_copy(self) -> None:
+        """Nothing: there is none."""
+
 
 def server_settings(arm: Arm, common: Mapping[str, str]) -> dict[str, str]:
-    """The settings of an arm's server: what every server of the comparison gets, then the arm's own."""
+    """The settings of an arm's server: what every server of the study gets, then the arm's own."""
     return {**common, **{setting.name: setting.value for setting in arm.settings}}

@@ -1,133 +1,206 @@
-"""Blocks, looks, and when to stop.
+"""Blocks, looks, and when to stop: for one context or for many.
 
 A block starts every arm afresh, warms all of them up and measures them in short windows in an order that cancels drift.
-After each block the verdict is asked; an arm whose verdict is known gets no more blocks. The engine knows arms by
-number and drives an Apparatus by a Clock, so that the whole of it can be simulated.
+After each block the verdict is asked; an arm whose verdict is known gets no more blocks, and neither does a context
+whose arms are all known. Contexts take turns, those with the fewest blocks first, so that an interrupted study knows a
+little of everything. The engine knows arms by number and drives a Site by a Clock, so that the whole of it can be
+simulated.
 """
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 import numpy as np
 
-from pgversus.lab.apparatus import Apparatus, Clock, TrialFailedError
-from pgversus.lab.progress import Look, Progress
-from pgversus.stats.analysis import Standing, standing
-from pgversus.stats.confidence import LookRule, look_rule
-from pgversus.stats.forecast import blocks_to_decide
-from pgversus.stats.trials import Block, FailedTrial, Phase, Trial, Window
-from pgversus.stats.verdict import Verdict
-from pgversus.study.comparison import BASELINE, Comparison
+from pgversus.errors import DatasetError, ServerError, WorkloadError
+from pgversus.lab.apparatus import Apparatus, Clock, Site, TrialFailedError
+from pgversus.lab.course import Course
+from pgversus.lab.progress import Progress
+from pgversus.stats.trials import Block, FailedTrial, Phase, Trial, Window, trial_of
+from pgversus.study.comparison import BASELINE
 from pgversus.study.design import StopReason
-from pgversus.study.schedule import BlockSchedule, block_schedule
+from pgversus.study.schedule import block_schedule
 
-MOST_FAILURES_IN_A_ROW = 3
-
-
-@dataclass(kw_only=True)
-class Run:
-    """What the engine has seen so far; complete when `stopped` is set."""
-
-    rule: LookRule
-    blocks: list[Block] = field(default_factory=list)
-    invalid: set[int] = field(default_factory=set)
-    """Contenders of which nothing is claimed because their trials kept failing."""
-    stopped: StopReason | None = None
-    wall_s: float = 0.0
+Keep = Callable[[Course, Block], None]
+"""Takes each finished block before anything else is done with it."""
+KeepPreparation = Callable[[Course], None]
+"""Takes each context once it is prepared, or has failed to be."""
 
 
-def run_blocks(
-    comparison: Comparison,
-    apparatus: Apparatus,
+def run_courses(
+    courses: Sequence[Course],
+    site: Site,
     *,
+    seed: int,
+    budget_s: float,
     clock: Clock,
     progress: Progress,
-    keep: Callable[[Block], None],
-) -> Run:
-    """Run blocks until every verdict is known, the design's end is reached, or Ctrl-C.
+    keep: Keep,
+    keep_preparation: KeepPreparation,
+) -> StopReason:
+    """Run blocks until every course has ended, the budget is over, or Ctrl-C; why no further block was run.
 
-    keep: takes each finished block before anything else is done with it. The order of everything follows from the
-    design's seed and the number of the block alone.
+    budget_s: wall-clock seconds of blocks of all courses, those of earlier runs included. The order of everything
+    follows from seeds and numbers of blocks alone, so that a resumed study goes on as the interrupted one would have.
     """
-    run = Run(rule=look_rule(comparison.design, len(comparison.contenders)))
-    began = clock()
-    in_a_row: Counter[int] = Counter()
-    open_arms = [arm.index for arm in comparison.contenders]
+    ready: set[int] = set()
     try:
-        while run.stopped is None:
-            block = _run_block(comparison, open_arms, len(run.blocks) + 1, apparatus, clock, progress)
-            keep(block)
-            run.blocks.append(block)
-            run.wall_s = clock() - began
-            _count_failures(block, open_arms, in_a_row)
-            run.invalid |= {arm for arm in open_arms if in_a_row[arm] >= MOST_FAILURES_IN_A_ROW}
-            looks = {arm: _look(run, comparison, arm) for arm in open_arms}
-            progress.block_finished(block, looks, run.wall_s)
-            open_arms = [arm for arm in open_arms if arm not in run.invalid and _is_open(run, looks[arm].standing)]
-            run.stopped = _reason_to_stop(run, comparison, open_arms)
+        while open_courses := [course for course in courses if course.stopped is None]:
+            affordable = _affordable(open_courses, budget_s - sum(course.wall_s for course in courses))
+            if not affordable:
+                return StopReason.BUDGET
+            course = _next(affordable, seed)
+            if course.context.number not in ready and not _prepare(course, site, keep_preparation, len(courses)):
+                continue
+            ready.add(course.context.number)
+            partners = [other for other in affordable if other.context.number in ready and other is not course]
+            together = _shuffled([course, *_sharing(course, partners, site)], [seed, course.next_number, 1])
+            for measured, block in _run_start(together, site, clock, progress):
+                keep(measured, block)
+                looks = measured.take(block)
+                progress.block_finished(measured.context, block, looks, measured.wall_s)
     except KeyboardInterrupt:
-        run.stopped = StopReason.INTERRUPTED
-        run.wall_s = clock() - began
-    return run
+        if not any(course.preparation for course in courses):
+            # Nothing is known yet, so there is nothing to be shown.
+            raise
+        return StopReason.INTERRUPTED
+    return StopReason.DECIDED
 
 
-def _run_block(
-    comparison: Comparison,
-    contenders: Sequence[int],
-    number: int,
-    apparatus: Apparatus,
-    clock: Clock,
-    progress: Progress,
-) -> Block:
-    design = comparison.design
-    rng = np.random.default_rng([design.seed, number])
-    schedule = block_schedule(rng, [BASELINE, *contenders], design.rounds)
-    began = clock()
-    attempt = _Attempt(number, schedule, apparatus, progress)
+def _affordable(courses: Iterable[Course], left_s: float) -> list[Course]:
+    """Those whose next block would end within what is left; a first block is begun as long as there is anything."""
+    needs = {course.context.number: course.seconds_per_block if course.blocks else 0.0 for course in courses}
+    return [course for course in courses if course.is_fixed or left_s > needs[course.context.number]]
+
+
+def _next(courses: Sequence[Course], seed: int) -> Course:
+    """One of those with the fewest blocks, by chance."""
+    fewest = min(course.next_number for course in courses)
+    candidates = [course for course in courses if course.next_number == fewest]
+    # Drawn for all numbers there are, so that it does not depend on who has had the turn already.
+    rng = np.random.default_rng([seed, fewest, 0])
+    turns = rng.permutation(max(course.context.number for course in candidates) + 1)
+    return min(candidates, key=lambda course: int(turns[course.context.number]))
+
+
+def _prepare(course: Course, site: Site, keep: KeepPreparation, courses: int) -> bool:
+    """Whether it is ready; a context that cannot be prepared ends without stopping the others."""
+    known = course.preparation
     try:
-        attempt.run()
+        course.begin(site.prepare(course.context, known))
+    except (DatasetError, ServerError, WorkloadError) as error:
+        if courses == 1 or known is not None:
+            raise
+        course.fail(f"{error.what} ({error.where}): {error.found}")
+    if known is None:
+        keep(course)
+    return course.failure is None
+
+
+def _sharing(course: Course, others: Sequence[Course], site: Site) -> list[Course]:
+    """The others that are as far and can be measured on the same start."""
+    if not course.shares_starts:
+        return []
+    return [
+        other
+        for other in others
+        if other.next_number == course.next_number
+        and other.shares_starts
+        and site.can_share_start(course.context, other.context)
+    ]
+
+
+def _run_start(
+    courses: Sequence[Course], site: Site, clock: Clock, progress: Progress
+) -> Iterable[tuple[Course, Block]]:
+    """A start of every arm and on it a block of each course; fewer when a load fails, since it may have killed."""
+    began = clock()
+    attempts: list[_Attempt] = []
+    starter = _Starter(site.apparatus(courses[0].context))
+    try:
+        for course in courses:
+            attempt = _Attempt(course, site.apparatus(course.context), starter, progress)
+            attempt.run()
+            attempts.append(attempt)
+            if attempt.load_has_failed:
+                break
     finally:
-        apparatus.stop_all()
-    return Block(number=number, trials=attempt.trials(), failures=tuple(attempt.failures), wall_s=clock() - began)
+        starter.stop_all()
+    each_s = (clock() - began) / len(attempts)
+    return [(attempt.course, attempt.block(each_s)) for attempt in attempts]
+
+
+class _Starter:
+    """The servers of one start: each is started when the first course asks for it, and stays."""
+
+    def __init__(self, apparatus: Apparatus) -> None:
+        self._apparatus = apparatus
+        self._outcomes: dict[int, TrialFailedError | None] = {}
+
+    def start(self, arm: int) -> None:
+        """Start, unless it has been; TrialFailedError, also again for the next course."""
+        if arm not in self._outcomes:
+            try:
+                self._apparatus.start(arm)
+                self._outcomes[arm] = None
+            except TrialFailedError as error:
+                self._outcomes[arm] = error
+        outcome = self._outcomes[arm]
+        if outcome is not None:
+            raise outcome
+
+    def stop_all(self) -> None:
+        """End of the start."""
+        self._apparatus.stop_all()
 
 
 class _Attempt:
-    """One block while it runs: what was measured, and which arms have failed in it."""
+    """A course's block while it runs: what was measured, and which arms have failed in it."""
 
-    def __init__(self, number: int, schedule: BlockSchedule, apparatus: Apparatus, progress: Progress) -> None:
-        self._number = number
-        self._schedule = schedule
+    def __init__(self, course: Course, apparatus: Apparatus, starter: _Starter, progress: Progress) -> None:
+        design = course.comparison.design
+        # The number of the context comes last: numpy pads with zeros, so that a single comparison needs none.
+        rng = np.random.default_rng([design.seed, course.next_number, course.context.number - 1])
+        self.course = course
+        self._schedule = block_schedule(rng, [BASELINE, *course.open_arms], design.rounds)
         self._apparatus = apparatus
+        self._starter = starter
         self._progress = progress
-        self._windows: dict[int, list[Window]] = {arm: [] for arm in schedule.start_order}
-        self.failures: list[FailedTrial] = []
+        self._windows: dict[int, list[Window]] = {arm: [] for arm in self._schedule.start_order}
+        self._levels: dict[int, Mapping[str, float]] = {}
+        self._failures: list[FailedTrial] = []
+
+    @property
+    def load_has_failed(self) -> bool:
+        """Whether a server may be in a bad state now."""
+        return any(failure.phase is not Phase.START for failure in self._failures)
 
     def run(self) -> None:
         """Start all, warm up all, then the rounds; an arm that fails takes no further part."""
         for arm in self._schedule.start_order:
-            self._try(arm, Phase.START, 0, partial(self._apparatus.start, arm))
+            self._try(arm, Phase.START, 0, partial(self._starter.start, arm))
         for arm in self._schedule.start_order:
-            self._try(arm, Phase.WARM_UP, 0, partial(self._apparatus.warm_up, arm, self._schedule.seeds[0]))
+            self._try(arm, Phase.WARM_UP, 0, partial(self._warm_up, arm, self._schedule.seeds[0]))
         for number, (order, seed) in enumerate(zip(self._schedule.rounds, self._schedule.seeds, strict=True), 1):
             for arm in order:
                 self._try(arm, Phase.MEASURE, number, partial(self._measure, arm, seed))
 
-    def trials(self) -> dict[int, Trial]:
-        """The trials of the arms that did not fail; a trial without a transaction is a failure too."""
-        result = {}
+    def block(self, wall_s: float) -> Block:
+        """The block; arms that failed, or finished no transaction, have words instead of a trial."""
+        trials: dict[int, Trial] = {}
+        failures = list(self._failures)
         for arm, windows in self._windows.items():
             if self._has_failed(arm) or not windows:
                 continue
-            trial = Trial(arm=arm, windows=tuple(windows))
-            if trial.transactions:
-                result[arm] = trial
+            if sum(window.transactions for window in windows):
+                trials[arm] = trial_of(arm, windows, self._levels.get(arm))
             else:
-                self.failures.append(
-                    FailedTrial(arm=arm, phase=Phase.MEASURE, words="no transaction finished in any window")
-                )
-        return result
+                words = "no transaction finished in any window"
+                failures.append(FailedTrial(arm=arm, phase=Phase.MEASURE, words=words))
+        return Block(number=self.course.next_number, trials=trials, failures=tuple(failures), wall_s=wall_s)
+
+    def _warm_up(self, arm: int, seed: int) -> None:
+        self._levels[arm] = self._apparatus.warm_up(arm, seed)
 
     def _measure(self, arm: int, seed: int) -> None:
         self._windows[arm].append(self._apparatus.measure(arm, seed))
@@ -135,14 +208,14 @@ class _Attempt:
     def _try(self, arm: int, phase: Phase, number: int, action: Callable[[], None]) -> None:
         if self._has_failed(arm) or self._is_pointless():
             return
-        self._progress.step(self._number, arm, phase, number)
+        self._progress.step(self.course.context, self.course.next_number, arm, phase, number)
         try:
             action()
         except TrialFailedError as error:
-            self.failures.append(FailedTrial(arm=arm, phase=phase, words=str(error)))
+            self._failures.append(FailedTrial(arm=arm, phase=phase, words=str(error)))
 
     def _has_failed(self, arm: int) -> bool:
-        return any(failure.arm == arm for failure in self.failures)
+        return any(failure.arm == arm for failure in self._failures)
 
     def _is_pointless(self) -> bool:
         """Without the baseline, or with nothing but it, nothing can be learned from the rest of the block."""
@@ -150,51 +223,7 @@ class _Attempt:
         return BASELINE not in alive or alive == [BASELINE]
 
 
-def _look(run: Run, comparison: Comparison, arm: int) -> Look:
-    stands = standing(run.blocks, comparison, run.rule, arm)
-    if arm in run.invalid:
-        stands = replace(stands, verdict=Verdict.INVALID)
-    return Look(standing=stands, seconds_left=_seconds_left(run, comparison, stands))
-
-
-def _seconds_left(run: Run, comparison: Comparison, stands: Standing) -> float | None:
-    design = comparison.design
-    each = run.wall_s / len(run.blocks)
-    if design.fixed_blocks is not None:
-        return (design.fixed_blocks - stands.blocks) * each
-    if stands.blocks < run.rule.first_look:
-        return (run.rule.first_look - stands.blocks) * each
-    if stands.log_ratio is None:
-        return None
-    budget_left = max(0.0, design.budget_s - run.wall_s)
-    needed = blocks_to_decide(stands.log_ratio, run.rule, design.log_margin)
-    return budget_left if needed is None else min(budget_left, max(0, needed - stands.blocks) * each)
-
-
-def _count_failures(block: Block, contenders: Sequence[int], in_a_row: Counter[int]) -> None:
-    """Blocks in a row that gave a contender no ratio, whichever of the two arms had failed."""
-    for arm in contenders:
-        in_a_row[arm] = 0 if block.has(BASELINE, arm) else in_a_row[arm] + 1
-
-
-def _is_open(run: Run, stands: Standing) -> bool:
-    if run.rule.first_look == run.rule.last_look:
-        return stands.blocks < run.rule.last_look
-    return stands.verdict is Verdict.UNDECIDED
-
-
-def _reason_to_stop(run: Run, comparison: Comparison, open_arms: Sequence[int]) -> StopReason | None:
-    design = comparison.design
-    if not open_arms:
-        if len(run.invalid) == len(comparison.contenders):
-            return StopReason.FAILED
-        return StopReason.DECIDED if design.fixed_blocks is None else StopReason.BLOCKS
-    if design.fixed_blocks is not None:
-        # Blocks with a failed trial are run again, but not for ever.
-        return StopReason.FAILED if len(run.blocks) >= 2 * design.fixed_blocks else None
-    if len(run.blocks) >= design.max_blocks:
-        return StopReason.BLOCKS
-    if run.wall_s + run.wall_s / len(run.blocks) > design.budget_s:
-        # The next block would end beyond the budget.
-        return StopReason.BUDGET
-    return None
+def _shuffled(courses: Sequence[Course], seed: Sequence[int]) -> list[Course]:
+    if len(courses) == 1:
+        return list(courses)
+    return [courses[int(i)] for i in np.random.default_rng(list(seed)).permutation(len(courses))]

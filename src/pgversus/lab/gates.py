@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from pgversus.lab.arms import ArmServer
-from pgversus.report.answer import ArmFacts
+from pgversus.lab.load_gates import load_caveats
 from pgversus.stats.trials import Block
 from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import StopReason
+from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation
 
 _MOST_UNCLOCKED = 0.01
 _COMPILED_ALIKE = ("compiler", "CFLAGS")
@@ -15,25 +15,25 @@ _COMPILED_ALIKE = ("compiler", "CFLAGS")
 
 def caveats(
     comparison: Comparison,
-    servers: Sequence[ArmServer],
-    facts: Sequence[ArmFacts],
-    differences: Sequence[Difference],
+    preparation: Preparation,
     blocks: Sequence[Block],
     stopped: StopReason,
     *,
-    writes: bool,
     wrote_late: bool,
+    cpus: int,
 ) -> tuple[Caveat, ...]:
-    """Every reason to trust this comparison less, the gravest first."""
+    """Every reason to trust this comparison less, the gravest first. cpus: that the host could use."""
+    facts, differences = preparation.arms, preparation.differences
     return (
         *_mixed_builds(comparison, facts, differences),
         *_unequal_settings(comparison, differences),
         *_unequal_indexes(comparison, differences),
-        *_not_restarted(servers, writes=writes),
+        *_not_restarted(comparison, facts, writes=preparation.writes),
         *_late_writes(wrote_late=wrote_late),
         *_failures(comparison, blocks),
         *_failed_transactions(comparison, blocks),
         *_unclocked(comparison, blocks),
+        *load_caveats(comparison, blocks, cpus=cpus),
         *_interrupted(stopped),
     )
 
@@ -85,8 +85,8 @@ def _unequal_indexes(comparison: Comparison, differences: Sequence[Difference]) 
             )
 
 
-def _not_restarted(servers: Sequence[ArmServer], *, writes: bool) -> Iterator[Caveat]:
-    labels = [server.arm.label for server in servers if not server.can_restart]
+def _not_restarted(comparison: Comparison, facts: Sequence[ArmFacts], *, writes: bool) -> Iterator[Caveat]:
+    labels = [arm.label for arm, fact in zip(comparison.arms, facts, strict=True) if fact.origin == RUNNING_SERVER]
     if not labels:
         return
     yield Caveat(

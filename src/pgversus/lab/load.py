@@ -95,6 +95,7 @@ def _run_window(load: Load, target: Target, seconds: float, seed: int) -> Window
         histogram=latencies.histogram,
         unclocked=latencies.unclocked,
         connect_s=summary.connect_s,
+        counters={"client_cpu_s": finished.cpu_s},
         output=finished.stdout + _shortened(finished.stderr),
     )
 

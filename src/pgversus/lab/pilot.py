@@ -10,6 +10,7 @@ from pgversus.errors import WorkloadError
 from pgversus.lab.apparatus import TrialFailedError
 from pgversus.lab.arms import ArmServer
 from pgversus.lab.load import Load, run_window
+from pgversus.lab.server_set import wrote_since
 from pgversus.postgres import catalog
 from pgversus.postgres.session import connect
 from pgversus.study.design import Design
@@ -27,10 +28,10 @@ class PilotResult:
     """Time that the slowest arm took to connect all clients."""
 
 
-def run_pilot(arms: Sequence[ArmServer], load: Load, design: Design) -> PilotResult:
-    """Load on each started arm in turn; WorkloadError with pgbench's words when it fails on one."""
+def run_pilot(arms: Sequence[ArmServer], loads: Sequence[Load], design: Design) -> PilotResult:
+    """Each arm's load on each started arm in turn; WorkloadError with pgbench's words when it fails on one."""
     windows, writes = [], False
-    for server in arms:
+    for server, load in zip(arms, loads, strict=True):
         with connect(server.target) as connection:
             before = catalog.rows_written(connection)
         try:
@@ -51,10 +52,3 @@ def run_pilot(arms: Sequence[ArmServer], load: Load, design: Design) -> PilotRes
         slowest_latency_s=max(window.latency_sum_s / window.transactions for window in windows),
         connect_s=max(window.connect_s for window in windows),
     )
-
-
-def wrote_since(server: ArmServer, before: int) -> bool:
-    """Whether rows were changed since the count was `before`; waits until ended sessions have reported."""
-    with connect(server.target) as connection:
-        catalog.wait_for_reports(connection)
-        return catalog.rows_written(connection) > before

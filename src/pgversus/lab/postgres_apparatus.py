@@ -1,80 +1,114 @@
-"""The engine's apparatus on real servers and a real pgbench."""
+"""The engine's apparatus on real servers and a real pgbench, warm or cold."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 
 from pgversus.errors import PgversusError
+from pgversus.host.page_cache import evict
+from pgversus.host.process_tree import PeakMemory
 from pgversus.lab.apparatus import TrialFailedError
-from pgversus.lab.arms import ArmServer
 from pgversus.lab.load import Load, run_window
-from pgversus.lab.pilot import wrote_since
+from pgversus.lab.readings import grown, read_after, read_before
+from pgversus.lab.server_set import ServerSet
 from pgversus.postgres import catalog
 from pgversus.postgres.session import connect
 from pgversus.stats.trials import Window
-from pgversus.study.design import Design
+from pgversus.study.preparation import Preparation
 
 clock = time.monotonic
 
 
-class PostgresApparatus:
-    """Servers of all arms under one load."""
+class WarmApparatus:
+    """The servers of one context under its load, with their data read in."""
 
-    def __init__(self, arms: Sequence[ArmServer], load: Load, design: Design, *, writes: bool) -> None:
-        self._arms = arms
-        self._load = load
-        self._design = design
-        # Also where nothing is written: where a copy lies on disk and in memory is luck too, and is drawn anew.
-        self._fresh_data = writes or all(server.copy_is_cheap for server in arms)
-        self._written_before: dict[int, int] = {}
-        self._prewarm = self._all_can_prewarm()
-        self.wrote_late = False
-        """Whether a load that seemed to read only was seen to write: the blocks until then shared worn data."""
+    def __init__(
+        self, servers: ServerSet, loads: Sequence[Load], preparation: Preparation, *, prewarms: bool = False
+    ) -> None:
+        """loads: one for each arm; they differ only where the workload is what is compared.
+
+        prewarms: whether every arm can read its data in; a warm arm against a cold one would be no comparison.
+        """
+        self._set = servers
+        self._loads = loads
+        self._design = preparation.design
+        self._writes = preparation.writes
+        self._prewarms = prewarms
 
     def start(self, arm: int) -> None:
         """A fresh start, as a rule on fresh data; then the data are read in, and a checkpoint."""
-        server = self._arms[arm]
+        server = self._set.servers[arm]
         try:
-            server.start(fresh_data=self._fresh_data)
+            self._set.start(arm)
             with connect(server.target) as connection:
-                if self._prewarm:
+                if self._prewarms:
                     catalog.prewarm(connection)
                 if server.can_restart:
                     catalog.checkpoint(connection)
-                self._written_before[arm] = catalog.rows_written(connection)
+            self._set.note_writes(arm)
+            self._set.counters(arm)
         except PgversusError as error:
-            raise TrialFailedError(f"{error.what}: {error.found}") from error
+            raise _failed(error) from error
 
-    def warm_up(self, arm: int, seed: int) -> None:
-        """Load whose numbers are thrown away."""
-        run_window(self._load, self._arms[arm].target, self._design.warm_up_s, seed)
+    def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
+        """Load whose numbers are thrown away, but for the most memory that the server held under it."""
+        server = self._set.servers[arm]
+        pid = server.postmaster_pid
+        with PeakMemory(pid) if pid is not None else nullcontext() as peak:
+            run_window(self._loads[arm], server.target, self._design.warm_up_s, seed)
+        most = peak.peak_bytes if peak is not None else None
+        return {} if most is None else {"server_memory_peak_bytes": float(most)}
 
     def measure(self, arm: int, seed: int) -> Window:
-        """One window of load."""
-        return run_window(self._load, self._arms[arm].target, self._design.window_s, seed)
+        """One window of load, with what was counted in it."""
+        return self._measured(arm, seed)
 
     def stop_all(self) -> None:
         """Stop every server of ours; before that, notice a load that writes after all."""
-        try:
-            if not self._fresh_data and self._wrote():
-                self._fresh_data = self.wrote_late = True
-        finally:
-            self._written_before.clear()
-            for server in self._arms:
-                server.stop()
+        self._set.stop_all(writes=self._writes)
 
-    def _wrote(self) -> bool:
+    def _measured(self, arm: int, seed: int) -> Window:
+        server = self._set.servers[arm]
         try:
-            return any(wrote_since(self._arms[arm], before) for arm, before in self._written_before.items())
-        except PgversusError:
-            # A server that died in this block; its failed trial says so already.
-            return False
+            counters = self._set.counters(arm)
+            before = read_before(server, counters)
+            window = run_window(self._loads[arm], server.target, self._design.window_s, seed)
+            after = read_after(server, counters)
+        except PgversusError as error:
+            raise _failed(error) from error
+        return replace(window, counters={**window.counters, **grown(before, after)})
 
-    def _all_can_prewarm(self) -> bool:
-        """Only when every arm can: a warm arm against a cold one would be no comparison."""
-        if not all(server.can_restart for server in self._arms):
-            return False
-        for server in self._arms:
-            with connect(server.target) as connection:
-                if not catalog.has_prewarm(connection):
-                    return False
-        return True
+
+class ColdApparatus(WarmApparatus):
+    """The same with every window on a server just started, whose files are out of the system's page cache."""
+
+    def start(self, arm: int) -> None:
+        """Fresh data; that the server starts is seen here once, and in each window again."""
+        try:
+            self._set.start(arm)
+        except PgversusError as error:
+            raise _failed(error) from error
+
+    def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
+        """Nothing: what a load leaves in memory is what is kept out here."""
+        del arm, seed
+        return {}
+
+    def measure(self, arm: int, seed: int) -> Window:
+        """One window from cold."""
+        server = self._set.servers[arm]
+        try:
+            self._set.stop(arm)
+            assert server.data_directory is not None  # noqa: S101 - a cold cache is refused for servers of others
+            still_cached = evict(server.data_directory)
+            server.start()
+        except PgversusError as error:
+            raise _failed(error) from error
+        window = self._measured(arm, seed)
+        # Where nobody can look, it is taken as not evicted: a caveat too many is better than one too few.
+        return replace(window, levels={"still_cached_share": 1.0 if still_cached is None else still_cached})
+
+
+def _failed(error: PgversusError) -> TrialFailedError:
+    return TrialFailedError(f"{error.what}: {error.found}")

@@ -7,6 +7,7 @@ from typing import Protocol
 from pgversus.stats.analysis import Standing
 from pgversus.stats.trials import Block, Phase
 from pgversus.study.comparison import Comparison
+from pgversus.study.study import Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +28,14 @@ class Progress(Protocol):
     def fetching(self, name: str, size: int) -> None:
         """A download has so many bytes."""
 
-    def begin_blocks(self, comparison: Comparison) -> None:
-        """The arms are ready; the design is final."""
+    def begin_blocks(self, context: Context, comparison: Comparison) -> None:
+        """A context is ready to be measured; the comparison has its final design."""
 
-    def step(self, block: int, arm: int, phase: Phase, round_number: int) -> None:
+    def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
         """The next thing that runs; round_number counts from 1 while measuring, else it is 0."""
 
-    def block_finished(self, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
-        """A block is over; looks by contender."""
+    def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
+        """A block is over; looks by contender, elapsed_s of the blocks of this context."""
 
 
 class Silence:
@@ -46,11 +47,11 @@ class Silence:
     def fetching(self, name: str, size: int) -> None:
         """Nothing."""
 
-    def begin_blocks(self, comparison: Comparison) -> None:
+    def begin_blocks(self, context: Context, comparison: Comparison) -> None:
         """Nothing."""
 
-    def step(self, block: int, arm: int, phase: Phase, round_number: int) -> None:
+    def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
         """Nothing."""
 
-    def block_finished(self, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
+    def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
         """Nothing."""

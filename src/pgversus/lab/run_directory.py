@@ -21,13 +21,24 @@ class RunDirectory:
     sockets: Path
     user: ServerUser
 
-    def arm_directory(self, arm: int) -> Path:
-        """For the clusters of one arm; made by initdb's caller."""
-        return self.root / f"arm-{arm}"
+    def snapshot_directory(self, number: int) -> Path:
+        """For the cluster of one snapshot; made by initdb's caller. Data directories lie two levels below the root."""
+        return self.root / f"snapshot-{number}"
+
+    def copy_directory(self, server_set: int, arm: int) -> Path:
+        """For the data directory that one arm's load runs on; its parent is made here, for the servers' user alone."""
+        parent = self.root / f"copies-{server_set}"
+        parent.mkdir(mode=0o700, exist_ok=True)
+        self.user.give(parent)
+        return parent / f"arm-{arm}"
 
     def server_log(self, arm: int) -> Path:
         """What one arm's server says; there once it has been started."""
         return self.root / f"arm-{arm}.log"
+
+    def server_logs(self) -> list[Path]:
+        """The logs of all servers that were started."""
+        return sorted(self.root.glob("arm-*.log"))
 
     def socket_directory(self, arm: int) -> Path:
         """For the socket of one arm's server; made when first asked for."""

@@ -4,8 +4,10 @@ builds/         where binaries come from
 client.py       the one pgbench and psql that are used against every arm
 cluster.py      data directories: initdb, copies
 server.py       start, readiness, stop, and no orphan ever
+labels.py       how servers are shown
 session.py      connections, and what pgversus asks of a server
 catalog.py      the questions, each a named function with its own .sql file
+counters.py     what a server has done so far
 fingerprint.py  what the arms must share: rows, settings, locale, build
 dataset.py      loading
 """

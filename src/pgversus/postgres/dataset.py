@@ -28,12 +28,15 @@ def make_pgbench_tables(target: Target, arguments: Sequence[str], label: str) ->
         raise _failed("pgbench could not make its tables", "pgbench -i", label, finished)
 
 
-def run_setup_file(target: Target, client: Client, file: Path, label: str) -> None:
-    """Run one SQL file with psql, stopping at its first error; DatasetError with psql's words when there is one."""
+def run_setup_file(target: Target, client: Client, file: Path, label: str, *, name: str) -> None:
+    """Run one SQL file with psql, stopping at its first error; DatasetError with psql's words when there is one.
+
+    name: how the user knows the file.
+    """
     arguments = [str(client.psql), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", str(file), "-d", target.conninfo]
     finished = run(arguments, environment=target.environment())
     if not finished.succeeded:
-        raise _failed("the setup file failed", str(file), label, finished)
+        raise _failed("the setup file failed", name, label, finished)
 
 
 def settle(target: Target) -> None:

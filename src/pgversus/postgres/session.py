@@ -104,9 +104,12 @@ def connect(target: Target, *, as_the_load: bool = False) -> Iterator[Connection
                 connection.execute(_UNLIMITED)
             yield connection
     except psycopg.Error as error:
-        raise _failed(
-            target, error, what="a question that pgversus asks the server failed", slug="server-query"
-        ) from error
+        raise question_failed(target, error) from error
+
+
+def question_failed(target: Target, error: psycopg.Error) -> ServerError:
+    """The error of a question of ours that the server did not answer."""
+    return _failed(target, error, what="a question that pgversus asks the server failed", slug="server-query")
 
 
 _UNLIMITED = """

@@ -1,8 +1,16 @@
 """Results in, text out. Pure, and the only place where numbers are rounded.
 
-answer.py    what every report shows
-units.py     numbers as people read them
-sentences.py the answer in words
-terminal.py  tables for a terminal or a pipe
-document.py  the JSON document
+answer.py          what every report shows
+units.py           numbers as people read them
+sentences.py       the answer to one comparison in words
+overview.py        a study at a glance: rows and sentences
+terminal.py        one comparison as tables for a terminal or a pipe
+study_terminal.py  a study as one table for a terminal or a pipe
+markdown.py        a study for a pull request
+tidy.py            verdicts or trials, a row for each
+csv_tables.py      these as CSV
+arrow_tables.py    these for Arrow and Parquet
+document.py        the JSON document of one comparison
+study_document.py  the JSON document of a study
+dry_run.py         what would be done
 """

@@ -6,33 +6,19 @@ from typing import Any
 
 from pgversus.stats.analysis import Analysis
 from pgversus.stats.confidence import LookRule
+from pgversus.stats.trials import Block
 from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import StopReason
-
-RUNNING_SERVER = "running server"
-"""The origin of an arm that somebody else runs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArmFacts:
-    """What an arm turned out to be."""
-
-    version: str
-    """server_version as the server says it."""
-    origin: str
-    """wheel, zonky, bin directory, or running server."""
-    compiler: str
-    flags: str
-    """CFLAGS; empty where the server does not tell."""
-    sha256: str | None
-    """Of the artifact that the build came from."""
+from pgversus.study.preparation import ArmFacts
+from pgversus.study.study import Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The end of a comparison."""
+    """The end of one comparison."""
 
+    context: Context
     comparison: Comparison
     """With the design that was run, windows fitted."""
     arms: tuple[ArmFacts, ...]
@@ -42,11 +28,41 @@ class Answer:
     differences: tuple[Difference, ...]
     stopped: StopReason
     failed_trials: int
+    blocks: tuple[Block, ...]
+    """What it all rests on."""
     blocks_run: int
     wall_s: float
     """Of all blocks, with restarts and warm-up."""
     client: str
     """The pgbench that put the load on."""
     host: Mapping[str, Any]
+    results: str
+    """The results folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unanswered:
+    """A context of which nothing was measured."""
+
+    context: Context
+    failed: bool
+    """True when it cannot be measured; False when its turn has not come."""
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyAnswer:
+    """The end of a study, or how it stands: one answer for each context that was measured."""
+
+    name: str
+    title: str
+    question: str
+    seed: int
+    verdicts: int
+    """Of all contexts together, answered or not: they share one error."""
+    published: str | None
+    answers: tuple[Answer, ...]
+    unanswered: tuple[Unanswered, ...]
+    stopped: StopReason
     results: str
     """The results folder."""

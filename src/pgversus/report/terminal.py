@@ -6,13 +6,15 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pgversus.report.answer import RUNNING_SERVER, Answer
+from pgversus.report.answer import Answer
+from pgversus.report.overview import MARKS
 from pgversus.report.sentences import METRIC_WORDS, answer_sentences, percent_of_confidence
 from pgversus.report.units import change, change_interval, count, duration, latency, percent, plus_minus, significant
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric
+from pgversus.study.preparation import RUNNING_SERVER
 
 _LATENCIES = (
     Metric.LATENCY_MEAN,
@@ -21,15 +23,14 @@ _LATENCIES = (
     Metric.LATENCY_P99,
     Metric.LATENCY_MAX,
 )
-_STYLES = {
+STYLES = {
     Verdict.FASTER: "green",
     Verdict.SLOWER: "red",
     Verdict.EQUIVALENT: "cyan",
     Verdict.UNDECIDED: "yellow",
     Verdict.INVALID: "red bold",
 }
-_WIDEST = 10_000
-_MARKS = {Verdict.EQUIVALENT: "~", Verdict.UNDECIDED: "?", Verdict.INVALID: "!"}
+WIDEST = 10_000
 
 
 def print_answer(answer: Answer, console: Console) -> None:
@@ -37,7 +38,7 @@ def print_answer(answer: Answer, console: Console) -> None:
     for part in _parts(answer):
         if isinstance(part, Table):
             # As wide as it is: a table that is cut loses values. A narrower terminal wraps its lines.
-            console.print(part, width=_WIDEST, soft_wrap=True)
+            console.print(part, width=WIDEST, soft_wrap=True)
         else:
             # Words are wrapped for eyes; a program that reads a pipe wants the sentence on one line.
             console.print(part, soft_wrap=not console.is_terminal)
@@ -54,7 +55,7 @@ def _parts(answer: Answer) -> list[RenderableType]:
 def _verdict_table(answer: Answer) -> Table:
     comparison, metric = answer.comparison, answer.analysis.metric
     judged = "" if metric is Metric.TPS else f"{METRIC_WORDS[metric]} "
-    table = _table("", "tps", "", f"{judged}vs {comparison.baseline.label}", percent_of_confidence(), "", "blocks")
+    rows = table("", "tps", "", f"{judged}vs {comparison.baseline.label}", percent_of_confidence(), "", "blocks")
     for arm in comparison.arms:
         tps = answer.analysis.levels[arm.index].get(Metric.TPS)
         cells: list[RenderableType] = [Text(arm.label), *_level(tps, lambda value: significant(value, 4))]
@@ -62,8 +63,8 @@ def _verdict_table(answer: Answer) -> Table:
             cells += ["", "", "", ""]
         else:
             cells += _result_cells(answer, answer.analysis.result_of(arm.index))
-        table.add_row(*cells)
-    return table
+        rows.add_row(*cells)
+    return rows
 
 
 def _result_cells(answer: Answer, result: ContenderResult) -> list[RenderableType]:
@@ -71,24 +72,24 @@ def _result_cells(answer: Answer, result: ContenderResult) -> list[RenderableTyp
     if ratio is None:
         shown, bounds = "", ""
     else:
-        shown = _MARKS.get(result.verdict) or change(ratio.value)
+        shown = MARKS.get(result.verdict) or change(ratio.value)
         bounds = change_interval(ratio.low, ratio.high)
-    return [shown, bounds, Text(result.verdict.value, style=_STYLES[result.verdict]), str(result.blocks)]
+    return [shown, bounds, Text(result.verdict.value, style=STYLES[result.verdict]), str(result.blocks)]
 
 
 def _latency_table(answer: Answer) -> Table:
     """One row for each metric and arm: narrow enough for a terminal, however many arms there are."""
     comparison = answer.comparison
     loop = "from the scheduled start" if comparison.workload.is_open_loop else "closed loop"
-    table = _table(f"latency ({loop})", "", "", f"vs {comparison.baseline.label}", percent_of_confidence())
+    rows = table(f"latency ({loop})", "", "", f"vs {comparison.baseline.label}", percent_of_confidence())
     for metric in _LATENCIES:
         for arm in comparison.arms:
             name = METRIC_WORDS[metric].removesuffix(" latency")
             cells = [Text(f"{name:<6}{arm.label}"), *_level(answer.analysis.levels[arm.index].get(metric), latency)]
             ratio = None if arm.index == BASELINE else answer.analysis.result_of(arm.index).ratios.get(metric)
             cells += [change(ratio.value), change_interval(ratio.low, ratio.high)] if ratio else ["", ""]
-            table.add_row(*cells)
-    return table
+            rows.add_row(*cells)
+    return rows
 
 
 def _level(estimate: Estimate | None, show: Callable[[float], str]) -> list[RenderableType]:
@@ -97,12 +98,13 @@ def _level(estimate: Estimate | None, show: Callable[[float], str]) -> list[Rend
     return [show(estimate.value), Text(plus_minus(estimate.value, estimate.low, estimate.high), style="dim")]
 
 
-def _table(first: str, *heads: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
-    table.add_column(Text(first), no_wrap=True)
+def table(first: str, *heads: str) -> Table:
+    """An empty table in our one form: names to the left, numbers to the right, no lines."""
+    empty = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+    empty.add_column(Text(first), no_wrap=True)
     for head in heads:
-        table.add_column(Text(head), justify="right", no_wrap=True)
-    return table
+        empty.add_column(Text(head), justify="right", no_wrap=True)
+    return empty
 
 
 def _caveat_lines(answer: Answer) -> list[str]:

@@ -45,6 +45,14 @@ def duration(seconds: float) -> str:
     return f"{hours} h {rest} min" if rest else f"{hours} h"
 
 
+def size(number: float) -> str:
+    """Bytes in the unit that fits, in powers of ten as disks are sold: `740 MB`."""
+    for factor, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if number >= factor:
+            return f"{significant(number / factor)} {unit}"
+    return f"{significant(number)} bytes"
+
+
 def count(number: int, noun: str) -> str:
     """`1 block`, `4 blocks`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -120,7 +120,7 @@ def _contender(
         ratios=ratios,
         blocks=stands.blocks,
         seconds_measured=sum(block.trials[arm].seconds for block in paired for arm in (BASELINE, contender)),
-        blocks_needed=None if stands.log_ratio is None else _blocks_needed(stands.log_ratio, comparison),
+        blocks_needed=None if stands.log_ratio is None else _blocks_needed(stands.log_ratio, comparison, rule),
     )
 
 
@@ -128,10 +128,10 @@ def _paired(blocks: Sequence[Block], contender: int) -> list[Block]:
     return [block for block in blocks if block.has(BASELINE, contender)]
 
 
-def _blocks_needed(estimate: LogEstimate, comparison: Comparison) -> int | None:
+def _blocks_needed(estimate: LogEstimate, comparison: Comparison, rule: LookRule) -> int | None:
     """As if the design had the highest cap: its own may be what kept the verdict open."""
     highest = replace(comparison.design, max_blocks=MOST_BLOCKS, fixed_blocks=None)
-    return blocks_to_decide(estimate, look_rule(highest, len(comparison.contenders)), highest.log_margin)
+    return blocks_to_decide(estimate, look_rule(highest, rule.comparisons), highest.log_margin)
 
 
 def _levels(blocks: Sequence[Block], arm: int, rule: LookRule) -> Mapping[Metric, Estimate]:

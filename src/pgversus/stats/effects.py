@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgversus.stats.histogram import BIN_WIDTH
-from pgversus.stats.trials import Block, Trial
+from pgversus.stats.trials import Block
 from pgversus.study.metrics import Metric
 
 _TRANSACTIONS_BEYOND_QUANTILE = 5
@@ -31,23 +31,26 @@ def log_ratio(blocks: Sequence[Block], metric: Metric, baseline: int, contender:
 
     None for no such block, and for the maximum, which has no sensible ratio.
     """
-    paired = [block for block in blocks if block.has(baseline, contender)]
-    if not paired or metric is Metric.LATENCY_MAX:
+    if metric is Metric.LATENCY_MAX:
         return None
-    return _estimate(
-        [_log_value(b.trials[contender], metric) - _log_value(b.trials[baseline], metric) for b in paired], metric
-    )
+    pairs = [
+        (block.trials[baseline].value(metric), block.trials[contender].value(metric))
+        for block in blocks
+        if block.has(baseline, contender)
+    ]
+    logs = [_log(other) - _log(base) for base, other in pairs if base is not None and other is not None]
+    return _estimate(logs, metric) if logs else None
 
 
 def log_level(blocks: Sequence[Block], metric: Metric, arm: int) -> LogEstimate | None:
     """ln of one arm's metric: the mean over its blocks; for the maximum, the largest of all with no error."""
-    trials = [block.trials[arm] for block in blocks if block.has(arm)]
-    if not trials:
+    every = [block.trials[arm].value(metric) for block in blocks if block.has(arm)]
+    values = [value for value in every if value is not None]
+    if not values:
         return None
     if metric is Metric.LATENCY_MAX:
-        largest = max(trial.latency_max_s for trial in trials)
-        return LogEstimate(point=_log(largest), standard_error=math.nan, n=len(trials))
-    return _estimate([_log_value(trial, metric) for trial in trials], metric)
+        return LogEstimate(point=_log(max(values)), standard_error=math.nan, n=len(values))
+    return _estimate([_log(value) for value in values], metric)
 
 
 def quantile_is_supported(blocks: Sequence[Block], q: float, arm: int) -> bool:
@@ -60,13 +63,6 @@ def quantile_is_supported(blocks: Sequence[Block], q: float, arm: int) -> bool:
 def transactions_for_quantile(q: float) -> int:
     """How many transactions of an arm each block must hold for an interval of its quantile q: p95 100, p99 500."""
     return round(_TRANSACTIONS_BEYOND_QUANTILE / (1 - q))
-
-
-def _log_value(trial: Trial, metric: Metric) -> float:
-    if metric.quantile is not None:
-        # Inside its bin a quantile may be read a little above the largest latency there was.
-        return _log(min(trial.histogram.quantile(metric.quantile), trial.latency_max_s))
-    return _log(trial.tps if metric is Metric.TPS else trial.latency_mean_s)
 
 
 def _log(value: float) -> float:

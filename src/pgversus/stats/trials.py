@@ -1,10 +1,12 @@
 """What was measured: windows make a trial, the trials of all arms make a block."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from pgversus.stats.histogram import LatencyHistogram, merge
+from pgversus.study.metrics import QUANTILES, Metric
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,24 +29,34 @@ class Window:
     """Time of connecting before the window."""
     output: str = ""
     """What the load generator printed, whole."""
+    counters: Mapping[str, float] = field(default_factory=dict)
+    """What servers and host counted while it lasted, by name."""
+    levels: Mapping[str, float] = field(default_factory=dict)
+    """What does not add up over windows; of a trial the largest counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """All windows of one arm in one block: one start of its server."""
+    """One arm in one block: one start of its server, as sums over its windows."""
 
     arm: int
-    windows: tuple[Window, ...]
-    transactions: int = field(init=False)
-    seconds: float = field(init=False)
-    histogram: LatencyHistogram = field(init=False)
-    """Latencies of all windows."""
-
-    def __post_init__(self) -> None:
-        """Sum up once: analyses read these at every look."""
-        object.__setattr__(self, "transactions", sum(window.transactions for window in self.windows))
-        object.__setattr__(self, "seconds", sum(window.seconds for window in self.windows))
-        object.__setattr__(self, "histogram", merge([window.histogram for window in self.windows]))
+    transactions: int
+    seconds: float
+    """Sum of its windows, without connecting."""
+    latency_sum_s: float
+    latency_max_s: float
+    quantiles: Mapping[float, float]
+    """Latency in seconds by q, over all windows; empty where there was no latency to read."""
+    failed: int = 0
+    """Transactions that did not succeed."""
+    unclocked: int = 0
+    """Transactions whose end the load generator did not look at its clock for."""
+    trend: float | None = None
+    """ln of the throughput of the second half of its windows over the first; None where a half has none."""
+    counters: Mapping[str, float] = field(default_factory=dict)
+    """What servers and host counted in the windows, by name (stats/counters.py); one that nobody tells is absent."""
+    windows: tuple[Window, ...] = ()
+    """Empty when it was read back from results: the sums are all that is ever asked of a finished trial."""
 
     @property
     def tps(self) -> float:
@@ -54,22 +66,69 @@ class Trial:
     @property
     def latency_mean_s(self) -> float:
         """Mean latency of all transactions."""
-        return sum(window.latency_sum_s for window in self.windows) / self.transactions
+        return self.latency_sum_s / self.transactions
 
     @property
-    def latency_max_s(self) -> float:
-        """The largest latency seen."""
-        return max(window.latency_max_s for window in self.windows)
+    def histogram(self) -> LatencyHistogram:
+        """Latencies of all windows; empty for a trial that was read back."""
+        return merge([window.histogram for window in self.windows])
 
-    @property
-    def unclocked(self) -> int:
-        """Transactions whose end the load generator did not look at its clock for."""
-        return sum(window.unclocked for window in self.windows)
+    def value(self, metric: Metric) -> float | None:
+        """A metric of this trial in its base unit; None for a quantile where there was no latency to read."""
+        match metric:
+            case Metric.TPS:
+                return self.tps
+            case Metric.LATENCY_MEAN:
+                return self.latency_mean_s
+            case Metric.LATENCY_MAX:
+                return self.latency_max_s
+            case _:
+                return self.quantiles.get(QUANTILES[metric])
 
-    @property
-    def failed(self) -> int:
-        """Transactions that did not succeed."""
-        return sum(window.failed for window in self.windows)
+
+def trial_of(arm: int, windows: Sequence[Window], levels: Mapping[str, float] | None = None) -> Trial:
+    """The trial that these windows make; levels: what was seen before them."""
+    histogram = merge([window.histogram for window in windows])
+    longest = max(window.latency_max_s for window in windows)
+    return Trial(
+        arm=arm,
+        transactions=sum(window.transactions for window in windows),
+        seconds=sum(window.seconds for window in windows),
+        latency_sum_s=sum(window.latency_sum_s for window in windows),
+        latency_max_s=longest,
+        # Inside its bin a quantile may be read a little above the largest latency there was.
+        quantiles={q: min(histogram.quantile(q), longest) for q in QUANTILES.values()} if histogram.total else {},
+        failed=sum(window.failed for window in windows),
+        unclocked=sum(window.unclocked for window in windows),
+        trend=_trend(windows),
+        counters=_added([window.counters for window in windows])
+        | _largest([window.levels for window in windows])
+        | dict(levels or {}),
+        windows=tuple(windows),
+    )
+
+
+def _trend(windows: Sequence[Window]) -> float | None:
+    """With an odd number the middle window belongs to neither half."""
+    half = len(windows) // 2
+    first, second = (_tps(part) for part in (windows[:half], windows[len(windows) - half :]))
+    return math.log(second / first) if first > 0 and second > 0 else None
+
+
+def _tps(windows: Sequence[Window]) -> float:
+    seconds = sum(window.seconds for window in windows)
+    return sum(window.transactions for window in windows) / seconds if seconds else 0.0
+
+
+def _added(counters: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Sums of what every window has."""
+    everywhere = set(counters[0]).intersection(*counters[1:])
+    return {name: math.fsum(one[name] for one in counters) for name in counters[0] if name in everywhere}
+
+
+def _largest(levels: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    names = set().union(*levels)
+    return {name: max(one[name] for one in levels if name in one) for name in names}
 
 
 class Phase(StrEnum):

@@ -1,5 +1,8 @@
 """Results on disk: one SQLite file, append-only and crash-safe, and raw artifacts beside it.
 
 schema.sql    the tables, with what each column means
+files.py      folders, and the errors of both sides
+codec.py      value objects to JSON and back
 results.py    writing
+reading.py    reading
 """

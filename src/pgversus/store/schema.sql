@@ -1,8 +1,9 @@
--- The results of one comparison. Rows are added, never rewritten: every number in a report can be recomputed from here.
+-- The results of one study. Rows are added, never rewritten: every number in a report can be recomputed from here.
 -- Base units everywhere: seconds, counts, bytes. Times of day are UTC, ISO 8601.
 --
 -- Versions of this schema:
--- 1  first
+-- 1  one comparison in a file
+-- 2  many contexts in a file; percentiles and counters of each trial
 
 -- One row: which form this file has.
 CREATE TABLE schema (
@@ -10,57 +11,97 @@ CREATE TABLE schema (
     program TEXT NOT NULL                       -- pgversus and its version
 );
 
--- What was asked, decided and found around the trials; each value one JSON document.
--- comparison, design, host, arms, differences, caveats, answer
+-- What was asked, decided and found around the trials; each value one JSON document. Of a name that was recorded more
+-- than once the last one holds: study, host, client, builds, wrote_late, ended, answer
 CREATE TABLE fact (
     name TEXT NOT NULL,
     recorded_at TEXT NOT NULL,
     value TEXT NOT NULL
 );
 
--- One side of the comparison; 0 is the baseline.
+-- One comparison of the study: every factor but the compared one is fixed.
+CREATE TABLE context (
+    context INTEGER PRIMARY KEY,                -- from 1, in the order of the study
+    label TEXT NOT NULL,                        -- factor=level of what is fixed; empty when nothing else varies
+    comparison TEXT NOT NULL                    -- JSON: levels, arms, factors, design, cache
+);
+
+-- One side of a comparison; 0 is the baseline.
 CREATE TABLE arm (
-    arm INTEGER PRIMARY KEY,
+    context INTEGER NOT NULL REFERENCES context,
+    arm INTEGER NOT NULL,
     label TEXT NOT NULL,
-    version TEXT NOT NULL,                      -- server_version
-    origin TEXT NOT NULL,                       -- wheel, zonky, bin directory, running server
-    settings TEXT NOT NULL                      -- JSON object: name, value
+    settings TEXT NOT NULL,                     -- JSON object: name, value
+    PRIMARY KEY (context, arm)
+);
+
+-- Contexts whose data were loaded and whose load was tried once.
+CREATE TABLE preparation (
+    context INTEGER PRIMARY KEY REFERENCES context,
+    recorded_at TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('ready', 'failed')),
+    found TEXT,                                 -- JSON: design with fitted windows, builds, differences between the arms
+    failed_words TEXT,                          -- why it cannot be measured
+    CHECK ((status = 'ready') = (found IS NOT NULL)),
+    CHECK ((status = 'failed') = (failed_words IS NOT NULL))
 );
 
 -- Trials close in time, every arm that is still open in it, each freshly started.
 CREATE TABLE block (
-    block INTEGER PRIMARY KEY,                  -- from 1, in order of time
+    context INTEGER NOT NULL REFERENCES context,
+    block INTEGER NOT NULL,                     -- from 1 in each context, in order of time
     finished_at TEXT NOT NULL,
-    wall_s REAL NOT NULL                        -- from the first start to the last stop
+    wall_s REAL NOT NULL,                       -- from the first start to the last stop; its part where starts are shared
+    PRIMARY KEY (context, block)
 );
 
 -- One arm in one block: finished trials have numbers, failed ones have words.
 CREATE TABLE trial (
-    block INTEGER NOT NULL REFERENCES block,
-    arm INTEGER NOT NULL REFERENCES arm,
+    context INTEGER NOT NULL,
+    block INTEGER NOT NULL,
+    arm INTEGER NOT NULL,
     status TEXT NOT NULL CHECK (status IN ('finished', 'failed')),
     transactions INTEGER,
     seconds REAL,                               -- sum of its windows, without connecting
     failed INTEGER,                             -- transactions that ended in a serialization failure or a deadlock
+    unclocked INTEGER,                          -- transactions whose end pgbench did not look at its clock for
     latency_sum_s REAL,
     latency_max_s REAL,
+    latency_p50_s REAL,                         -- of all its transactions, exact to 1 %; missing where none was logged
+    latency_p95_s REAL,
+    latency_p99_s REAL,
+    trend REAL,                                 -- ln of tps in the second half of its windows over the first half
     histogram_first_bin INTEGER,                -- bin b holds latencies from 1.01^b to 1.01^(b+1) microseconds
     histogram_counts TEXT,                      -- JSON array: transactions in that bin and the following ones
     failed_phase TEXT,                          -- start, warm-up, measure
     failed_words TEXT,                          -- what the failing program said
-    PRIMARY KEY (block, arm),
+    PRIMARY KEY (context, block, arm),
+    FOREIGN KEY (context, block) REFERENCES block,
+    FOREIGN KEY (context, arm) REFERENCES arm,
     CHECK ((status = 'finished') = (transactions IS NOT NULL)),
     CHECK ((status = 'failed') = (failed_words IS NOT NULL))
 );
 
 -- The measured intervals of a finished trial, in order of time; pgbench's own words on each are in raw_output.
 CREATE TABLE window (
+    context INTEGER NOT NULL,
     block INTEGER NOT NULL,
     arm INTEGER NOT NULL,
     round INTEGER NOT NULL,                     -- from 1; the arms of one round draw the same keys
     transactions INTEGER NOT NULL,
     seconds REAL NOT NULL,
     raw_output TEXT NOT NULL,
-    PRIMARY KEY (block, arm, round),
-    FOREIGN KEY (block, arm) REFERENCES trial
+    PRIMARY KEY (context, block, arm, round),
+    FOREIGN KEY (context, block, arm) REFERENCES trial
 );
+
+-- What servers and host counted in the windows of a finished trial, summed; a counter that nobody tells has no row.
+CREATE TABLE counter (
+    context INTEGER NOT NULL,
+    block INTEGER NOT NULL,
+    arm INTEGER NOT NULL,
+    name TEXT NOT NULL,                         -- with its unit: wal_bytes, server_cpu_user_s
+    value REAL NOT NULL,
+    PRIMARY KEY (context, block, arm, name),
+    FOREIGN KEY (context, block, arm) REFERENCES trial
+) WITHOUT ROWID;

@@ -4,8 +4,14 @@ servers.py     how a server is named on the command line
 settings.py    --set NAME=A,B,C
 workload.py    what is run and timed
 comparison.py  arms, dataset, workload and design together
+study.py       all comparisons of one study, each in its context
+file/          a study read from a TOML file
 design.py      blocks, windows, margin, budget
+choices.py     from what the user chose of a design to the design
+quantities.py  lengths of time and shares as people write them
 schedule.py    the order of windows inside a block
+needs.py       what a study will need: trials, disk, time
 metrics.py     the quantities that are measured, with unit and better direction
+preparation.py  what is known of a context once its arms are loaded
 caveats.py     reasons to trust a result less
 """

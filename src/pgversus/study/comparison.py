@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import count, product
 
 from pgversus.errors import StudyError
@@ -11,6 +12,15 @@ from pgversus.study.settings import Setting, SettingLevels
 from pgversus.study.workload import Dataset, PgbenchWorkload
 
 BASELINE = 0
+
+
+class CacheState(StrEnum):
+    """What is in memory when a window begins."""
+
+    WARM = "warm"
+    """The data are read in and the load has run for a while."""
+    COLD = "cold"
+    """Every window begins on a server just started, its data out of the system's page cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,23 +33,34 @@ class Arm:
     """How it is called in every output; unique in its comparison, without passwords."""
     server: ServerName
     settings: tuple[Setting, ...]
+    workload: PgbenchWorkload
+    dataset: Dataset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The baseline and its contenders on one workload."""
+    """The baseline and its contenders, everything equal but the factors."""
 
     arms: tuple[Arm, ...]
     factors: tuple[str, ...]
-    """What differs on purpose: `server` and names of settings."""
-    workload: PgbenchWorkload
-    dataset: Dataset
+    """What differs on purpose: `server`, `workload`, `dataset`, names of settings."""
     design: Design
+    cache: CacheState = CacheState.WARM
 
     @property
     def contenders(self) -> tuple[Arm, ...]:
         """Every arm but the baseline."""
         return self.arms[1:]
+
+    @property
+    def workload(self) -> PgbenchWorkload:
+        """The baseline's workload; every arm's, unless the workload is what is compared."""
+        return self.baseline.workload
+
+    @property
+    def dataset(self) -> Dataset:
+        """The baseline's data; every arm's, unless the dataset is what is compared."""
+        return self.baseline.dataset
 
     @property
     def baseline(self) -> Arm:
@@ -48,7 +69,11 @@ class Comparison:
 
 
 def expand_arms(
-    servers: Sequence[tuple[str, ServerName]], settings: Sequence[SettingLevels]
+    servers: Sequence[tuple[str, ServerName]],
+    settings: Sequence[SettingLevels],
+    *,
+    workload: PgbenchWorkload,
+    dataset: Dataset,
 ) -> tuple[tuple[Arm, ...], tuple[str, ...]]:
     """Every combination of server and levels as an arm, and the names of the factors; the first is the baseline.
 
@@ -57,13 +82,15 @@ def expand_arms(
     """
     factors = [setting for setting in settings if len(setting.values) > 1]
     combinations = list(product(servers, product(*([(s.name, v) for v in s.values] for s in settings))))
-    labels = _unique([_label(name, levels, servers, factors) for (name, _), levels in combinations])
+    labels = unique_labels([_label(name, levels, servers, factors) for (name, _), levels in combinations])
     arms = tuple(
         Arm(
             index=index,
             label=labels[index],
             server=server,
             settings=tuple(Setting(name=name, value=value) for name, value in levels),
+            workload=workload,
+            dataset=dataset,
         )
         for index, ((_, server), levels) in enumerate(combinations)
     )
@@ -102,7 +129,8 @@ def _label(
     return " ".join(parts)
 
 
-def _unique(labels: Sequence[str]) -> list[str]:
+def unique_labels(labels: Sequence[str]) -> list[str]:
+    """The same labels, with a number behind each that was there before: `17`, `17 (2)`."""
     result: list[str] = []
     for label in labels:
         names = (label if number == 1 else f"{label} ({number})" for number in count(1))

@@ -34,3 +34,6 @@ QUANTILES = {Metric.LATENCY_P50: 0.50, Metric.LATENCY_P95: 0.95, Metric.LATENCY_
 # What a verdict may be asked of. p99 and the maximum are described, not judged: their estimates
 # are too wide for a verdict in a sane time (docs/statistics.md, "Tail latency").
 JUDGED = (Metric.TPS, Metric.LATENCY_MEAN, Metric.LATENCY_P50, Metric.LATENCY_P95)
+
+JUDGED_BY_NAME = {metric.value.removesuffix("_s"): metric for metric in JUDGED}
+"""The same by the word that flags and study files use: without the unit."""

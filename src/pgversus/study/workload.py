@@ -70,6 +70,8 @@ class SetupFile:
     path: str
     sha256: str
     """Of its content when the comparison began."""
+    text: str | None = None
+    """The SQL itself, where it stands in a study file and `path` is only its name; None for a file on disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from pgversus.errors import WorkloadError
 from pgversus.lab.apparatus import TrialFailedError
-from pgversus.lab.engine import MOST_FAILURES_IN_A_ROW, Run, run_blocks
+from pgversus.lab.course import MOST_FAILURES_IN_A_ROW, Course
+from pgversus.lab.engine import run_courses
 from pgversus.lab.progress import Silence
 from pgversus.stats.analysis import analyse
 from pgversus.stats.histogram import LatencyHistogram
@@ -15,7 +17,9 @@ from pgversus.stats.trials import Block, Window
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.design import Design, StopReason
+from pgversus.study.preparation import Preparation
 from pgversus.study.servers import BinDirectory
+from pgversus.study.study import Context
 from pgversus.study.workload import Dataset, PgbenchWorkload, Script
 
 LATENCIES = LatencyHistogram.from_microseconds(np.array([1000, 1100, 1200]))
@@ -32,6 +36,8 @@ class Pretended:
     interrupt_at: int | None = None
     noise: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
     block: int = 1
+    context: int = 1
+    tps_of: dict[int, dict[int, float]] = field(default_factory=dict)
 
     def clock(self) -> float:
         return self.seconds
@@ -46,7 +52,7 @@ class Pretended:
     def measure(self, arm: int, seed: int) -> Window:
         assert seed > 0
         self._do("measure", arm)
-        tps = self.tps[arm] * float(np.exp(self.noise.normal(0, 0.01)))
+        tps = self.tps_of.get(self.context, self.tps)[arm] * float(np.exp(self.noise.normal(0, 0.01)))
         return Window(
             transactions=round(tps * 1000), seconds=1000.0, latency_sum_s=1.0, latency_max_s=1.0, histogram=LATENCIES
         )
@@ -66,16 +72,114 @@ class Pretended:
 
 def comparison(arms: int = 2, **design: object) -> Comparison:
     return Comparison(
-        arms=tuple(Arm(index=i, label=str(i), server=BinDirectory(path="/x"), settings=()) for i in range(arms)),
+        arms=tuple(
+            Arm(
+                index=i,
+                label=str(i),
+                server=BinDirectory(path="/x"),
+                settings=(),
+                workload=PgbenchWorkload(scripts=(Script(name="select-only"),)),
+                dataset=Dataset(),
+            )
+            for i in range(arms)
+        ),
         factors=("server",),
-        workload=PgbenchWorkload(scripts=(Script(name="select-only"),)),
-        dataset=Dataset(),
         design=replace(Design(rounds=4, seed=3, budget_s=1e6), **design),  # type: ignore[arg-type]
     )
 
 
-def run(asked: Comparison, host: Pretended) -> Run:
-    return run_blocks(asked, host, clock=host.clock, progress=Silence(), keep=lambda _block: None)
+@dataclass
+class PretendedSite:
+    """Contexts on pretended servers, all the same ones unless told."""
+
+    host: Pretended
+    shares: bool = False
+    unpreparable: frozenset[int] = frozenset()
+    prepared: list[int] = field(default_factory=list)
+
+    def prepare(self, context: Context, known: Preparation | None) -> Preparation:
+        del known
+        self.prepared.append(context.number)
+        if context.number in self.unpreparable:
+            raise WorkloadError("the workload fails on 1", slug="workload-failed", where="x.sql", found="ERROR")
+        design = context.comparison.design
+        return Preparation(design=design, arms=(), differences=(), writes=False, connect_allowance_s=0)
+
+    def apparatus(self, context: Context) -> "PretendedContext":
+        return PretendedContext(self.host, context.number)
+
+    def can_share_start(self, one: Context, other: Context) -> bool:
+        assert {one.number, other.number} <= set(self.prepared)
+        return self.shares
+
+
+@dataclass
+class PretendedContext:
+    """What one context does on the servers; the journal says whose windows they are."""
+
+    host: Pretended
+    number: int
+
+    def start(self, arm: int) -> None:
+        self.host.start(arm)
+
+    def warm_up(self, arm: int, seed: int) -> dict[str, float]:
+        self.host.context = self.number
+        self.host.warm_up(arm, seed)
+        return {"server_memory_peak_bytes": 1e6 * (arm + 1)}
+
+    def measure(self, arm: int, seed: int) -> Window:
+        self.host.context = self.number
+        return self.host.measure(arm, seed)
+
+    def stop_all(self) -> None:
+        self.host.stop_all()
+
+
+@dataclass
+class Ended:
+    """A single comparison that has ended."""
+
+    course: Course
+    stopped: StopReason
+
+    @property
+    def blocks(self) -> list[Block]:
+        return self.course.blocks
+
+
+def study(contexts: int, arms: int = 2, **design: object) -> list[Course]:
+    asked = comparison(arms, **design)
+    return [
+        Course(Context(number=number, levels=(("load", str(number)),), comparison=asked), contexts * (arms - 1))
+        for number in range(1, contexts + 1)
+    ]
+
+
+def run_all(
+    courses: list[Course],
+    site: PretendedSite,
+    kept: list[tuple[int, Block]] | None = None,
+    budget_s: float = 1e6,
+) -> StopReason:
+    """kept: takes (context, block) as they are finished."""
+    finished = [] if kept is None else kept
+    return run_courses(
+        courses,
+        site,
+        seed=3,
+        budget_s=budget_s,
+        clock=site.host.clock,
+        progress=Silence(),
+        keep=lambda course, block: finished.append((course.context.number, block)),
+        keep_preparation=lambda _course: None,
+    )
+
+
+def run(asked: Comparison, host: Pretended, kept: list[tuple[int, Block]] | None = None) -> Ended:
+    course = Course(Context(number=1, levels=(), comparison=asked), len(asked.contenders))
+    reason = run_all([course], PretendedSite(host), kept, asked.design.budget_s)
+    return Ended(course, course.stopped or reason)
 
 
 def blocks_of(journal: list[tuple[str, int]]) -> list[list[tuple[str, int]]]:
@@ -120,7 +224,7 @@ def test_a_large_effect_ends_at_the_first_look() -> None:
     host = Pretended({0: 100.0, 1: 150.0})
     ended = run(comparison(), host)
     assert (ended.stopped, len(ended.blocks)) == (StopReason.DECIDED, 4)
-    assert analyse(ended.blocks, comparison(), ended.rule).results[0].verdict is Verdict.FASTER
+    assert analyse(ended.blocks, comparison(), ended.course.rule).results[0].verdict is Verdict.FASTER
 
 
 def test_a_fixed_design_takes_no_look_before_its_end() -> None:
@@ -161,14 +265,14 @@ def test_a_failed_trial_has_words_and_no_number_and_the_rest_goes_on() -> None:
     (failure,) = ended.blocks[1].failures
     assert (failure.arm, failure.words) == (1, "measure of 1 failed")
     assert 1 not in ended.blocks[1].trials
-    assert analyse(ended.blocks, comparison(), ended.rule).results[0].blocks == 4
+    assert analyse(ended.blocks, comparison(), ended.course.rule).results[0].blocks == 4
 
 
 def test_an_arm_that_fails_again_and_again_is_invalid_and_the_others_are_decided() -> None:
     host = Pretended({0: 100.0, 1: 150.0, 2: 150.0}, fails=lambda action, arm, _block: (action, arm) == ("start", 1))
     asked = comparison(3)
     ended = run(asked, host)
-    results = analyse(ended.blocks, asked, ended.rule, frozenset(ended.invalid)).results
+    results = analyse(ended.blocks, asked, ended.course.rule, frozenset(ended.course.invalid)).results
     assert [result.verdict for result in results] == [Verdict.INVALID, Verdict.FASTER]
     assert sum(len(block.failures) for block in ended.blocks) == MOST_FAILURES_IN_A_ROW
     assert ended.stopped is StopReason.DECIDED
@@ -179,7 +283,7 @@ def test_a_baseline_that_keeps_failing_makes_everything_invalid(action: str) -> 
     host = Pretended({0: 100.0, 1: 150.0}, fails=lambda what, arm, _block: (what, arm) == (action, 0))
     ended = run(comparison(), host)
     assert (ended.stopped, len(ended.blocks)) == (StopReason.FAILED, MOST_FAILURES_IN_A_ROW)
-    assert ended.invalid == {1}
+    assert ended.course.invalid == {1}
     assert all(not block.has(0) for block in ended.blocks)
 
 
@@ -193,12 +297,97 @@ def test_a_trial_without_a_transaction_is_a_failed_trial() -> None:
 @pytest.mark.parametrize("at", range(1, 60))
 def test_an_interrupt_at_any_step_stops_the_servers_and_keeps_whole_blocks(at: int) -> None:
     host = Pretended({0: 100.0, 1: 101.0}, interrupt_at=at)
-    kept: list[Block] = []
-    ended = run_blocks(
-        comparison(max_blocks=50, margin=0.0001), host, clock=host.clock, progress=Silence(), keep=kept.append
-    )
+    finished: list[tuple[int, Block]] = []
+    ended = run(comparison(max_blocks=50, margin=0.0001), host, finished)
+    kept = [block for _, block in finished]
     assert ended.stopped is StopReason.INTERRUPTED
     assert host.journal[-1][0] == "stop"
     assert ended.blocks == kept
     assert all(block.has(0, 1) for block in kept)
     assert len(kept) == (at - 1) // 12, "12 actions make a block"
+
+
+def names(kept: list[tuple[int, Block]]) -> list[tuple[int, int]]:
+    return [(context, block.number) for context, block in kept]
+
+
+def test_contexts_take_turns_in_an_order_drawn_anew_each_time() -> None:
+    kept: list[tuple[int, Block]] = []
+    run_all(study(6, fixed_blocks=5), PretendedSite(Pretended({0: 100.0, 1: 101.0})), kept)
+    turns = [names(kept)[i : i + 6] for i in range(0, 30, 6)]
+    for number, turn in enumerate(turns, 1):
+        assert sorted(turn) == [(context, number) for context in range(1, 7)]
+    assert len({tuple(context for context, _ in turn) for turn in turns}) > 1
+
+
+def test_a_context_whose_verdicts_are_known_gets_no_more_blocks() -> None:
+    host = Pretended({0: 100.0, 1: 100.0})
+    host.tps_of = {2: {0: 100.0, 1: 300.0}}
+    courses, kept = study(3, max_blocks=12, margin=0.0001), list[tuple[int, Block]]()
+    run_all(courses, PretendedSite(host), kept)
+    assert [course.stopped for course in courses] == [StopReason.BLOCKS, StopReason.DECIDED, StopReason.BLOCKS]
+    assert [len(course.blocks) for course in courses] == [12, 4, 12]
+
+
+def test_a_context_that_cannot_be_prepared_has_words_and_the_others_go_on() -> None:
+    courses = study(3, fixed_blocks=2)
+    site = PretendedSite(Pretended({0: 100.0, 1: 101.0}), unpreparable=frozenset({2}))
+    run_all(courses, site)
+    assert [len(course.blocks) for course in courses] == [2, 0, 2]
+    assert courses[1].failure == "the workload fails on 1 (x.sql): ERROR"
+    assert site.prepared.count(2) == 1
+
+
+def test_a_single_context_that_cannot_be_prepared_is_an_error() -> None:
+    with pytest.raises(WorkloadError):
+        run_all(study(1), PretendedSite(Pretended({0: 1.0, 1: 1.0}), unpreparable=frozenset({1})))
+
+
+def test_contexts_on_the_same_servers_share_their_starts() -> None:
+    host = Pretended({0: 100.0, 1: 101.0})
+    courses = study(3, fixed_blocks=4)
+    run_all(courses, PretendedSite(host, shares=True))
+    starts = blocks_of(host.journal)
+    # Each is prepared when its first turn comes; from the second block on all three go together.
+    assert len(starts) == 3 + 3
+    for start in starts[3:]:
+        assert [action for action, _ in start].count("start") == 2
+        assert [action for action, _ in start].count("measure") == 3 * 2 * 4
+    assert all(len(course.blocks) == 4 for course in courses)
+
+
+def test_a_load_that_fails_is_alone_on_its_starts_from_then_on() -> None:
+    host = Pretended({0: 100.0, 1: 101.0})
+    host.fails = lambda action, arm, block: (action, arm, block, host.context) == ("measure", 1, 5, 2)
+    courses = study(3, fixed_blocks=6)
+    run_all(courses, PretendedSite(host, shares=True))
+    failed = [course for course in courses if any(block.failures for block in course.blocks)]
+    assert [course.context.number for course in failed] == [2]
+    assert not failed[0].shares_starts
+    assert [sum(block.has(0, 1) for block in course.blocks) for course in courses] == [6, 6, 6]
+
+
+@pytest.mark.parametrize("shares", [False, True])
+@pytest.mark.parametrize("at", [1, 5, 13, 40, 77, 100, 141, 180])
+def test_an_interrupted_study_goes_on_as_if_nothing_had_happened(at: int, shares: bool) -> None:  # noqa: FBT001
+    undisturbed: list[tuple[int, Block]] = []
+    run_all(study(4, fixed_blocks=4), PretendedSite(Pretended({0: 100.0, 1: 101.0}), shares), undisturbed)
+    kept: list[tuple[int, Block]] = []
+    first = study(4, fixed_blocks=4)
+    run_all(first, PretendedSite(Pretended({0: 100.0, 1: 101.0}, interrupt_at=at), shares), kept)
+    again = study(4, fixed_blocks=4)
+    for course, before in zip(again, first, strict=True):
+        course.go_on_from(before.preparation, before.failure, before.blocks)
+    run_all(again, PretendedSite(Pretended({0: 100.0, 1: 101.0}), shares), kept)
+    assert sorted(names(kept)) == sorted(names(undisturbed))
+    if not shares:
+        assert names(kept) == names(undisturbed)
+    assert [course.stopped for course in again] == [StopReason.BLOCKS] * 4
+
+
+def test_no_context_gets_a_block_that_would_end_beyond_the_budget_of_all() -> None:
+    host = Pretended({0: 100.0, 1: 101.0})
+    courses = study(3, margin=0.0001, max_blocks=50)
+    assert run_all(courses, PretendedSite(host), budget_s=100.0) is StopReason.BUDGET
+    assert sum(course.wall_s for course in courses) <= 100
+    assert [len(course.blocks) for course in courses] in ([3, 3, 2], [3, 2, 3], [2, 3, 3])

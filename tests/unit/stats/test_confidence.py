@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import t as student_t
 
 from pgversus.stats import confidence
-from pgversus.stats.confidence import MOST_COMPARISONS, LookRule, critical_value, look_rule, sequential_level
+from pgversus.stats.confidence import LookRule, critical_value, look_rule, sequential_level
 from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS, Design
 
 PRINTED = {
@@ -90,18 +90,27 @@ def test_a_fixed_design_is_plain_student_t_shared_by_its_comparisons(blocks: int
 
 
 def test_the_last_look_is_the_cap_of_the_design() -> None:
-    assert look_rule(Design(max_blocks=20), 3) == LookRule(level=0.00247, first_look=4, last_look=20)
+    assert look_rule(Design(max_blocks=20), 3) == LookRule(level=0.00247, first_look=4, last_look=20, comparisons=3)
 
 
 @pytest.mark.parametrize("design", [Design(), Design(fixed_blocks=10)])
-@pytest.mark.parametrize("comparisons", [-1, 0, MOST_COMPARISONS + 1])
-def test_too_few_or_too_many_comparisons_are_refused(design: Design, comparisons: int) -> None:
+@pytest.mark.parametrize("comparisons", [-1, 0])
+def test_too_few_comparisons_are_refused(design: Design, comparisons: int) -> None:
     with pytest.raises(ValueError, match="comparisons"):
         look_rule(design, comparisons)
 
 
-def test_the_largest_number_of_comparisons_is_allowed() -> None:
-    assert look_rule(Design(), MOST_COMPARISONS).level == pytest.approx(4.79e-05)
+def test_beyond_the_table_the_level_goes_on_falling_without_a_jump() -> None:
+    levels = [sequential_level(100, comparisons) for comparisons in (30, 50, 51, 100, 1_000, 100_000)]
+    assert all(later < earlier for earlier, later in itertools.pairwise(levels))
+    assert levels[2] > 0.97 * levels[1]
+
+
+def test_two_hundred_verdicts_keep_their_share_of_the_error() -> None:
+    rule, promised = look_rule(Design(max_blocks=10), 200), 0.05 / 200
+    rng = np.random.default_rng(200)
+    missed = float(np.mean([any_look_error(rng, rule, 1, 50_000) for _ in range(10)]))
+    assert promised / 4 < missed <= promised
 
 
 def any_look_error(rng: np.random.Generator, rule: LookRule, comparisons: int, sequences: int) -> float:

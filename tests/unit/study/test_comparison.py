@@ -3,25 +3,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.errors import StudyError
-from pgversus.study.comparison import expand_arms
+from pgversus.study.comparison import Arm, expand_arms
 from pgversus.study.servers import ServerName, parse_server
 from pgversus.study.settings import Setting, SettingLevels, parse_setting
+from pgversus.study.workload import Dataset, PgbenchWorkload, Script
 from tests.builders import comparison
+
+WORKLOAD, DATASET = PgbenchWorkload(scripts=(Script(name="select-only"),)), Dataset(pgbench_scale=1)
 
 
 def named(*texts: str) -> list[tuple[str, ServerName]]:
     return [(text, parse_server(text)) for text in texts]
 
 
+def expanded(
+    servers: list[tuple[str, ServerName]], settings: list[SettingLevels]
+) -> tuple[tuple[Arm, ...], tuple[str, ...]]:
+    return expand_arms(servers, settings, workload=WORKLOAD, dataset=DATASET)
+
+
 def labels(servers: list[tuple[str, ServerName]], *settings: str) -> list[str]:
-    return [arm.label for arm in expand_arms(servers, [parse_setting(text) for text in settings])[0]]
+    return [arm.label for arm in expanded(servers, [parse_setting(text) for text in settings])[0]]
 
 
 def test_two_servers_are_two_arms() -> None:
-    arms, factors = expand_arms(named("16.12", "17.8"), [])
+    arms, factors = expanded(named("16.12", "17.8"), [])
     assert [(arm.index, arm.label, arm.settings) for arm in arms] == [(0, "16.12", ()), (1, "17.8", ())]
     assert [arm.server for arm in arms] == [parse_server("16.12"), parse_server("17.8")]
     assert factors == ("server",)
+    assert all((arm.workload, arm.dataset) == (WORKLOAD, DATASET) for arm in arms)
 
 
 def test_a_server_named_twice_is_an_a_a_comparison_with_numbered_labels() -> None:
@@ -30,7 +40,7 @@ def test_a_server_named_twice_is_an_a_a_comparison_with_numbered_labels() -> Non
 
 
 def test_levels_of_a_setting_on_one_server_are_named_by_the_level_alone() -> None:
-    arms, factors = expand_arms(named("17"), [parse_setting("work_mem=4MB,64MB")])
+    arms, factors = expanded(named("17"), [parse_setting("work_mem=4MB,64MB")])
     assert [arm.label for arm in arms] == ["work_mem=4MB", "work_mem=64MB"]
     assert [arm.settings for arm in arms] == [
         (Setting(name="work_mem", value="4MB"),),
@@ -40,7 +50,7 @@ def test_levels_of_a_setting_on_one_server_are_named_by_the_level_alone() -> Non
 
 
 def test_a_setting_with_one_value_holds_in_every_arm_and_is_no_factor() -> None:
-    arms, factors = expand_arms(named("16", "17"), [parse_setting("jit=off")])
+    arms, factors = expanded(named("16", "17"), [parse_setting("jit=off")])
     assert [arm.label for arm in arms] == ["16", "17"]
     assert all(arm.settings == (Setting(name="jit", value="off"),) for arm in arms)
     assert factors == ("server",)
@@ -66,9 +76,9 @@ def test_arms_are_the_product_with_unique_labels_and_their_own_index(servers: li
         expected *= size
     if not 2 <= expected <= 51:
         with pytest.raises(StudyError):
-            expand_arms(named(*servers), settings)
+            expanded(named(*servers), settings)
         return
-    arms, factors = expand_arms(named(*servers), settings)
+    arms, factors = expanded(named(*servers), settings)
     assert [arm.index for arm in arms] == list(range(expected))
     assert len({arm.label for arm in arms}) == expected
     assert len(factors) == (len(servers) > 1) + sum(size > 1 for size in sizes)
@@ -78,14 +88,14 @@ def test_arms_are_the_product_with_unique_labels_and_their_own_index(servers: li
 def test_one_arm_is_nothing_to_compare() -> None:
     for settings in ([], [parse_setting("jit=off")]):
         with pytest.raises(StudyError) as caught:
-            expand_arms(named("17"), settings)
+            expanded(named("17"), settings)
         assert caught.value.slug == "study-one-arm"
         assert caught.value.found == "17"
 
 
 def test_no_server_at_all_is_nothing_to_compare() -> None:
     with pytest.raises(StudyError) as caught:
-        expand_arms([], [parse_setting("jit=off,on")])
+        expanded([], [parse_setting("jit=off,on")])
     assert caught.value.found == "nothing"
 
 

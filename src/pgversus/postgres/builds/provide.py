@@ -38,6 +38,18 @@ def provide(
     return tuple(result)
 
 
+def missing_builds(names: Sequence[ServerName], cache: Cache) -> tuple[str, ...]:
+    """The releases among these names that would be fetched, as `family version`; BuildError when one cannot be had."""
+    releases = [name for name in names if isinstance(name, Release)]
+    if not releases:
+        return ()
+    _check_platform(releases[0])
+    choices = resolve(releases, _offers_for(releases, cache))
+    return tuple(
+        dict.fromkeys(f"{choice.family} {choice.version}" for choice in choices if installed(cache, choice) is None)
+    )
+
+
 def _provide_releases(releases: Sequence[Release], cache: Cache, notify: Notify, progress: NotifyBytes) -> list[Build]:
     _check_platform(releases[0])
     lists = _offers_for(releases, cache)

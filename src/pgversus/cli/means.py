@@ -1,0 +1,72 @@
+"""What compare and run have in common: the flags of how to measure, and the measuring itself."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from pgversus.errors import ExitCode
+
+if TYPE_CHECKING:
+    from pgversus.report.answer import StudyAnswer
+    from pgversus.study.study import Study
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--pgbench",
+        "pgbench_path",
+        type=click.Path(),
+        metavar="PATH",
+        help="Another pgbench than the one that comes with pgversus.",
+    ),
+    click.option("--run-as", metavar="USER", help="As root: the user that servers run as.  [default: nobody]"),
+    click.option("--keep-logs", is_flag=True, help="Keep pgbench's transaction logs among the results."),
+    click.option(
+        "--fail-on", multiple=True, type=click.Choice(["slower", "undecided"]), help="Exit with 1 on such a verdict."
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables."),
+)
+
+
+def means_options(command: Command) -> Command:
+    """Add the flags that say with what is measured."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def measure(study: "Study", options: dict[str, Any], results: Path, *, resumes: bool) -> "StudyAnswer":
+    """Carry out a study and read its answer back."""
+    # Imported here: `pgversus --help` and every usage error do without numpy and psycopg.
+    from pgversus.cli.progress import ProgressConsole, TerminalProgress  # noqa: PLC0415
+    from pgversus.host.identity import server_user  # noqa: PLC0415
+    from pgversus.lab.answers import read_answer  # noqa: PLC0415
+    from pgversus.lab.run import Means, run_study  # noqa: PLC0415
+    from pgversus.postgres.client import client_at, fixed_client  # noqa: PLC0415
+
+    means = Means(
+        user=server_user(options["run_as"]),
+        client=client_at(Path(options["pgbench_path"])) if options["pgbench_path"] else fixed_client(),
+        results=results,
+        keep_logs=options["keep_logs"],
+        resumes=resumes,
+    )
+    with TerminalProgress(ProgressConsole()) as progress:
+        run_study(study, means, progress)
+    return read_answer(results)
+
+
+def exit_code(answer: "StudyAnswer", fail_on: tuple[str, ...]) -> ExitCode:
+    """What the process returns for an answer."""
+    from pgversus.study.design import StopReason  # noqa: PLC0415
+
+    if answer.stopped is StopReason.INTERRUPTED:
+        return ExitCode.INTERRUPTED
+    verdicts = [result.verdict.value for one in answer.answers for result in one.analysis.results]
+    if any(verdict in fail_on for verdict in verdicts):
+        return ExitCode.FAIL_ON
+    has_failed = any(one.failed_trials for one in answer.answers) or any(one.failed for one in answer.unanswered)
+    return ExitCode.FAILED_TRIALS if has_failed else ExitCode.DONE

@@ -1,0 +1,63 @@
+"""Standard output, which may be closed, full, or read by somebody who has had enough."""
+
+import io
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pgversus.errors import HostError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def rendered(print_to: Callable[["Console"], None]) -> str:
+    """What rich prints, as text, with colours where standard output is a terminal.
+
+    Into memory first: rich would end the process by itself where standard output cannot be written.
+    """
+    from rich.console import Console  # noqa: PLC0415 - not for `--help`
+
+    page = io.StringIO()
+    print_to(Console(file=page, force_terminal=sys.stdout.isatty()))
+    return page.getvalue()
+
+
+def write_file(file: Path, content: str | bytes) -> None:
+    """Write a file whole or not at all; HostError when it cannot be."""
+    beside = file.with_name(f".{file.name}.part")
+    try:
+        beside.write_bytes(content.encode() if isinstance(content, str) else content)
+        beside.replace(file)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise HostError(
+            "the report could not be written",
+            slug="host-output",
+            where=str(file),
+            found=error.strerror or str(error),
+            expected="a file in a folder that this user may write to",
+            to_do="name another one with --output",
+        ) from error
+
+
+def write_out(text: str, results: str) -> None:
+    """Print; HostError when it cannot be, which says where the results are."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has what it wants (pgversus ... | head). Python must not try again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise HostError(
+            "the answer could not be printed",
+            slug="host-output",
+            where="standard output",
+            found=error.strerror or str(error),
+            expected="somewhere to write to",
+            to_do=f"nothing is lost: it is in {results}",
+        ) from error

@@ -1,0 +1,67 @@
+"""`pgversus report`: what earlier results say, in the form that is asked for."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pgversus.cli.output import rendered, write_file, write_out
+from pgversus.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pgversus.report.answer import StudyAnswer
+
+_FORMATS = ("terminal", "markdown", "csv", "trials-csv", "json", "parquet", "trials-parquet")
+
+
+@click.command(short_help="Show what earlier results say: tables, Markdown, CSV, JSON.")
+@click.argument("results", type=click.Path())
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), default="terminal", show_default=True, help="Form of the report."
+)
+@click.option("--json", "as_json", is_flag=True, help="As --format json.")
+@click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write to a file.  [default: standard output]")
+def report(results: str, form: str, output: str | None, *, as_json: bool) -> int:
+    """Show what the RESULTS folder of a comparison or a study says. Nothing is measured again.
+
+    csv and parquet have one row for each verdict, trials-csv and trials-parquet one for each trial.
+
+    \b
+    pgversus report pgversus-results/planner-16-vs-17-quick
+    pgversus report pgversus-results/planner-16-vs-17-quick --format markdown
+    """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
+    from pgversus.lab.answers import read_answer  # noqa: PLC0415 - `pgversus --help` does without numpy
+
+    answer = read_answer(Path(results))
+    content = _content(answer, "json" if as_json else form)
+    if output is not None:
+        write_file(Path(output), content)
+    elif isinstance(content, bytes):
+        raise click.UsageError(f"--format {form} is no text: name a file with --output FILE")
+    else:
+        write_out(content, results)
+    return int(ExitCode.DONE)
+
+
+def _content(answer: "StudyAnswer", form: str) -> str | bytes:
+    # Imported here: `pgversus --help` does without numpy.
+    from pgversus.report.arrow_tables import parquet_bytes  # noqa: PLC0415
+    from pgversus.report.csv_tables import csv_text  # noqa: PLC0415
+    from pgversus.report.markdown import markdown  # noqa: PLC0415
+    from pgversus.report.study_document import study_document  # noqa: PLC0415
+    from pgversus.report.study_terminal import print_study_answer  # noqa: PLC0415
+    from pgversus.report.tidy import trial_table, verdict_table  # noqa: PLC0415
+
+    forms: Mapping[str, Callable[[], str | bytes]] = {
+        "terminal": lambda: rendered(lambda console: print_study_answer(answer, console)),
+        "markdown": lambda: markdown(answer),
+        "csv": lambda: csv_text(verdict_table(answer)),
+        "trials-csv": lambda: csv_text(trial_table(answer)),
+        "json": lambda: json.dumps(study_document(answer), indent=2, allow_nan=False) + "\n",
+        "parquet": lambda: parquet_bytes(verdict_table(answer)),
+        "trials-parquet": lambda: parquet_bytes(trial_table(answer)),
+    }
+    return forms[form]()

@@ -1,0 +1,88 @@
+"""`pgversus run`: a study from a file, or a bundled one; resumed by the same command."""
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pgversus.cli.means import exit_code, means_options, measure
+from pgversus.cli.output import rendered, write_out
+from pgversus.errors import ExitCode
+from pgversus.study.quantities import parse_duration
+
+if TYPE_CHECKING:
+    from pgversus.study.study import Study
+
+
+@click.command(short_help="Run a study file, or a bundled study; the same command goes on after any end.")
+@click.argument("study_name", metavar="STUDY")
+@click.option("--profile", metavar="NAME", help="A profile of the study.  [default: quick, where there is one]")
+@click.option("--budget", metavar="TIME", help="Time for all blocks, in place of the study's: 90s, 15m, 2h.")
+@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Of everything random.  [default: drawn, stored]")
+@click.option(
+    "--dry-run", is_flag=True, help="Say what would be done, fetched and stored, and for how long; do nothing."
+)
+@click.option("--new", is_flag=True, help="Begin afresh; earlier results are put aside, not removed.")
+@click.option(
+    "--results", type=click.Path(), metavar="DIR", help="Results folder.  [default: pgversus-results/STUDY-PROFILE]"
+)
+@means_options
+def run(**options: Any) -> int:
+    """Run the STUDY: a TOML file, a folder with a study.toml in it, or the name of a bundled study.
+
+    What has been measured is kept; after Ctrl-C, a kill, a reboot or a full disk the same command goes on from there.
+
+    \b
+    pgversus run planner-16-vs-17
+    pgversus run my-study.toml --budget 2h --dry-run
+    """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
+    from pgversus.lab.studies import open_study  # noqa: PLC0415 - `pgversus --help` does without numpy
+
+    budget_s = None if options["budget"] is None else parse_duration(options["budget"], "--budget")
+    study, results = open_study(
+        options["study_name"],
+        profile=options["profile"],
+        budget_s=budget_s,
+        seed=options["seed"],
+        results=Path(options["results"]) if options["results"] else None,
+        afresh=options["new"],
+    )
+    if options["dry_run"]:
+        return _dry_run(study, results)
+    if options["new"]:
+        _put_aside(results)
+    answer = measure(study, options, results, resumes=True)
+    from pgversus.report.study_document import study_document  # noqa: PLC0415 - the same
+    from pgversus.report.study_terminal import print_study_answer  # noqa: PLC0415 - the same
+
+    if options["as_json"]:
+        text = json.dumps(study_document(answer), indent=2, allow_nan=False) + "\n"
+    else:
+        text = rendered(lambda console: print_study_answer(answer, console))
+    write_out(text, answer.results)
+    return int(exit_code(answer, options["fail_on"]))
+
+
+def _dry_run(study: "Study", results: Path) -> int:
+    from pgversus.lab.dry_run import dry_run  # noqa: PLC0415 - `pgversus --help` does without numpy
+    from pgversus.report.dry_run import dry_run_text  # noqa: PLC0415 - the same
+
+    found = dry_run(study, results)
+    text = dry_run_text(
+        study,
+        found.needs,
+        downloads=found.downloads,
+        free_bytes=found.free_bytes,
+        blocks_there=found.blocks_there,
+        results=found.results,
+    )
+    write_out(text, found.results)
+    return int(ExitCode.DONE)
+
+
+def _put_aside(results: Path) -> None:
+    from pgversus.store.files import put_aside  # noqa: PLC0415 - `pgversus --help` does without it
+
+    put_aside(results, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))

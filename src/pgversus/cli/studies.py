@@ -1,0 +1,67 @@
+"""`pgversus studies`: the bundled studies, and a copy of one to edit."""
+
+import shutil
+import tomllib
+from pathlib import Path
+
+import click
+
+from pgversus.cli.output import write_out
+from pgversus.errors import HostError
+
+
+@click.group(invoke_without_command=True, short_help="List the bundled studies, or copy one to edit.")
+@click.pass_context
+def studies(context: click.Context) -> None:
+    """The studies that come with pgversus: `pgversus run NAME` runs one.
+
+    \b
+    pgversus studies
+    pgversus studies copy planner-16-vs-17
+    """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
+    if context.invoked_subcommand is None:
+        context.invoke(list_studies)
+
+
+@studies.command("list", short_help="List the bundled studies.")
+def list_studies() -> None:
+    """The names, titles and profiles of the bundled studies."""
+    from pgversus.lab.studies import STUDY_FILE, bundled_names, library  # noqa: PLC0415 - not for `--help`
+
+    lines = []
+    for name in bundled_names():
+        content = tomllib.loads((library() / name / STUDY_FILE).read_text())
+        profiles = ", ".join(content.get("profiles", {}))
+        lines += [name, f"    {content['title']}", f"    {content['question']}", f"    profiles: {profiles}"]
+    write_out("\n".join(lines) + "\n", "")
+
+
+@studies.command(short_help="Copy a bundled study to a folder of your own.")
+@click.argument("name")
+@click.argument("folder", required=False, type=click.Path())
+def copy(name: str, folder: str | None) -> None:
+    """Copy the study NAME with its SQL into FOLDER (by default ./NAME), to be edited and run from there."""
+    from pgversus.lab.studies import STUDY_FILE, find_bundled  # noqa: PLC0415 - not for `--help`
+
+    source = find_bundled(name)
+    target = Path(folder or name)
+    try:
+        target.mkdir(parents=True)
+        for file in sorted(path for path in source.iterdir() if path.is_file()):
+            shutil.copyfile(file, target / file.name)
+    except FileExistsError as error:
+        raise _no_copy(target, "something of that name is there already") from error
+    except OSError as error:
+        raise _no_copy(target, error.strerror or str(error)) from error
+    write_out(f"{target / STUDY_FILE}\n", str(target))
+
+
+def _no_copy(target: Path, found: str) -> HostError:
+    return HostError(
+        "the study cannot be copied",
+        slug="host-no-copy",
+        where=str(target),
+        found=found,
+        expected="a new folder that this user may make",
+        to_do="name another folder: pgversus studies copy NAME FOLDER",
+    )

@@ -1,0 +1,79 @@
+"""From a results folder to what is said of it: the same for a run that has just ended and for one of years ago."""
+
+from pathlib import Path
+
+from pgversus.lab.course import Course
+from pgversus.lab.gates import caveats
+from pgversus.report.answer import Answer, StudyAnswer, Unanswered
+from pgversus.stats.analysis import analyse
+from pgversus.store.reading import StoredContext, StoredStudy, read_results
+from pgversus.study.design import StopReason
+from pgversus.study.preparation import Preparation
+
+
+def read_answer(folder: Path) -> StudyAnswer:
+    """Everything that can be said of the results in a folder; StoreError when they cannot be read."""
+    stored = read_results(folder)
+    ended = StopReason(stored.facts.get("ended", StopReason.INTERRUPTED))
+    answers, unanswered = [], []
+    for one in stored.contexts:
+        if one.preparation is None:
+            words = one.failure or _NOT_BEGUN[ended]
+            unanswered.append(Unanswered(context=one.context, failed=one.failure is not None, words=words))
+        else:
+            answers.append(_answer(one, one.preparation, stored, ended, str(folder)))
+    study = stored.study
+    return StudyAnswer(
+        name=study.name,
+        title=study.title,
+        question=study.question,
+        seed=study.seed,
+        verdicts=study.verdicts,
+        published=study.published,
+        answers=tuple(answers),
+        unanswered=tuple(unanswered),
+        stopped=ended,
+        results=str(folder),
+    )
+
+
+_NOT_BEGUN = {
+    StopReason.INTERRUPTED: "not begun: interrupted",
+    StopReason.BUDGET: "not begun: the budget ended",
+    StopReason.BLOCKS: "not begun",
+    StopReason.DECIDED: "not begun",
+    StopReason.FAILED: "not begun",
+}
+
+
+def _answer(
+    one: StoredContext, preparation: Preparation, stored: StoredStudy, ended: StopReason, folder: str
+) -> Answer:
+    course = Course(one.context, stored.study.verdicts)
+    course.go_on_from(preparation, one.failure, one.blocks)
+    stopped = course.stopped or ended
+    client = stored.facts["client"]
+    return Answer(
+        context=one.context,
+        comparison=course.comparison,
+        arms=preparation.arms,
+        analysis=analyse(course.blocks, course.comparison, course.rule, frozenset(course.invalid)),
+        rule=course.rule,
+        caveats=caveats(
+            course.comparison,
+            preparation,
+            course.blocks,
+            stopped,
+            cpus=stored.facts["host"]["cpus_usable"],
+            wrote_late=one.context.number in stored.facts.get("wrote_late", ()),
+        ),
+        differences=preparation.differences,
+        stopped=stopped,
+        failed_trials=sum(len(block.failures) for block in course.blocks),
+        blocks=tuple(course.blocks),
+        blocks_run=len(course.blocks),
+        wall_s=course.wall_s,
+        client=f"pgbench {client['version']} ({client['origin']})",
+        host=stored.facts["host"],
+        results=folder,
+    )

@@ -1,0 +1,136 @@
+"""How far one context has come: which of its arms still need blocks, and whether it has ended.
+
+A course is moved by its blocks alone. Blocks read back from results move it exactly as they did when they were run,
+which is all that resuming a study takes.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pgversus.lab.progress import Look
+from pgversus.stats.analysis import Standing, standing
+from pgversus.stats.confidence import LookRule, look_rule
+from pgversus.stats.forecast import blocks_to_decide
+from pgversus.stats.trials import Block, Phase
+from pgversus.stats.verdict import Verdict
+from pgversus.study.comparison import BASELINE, Comparison
+from pgversus.study.design import StopReason
+from pgversus.study.preparation import Preparation
+from pgversus.study.study import Context
+
+MOST_FAILURES_IN_A_ROW = 3
+
+
+class Course:
+    """One context while it runs; it has ended when `stopped` is set."""
+
+    def __init__(self, context: Context, verdicts: int) -> None:
+        """verdicts: of the whole study, which share one error."""
+        self.context = context
+        self.comparison: Comparison = context.comparison
+        self.rule: LookRule = look_rule(context.comparison.design, verdicts)
+        self.preparation: Preparation | None = None
+        self.blocks: list[Block] = []
+        self.open_arms: list[int] = [arm.index for arm in context.comparison.contenders]
+        self.invalid: set[int] = set()
+        """Contenders of which nothing is claimed because their trials kept failing."""
+        self.stopped: StopReason | None = None
+        self.failure: str | None = None
+        """Why it could not be prepared, so that there is no block."""
+        self.wall_s = 0.0
+        self._in_a_row: Counter[int] = Counter()
+
+    @property
+    def next_number(self) -> int:
+        """The number of the block that comes next."""
+        return len(self.blocks) + 1
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether its number of blocks was given, so that no budget ends it."""
+        return self.comparison.design.fixed_blocks is not None
+
+    @property
+    def shares_starts(self) -> bool:
+        """Whether it may be measured on the starts of other contexts: not once its load has failed, which may kill."""
+        failures = (failure for block in self.blocks for failure in block.failures)
+        return all(failure.phase is Phase.START for failure in failures)
+
+    @property
+    def seconds_per_block(self) -> float:
+        """What a block has cost so far; before the first one, the load of its windows alone."""
+        if self.blocks:
+            return self.wall_s / len(self.blocks)
+        design = self.comparison.design
+        return (len(self.open_arms) + 1) * (design.measured_s_per_block + design.warm_up_s)
+
+    def begin(self, preparation: Preparation) -> None:
+        """Its arms are ready and its design is final."""
+        self.preparation = preparation
+        self.comparison = replace(self.comparison, design=preparation.design)
+
+    def fail(self, words: str) -> None:
+        """It cannot be prepared: nothing of it is ever measured."""
+        self.failure, self.stopped = words, StopReason.FAILED
+
+    def go_on_from(self, preparation: Preparation | None, failure: str | None, blocks: Sequence[Block]) -> None:
+        """Come as far as an earlier run had; blocks in the order in which they were run."""
+        if preparation is not None:
+            self.begin(preparation)
+        if failure is not None:
+            self.fail(failure)
+        for block in blocks:
+            self.take(block)
+
+    def take(self, block: Block) -> dict[int, Look]:
+        """Add the next block; how each contender stands after it that was open before it."""
+        self.blocks.append(block)
+        self.wall_s += block.wall_s
+        self._count_failures(block)
+        self.invalid |= {arm for arm in self.open_arms if self._in_a_row[arm] >= MOST_FAILURES_IN_A_ROW}
+        looks = {arm: self._look(arm) for arm in self.open_arms}
+        self.open_arms = [arm for arm in self.open_arms if self._stays_open(arm, looks[arm].standing)]
+        self.stopped = self._reason_to_stop()
+        return looks
+
+    def _count_failures(self, block: Block) -> None:
+        """Blocks in a row that gave a contender no ratio, whichever of the two arms had failed."""
+        for arm in self.open_arms:
+            self._in_a_row[arm] = 0 if block.has(BASELINE, arm) else self._in_a_row[arm] + 1
+
+    def _look(self, arm: int) -> Look:
+        stands = standing(self.blocks, self.comparison, self.rule, arm)
+        if arm in self.invalid:
+            stands = replace(stands, verdict=Verdict.INVALID)
+        return Look(standing=stands, seconds_left=self._seconds_left(stands))
+
+    def _seconds_left(self, stands: Standing) -> float | None:
+        design, each = self.comparison.design, self.seconds_per_block
+        if design.fixed_blocks is not None:
+            return (design.fixed_blocks - stands.blocks) * each
+        if stands.blocks < self.rule.first_look:
+            return (self.rule.first_look - stands.blocks) * each
+        if stands.log_ratio is None:
+            return None
+        budget_left = max(0.0, design.budget_s - self.wall_s)
+        needed = blocks_to_decide(stands.log_ratio, self.rule, design.log_margin)
+        return budget_left if needed is None else min(budget_left, max(0, needed - stands.blocks) * each)
+
+    def _stays_open(self, arm: int, stands: Standing) -> bool:
+        if arm in self.invalid:
+            return False
+        if self.comparison.design.fixed_blocks is not None:
+            return stands.blocks < self.rule.last_look
+        return stands.verdict is Verdict.UNDECIDED
+
+    def _reason_to_stop(self) -> StopReason | None:
+        design = self.comparison.design
+        if not self.open_arms:
+            if len(self.invalid) == len(self.comparison.contenders):
+                return StopReason.FAILED
+            return StopReason.DECIDED if design.fixed_blocks is None else StopReason.BLOCKS
+        if design.fixed_blocks is not None:
+            # Blocks with a failed trial are run again, but not for ever.
+            return StopReason.FAILED if len(self.blocks) >= 2 * design.fixed_blocks else None
+        return StopReason.BLOCKS if len(self.blocks) >= design.max_blocks else None

@@ -1,0 +1,207 @@
+"""Caveats from what servers and host counted in the windows, and from how the windows of a block compare.
+
+Each is a reason to distrust a number and none changes it. Limits are those of docs/statistics.md, "Caveats".
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from pgversus.stats.effects import transactions_for_quantile
+from pgversus.stats.trials import Block, Trial
+from pgversus.study.caveats import Caveat
+from pgversus.study.comparison import BASELINE, Arm, CacheState, Comparison
+from pgversus.study.metrics import QUANTILES
+
+_CLIENT_BOUND = 0.9
+"""Share of one processor for each thread of pgbench."""
+_FOREIGN = 0.10
+_STEAL = 0.05
+"""Shares of all processors of the host."""
+_THROTTLED = 0.01
+_STILL_CACHED = 0.05
+_TREND = 0.05
+_TREND_T = 3.5
+_FEWEST_FOR_TREND = 4
+_CORRELATION, _FEWEST_FOR_CORRELATION = 0.5, 12
+_FEW_TRANSACTIONS = 3
+"""For each client and window: below this the end of the last transaction is a large part of the window."""
+
+
+def load_caveats(comparison: Comparison, blocks: Sequence[Block], *, cpus: int) -> Iterator[Caveat]:
+    """What was wrong with the load or the host, the gravest first. cpus: that the host could use."""
+    for arm in comparison.arms:
+        trials = [block.trials[arm.index] for block in blocks if block.has(arm.index)]
+        if trials:
+            yield from _client_bound(arm, trials)
+            yield from _disturbed(arm, trials, cpus)
+            yield from _throttled(arm, trials)
+            yield from _not_cold(comparison, arm, trials)
+            yield from _not_steady(comparison, arm, trials)
+            yield from _few_transactions(comparison, arm, trials)
+    yield from _checkpoints(comparison, blocks)
+    yield from _autovacuum(comparison, blocks)
+    yield from _drift(comparison, blocks)
+    yield from _few_for_percentile(blocks)
+
+
+def _share(trials: Sequence[Trial], of: Callable[[Trial], float | None], capacity: float) -> float | None:
+    """Seconds that `of` gives over all trials, as a share of capacity; None where a trial does not tell."""
+    values = [of(trial) for trial in trials]
+    told = [value for value in values if value is not None]
+    if len(told) < len(values):
+        return None
+    return math.fsum(told) / (capacity * math.fsum(trial.seconds for trial in trials))
+
+
+def _client_bound(arm: Arm, trials: Sequence[Trial]) -> Iterator[Caveat]:
+    share = _share(trials, lambda trial: trial.counters.get("client_cpu_s"), arm.workload.threads)
+    if share is not None and share > _CLIENT_BOUND:
+        yield Caveat(
+            slug="client-bound",
+            arm=arm.index or None,
+            text=f"pgbench was the bottleneck on {arm.label}: it used {_percent(share)} of the processors that its "
+            f"threads can use, so the server may be faster than was seen (more threads: -j)",
+        )
+
+
+def _disturbed(arm: Arm, trials: Sequence[Trial], cpus: int) -> Iterator[Caveat]:
+    foreign = _share(trials, _foreign_cpu_s, cpus)
+    steal = _share(trials, lambda trial: trial.counters.get("host_steal_s"), cpus)
+    if foreign is not None and foreign > _FOREIGN:
+        yield Caveat(
+            slug="host-disturbed",
+            arm=arm.index or None,
+            text=f"other programs used {_percent(foreign)} of the processors in the windows of {arm.label}",
+        )
+    if steal is not None and steal > _STEAL:
+        yield Caveat(
+            slug="host-stolen",
+            arm=arm.index or None,
+            text=f"the hypervisor gave {_percent(steal)} of the processors to others in the windows of {arm.label}",
+        )
+
+
+def _foreign_cpu_s(trial: Trial) -> float | None:
+    names = ("host_cpu_s", "server_cpu_user_s", "server_cpu_system_s", "client_cpu_s")
+    if any(name not in trial.counters for name in names):
+        return None
+    host, *ours = (trial.counters[name] for name in names)
+    return max(0.0, host - math.fsum(ours))
+
+
+def _throttled(arm: Arm, trials: Sequence[Trial]) -> Iterator[Caveat]:
+    share = _share(trials, lambda trial: trial.counters.get("cpu_throttled_s"), 1)
+    if share is not None and share > _THROTTLED:
+        yield Caveat(
+            slug="throttled",
+            arm=arm.index or None,
+            text=f"a limit on processors held everything back for {_percent(share)} of the windows of {arm.label}",
+        )
+
+
+def _not_cold(comparison: Comparison, arm: Arm, trials: Sequence[Trial]) -> Iterator[Caveat]:
+    if comparison.cache is not CacheState.COLD:
+        return
+    most = max(trial.counters.get("still_cached_share", 1.0) for trial in trials)
+    if most > _STILL_CACHED:
+        yield Caveat(
+            slug="cache-not-cold",
+            arm=arm.index or None,
+            text=f"the system kept up to {_percent(most)} of the data of {arm.label} in its page cache, or would not "
+            "tell; shared buffers were empty all the same",
+        )
+
+
+def _not_steady(comparison: Comparison, arm: Arm, trials: Sequence[Trial]) -> Iterator[Caveat]:
+    trends = [trial.trend for trial in trials if trial.trend is not None]
+    if comparison.cache is CacheState.COLD or len(trends) < _FEWEST_FOR_TREND:
+        return
+    mean = math.fsum(trends) / len(trends)
+    error = math.sqrt(math.fsum((t - mean) ** 2 for t in trends) / (len(trends) - 1) / len(trends))
+    if abs(mean) > _TREND and abs(mean) > _TREND_T * error:
+        way = "faster" if mean > 0 else "slower"
+        yield Caveat(
+            slug="not-steady",
+            arm=arm.index or None,
+            text=f"{arm.label} became {_percent(abs(math.expm1(mean)))} {way} from the first to the second half of its "
+            "blocks: a longer --warm-up would show it as it goes on",
+        )
+
+
+def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial]) -> Iterator[Caveat]:
+    windows = len(trials) * comparison.design.rounds
+    each = sum(trial.transactions for trial in trials) / windows
+    needed = _FEW_TRANSACTIONS * arm.workload.clients
+    if comparison.cache is not CacheState.COLD and not arm.workload.is_open_loop and each < needed:
+        yield Caveat(
+            slug="few-transactions",
+            arm=arm.index or None,
+            text=f"{each:.1f} transactions of {arm.label} in each window, fewer than {_FEW_TRANSACTIONS} for each "
+            "client: a longer --window would tell more",
+        )
+
+
+def _checkpoints(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
+    for arm, counts in _one_sided(comparison, blocks, ("checkpoints_timed", "checkpoints_requested")):
+        yield Caveat(slug="checkpoint-on-one-side", arm=arm, text=f"checkpoints in the windows: {counts}")
+
+
+def _autovacuum(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
+    for arm, counts in _one_sided(comparison, blocks, ("autovacuum_runs", "autoanalyze_runs")):
+        yield Caveat(slug="autovacuum-on-one-side", arm=arm, text=f"runs of autovacuum in the windows: {counts}")
+
+
+def _one_sided(comparison: Comparison, blocks: Sequence[Block], names: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Contenders where something happened that did not on the baseline, or the other way round, with both counts.
+
+    Chance, or a difference between the arms; a cost either way.
+    """
+    counts = {arm.index: _sum(blocks, arm.index, names) for arm in comparison.arms}
+    for arm in comparison.contenders:
+        if (counts[arm.index] > 0) != (counts[BASELINE] > 0):
+            base = f"{counts[BASELINE]:.0f} of {comparison.baseline.label}"
+            yield arm.index, f"{base}, {counts[arm.index]:.0f} of {arm.label}"
+
+
+def _sum(blocks: Sequence[Block], arm: int, names: Sequence[str]) -> float:
+    trials = [block.trials[arm] for block in blocks if block.has(arm)]
+    return math.fsum(trial.counters.get(name, 0.0) for trial in trials for name in names)
+
+
+def _drift(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
+    """Ratios that follow one another: what the arms are compared on does not stay the same."""
+    for arm in comparison.contenders:
+        ratios = [
+            math.log(block.trials[arm.index].tps / block.trials[BASELINE].tps)
+            for block in blocks
+            if block.has(BASELINE, arm.index)
+        ]
+        if len(ratios) < _FEWEST_FOR_CORRELATION:
+            continue
+        mean = math.fsum(ratios) / len(ratios)
+        spread = math.fsum((r - mean) ** 2 for r in ratios)
+        follow = math.fsum((a - mean) * (b - mean) for a, b in itertools.pairwise(ratios))
+        if spread > 0 and follow / spread > _CORRELATION:
+            yield Caveat(
+                slug="drift",
+                arm=arm.index,
+                text=f"the ratios of {arm.label} move together from block to block (correlation "
+                f"{follow / spread:.2f}), so the interval is too narrow: something changes while it is measured",
+            )
+
+
+def _few_for_percentile(blocks: Sequence[Block]) -> Iterator[Caveat]:
+    fewest = min((trial.transactions for block in blocks for trial in block.trials.values()), default=0)
+    lacking = [q for q in QUANTILES.values() if fewest < transactions_for_quantile(q)]
+    if blocks and lacking:
+        names = ", ".join(f"p{100 * q:.0f}" for q in lacking)
+        yield Caveat(
+            slug="few-for-percentile",
+            text=f"{names} without an interval: a block had {fewest} transactions of an arm, and "
+            f"{transactions_for_quantile(lacking[0])} are needed for p{100 * lacking[0]:.0f}",
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

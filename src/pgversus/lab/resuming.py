@@ -1,0 +1,120 @@
+"""Whether a run may go on with earlier results: the same question, the same builds."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pgversus.errors import StoreError
+from pgversus.postgres.builds.model import Build
+from pgversus.postgres.session import uri_label
+from pgversus.store.codec import CONTEXT, ContextFact, StudyFact
+from pgversus.store.reading import StoredStudy
+from pgversus.study.servers import RunningServer, ServerName
+from pgversus.study.study import Context, Study
+
+_MOST_SHOWN = 8
+# What a resumed study may have otherwise: more time never spoils an answer (docs/statistics.md).
+_MAY_CHANGE = frozenset({"budget_s"})
+
+
+def study_fact(study: Study) -> StudyFact:
+    """What is kept of a study besides its contexts."""
+    return StudyFact(
+        name=study.name,
+        title=study.title,
+        question=study.question,
+        seed=study.seed,
+        verdicts=study.verdicts,
+        published=study.published,
+        contexts=len(study.contexts),
+    )
+
+
+def without_secrets(study: Study) -> Study:
+    """The same study with URIs as they may be shown and stored."""
+    return replace(study, contexts=tuple(_without_secrets(context) for context in study.contexts))
+
+
+def check_same_study(earlier: StoredStudy, study: Study, folder: Path) -> None:
+    """StoreError that says what has changed when the results are those of another question."""
+    changes = list(_changes(earlier, without_secrets(study)))
+    if changes:
+        more = f"; and {len(changes) - _MOST_SHOWN} more" if len(changes) > _MOST_SHOWN else ""
+        raise StoreError(
+            "these are the results of another question, and the two are not mixed",
+            slug="store-other-study",
+            where=str(folder),
+            found="; ".join(changes[:_MOST_SHOWN]) + more,
+            expected="the study as it was when its first block was run",
+            to_do="put it back to go on, or begin afresh with --new",
+        )
+
+
+def check_same_builds(earlier: StoredStudy, builds: Mapping[ServerName, Build | None], folder: Path) -> None:
+    """StoreError when a server is not the one that was measured before: 17 may mean a newer one by now."""
+    before = earlier.facts.get("builds", {})
+    for name, build in builds.items():
+        if build is None or str(name) not in before:
+            continue
+        now = f"{build.origin} {build.version} {build.sha256 or ''}".strip()
+        if before[str(name)] != now:
+            raise StoreError(
+                f"{name} is another build than the one measured before",
+                slug="store-other-build",
+                where=str(folder),
+                found=now,
+                expected=before[str(name)],
+                to_do="name the version in full, as it was; or begin afresh with --new",
+            )
+
+
+def _without_secrets(context: Context) -> Context:
+    comparison = context.comparison
+    if not any(isinstance(arm.server, RunningServer) for arm in comparison.arms):
+        return context
+    arms = tuple(
+        replace(arm, server=RunningServer(uri=uri_label(arm.server.uri)))
+        if isinstance(arm.server, RunningServer)
+        else arm
+        for arm in comparison.arms
+    )
+    return replace(context, comparison=replace(comparison, arms=arms))
+
+
+def _changes(earlier: StoredStudy, study: Study) -> Iterator[str]:
+    if len(earlier.contexts) != len(study.contexts):
+        yield f"{len(earlier.contexts)} contexts, now {len(study.contexts)}"
+    if earlier.study.seed != study.seed:
+        yield f"seed {earlier.study.seed}, now {study.seed}"
+    for stored, context in zip(earlier.contexts, study.contexts, strict=False):
+        if stored.context == context:
+            continue
+        before, now = _flat(stored.context), _flat(context)
+        for key in sorted({*before, *now}):
+            if key.rpartition(".")[2] not in _MAY_CHANGE and before.get(key) != now.get(key):
+                where = f"context {context.number}, " if len(study.contexts) > 1 else ""
+                yield f"{where}{key}: {_shown(before.get(key))}, now {_shown(now.get(key))}"
+
+
+def _flat(context: Context) -> dict[str, Any]:
+    fact = CONTEXT.dump_python(ContextFact(levels=context.levels, comparison=context.comparison), mode="json")
+    return dict(_leaves(fact, ""))
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    match value:
+        case dict():
+            for key, inner in value.items():
+                yield from _leaves(inner, f"{path}.{key}" if path else str(key))
+        case list():
+            yield f"{path}.length", len(value)
+            for index, inner in enumerate(value):
+                yield from _leaves(inner, f"{path}.{index}")
+        case _:
+            yield path, value
+
+
+def _shown(value: Any) -> str:
+    text = "nothing" if value is None else str(value)
+    return f"{text[:60]}..." if len(text) > 60 else text  # noqa: PLR2004 - one line

@@ -1,0 +1,274 @@
+"""Where a study is carried out on this host: builds, loaded data, servers and loads, each made when first needed."""
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pgversus.errors import DatasetError, StudyError
+from pgversus.host.facts import shared_memory_is_small
+from pgversus.lab.apparatus import Apparatus
+from pgversus.lab.arms import ArmServer, OwnServer, SomebodysServer, server_settings
+from pgversus.lab.load import Load, write_scripts
+from pgversus.lab.pilot import PilotResult, run_pilot
+from pgversus.lab.postgres_apparatus import ColdApparatus, WarmApparatus
+from pgversus.lab.progress import Progress
+from pgversus.lab.run_directory import RunDirectory
+from pgversus.lab.server_set import ServerSet
+from pgversus.lab.snapshots import Snapshot, Snapshots
+from pgversus.postgres import catalog
+from pgversus.postgres.builds.model import Build
+from pgversus.postgres.catalog import SettingValue
+from pgversus.postgres.client import Client
+from pgversus.postgres.fingerprint import Fingerprint, differences, refuse_unequal_data
+from pgversus.postgres.session import connect
+from pgversus.study.comparison import Arm, CacheState
+from pgversus.study.design import fit_windows, refuse_hopeless_budget
+from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation
+from pgversus.study.servers import RunningServer, ServerName
+from pgversus.study.settings import Setting
+from pgversus.study.study import Context, Study
+from pgversus.study.workload import Dataset, PgbenchWorkload
+
+_USUAL_CONNECTIONS = 100
+_SPARE_CONNECTIONS = 10
+# For pgversus' own sessions and the reserved ones; more clients than fit raise max_connections on every arm.
+_CLIENTS_PER_SECOND = 50
+# Connections that any host makes in a second; only the pilot has to guess.
+_SLOW_CONNECT_S = 0.2
+# Below this the time of connecting is a small part of the shortest window.
+
+_ArmKey = tuple[ServerName, Dataset, tuple[Setting, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ready:
+    """A prepared context."""
+
+    servers: ServerSet
+    snapshots: tuple[Snapshot, ...]
+    loads: tuple[Load, ...]
+    preparation: Preparation
+
+
+class PostgresSite:
+    """The engine's site on real servers."""
+
+    def __init__(
+        self,
+        study: Study,
+        builds: Mapping[ServerName, Build | None],
+        directory: RunDirectory,
+        *,
+        client: Client,
+        progress: Progress,
+        stack: ExitStack,
+        kept_logs: Path | None,
+    ) -> None:
+        """stack: stops all servers at its end. kept_logs: where transaction logs are kept; None to throw them away."""
+        self._study = study
+        self._builds = builds
+        self._directory = directory
+        self._client = client
+        self._progress = progress
+        self._stack = stack
+        self._kept_logs = kept_logs
+        self._common = _common_settings(study)
+        self._snapshots = Snapshots(directory, client, self._common, progress)
+        self._sets: dict[tuple[_ArmKey, ...], ServerSet] = {}
+        self._scripts: dict[PgbenchWorkload, tuple[Path | None, ...]] = {}
+        self._ready: dict[int, _Ready] = {}
+
+    def prepare(self, context: Context, known: Preparation | None) -> Preparation:
+        """Load what is not loaded yet and try the load; PgversusError when the context cannot be measured."""
+        arms = context.comparison.arms
+        _refuse_cold_of_others(context)
+        snapshots = tuple(self._snapshots.get(arm, self._builds[arm.server]) for arm in arms)
+        _refuse_unequal(arms, snapshots)
+        servers = self._server_set(context, snapshots)
+        loads = tuple(self._load_of(arm, context) for arm in arms)
+        if known is None:
+            preparation = self._try_out(context, servers, snapshots, loads)
+        else:
+            preparation = _still_holds(context, known, snapshots)
+        loads = tuple(replace(load, connect_allowance_s=preparation.connect_allowance_s) for load in loads)
+        self._ready[context.number] = _Ready(servers=servers, snapshots=snapshots, loads=loads, preparation=preparation)
+        self._progress.begin_blocks(context, replace(context.comparison, design=preparation.design))
+        return preparation
+
+    def apparatus(self, context: Context) -> Apparatus:
+        """The apparatus of a prepared context."""
+        ready = self._ready[context.number]
+        prewarms = all(snapshot.has_prewarm for snapshot in ready.snapshots)
+        if context.comparison.cache is CacheState.COLD:
+            return ColdApparatus(ready.servers, ready.loads, ready.preparation)
+        return WarmApparatus(ready.servers, ready.loads, ready.preparation, prewarms=prewarms)
+
+    def can_share_start(self, one: Context, other: Context) -> bool:
+        """Whether both only read, warm, on the same servers."""
+        first, second = self._ready[one.number], self._ready[other.number]
+        return (
+            first.servers is second.servers
+            and not (first.preparation.writes or second.preparation.writes)
+            and CacheState.COLD not in (one.comparison.cache, other.comparison.cache)
+        )
+
+    def servers_of(self, context: Context) -> ServerSet:
+        """The servers of a prepared context."""
+        return self._ready[context.number].servers
+
+    def _server_set(self, context: Context, snapshots: Sequence[Snapshot]) -> ServerSet:
+        arms = context.comparison.arms
+        key = tuple((arm.server, arm.dataset, arm.settings) for arm in arms)
+        if key not in self._sets:
+            number = len(self._sets) + 1
+            servers = [self._server(arm, snapshot, number) for arm, snapshot in zip(arms, snapshots, strict=True)]
+            self._sets[key] = ServerSet(servers)
+        return self._sets[key]
+
+    def _server(self, arm: Arm, snapshot: Snapshot, set_number: int) -> ArmServer:
+        server: ArmServer
+        if isinstance(arm.server, RunningServer):
+            server = SomebodysServer(arm, arm.server.uri)
+        else:
+            assert snapshot.cluster is not None  # noqa: S101 - only running servers have none
+            server = OwnServer(
+                arm,
+                snapshot.cluster,
+                snapshot.size_bytes,
+                copy=self._directory.copy_directory(set_number, arm.index),
+                sockets=self._directory.socket_directory(arm.index),
+                log=self._directory.server_log(arm.index),
+                settings=server_settings(arm, self._common),
+            )
+        self._stack.callback(server.stop)
+        return server
+
+    def _load_of(self, arm: Arm, context: Context) -> Load:
+        workload = arm.workload
+        if workload not in self._scripts:
+            folder = self._directory.root / f"scripts-{len(self._scripts) + 1}"
+            self._scripts[workload] = write_scripts(workload, folder)
+        return Load(
+            workload=workload,
+            client=self._client,
+            script_files=self._scripts[workload],
+            scratch=self._directory.root / "logs",
+            kept_logs=self._kept_logs,
+            connect_allowance_s=workload.clients // _CLIENTS_PER_SECOND,
+            longest_s=context.comparison.design.budget_s,
+        )
+
+    def _try_out(
+        self, context: Context, servers: ServerSet, snapshots: Sequence[Snapshot], loads: Sequence[Load]
+    ) -> Preparation:
+        comparison = context.comparison
+        self._progress.say(_with_label("trying the workload once on every arm", context))
+        writes = True
+        try:
+            for server in servers.servers:
+                server.start()
+            fingerprints = [
+                replace(snapshot.fingerprint, settings=_settings(server))
+                for snapshot, server in zip(snapshots, servers.servers, strict=True)
+            ]
+            quiet = [replace(load, kept_logs=None) for load in loads]
+            pilot = run_pilot(servers.servers, quiet, comparison.design)
+            writes = pilot.writes
+        finally:
+            servers.stop_all(writes=writes)
+        design = fit_windows(
+            comparison.design,
+            clients=comparison.workload.clients,
+            writes=pilot.writes,
+            slowest_latency_s=pilot.slowest_latency_s,
+            is_cold=comparison.cache is CacheState.COLD,
+        )
+        refuse_hopeless_budget(design, len(comparison.arms))
+        return Preparation(
+            design=design,
+            arms=tuple(self._facts(arm, found) for arm, found in zip(comparison.arms, fingerprints, strict=True)),
+            differences=differences(fingerprints, comparison.factors),
+            writes=pilot.writes,
+            connect_allowance_s=_connect_allowance_s(pilot),
+        )
+
+    def _facts(self, arm: Arm, fingerprint: Fingerprint) -> ArmFacts:
+        build = self._builds[arm.server]
+        return ArmFacts(
+            version=fingerprint.settings["server_version"].value,
+            origin=build.origin if build else RUNNING_SERVER,
+            compiler=fingerprint.compiler,
+            flags=fingerprint.build_flags,
+            sha256=build.sha256 if build else None,
+            data=_data_hash(fingerprint),
+        )
+
+
+def _common_settings(study: Study) -> dict[str, str]:
+    common = {}
+    clients = max(arm.workload.clients for context in study.contexts for arm in context.comparison.arms)
+    if clients + _SPARE_CONNECTIONS > _USUAL_CONNECTIONS:
+        common["max_connections"] = str(clients + _SPARE_CONNECTIONS)
+    if shared_memory_is_small():
+        common["dynamic_shared_memory_type"] = "mmap"
+    return common
+
+
+def _refuse_cold_of_others(context: Context) -> None:
+    """A server of somebody else cannot be restarted, so what it has in memory stays."""
+    arms = [arm.label for arm in context.comparison.arms if isinstance(arm.server, RunningServer)]
+    if arms and context.comparison.cache is CacheState.COLD:
+        raise StudyError(
+            "a running server cannot be measured from a cold cache",
+            slug="study-cold-running-server",
+            where=", ".join(arms),
+            found='cache = "cold"',
+            expected="servers that pgversus starts itself",
+            to_do='name a version or a bin directory, or ask for cache = "warm"',
+        )
+
+
+def _refuse_unequal(arms: Sequence[Arm], snapshots: Sequence[Snapshot]) -> None:
+    """Arms with the same dataset must hold the same rows; another dataset may be what is compared."""
+    like = [
+        (arm.label, snapshot.fingerprint)
+        for arm, snapshot in zip(arms, snapshots, strict=True)
+        if arm.dataset == arms[0].dataset
+    ]
+    refuse_unequal_data([label for label, _ in like], [fingerprint for _, fingerprint in like])
+
+
+def _still_holds(context: Context, known: Preparation, snapshots: Sequence[Snapshot]) -> Preparation:
+    """What was found before, when the data are still the same; DatasetError when they are not."""
+    for arm, facts, snapshot in zip(context.comparison.arms, known.arms, snapshots, strict=True):
+        if facts.data != _data_hash(snapshot.fingerprint):
+            raise DatasetError(
+                "the data are not those of the earlier blocks",
+                slug="dataset-not-the-same",
+                where=_with_label(arm.label, context),
+                found="other rows than when the study began",
+                expected="the same rows each time they are loaded",
+                to_do="no random() or now() in setup files without a fixed seed; --new begins afresh",
+            )
+    return known
+
+
+def _data_hash(fingerprint: Fingerprint) -> str:
+    text = "\n".join(f"{name} {table.rows} {table.digest}" for name, table in sorted(fingerprint.tables.items()))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _connect_allowance_s(pilot: PilotResult) -> int:
+    return math.ceil(pilot.connect_s) if pilot.connect_s > _SLOW_CONNECT_S else 0
+
+
+def _settings(server: ArmServer) -> Mapping[str, SettingValue]:
+    with connect(server.target, as_the_load=True) as connection:
+        return catalog.session_settings(connection)
+
+
+def _with_label(text: str, context: Context) -> str:
+    return f"{text} ({context.label})" if context.label else text

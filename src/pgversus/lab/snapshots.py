@@ -1,0 +1,159 @@
+"""Data loaded once for each server and dataset; every replicate begins on a copy of it.
+
+Arms that differ only in settings share a snapshot, so their data, statistics and files are the same bytes.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgversus.errors import DatasetError, StudyError
+from pgversus.lab.progress import Progress
+from pgversus.lab.run_directory import RunDirectory
+from pgversus.postgres import catalog, dataset
+from pgversus.postgres.builds.model import Build
+from pgversus.postgres.client import Client
+from pgversus.postgres.cluster import Cluster, data_bytes, make_cluster
+from pgversus.postgres.dataset import LOADING_SETTINGS
+from pgversus.postgres.fingerprint import Fingerprint, gather
+from pgversus.postgres.server import Server
+from pgversus.postgres.session import Target, connect, uri_target
+from pgversus.study.comparison import Arm
+from pgversus.study.servers import RunningServer, ServerName
+from pgversus.study.settings import Setting
+from pgversus.study.workload import Dataset, SetupFile
+from pgversus.workload.pgbench import initialize_command
+
+# Settings that leave their mark in what is loaded: arms that differ in one of them are loaded apart. A custom
+# setting (bench.rows) may be read by a setup file, so it counts as well.
+_SHAPE_DATA = frozenset({"default_statistics_target", "default_table_access_method", "default_toast_compression"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Loaded data and what they are."""
+
+    fingerprint: Fingerprint
+    cluster: Cluster | None
+    """Stopped and frozen; None for a server that somebody else runs, whose data are where they are."""
+    size_bytes: int
+    has_prewarm: bool
+    """Whether pg_prewarm can read the data in."""
+
+
+class Snapshots:
+    """All snapshots of a study; each is made when it is first asked for."""
+
+    def __init__(self, directory: RunDirectory, client: Client, common: Mapping[str, str], progress: Progress) -> None:
+        """common: settings that every server of the study gets."""
+        self._directory = directory
+        self._client = client
+        self._common = common
+        self._progress = progress
+        self._made: dict[tuple[ServerName, Dataset, tuple[Setting, ...]], Snapshot] = {}
+        self._loaded_uris: dict[str, Dataset] = {}
+
+    def get(self, arm: Arm, build: Build | None) -> Snapshot:
+        """The snapshot of an arm; DatasetError or ServerError when its data cannot be loaded."""
+        shaping = tuple(setting for setting in arm.settings if _shapes_data(setting))
+        key = (arm.server, arm.dataset, shaping)
+        if key not in self._made:
+            what = "looking at" if arm.dataset.is_empty else "loading"
+            self._progress.say(f"{what} {arm.label}")
+            if isinstance(arm.server, RunningServer):
+                self._made[key] = self._on_running_server(arm, arm.server)
+            else:
+                assert build is not None  # noqa: S101 - only running servers have no build
+                self._made[key] = self._on_new_cluster(arm, build, shaping)
+        return self._made[key]
+
+    def _on_new_cluster(self, arm: Arm, build: Build, shaping: Sequence[Setting]) -> Snapshot:
+        root = self._directory.snapshot_directory(len(self._made) + 1)
+        cluster = make_cluster(build, root, self._directory.user)
+        settings = {**self._common, **{setting.name: setting.value for setting in shaping}, **LOADING_SETTINGS}
+        server = Server(
+            cluster, self._directory.socket_directory(arm.index), self._directory.server_log(arm.index), settings
+        )
+        server.start()
+        try:
+            fingerprint = self._load(server.target, arm)
+            with connect(server.target) as connection:
+                has_prewarm = catalog.has_prewarm(connection)
+        finally:
+            server.stop()
+        return Snapshot(
+            fingerprint=fingerprint, cluster=cluster, size_bytes=data_bytes(cluster), has_prewarm=has_prewarm
+        )
+
+    def _on_running_server(self, arm: Arm, server: RunningServer) -> Snapshot:
+        loaded = self._loaded_uris.setdefault(server.uri, arm.dataset)
+        if loaded != arm.dataset:
+            raise StudyError(
+                "a running server can hold the data of one dataset only",
+                slug="study-datasets-of-running-server",
+                where=arm.label,
+                found="two datasets",
+                expected="one, since its data cannot be put back",
+                to_do="give each dataset a database of its own, and name both by their URIs",
+            )
+        target = uri_target(server.uri, arm.settings)
+        if arm.dataset.pgbench_scale is not None:
+            _refuse_to_drop_tables(target, arm.label)
+        return Snapshot(fingerprint=self._load(target, arm), cluster=None, size_bytes=0, has_prewarm=False)
+
+    def _load(self, target: Target, arm: Arm) -> Fingerprint:
+        data, client = arm.dataset, self._client
+        if data.pgbench_scale is not None:
+            arguments = initialize_command(pgbench=client.pgbench, conninfo=target.conninfo, scale=data.pgbench_scale)
+            dataset.make_pgbench_tables(target, arguments, arm.label)
+        for file in data.setup_files:
+            dataset.run_setup_file(target, client, self._path_of(file), arm.label, name=file.path)
+        if target.is_ours or not data.is_empty:
+            dataset.settle(target)
+        return gather(target)
+
+    def _path_of(self, file: SetupFile) -> Path:
+        """Where psql finds it: SQL that stands in a study file is written to a file of ours."""
+        if file.text is None:
+            _refuse_changed(file)
+            return Path(file.path)
+        path = self._directory.root / f"setup-{file.sha256[:12]}.sql"
+        path.write_text(file.text)
+        return path
+
+
+def _shapes_data(setting: Setting) -> bool:
+    return setting.name.lower() in _SHAPE_DATA or "." in setting.name
+
+
+def _refuse_changed(file: SetupFile) -> None:
+    """Hash it again: a file that was changed while the study waited would be another dataset."""
+    try:
+        with Path(file.path).open("rb") as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as error:
+        found = error.strerror or str(error)
+    if found != file.sha256:
+        raise DatasetError(
+            "a setup file has changed since the study began",
+            slug="dataset-changed",
+            where=file.path,
+            found=found,
+            expected=file.sha256,
+            to_do="put the file back as it was, or begin anew",
+        )
+
+
+def _refuse_to_drop_tables(target: Target, label: str) -> None:
+    """pgbench -i drops its tables first; in somebody's database they may be somebody's."""
+    with connect(target) as connection:
+        if catalog.has_pgbench_tables(connection):
+            raise DatasetError(
+                "this database has pgbench's tables already, and -i would drop them",
+                slug="dataset-would-drop",
+                where=label,
+                found="pgbench_accounts",
+                expected="no table of pgbench's",
+                to_do="leave -i out to use them as they are, or drop them yourself",
+            )

@@ -1,0 +1,16 @@
+"""How servers are shown: as the user named them, without what must not be shown."""
+
+import os
+
+from pgversus.study.servers import RunningServer, ServerName, parse_server
+
+
+def labelled_server(text: str) -> tuple[str, ServerName]:
+    """How a server is shown, and what it is; StudyError for a text that names none."""
+    server = parse_server(text)
+    if isinstance(server, RunningServer):
+        from pgversus.postgres.session import uri_label  # noqa: PLC0415 - psycopg's import is for those who need it
+
+        return uri_label(server.uri), server
+    # A path that is no UTF-8 can be opened, and not be shown or stored as it is.
+    return os.fsencode(text).decode(errors="replace"), server

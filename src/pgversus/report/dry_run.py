@@ -1,0 +1,45 @@
+"""A dry run in words."""
+
+from pgversus.report.units import count, duration, size
+from pgversus.study.needs import Needs
+from pgversus.study.study import Study
+
+_MOST_SHOWN = 12
+
+
+def dry_run_text(
+    study: Study, needs: Needs, *, downloads: tuple[str, ...], free_bytes: int, blocks_there: int, results: str
+) -> str:
+    """What would be done, in lines for a terminal or a pipe."""
+    lines = [
+        study.title,
+        ", ".join(
+            [
+                count(len(study.contexts), "comparison"),
+                count(study.treatments, "treatment"),
+                f"{count(study.verdicts, 'verdict')} that share one error of 5 %",
+            ]
+        ),
+        f"trials: {needs.least_trials} or more",
+        f"downloads: {', '.join(downloads) if downloads else 'none, all builds are in the cache'}",
+        f"disk: about {size(needs.disk_bytes)}{_and_setup(needs)}, {size(free_bytes)} free",
+        f"loading: {count(needs.snapshots, 'snapshot')}, about {duration(needs.preparation_s)} with the first try",
+        f"blocks: {_blocks(needs)}",
+        f"results: {results}" + (f" ({count(blocks_there, 'block')} there already)" if blocks_there else ""),
+    ]
+    labels = [context.label for context in study.contexts if context.label]
+    lines += [f"  {label}" for label in labels[:_MOST_SHOWN]]
+    if len(labels) > _MOST_SHOWN:
+        lines.append(f"  ... and {len(labels) - _MOST_SHOWN} more")
+    return "\n".join(lines) + "\n"
+
+
+def _and_setup(needs: Needs) -> str:
+    return f" and what {count(needs.setup_files, 'dataset')} of setup files make" if needs.setup_files else ""
+
+
+def _blocks(needs: Needs) -> str:
+    if needs.most_s is None:
+        return f"about {duration(needs.least_s)} or more (their number is fixed)"
+    least = min(needs.least_s, needs.most_s)
+    return f"{duration(least)} to {duration(needs.most_s)} (all known at the first look; the whole budget)"

@@ -1,0 +1,34 @@
+"""The JSON document of a study: its verdicts in one list, then every context in the form of a single comparison."""
+
+from typing import Any
+
+from pgversus.report.answer import StudyAnswer
+from pgversus.report.document import document
+from pgversus.report.overview import overview_sentences
+
+SCHEMA = "pgversus.study/1"
+
+
+def study_document(answer: StudyAnswer) -> dict[str, Any]:
+    """The whole study as plain lists, dicts and numbers, in base units; null where there is no number."""
+    contexts = [
+        {"context": one.context.label, "levels": dict(one.context.levels), **document(one)} for one in answer.answers
+    ]
+    return {
+        "schema": SCHEMA,
+        "study": answer.name,
+        "title": answer.title,
+        "question": answer.question,
+        "answer": overview_sentences(answer),
+        "verdicts": [
+            {"context": context["context"], **verdict} for context in contexts for verdict in context["verdicts"]
+        ],
+        "verdicts_sharing_the_error": answer.verdicts,
+        "not_measured": [
+            {"context": one.context.label, "failed": one.failed, "words": one.words} for one in answer.unanswered
+        ],
+        "contexts": contexts,
+        "stopped": answer.stopped.value,
+        "seed": answer.seed,
+        "results": answer.results,
+    }

@@ -1,0 +1,60 @@
+"""A study for a terminal or a pipe: the sentences first, then one row for each verdict, then what to distrust."""
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pgversus.report.answer import StudyAnswer
+from pgversus.report.overview import (
+    VerdictRow,
+    not_measured,
+    overview_sentences,
+    shared_caveats,
+    verdict_rows,
+)
+from pgversus.report.sentences import percent_of_confidence
+from pgversus.report.terminal import STYLES, WIDEST, print_answer, table
+
+
+def print_study_answer(answer: StudyAnswer, console: Console) -> None:
+    """Print the whole study; one with a single context as a comparison."""
+    if len(answer.answers) == 1 and not answer.unanswered and not answer.title:
+        print_answer(answer.answers[0], console)
+        return
+    for part in _parts(answer):
+        if isinstance(part, Table):
+            console.print(part, width=WIDEST, soft_wrap=True)
+        else:
+            console.print(part, soft_wrap=not console.is_terminal)
+
+
+def _parts(answer: StudyAnswer) -> list[RenderableType]:
+    parts: list[RenderableType] = [Text(answer.title, style="bold")]
+    if answer.question:
+        parts.append(Text(answer.question))
+    parts += [Text(""), _verdict_table(verdict_rows(answer)), Text("")]
+    parts += [Text(sentence) for sentence in overview_sentences(answer)]
+    parts += [Text(f"not measured: {line}", style="red") for line in not_measured(answer)]
+    parts += [Text(f"caveat: {line}") for line in shared_caveats(answer)]
+    parts.append(Text(f"results: {answer.results}", style="dim"))
+    return parts
+
+
+def _verdict_table(rows: list[VerdictRow]) -> Table:
+    """A column that would say the same in every row becomes part of a head."""
+    metrics, baselines = {row.metric for row in rows}, {row.baseline for row in rows}
+    contenders = {row.contender for row in rows}
+    metric = metrics.pop() if len(metrics) == 1 else "value"
+    baseline = baselines.pop() if len(baselines) == 1 else "baseline"
+    contender = contenders.pop() if len(contenders) == 1 else ""
+    names = [] if contender else [""]
+    levels = [f"{metric} {baseline}", f"{metric} {contender}".strip()]
+    shown = table("", *names, *levels, "change", percent_of_confidence(), "", "blocks")
+    for row in rows:
+        cells: list[RenderableType] = [Text(row.context)]
+        if not contender:
+            cells.append(Text(row.contender))
+        cells += [row.baseline_level, row.contender_level, row.change, row.interval]
+        cells += [Text(row.verdict.value, style=STYLES[row.verdict]), row.blocks]
+        shown.add_row(*cells)
+    return shown

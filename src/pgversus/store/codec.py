@@ -1,0 +1,36 @@
+"""Value objects to JSON and back: what was asked and found is read back as the same objects that were written."""
+
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter
+
+from pgversus.study.comparison import Comparison
+from pgversus.study.preparation import Preparation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyFact:
+    """What a study is, besides its contexts."""
+
+    name: str
+    title: str
+    question: str
+    seed: int
+    verdicts: int
+    """Of all contexts: they share one error."""
+    contexts: int
+    """How many there are."""
+    published: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextFact:
+    """A context without its number."""
+
+    levels: tuple[tuple[str, str], ...]
+    comparison: Comparison
+
+
+STUDY = TypeAdapter(StudyFact)
+CONTEXT = TypeAdapter(ContextFact)
+PREPARATION = TypeAdapter(Preparation)

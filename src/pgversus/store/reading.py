@@ -1,0 +1,145 @@
+"""Reading results back: the same objects that were written, without the raw output and the histograms."""
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
+from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, StudyFact
+from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, holds_results, unreadable
+from pgversus.study.preparation import Preparation
+from pgversus.study.study import Context
+
+_TRIALS = """
+SELECT context, block, arm, status, transactions, seconds, failed, unclocked, latency_sum_s, latency_max_s,
+       latency_p50_s, latency_p95_s, latency_p99_s, trend,
+       failed_phase, failed_words
+FROM trial ORDER BY context, block, arm
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredContext:
+    """A context and what is known of it."""
+
+    context: Context
+    preparation: Preparation | None
+    failure: str | None
+    """Why it could not be prepared."""
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredStudy:
+    """A results folder, read."""
+
+    study: StudyFact
+    facts: Mapping[str, Any]
+    """The last value recorded under each name."""
+    contexts: tuple[StoredContext, ...]
+
+
+def read_results(folder: Path) -> StoredStudy:
+    """Everything in a results folder; StoreError when it holds none, or they are damaged or of another form."""
+    if not holds_results(folder):
+        raise unreadable(folder, f"no {FILE_NAME}")
+    try:
+        with closing(sqlite3.connect(_uri(folder), uri=True)) as database:
+            return _read(folder, database)
+    except (sqlite3.Error, ValidationError, ValueError, KeyError) as error:
+        raise unreadable(folder, error) from error
+
+
+def read_seed(folder: Path) -> int:
+    """The seed of the study whose results these are; StoreError when they cannot be read."""
+    try:
+        with closing(sqlite3.connect(_uri(folder), uri=True)) as database:
+            (text,) = database.execute("SELECT value FROM fact WHERE name = 'study'").fetchone() or (None,)
+        return STUDY.validate_python(json.loads(text or "null")).seed
+    except (sqlite3.Error, ValidationError, ValueError) as error:
+        raise unreadable(folder, error) from error
+
+
+def _uri(folder: Path) -> str:
+    """Read only: looking at results of another user, or on a full disk, must work and leave nothing behind."""
+    file = (folder / FILE_NAME).absolute()
+    # Without a log beside it nobody is writing; SQLite would make files of its own even to read.
+    is_closed = not file.with_name(f"{FILE_NAME}-wal").exists()
+    return f"{file.as_uri()}?{'immutable=1' if is_closed else 'mode=ro'}"
+
+
+def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
+    (version,) = database.execute("SELECT version FROM schema").fetchone() or (None,)
+    if version != SCHEMA_VERSION:
+        raise unreadable(folder, f"schema version {version}")
+    facts = {name: json.loads(value) for name, value in database.execute("SELECT name, value FROM fact ORDER BY rowid")}
+    prepared = {
+        context: (None if found is None else PREPARATION.validate_json(found), words)
+        for context, found, words in database.execute("SELECT context, found, failed_words FROM preparation")
+    }
+    blocks = _blocks(database)
+    contexts = []
+    for number, text in database.execute("SELECT context, comparison FROM context ORDER BY context"):
+        fact = CONTEXT.validate_json(text)
+        preparation, failure = prepared.get(number, (None, None))
+        contexts.append(
+            StoredContext(
+                context=Context(number=number, levels=fact.levels, comparison=fact.comparison),
+                preparation=preparation,
+                failure=failure,
+                blocks=tuple(blocks.get(number, ())),
+            )
+        )
+    return StoredStudy(study=STUDY.validate_python(facts["study"]), facts=facts, contexts=tuple(contexts))
+
+
+def _blocks(database: sqlite3.Connection) -> Mapping[int, list[Block]]:
+    trials: dict[tuple[int, int], dict[int, Trial]] = defaultdict(dict)
+    failures: dict[tuple[int, int], list[FailedTrial]] = defaultdict(list)
+    counters = _counters(database)
+    for row in database.execute(_TRIALS):
+        context, block, arm, status = row[:4]
+        if status == "failed":
+            failures[context, block].append(FailedTrial(arm=arm, phase=Phase(row[14]), words=row[15]))
+        else:
+            trials[context, block][arm] = _trial(row, counters.get((context, block, arm), {}))
+    result: dict[int, list[Block]] = defaultdict(list)
+    for context, number, wall_s in database.execute("SELECT context, block, wall_s FROM block ORDER BY context, block"):
+        key = (context, number)
+        block = Block(number=number, trials=trials.get(key, {}), failures=tuple(failures.get(key, ())), wall_s=wall_s)
+        result[context].append(block)
+    return result
+
+
+def _trial(row: tuple[Any, ...], counters: Mapping[str, float]) -> Trial:
+    _, _, arm, _, transactions, seconds, failed, unclocked, latency_sum, latency_max, *quantiles, trend = row[:14]
+    return Trial(
+        arm=arm,
+        transactions=transactions,
+        seconds=seconds,
+        latency_sum_s=latency_sum,
+        latency_max_s=latency_max,
+        quantiles={q: value for q, value in zip((0.50, 0.95, 0.99), quantiles, strict=True) if value is not None},
+        failed=failed,
+        unclocked=unclocked,
+        trend=trend,
+        counters=counters,
+    )
+
+
+def _counters(database: sqlite3.Connection) -> Mapping[tuple[int, int, int], dict[str, float]]:
+    result: dict[tuple[int, int, int], dict[str, float]] = defaultdict(dict)
+    for context, block, arm, name, value in _all_counters(database):
+        result[context, block, arm][name] = value
+    return result
+
+
+def _all_counters(database: sqlite3.Connection) -> Iterator[tuple[int, int, int, str, float]]:
+    return database.execute("SELECT context, block, arm, name, value FROM counter")

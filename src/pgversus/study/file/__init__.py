@@ -1,0 +1,21 @@
+"""The study file: TOML in, a checked `Study` out.
+
+read.py         the way from text to study
+schema.py       every table and key: the one schema
+document.py     TOML text to plain tables
+places.py       the line of every key
+validation.py   a document against the schema
+description.py  what the schema says of a key, in words
+values.py       how values are shown
+problems.py     all problems of a file, collected
+profiles.py     a profile merged into its file
+contents.py     the files that a study names
+settings.py     settings
+workloads.py    workloads, datasets and loads
+factors.py      factors and levels
+compared.py     the compared factor and its baseline
+designs.py      the design
+selection.py    exclude and only
+expansion.py    contexts and arms
+reference.py    the page and the JSON schema, made from the schema
+"""

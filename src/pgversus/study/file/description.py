@@ -1,0 +1,110 @@
+"""What the schema says of a key, in words: for messages and for the reference."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from pgversus.study.file.places import Path
+from pgversus.study.file.schema import LARGEST_INT, flat_schema
+from pgversus.study.file.values import as_toml
+
+Schema = Mapping[str, Any]
+
+_MOST_COMPARED = 100
+# Names, and characters of each: finding the nearest takes the product of both.
+_MOST_LISTED = 24
+
+_NUMBERS = {"number": "number", "integer": "whole number"}
+
+
+def schema_at(path: Path) -> Schema:
+    """The part of the schema that holds for a path; empty where it says nothing."""
+    schema = flat_schema()
+    for part in path:
+        schema = _child(schema, part)
+    return schema
+
+
+def names_at(path: Path) -> list[str]:
+    """The keys that the table at this path may have by the schema; not those that the user invents."""
+    return list(schema_at(path).get("properties", ()))
+
+
+def tables_with(name: str) -> list[str]:
+    """The tables that a key of this name belongs in, as headers; the empty text stands for the top of the file."""
+    return [header for header, schema in tables() if name in schema.get("properties", ())]
+
+
+def tables() -> Iterator[tuple[str, Schema]]:
+    """Every table that has keys of its own, by its header, but for profiles and those of which there can be several."""
+    top = flat_schema()
+    yield "", top
+    for name, schema in top["properties"].items():
+        if "properties" in schema:
+            yield f"[{name}]", schema
+
+
+def nearest(name: str, names: list[str], *, cutoff: float = 0.6) -> str | None:
+    """The name that was probably meant. cutoff: how alike they must be, 1 for the same."""
+    if len(name) > _MOST_COMPARED:
+        return None
+    by_lower = {known.lower(): known for known in names[:_MOST_COMPARED] if len(known) <= _MOST_COMPARED}
+    found = get_close_matches(name.lower(), by_lower, n=1, cutoff=cutoff)
+    return by_lower[found[0]] if found else None
+
+
+def listed(names: Sequence[str], *, joint: str = ", ") -> str:
+    """The names in one line; of many only the first."""
+    rest = len(names) - _MOST_LISTED
+    return joint.join(names[:_MOST_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def in_words(schema: Schema) -> str:
+    """What a value must be: `a whole number of at least 1`, `a list of texts`."""
+    if "enum" in schema:
+        return " or ".join(as_toml(value) for value in schema["enum"])
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return "text, a number, true or false" if "boolean" in kind else "text or a number"
+    if kind == "array":
+        return f"a list{' with one item or more' if schema.get('minItems') else ''}: {in_words(schema['items'])}"
+    if kind == "object":
+        return "a table"
+    if kind == "string":
+        return _text(schema)
+    return f"a {_NUMBERS[kind]}{_limits(schema)}" if kind in _NUMBERS else "another value"
+
+
+def example_at(path: Path) -> str | None:
+    """A line with an example of this key; None where the schema has none."""
+    names = [part for part in path if isinstance(part, str)]
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    schema = schema_at(path)
+    examples = schema.get("examples", ())
+    return f"{names[-1]} = {as_toml(examples[0])}" if examples else None
+
+
+def _child(schema: Schema, part: str | int) -> Schema:
+    if isinstance(part, int):
+        items: Schema = schema.get("items", {})
+        return items
+    if part in schema.get("properties", ()):
+        named: Schema = schema["properties"][part]
+        return named
+    patterns = list(schema.get("patternProperties", {}).values())
+    others = patterns[0] if patterns else schema.get("additionalProperties", {})
+    return others if isinstance(others, Mapping) else {}
+
+
+def _text(schema: Schema) -> str:
+    return "text in quotes" + (", not empty" if schema.get("minLength") else "")
+
+
+def _limits(schema: Schema) -> str:
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if "exclusiveMinimum" in schema:
+        return f" above {schema['exclusiveMinimum']}"
+    if most is not None and most < LARGEST_INT:
+        return f" from {least} to {most}"
+    return "" if least is None else f" of at least {least}"

@@ -1,0 +1,212 @@
+"""From factors to contexts and arms: every combination that is measured, in the order of the file.
+
+What many arms have in common is made once and shared; ten thousand combinations are a list of references.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import product
+
+from pgversus.errors import StudyError
+from pgversus.study.comparison import Arm, Comparison
+from pgversus.study.design import MOST_CONTENDERS, Design
+from pgversus.study.file.factors import Factor, Matrix
+from pgversus.study.file.problems import Problems
+from pgversus.study.file.selection import Indexes, Selection
+from pgversus.study.file.settings import merged_settings
+from pgversus.study.file.values import as_key
+from pgversus.study.file.workloads import NamedDataset, NamedLoad, NamedWorkload
+from pgversus.study.settings import Setting
+from pgversus.study.study import Context
+from pgversus.study.workload import Dataset, PgbenchWorkload
+
+MOST_TREATMENTS = 100_000
+"""More would take months, and gigabytes to write down."""
+
+_SERVER, _WORKLOAD, _DATASET, _LOAD, _SCALE, _CACHE, _SETTINGS = range(7)
+# The order of Matrix.factors.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """All that contexts are made of."""
+
+    matrix: Matrix
+    compared: int
+    """Position of the factor whose levels are the arms."""
+    baseline: int
+    """Position of the baseline among them."""
+    selection: Selection
+    shared: tuple[Setting, ...]
+    """Settings of every arm."""
+    designs: Mapping[bool, Design]
+    """By whether the load is an open loop."""
+
+
+def refuse_too_many(matrix: Matrix, problems: Problems) -> None:
+    """Add a problem when the factors have too many combinations; they are counted, not made."""
+    sizes = [len(factor.levels) for factor in matrix.factors]
+    if math.prod(sizes) > MOST_TREATMENTS:
+        counts = " x ".join(str(size) for size in sizes if size > 1)
+        problems.add(
+            ("factors",),
+            StudyError(
+                "the study has too many combinations",
+                slug="study-too-many-treatments",
+                found=f"{counts} = {math.prod(sizes)}",
+                expected=f"at most {MOST_TREATMENTS}",
+                to_do="leave levels out, or make several studies",
+            ),
+        )
+
+
+def contexts_of(plan: Plan, problems: Problems) -> tuple[Context, ...]:
+    """Every comparison of the study, numbered from 1; what makes one impossible is added to the problems."""
+    assembler = _Assembler(plan)
+    contexts: list[Context] = []
+    headless: list[tuple[Indexes, Indexes]] = []
+    largest = 0
+    levels = _levels(plan)
+    for fixed in _fixed(plan):
+        arms = [(*fixed[: plan.compared], level, *fixed[plan.compared + 1 :]) for level in levels]
+        admitted = [combination for combination in arms if plan.selection.admits(combination)]
+        if admitted and admitted[0] != arms[0]:
+            headless.append((arms[0], fixed))
+        elif len(admitted) > 1:
+            largest = max(largest, len(admitted))
+            contexts.append(assembler.context(len(contexts) + 1, fixed, admitted))
+    plan.selection.refuse_idle_rows(problems)
+    _check(plan, contexts, headless, largest, problems)
+    return tuple(contexts)
+
+
+def _fixed(plan: Plan) -> Iterator[Indexes]:
+    sizes = [len(factor.levels) for factor in plan.matrix.factors]
+    sizes[plan.compared] = 1
+    return product(*map(range, sizes))
+
+
+def _levels(plan: Plan) -> list[int]:
+    count = len(plan.matrix.factors[plan.compared].levels)
+    return [plan.baseline, *(level for level in range(count) if level != plan.baseline)]
+
+
+def _check(
+    plan: Plan, contexts: list[Context], headless: list[tuple[Indexes, Indexes]], largest: int, problems: Problems
+) -> None:
+    factor = plan.matrix.factors[plan.compared]
+    if headless:
+        combination, fixed = headless[0]
+        where = " ".join(f"{name}={level}" for name, level in _named_levels(plan, fixed)) or "the study"
+        baseline = factor.levels[plan.baseline].label
+        others = f" and {len(headless) - 1} others" if len(headless) > 1 else ""
+        problems.add(
+            plan.selection.excluding(combination),
+            StudyError(
+                "a comparison is left without its baseline",
+                slug="study-lost-baseline",
+                found=f"no {as_key(factor.name)} {baseline} in {where}{others}",
+                expected="the baseline wherever one of its contenders is measured",
+                to_do="leave out the contenders there as well, or choose another baseline",
+            ),
+        )
+    elif not contexts:
+        problems.add(
+            ("only",) if plan.selection.is_limited else ("exclude",),
+            StudyError(
+                "no comparison is left",
+                slug="study-no-context",
+                found="every combination, or every contender, is left out",
+                expected="a baseline and one contender or more, in one place at least",
+                to_do="take away the [[exclude]] or [[only]] that leaves out too much",
+            ),
+        )
+    if largest > MOST_CONTENDERS + 1:
+        problems.add(
+            ("factors", factor.name),
+            StudyError(
+                "there are too many arms for one comparison",
+                slug="study-too-many-arms",
+                found=f"{largest} levels of {as_key(factor.name)}",
+                expected=f"at most {MOST_CONTENDERS + 1}: their verdicts share one error of 5 %",
+                to_do="leave levels out, or compare them in parts",
+            ),
+        )
+
+
+def _named_levels(plan: Plan, fixed: Indexes) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (factor.name, factor.levels[level].label)
+        for position, (factor, level) in enumerate(zip(plan.matrix.factors, fixed, strict=True))
+        if factor.is_varied and position != plan.compared
+    )
+
+
+@dataclass(slots=True)
+class _Assembler:
+    """Makes contexts, and each part of them that is equal in many of them only once."""
+
+    plan: Plan
+    _datasets: dict[tuple[int, int | None], Dataset] = field(default_factory=dict)
+    _workloads: dict[tuple[int, int, int | None], PgbenchWorkload] = field(default_factory=dict)
+    _settings: dict[tuple[int, Indexes], tuple[Setting, ...]] = field(default_factory=dict)
+
+    def context(self, number: int, fixed: Indexes, combinations: list[Indexes]) -> Context:
+        """The context of these combinations, the first of which is the baseline's."""
+        matrix = self.plan.matrix
+        factor = matrix.factors[self.plan.compared]
+        load = matrix.load.levels[fixed[_LOAD]].value
+        comparison = Comparison(
+            arms=tuple(self._arm(index, factor, combination) for index, combination in enumerate(combinations)),
+            factors=(factor.name,),
+            design=self.plan.designs[load.rate is not None],
+            cache=matrix.cache.levels[fixed[_CACHE]].value,
+        )
+        return Context(number=number, levels=_named_levels(self.plan, fixed), comparison=comparison)
+
+    def _arm(self, index: int, factor: Factor[object], combination: Indexes) -> Arm:
+        matrix = self.plan.matrix
+        label = factor.levels[combination[self.plan.compared]].label
+        workload = matrix.workload.levels[combination[_WORKLOAD]].value
+        dataset = self._dataset(
+            matrix.dataset.levels[combination[_DATASET]].value or workload.dataset,
+            matrix.scale.levels[combination[_SCALE]].value,
+        )
+        return Arm(
+            index=index,
+            label=f"{factor.name}={label}" if self.plan.compared >= _SETTINGS else label,
+            server=matrix.server.levels[combination[_SERVER]].value,
+            settings=self._arm_settings(workload, combination),
+            workload=self._workload(workload, matrix.load.levels[combination[_LOAD]].value, dataset.pgbench_scale),
+            dataset=dataset,
+        )
+
+    def _dataset(self, named: NamedDataset | None, scale: int | None) -> Dataset:
+        key = (id(named), scale)
+        if key not in self._datasets:
+            own = named or NamedDataset(name="")
+            self._datasets[key] = Dataset(pgbench_scale=scale or own.scale, setup_files=own.setup_files)
+        return self._datasets[key]
+
+    def _workload(self, named: NamedWorkload, load: NamedLoad, scale: int | None) -> PgbenchWorkload:
+        key = (id(named), id(load), scale)
+        if key not in self._workloads:
+            self._workloads[key] = PgbenchWorkload(
+                scripts=named.scripts,
+                clients=load.clients,
+                threads=load.threads,
+                query_mode=load.query_mode,
+                variables=named.variables,
+                rate=load.rate,
+                scale=scale,
+            )
+        return self._workloads[key]
+
+    def _arm_settings(self, workload: NamedWorkload, combination: Indexes) -> tuple[Setting, ...]:
+        key = (id(workload), combination[_SETTINGS:])
+        if key not in self._settings:
+            pairs = zip(self.plan.matrix.settings, key[1], strict=True)
+            chosen = [factor.levels[level].value for factor, level in pairs]
+            self._settings[key] = merged_settings(self.plan.shared, workload.settings, chosen)
+        return self._settings[key]

@@ -1,0 +1,122 @@
+"""Reading a study file: text in, a checked `Study` out, or every problem of the file at once."""
+
+from dataclasses import replace
+from pathlib import PurePath
+
+from pgversus.study.file import schema
+from pgversus.study.file.compared import baseline_level, compared_factor
+from pgversus.study.file.contents import Contents, ReadFile
+from pgversus.study.file.designs import choices_of, designs_for
+from pgversus.study.file.document import parse_document
+from pgversus.study.file.expansion import Plan, contexts_of, refuse_too_many
+from pgversus.study.file.factors import Matrix, NameServer, matrix_of
+from pgversus.study.file.places import find_places
+from pgversus.study.file.problems import Problems
+from pgversus.study.file.profiles import chosen_profile, with_profile
+from pgversus.study.file.selection import selection_of
+from pgversus.study.file.settings import settings_of
+from pgversus.study.file.validation import valid_part
+from pgversus.study.file.workloads import datasets_of, loads_of, workloads_of
+from pgversus.study.servers import ServerName, parse_server
+from pgversus.study.study import Study
+
+
+def server_as_written(text: str) -> tuple[str, ServerName]:
+    """The text itself as the label: for files that name no server by a URI, which may hold a password."""
+    return text, parse_server(text)
+
+
+def read_study(
+    text: str,
+    *,
+    name: str,
+    read: ReadFile,
+    profile: str | None = None,
+    seed: int,
+    budget_s: float | None = None,
+    name_server: NameServer = server_as_written,
+) -> Study:
+    """The study that a file asks for, with every combination made.
+
+    name: of the file, for messages and for the study. read: gets a path as the file has it and returns its absolute
+    path and content; every file is read once, now. profile: None takes `quick` where the file has it. seed: holds
+    where the file has none. budget_s: in place of the file's. name_server: how a server is shown, and what it is.
+    Raises StudyFileError with all problems in the order of the file, and nothing else.
+    """
+    text = text.removeprefix("\ufeff")
+    document = parse_document(text, name)
+    places = find_places(text)
+    problems = Problems(name, places)
+    valid = valid_part(document, problems)
+    chosen = chosen_profile(valid.get("profiles", {}), profile, problems)
+    if chosen != profile and profile is not None:
+        # Without its profile nothing more can be said of the file.
+        problems.refuse()
+    merged, origins = with_profile(valid, chosen)
+    if chosen is not None:
+        problems.bring_up(("profiles", chosen))
+    problems = problems.at(places.with_origins(origins))
+    sections = schema.Sections.model_validate(merged)
+    plan = _plan(sections, Contents(read, problems), problems, seed=seed, budget_s=budget_s, name_server=name_server)
+    problems.refuse()
+    # Without a plan there was a problem, so this is not reached.
+    contexts = () if plan is None else contexts_of(plan, problems)
+    problems.refuse()
+    design = contexts[0].comparison.design
+    return Study(
+        name=_name(name, chosen),
+        title=valid["title"],
+        question=sections.question or "",
+        contexts=contexts,
+        seed=design.seed,
+        budget_s=design.budget_s,
+        skips_missing_settings=sections.if_missing == "skip",
+        published=sections.published,
+        metrics=tuple(sections.metrics or ()),
+    )
+
+
+def _plan(
+    sections: schema.Sections,
+    contents: Contents,
+    problems: Problems,
+    *,
+    seed: int,
+    budget_s: float | None,
+    name_server: NameServer,
+) -> Plan | None:
+    """What the contexts are made of, to be used only when there is no problem; None when nothing can be compared."""
+    shared = settings_of(sections.settings, ("settings",), problems)
+    matrix = _matrix(sections, contents, name_server, problems)
+    compared = compared_factor(sections, matrix, problems)
+    baseline = baseline_level(sections, matrix, compared, problems)
+    choices = choices_of(sections.design, problems, seed=seed)
+    if budget_s is not None:
+        choices = replace(choices, budget_s=budget_s)
+    designs = designs_for([level.value for level in matrix.load.levels], choices, problems)
+    selection = selection_of(sections.exclude or (), sections.only or (), matrix, problems)
+    refuse_too_many(matrix, problems)
+    if compared is None:
+        return None
+    return Plan(
+        matrix=matrix,
+        compared=compared,
+        baseline=baseline,
+        selection=selection,
+        shared=shared,
+        designs=designs,
+    )
+
+
+def _matrix(sections: schema.Sections, contents: Contents, name_server: NameServer, problems: Problems) -> Matrix:
+    datasets = datasets_of(sections, contents, problems)
+    loads = loads_of(sections, problems)
+    workloads = workloads_of(sections, datasets, contents, problems)
+    return matrix_of(
+        sections, workloads=workloads, datasets=datasets, loads=loads, name_server=name_server, problems=problems
+    )
+
+
+def _name(file: str, profile: str | None) -> str:
+    stem = PurePath(file).name.removesuffix(".toml")
+    return stem if profile is None else f"{stem}-{profile}"

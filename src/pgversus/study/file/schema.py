@@ -1,0 +1,350 @@
+"""The one schema of a study file: every table and key with its type, default and meaning.
+
+From these models come the check of a file, the messages about it, docs/study-file.md and docs/study-file.schema.json.
+What needs more than one key to be judged (does that workload exist? does this exclude anything?) is checked elsewhere.
+"""
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import PydanticCustomError, core_schema
+
+from pgversus.study.comparison import CacheState
+from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
+from pgversus.study.workload import QueryMode
+
+LARGEST_INT = 2**31 - 1
+# pgbench's own limit of counts: a C int.
+LARGEST_INTEGER = 2**63 - 1
+# TOML's own.
+_LARGEST_WEIGHT = 999_999_999
+_LEAST_FIXED = 2
+
+
+def _as_configured(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return _as_written(value)
+
+
+def _as_pgbench_variable(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else _as_written(value)
+
+
+def _as_written(value: object) -> str:
+    if isinstance(value, str) and "\0" not in value:
+        return value
+    is_integer = isinstance(value, int) and abs(value) <= LARGEST_INTEGER
+    is_number = isinstance(value, float) and math.isfinite(value)
+    if not isinstance(value, bool) and (is_integer or is_number):
+        return repr(value)
+    raise PydanticCustomError("value", "not a value")
+
+
+_SCALAR = {"type": ["string", "number", "boolean"]}
+
+Text = Annotated[str, Field(min_length=1, pattern=r"^[^\u0000]*$")]
+Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[\w.+:@-]+$")]
+"""Of a workload, dataset, load or profile: it stands in labels and in names of folders."""
+Value = Annotated[str, BeforeValidator(_as_configured), WithJsonSchema(_SCALAR)]
+"""Of a setting: text as postgresql.conf has it."""
+VariableValue = Annotated[str, BeforeValidator(_as_pgbench_variable), WithJsonSchema(_SCALAR)]
+Quantity = Annotated[str, BeforeValidator(_as_written), WithJsonSchema({"type": ["string", "number"]})]
+"""A length of time or a share; a plain number means what it means on the command line."""
+Count = Annotated[int, Field(ge=1, le=LARGEST_INT)]
+Cache = Annotated[CacheState, Field(strict=False)]
+# TOML has no enums: the text is turned into one, in a schema that otherwise turns nothing into anything.
+
+
+def _key(meaning: str, *, default: str, example: Any) -> Any:
+    """A key that may be absent. default: in words, for the reference; example: a value that is accepted."""
+    return Field(default=None, description=meaning, examples=[example], json_schema_extra={"x-default": default})
+
+
+class Table(BaseModel):
+    """What all tables of a study file have in common: nothing is guessed, and nothing unknown is let through."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Factors(Table):
+    """What is varied. Each key is a factor, its list the levels; every combination of levels is measured.
+
+    Every name but `server`, `workload`, `dataset`, `load`, `scale` and `cache` is a PostgreSQL setting, with its
+    levels as they would stand in `postgresql.conf`; numbers, `true` and `false` may stand without quotes. The name of
+    an extension's setting has a dot in it and is quoted: `"auto_explain.log_timing" = ["on", "off"]`.
+    """
+
+    # A level of any setting; pydantic puts what is not named below here.
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field(init=False)
+
+    server: Annotated[list[Text], Field(min_length=1)] | None = _key(
+        "servers: a version (`17`, `17.8`, `wheel:17.11`, `zonky:17.8`), a bin directory, or a connection URI. "
+        "The same server twice is an A/A comparison",
+        default="none: one at least must be named",
+        example=["16.12", "17.8"],
+    )
+    workload: Annotated[list[Text], Field(min_length=1)] | None = _key(
+        "names from `[workloads]`", default="all of them, in the order of the file", example=["cte_in", "range"]
+    )
+    dataset: Annotated[list[Text], Field(min_length=1)] | None = _key(
+        "names from `[datasets]`; every workload then runs on each of them, whatever its own `dataset` says",
+        default="no factor: each workload has its own",
+        example=["small", "large"],
+    )
+    load: Annotated[list[Text], Field(min_length=1)] | None = _key(
+        "names from `[loads]`", default="all of them, in the order of the file", example=["c1", "c24"]
+    )
+    scale: Annotated[list[Count], Field(min_length=1)] | None = _key(
+        "scale factors of pgbench's tables; each replaces the dataset's own `scale`",
+        default="no factor: the dataset's own",
+        example=[10, 100],
+    )
+    cache: Annotated[list[Cache], Field(min_length=1)] | None = _key(
+        "cache states; instead of the key `cache` at the top",
+        default="no factor: `cache` at the top",
+        example=["warm", "cold"],
+    )
+
+
+class ScriptEntry(Table):
+    """One script of a mix: exactly one of `script`, `sql` and `builtin`."""
+
+    script: Text | None = _key("a pgbench script file", default="none", example="query.sql")
+    sql: Text | None = _key("the script itself", default="none", example="SELECT 1;")
+    builtin: Text | None = _key("a built-in script of pgbench (`-b`)", default="none", example="select-only")
+    weight: Annotated[int, Field(ge=0, le=_LARGEST_WEIGHT)] | None = _key(
+        "how often it runs, in proportion to the others (`@` of pgbench)", default="1", example=2
+    )
+
+
+class Workload(Table):
+    """What is run and timed: exactly one of `script`, `sql`, `builtin` and `scripts`.
+
+    A study with one workload has `[workload]`; one with several has `[workloads.NAME]` for each.
+    Paths are relative to the study file.
+    """
+
+    script: Text | None = _key("a pgbench script file (`-f`)", default="none", example="query.sql")
+    sql: Text | None = _key("the script itself", default="none", example="SELECT count(*) FROM pgbench_accounts;")
+    builtin: Text | None = _key("a built-in script of pgbench (`-b`)", default="none", example="tpcb-like")
+    scripts: Annotated[list[ScriptEntry], Field(min_length=1)] | None = _key(
+        "a mix: tables of one script each, with its `weight`",
+        default="none",
+        example=[{"script": "query.sql", "weight": 2}, {"builtin": "select-only"}],
+    )
+    dataset: Name | None = _key(
+        "the name of its dataset, from `[datasets]`", default="the only dataset", example="small"
+    )
+    variables: dict[Annotated[str, Field(min_length=1, pattern=r"^\w+$")], VariableValue] | None = _key(
+        "variables for the scripts (`-D`)", default="none", example={"rows": 1000}
+    )
+    settings: dict[str, Value] | None = _key(
+        "settings of every arm while this workload runs; a factor of the same name wins",
+        default="none",
+        example={"enable_hashagg": "off"},
+    )
+
+
+class Dataset(Table):
+    """What is loaded into each arm: pgbench's tables, then the files of `setup`, then `sql`.
+
+    A study with one dataset has `[dataset]`; one with several has `[datasets.NAME]` for each. Paths are relative to the
+    study file.
+    """
+
+    scale: Count | None = _key("pgbench's tables at this scale factor (`-i -s`)", default="no such tables", example=10)
+    setup: list[Text] | None = _key("SQL files that psql runs once in each arm", default="none", example=["tables.sql"])
+    sql: Text | None = _key(
+        "SQL that psql runs once in each arm, after the files of `setup`",
+        default="none",
+        example="CREATE INDEX ON pgbench_accounts (bid);",
+    )
+
+
+class Load(Table):
+    """How hard the workload is run, in pgbench's own terms.
+
+    A study with one load has `[load]`; one with several has `[loads.NAME]` for each.
+    """
+
+    clients: Count | None = _key("clients (`-c`)", default="1", example=4)
+    threads: Count | None = _key("threads of pgbench (`-j`); at most as many as clients", default="1", example=2)
+    protocol: Annotated[QueryMode, Field(strict=False)] | None = _key(
+        "query mode (`-M`)", default='`"simple"`', example="prepared"
+    )
+    rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = _key(
+        "transactions per second over all clients, started on a schedule (`-R`); latency then carries the verdict",
+        default="none: as fast as it goes",
+        example=100,
+    )
+
+
+class Design(Table):
+    """How the answer is sought: as the flags of `pgversus compare`."""
+
+    metric: Literal["tps", "latency_mean", "latency_p50", "latency_p95"] | None = _key(
+        "what carries the verdict; under a `rate` not `tps`, which would be the same for every arm",
+        default="`tps`; under a `rate` `latency_p95`",
+        example="latency_p95",
+    )
+    margin: Quantity | None = _key(
+        "the smallest difference that matters, in percent", default="`2%`; for `latency_p95` `5%`", example="3%"
+    )
+    budget: Quantity | None = _key(
+        "wall-clock time for the blocks of all comparisons together: `90s`, `15m`, `2h`",
+        default="`15m`",
+        example="30m",
+    )
+    blocks: Annotated[int, Field(ge=_LEAST_FIXED, le=LARGEST_INT)] | None = _key(
+        "exactly so many blocks for each comparison and one look at the end; without `budget` and `max_blocks`",
+        default="as many as the answer needs",
+        example=10,
+    )
+    max_blocks: Annotated[int, Field(ge=FIRST_LOOK, le=MOST_BLOCKS)] | None = _key(
+        "stop a comparison undecided after so many blocks", default=f"{MOST_BLOCKS}", example=40
+    )
+    window: Quantity | None = _key("length of one window, in whole seconds", default="fitted to the load", example="2s")
+    windows: Count | None = _key("windows of each arm in one block", default="fitted to the load", example=8)
+    warm_up: Quantity | None = _key("load thrown away after each start, in whole seconds", default="`2s`", example="5s")
+    seed: Annotated[int, Field(ge=0, le=LARGEST_INTEGER)] | None = _key(
+        "of everything random; stored with the results", default="drawn", example=42
+    )
+
+
+class Sections(Table):
+    """Everything that a profile may change."""
+
+    question: Text | None = _key(
+        "what is asked, in words", default="none", example="Is 17 faster than 16 where its planner improved?"
+    )
+    compare: Text | None = _key(
+        "the factor whose levels are held against each other: `server`, `workload`, `dataset` or a setting. "
+        "For each combination of the others there is one comparison",
+        default="the only one of these with two or more levels; else `server`, if it has them; else it must be said",
+        example="server",
+    )
+    baseline: Value | None = _key(
+        "the level of it that all others are held against", default="the first", example="16.12"
+    )
+    cache: Cache | None = _key(
+        "`warm`: the data are read in and the load has run for a while; `cold`: every window begins on a server just "
+        "started, its data out of the system's page cache",
+        default='`"warm"`',
+        example="cold",
+    )
+    if_missing: Literal["error", "skip"] | None = _key(
+        "what happens where a server does not have a setting: `error`, or `skip` that combination",
+        default='`"error"`',
+        example="skip",
+    )
+    published: Text | None = _key(
+        "name of published figures that are shown beside the measured ones",
+        default="none",
+        example="planner-16-vs-17",
+    )
+    metrics: list[Text] | None = _key(
+        "names of metrics that are shown besides the one that carries the verdict",
+        default="the usual ones",
+        example=["tps", "latency_p95"],
+    )
+    factors: Factors | None = _key("what is varied", default="none", example={"server": ["16.12", "17.8"]})
+    settings: dict[str, Value] | None = _key(
+        "PostgreSQL settings of every arm, as in `postgresql.conf`; a workload's setting or a factor of the same name "
+        "wins",
+        default="none",
+        example={"shared_buffers": "256MB"},
+    )
+    workload: Workload | None = _key(
+        "the only workload; its name is that of its script", default="none", example={"script": "query.sql"}
+    )
+    workloads: dict[Name, Workload] | None = _key(
+        "several workloads, by name", default="none", example={"cte_in": {"script": "cte_in.sql"}}
+    )
+    dataset: Dataset | None = _key("the only dataset", default="nothing is loaded", example={"scale": 10})
+    datasets: dict[Name, Dataset] | None = _key(
+        "several datasets, by name", default="none", example={"small": {"scale": 10}}
+    )
+    load: Load | None = _key("the only load", default="one client", example={"clients": 4})
+    loads: dict[Name, Load] | None = _key("several loads, by name", default="none", example={"c4": {"clients": 4}})
+    design: Design | None = _key("how the answer is sought", default="as `pgversus compare`", example={"margin": "3%"})
+    exclude: list[dict[str, Value]] | None = _key(
+        "combinations that are left out: those that have all the levels of one of these tables",
+        default="none",
+        example=[{"server": "18.0", "load": "c24"}],
+    )
+    only: list[dict[str, Value]] | None = _key(
+        "if there are any, only combinations that have all the levels of one of these tables are measured",
+        default="all combinations",
+        example=[{"workload": "cte_in"}],
+    )
+
+
+class StudyFile(Sections):
+    """A study file: a question, and everything that is needed to answer it."""
+
+    title: Text = Field(description="one line for reports", examples=["Planner improvements"])
+    profiles: dict[Name, Sections] | None = _key(
+        "changes to the rest of the file, by name. Tables are merged key by key; everything else is replaced",
+        default="none",
+        example={"quick": {"design": {"budget": "5m"}}},
+    )
+
+
+class _WithoutNull(GenerateJsonSchema):
+    """TOML has no null: what may be absent is just not required."""
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+
+@cache
+def json_schema() -> Mapping[str, Any]:
+    """The JSON schema of a study file."""
+    schema: dict[str, Any] = _tidied(StudyFile.model_json_schema(schema_generator=_WithoutNull))
+    properties = schema.pop("properties")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "pgversus study file",
+        **schema,
+        # pydantic puts what is inherited first.
+        "properties": {"title": properties["title"], **properties},
+    }
+
+
+@cache
+def flat_schema() -> Mapping[str, Any]:
+    """The same without references, to be walked along the path of a key."""
+    schema = dict(json_schema())
+    flat: dict[str, Any] = _resolved(schema, schema.pop("$defs"))
+    return flat
+
+
+def _tidied(part: Any) -> Any:
+    """Without pydantic's titles, which repeat the names, and with names of tables that are held to their pattern."""
+    if isinstance(part, list):
+        return [_tidied(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    closed = {"additionalProperties": False} if "patternProperties" in part else {}
+    kept = {key: value for key, value in part.items() if key != "title" or not isinstance(value, str)}
+    return {key: _tidied(value) for key, value in kept.items()} | closed
+
+
+def _resolved(part: Any, definitions: Mapping[str, Any]) -> Any:
+    if isinstance(part, list):
+        return [_resolved(item, definitions) for item in part]
+    if not isinstance(part, dict):
+        return part
+    own = {key: value for key, value in part.items() if key != "$ref"}
+    if "$ref" in part:
+        own = {**definitions[part["$ref"].rpartition("/")[2]], **own}
+    return {key: _resolved(value, definitions) for key, value in own.items()}

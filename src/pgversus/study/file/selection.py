@@ -1,0 +1,117 @@
+"""[[exclude]] and [[only]]: which combinations are measured."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+from pgversus.errors import StudyError
+from pgversus.study.file.factors import Matrix, unknown_factor, unknown_level
+from pgversus.study.file.places import Path
+from pgversus.study.file.problems import Problems
+
+Indexes = tuple[int, ...]
+"""One combination: for each factor of the matrix the position of its level."""
+
+
+class Rows:
+    """The rows of one kind, so that asking is as fast for a thousand of them as for one."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._by_factors: dict[Indexes, dict[Indexes, list[int]]] = defaultdict(lambda: defaultdict(list))
+
+    def add(self, number: int, levels: Mapping[int, Sequence[int]]) -> None:
+        """Take in row `number`: for each factor that it names the levels that it means."""
+        self.count += 1
+        rows = self._by_factors[tuple(levels)]
+        for choice in product(*levels.values()):
+            rows[choice].append(number)
+
+    def matching(self, combination: Indexes) -> list[int]:
+        """The numbers of the rows that have all their levels in this combination."""
+        found: list[int] = []
+        for positions, rows in self._by_factors.items():
+            found += rows.get(tuple(combination[position] for position in positions), ())
+        return found
+
+
+class Selection:
+    """Which combinations are measured, and which rows left any out."""
+
+    def __init__(self, exclude: Rows, only: Rows) -> None:
+        self._exclude = exclude
+        self._only = only
+        self.used: set[int] = set()
+        """Numbers of the exclude rows that left out something that would have been measured."""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there are rows of `only`."""
+        return self._only.count > 0
+
+    def admits(self, combination: Indexes) -> bool:
+        """Whether this combination is measured."""
+        if self._only.count and not self._only.matching(combination):
+            return False
+        excluding = self._exclude.matching(combination)
+        self.used.update(excluding)
+        return not excluding
+
+    def refuse_idle_rows(self, problems: Problems) -> None:
+        """Add a problem for each exclude row that left nothing out, once all combinations have been asked for."""
+        for number in range(self._exclude.count):
+            if number not in self.used:
+                problems.add(
+                    ("exclude", number),
+                    StudyError(
+                        "this [[exclude]] leaves nothing out",
+                        slug="study-no-match",
+                        found="no combination that has all these levels and would be measured without it",
+                        expected="one or more",
+                        to_do="take it away, or mend its levels",
+                    ),
+                )
+
+    def excluding(self, combination: Indexes) -> Path:
+        """The first row that leaves this combination out; `only` as a whole where none excludes it."""
+        rows = self._exclude.matching(combination)
+        return ("exclude", min(rows)) if rows else ("only",)
+
+
+def selection_of(
+    exclude: Sequence[Mapping[str, str]], only: Sequence[Mapping[str, str]], matrix: Matrix, problems: Problems
+) -> Selection:
+    """The rows in positions of factors and levels; rows that name what is not there are problems."""
+    return Selection(_rows("exclude", exclude, matrix, problems), _rows("only", only, matrix, problems))
+
+
+def _rows(kind: str, tables: Sequence[Mapping[str, str]], matrix: Matrix, problems: Problems) -> Rows:
+    rows = Rows()
+    for number, table in enumerate(tables):
+        if not table and not problems.concern(kind, number):
+            problems.add((kind, number), _empty(kind))
+        levels: dict[int, list[int]] = {}
+        for name, word in table.items():
+            position = matrix.find(name)
+            if position is None:
+                if not problems.concern("factors", name) and not problems.lost("factors"):
+                    problems.add((kind, number, name), unknown_factor(name, matrix.names))
+                continue
+            factor = matrix.factors[position]
+            found = factor.positions(word)
+            is_unsure = problems.concern("factors", factor.name) or problems.lost_names(factor.name)
+            if not found and not is_unsure:
+                problems.add((kind, number, name), unknown_level(word, factor))
+            levels[position] = found
+        rows.add(number, dict(sorted(levels.items())))
+    return rows
+
+
+def _empty(kind: str) -> StudyError:
+    return StudyError(
+        f"this [[{kind}]] names no level",
+        slug="study-file-missing-key",
+        found="an empty table",
+        expected="one factor and level, or more",
+        to_do='server = "16.12"',
+    )

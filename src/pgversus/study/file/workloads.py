@@ -1,0 +1,243 @@
+"""Workloads, datasets and loads of a study file, each by its name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pgversus.errors import StudyError
+from pgversus.study.file import schema
+from pgversus.study.file.contents import Contents, inline_setup
+from pgversus.study.file.description import listed, nearest
+from pgversus.study.file.places import Path
+from pgversus.study.file.problems import Problems
+from pgversus.study.file.settings import settings_of
+from pgversus.study.file.values import as_key, as_toml, shown
+from pgversus.study.settings import Setting
+from pgversus.study.workload import (
+    PgbenchWorkload,
+    QueryMode,
+    Script,
+    SetupFile,
+    find_builtin,
+    refuse_impossible_load,
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedDataset:
+    """What is loaded, before a factor has replaced its scale."""
+
+    name: str
+    scale: int | None = None
+    setup_files: tuple[SetupFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedWorkload:
+    """What is run, before a load is put on it."""
+
+    name: str
+    scripts: tuple[Script, ...]
+    variables: tuple[tuple[str, str], ...]
+    settings: tuple[Setting, ...]
+    dataset: NamedDataset | None
+    """Its own; None when a factor chooses, or when there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedLoad:
+    """How hard a workload is run."""
+
+    name: str
+    clients: int = 1
+    threads: int = 1
+    query_mode: QueryMode = QueryMode.SIMPLE
+    rate: float | None = None
+
+
+def datasets_of(sections: schema.Sections, contents: Contents, problems: Problems) -> dict[str, NamedDataset]:
+    """All datasets by name, in the order of the file."""
+    tables = _tables(sections.dataset, sections.datasets, "dataset", problems)
+    result = {}
+    for name, (table, path) in tables.items():
+        files = [contents.setup(file, (*path, "setup", index)) for index, file in enumerate(table.setup or ())]
+        files += [inline_setup(name, table.sql)] if table.sql is not None else []
+        known = tuple(file for file in files if file is not None)
+        result[name] = NamedDataset(name=name, scale=table.scale, setup_files=known)
+    return result
+
+
+def loads_of(sections: schema.Sections, problems: Problems) -> dict[str, NamedLoad]:
+    """All loads by name, in the order of the file; one of one client when the file has none."""
+    tables = _tables(sections.load, sections.loads, "load", problems) or {"load": (schema.Load(), ("load",))}
+    result = {}
+    for name, (table, path) in tables.items():
+        load = NamedLoad(
+            name=name,
+            clients=table.clients or 1,
+            threads=table.threads or 1,
+            query_mode=table.protocol or QueryMode.SIMPLE,
+            rate=table.rate,
+        )
+        if not problems.concern(*path, "clients"):
+            with problems.catch((*path, "threads"), to_do=f"threads = {load.clients}, or more clients"):
+                refuse_impossible_load(
+                    PgbenchWorkload(scripts=(Script(name="any"),), clients=load.clients, threads=load.threads)
+                )
+        result[name] = load
+    return result
+
+
+def workloads_of(
+    sections: schema.Sections, datasets: Mapping[str, NamedDataset], contents: Contents, problems: Problems
+) -> dict[str, NamedWorkload]:
+    """All workloads by name, in the order of the file."""
+    tables = _tables(sections.workload, sections.workloads, "workload", problems)
+    if not tables and not problems.lost_names("workload"):
+        problems.add(
+            ("workload", "script"),
+            StudyError(
+                "there is no workload",
+                slug="study-file-missing-key",
+                found="neither [workload] nor [workloads.NAME]",
+                expected="what is run and timed",
+                to_do='[workload] with script = "query.sql", sql = "SELECT 1;" or builtin = "tpcb-like"',
+            ),
+        )
+    is_chosen = problems.lost("factors", "dataset") or bool(sections.factors and sections.factors.dataset)
+    result = {}
+    for name, (table, path) in tables.items():
+        scripts = _scripts(name, table, path, contents, problems)
+        if path == ("workload",) and not scripts:
+            # Its name would be that of its scripts.
+            problems.mark(path)
+        shown_name = ", ".join(script.name for script in scripts) if path == ("workload",) else name
+        result[shown_name] = NamedWorkload(
+            name=shown_name,
+            scripts=scripts,
+            variables=tuple((table.variables or {}).items()),
+            settings=settings_of(table.settings, (*path, "settings"), problems),
+            dataset=_own_dataset(table, path, datasets, problems, is_chosen=is_chosen),
+        )
+    return result
+
+
+def unknown_name(kind: str, name: str, names: Mapping[str, object]) -> StudyError:
+    """The problem of a name that no table has."""
+    meant = nearest(name, list(names))
+    return StudyError(
+        f"there is no {kind} {shown(name)}",
+        slug="study-unknown-level",
+        found=shown(name),
+        expected=listed([shown(known) for known in names], joint=" or ")
+        or f"a name from [{kind}s.NAME], of which there is none",
+        to_do=f"{as_toml(meant)}, if that is meant" if meant else f"[{kind}s.{as_key(name)}] would add it",
+    )
+
+
+def _tables(
+    single: T | None, several: Mapping[str, T] | None, kind: str, problems: Problems
+) -> dict[str, tuple[T, Path]]:
+    if single is not None and several:
+        problems.add(
+            (kind,),
+            StudyError(
+                f"there are both [{kind}] and [{kind}s.NAME]",
+                slug="study-file-conflict",
+                found="both",
+                expected=f"[{kind}] for one, [{kind}s.NAME] for several",
+                to_do=f"give [{kind}] a name of its own: [{kind}s.NAME]",
+            ),
+        )
+    named: dict[str, tuple[T, Path]] = {name: (table, (f"{kind}s", name)) for name, table in (several or {}).items()}
+    return named if single is None or several else {kind: (single, (kind,))}
+
+
+def _own_dataset(
+    table: schema.Workload, path: Path, datasets: Mapping[str, NamedDataset], problems: Problems, *, is_chosen: bool
+) -> NamedDataset | None:
+    if problems.lost_names("dataset") or problems.lost(*path, "dataset"):
+        # One of them may be missing only because it is wrong.
+        return None
+    if table.dataset is not None:
+        if table.dataset not in datasets:
+            problems.add((*path, "dataset"), unknown_name("dataset", table.dataset, datasets))
+        return None if is_chosen else datasets.get(table.dataset)
+    if is_chosen or not datasets:
+        return None
+    if len(datasets) == 1:
+        return next(iter(datasets.values()))
+    problems.add(
+        (*path, "dataset"),
+        StudyError(
+            "it is not said which dataset this workload runs on",
+            slug="study-file-missing-key",
+            found=f"{len(datasets)} datasets",
+            expected=listed([shown(name) for name in datasets], joint=" or "),
+            to_do=f"dataset = {shown(next(iter(datasets)))}, or dataset = [...] in [factors] to run it on several",
+        ),
+    )
+    return None
+
+
+def _scripts(
+    name: str, table: schema.Workload, path: Path, contents: Contents, problems: Problems
+) -> tuple[Script, ...]:
+    forms = {form: getattr(table, form) for form in ("script", "sql", "builtin", "scripts")}
+    if not _is_one(forms, path, problems):
+        return ()
+    own_name = "sql" if path == ("workload",) else name
+    if table.scripts is None:
+        found = [_script(table, None, own_name, path, contents, problems)]
+    else:
+        found = []
+        for index, entry in enumerate(table.scripts):
+            inner = (*path, "scripts", index)
+            if _is_one({form: getattr(entry, form) for form in ("script", "sql", "builtin")}, inner, problems):
+                found.append(_script(entry, entry.weight, f"{own_name} {index + 1}", inner, contents, problems))
+    scripts = tuple(script for script in found if script is not None)
+    if scripts:
+        with problems.catch((*path, "scripts"), to_do="give one of them a weight of 1"):
+            refuse_impossible_load(PgbenchWorkload(scripts=scripts))
+    return scripts
+
+
+def _script(
+    table: schema.Workload | schema.ScriptEntry,
+    weight: int | None,
+    own_name: str,
+    path: Path,
+    contents: Contents,
+    problems: Problems,
+) -> Script | None:
+    if table.sql is not None:
+        return Script(name=own_name, weight=weight, text=table.sql)
+    if table.script is not None:
+        text = contents.script(table.script, (*path, "script"))
+        return None if text is None else Script(name=table.script, weight=weight, text=text)
+    with problems.catch((*path, "builtin")):
+        return Script(name=find_builtin(table.builtin or ""), weight=weight)
+    return None
+
+
+def _is_one(forms: Mapping[str, object], path: Path, problems: Problems) -> bool:
+    given = [form for form, value in forms.items() if value is not None]
+    if any(problems.concern(*path, form) for form in forms):
+        return False
+    if len(given) == 1:
+        return True
+    problems.add(
+        (*path, given[1]) if given else path,
+        StudyError(
+            "more than one thing is to be run" if given else "it is not said what is run",
+            slug="study-file-conflict" if given else "study-file-missing-key",
+            found=" and ".join(given) or f"none of {', '.join(forms)}",
+            expected=f"exactly one of {', '.join(forms)}",
+            to_do='scripts = [{ script = "a.sql", weight = 2 }, { builtin = "select-only" }] runs a mix'
+            if given
+            else 'script = "query.sql"',
+        ),
+    )
+    return False

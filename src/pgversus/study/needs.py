@@ -1,0 +1,79 @@
+"""What a study will need, before anything is fetched or loaded: trials, disk, time. Estimates, and said to be such."""
+
+from dataclasses import dataclass
+
+from pgversus.study.comparison import CacheState, Comparison
+from pgversus.study.design import FIRST_LOOK
+from pgversus.study.servers import RunningServer
+from pgversus.study.study import Study
+from pgversus.study.workload import Dataset
+
+_EMPTY_CLUSTER_BYTES = 45e6
+# initdb's files and the first WAL segment.
+_BYTES_PER_SCALE = 16e6
+# pgbench's tables with their indexes: 150 MB at scale 10.
+_START_S = 3.0
+# Copy, start, read in, stop: a second each for small data.
+_LOAD_S, _LOAD_S_PER_SCALE = 3.0, 0.2
+_WAL_BYTES = 1.1e9
+# What a copy may grow by under a load: max_wal_size is 1 GB unless it is set.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """Estimates for a whole study."""
+
+    snapshots: int
+    """Servers and datasets to be loaded."""
+    disk_bytes: float
+    """At the fullest moment; without what setup files make."""
+    setup_files: int
+    """Datasets that come from setup files, of which nobody knows the size beforehand."""
+    least_trials: int
+    """When every verdict is known at the first look, or of a fixed design."""
+    preparation_s: float
+    """Loading and trying out."""
+    least_s: float
+    """Of blocks, when every verdict is known at the first look and no transaction is slow."""
+    most_s: float | None
+    """Of blocks: the budget; None for a fixed design, which takes as long as it takes."""
+
+
+def needs_of(study: Study) -> Needs:
+    """What this study will need."""
+    arms = [arm for context in study.contexts for arm in context.comparison.arms]
+    ours = {(arm.server, arm.dataset) for arm in arms if not isinstance(arm.server, RunningServer)}
+    snapshots = sum(_data_bytes(dataset) for _, dataset in ours)
+    most_at_once = max(_bytes_at_once(context.comparison) for context in study.contexts)
+    blocks = [(context.comparison, _least_blocks(context.comparison)) for context in study.contexts]
+    is_fixed = all(comparison.design.fixed_blocks is not None for comparison, _ in blocks)
+    return Needs(
+        snapshots=len(ours),
+        disk_bytes=snapshots + most_at_once,
+        setup_files=len({dataset for _, dataset in ours if dataset.setup_files}),
+        least_trials=sum(len(comparison.arms) * count for comparison, count in blocks),
+        preparation_s=sum(_LOAD_S + _LOAD_S_PER_SCALE * (dataset.pgbench_scale or 0) for _, dataset in ours)
+        + sum(len(comparison.arms) * (_START_S + comparison.design.warm_up_s) for comparison, _ in blocks),
+        least_s=sum(_block_s(comparison) * count for comparison, count in blocks),
+        most_s=None if is_fixed else study.budget_s,
+    )
+
+
+def _least_blocks(comparison: Comparison) -> int:
+    return comparison.design.fixed_blocks or FIRST_LOOK
+
+
+def _block_s(comparison: Comparison) -> float:
+    design = comparison.design
+    starts = design.rounds if comparison.cache is CacheState.COLD else 1
+    return len(comparison.arms) * (_START_S * starts + design.warm_up_s + design.measured_s_per_block)
+
+
+def _bytes_at_once(comparison: Comparison) -> float:
+    return sum(
+        _data_bytes(arm.dataset) + _WAL_BYTES for arm in comparison.arms if not isinstance(arm.server, RunningServer)
+    )
+
+
+def _data_bytes(dataset: Dataset) -> float:
+    return _EMPTY_CLUSTER_BYTES + _BYTES_PER_SCALE * (dataset.pgbench_scale or 0)

@@ -1,0 +1,40 @@
+"""What is known of a context once its arms are loaded and its load has been tried: kept with the results."""
+
+from dataclasses import dataclass
+
+from pgversus.study.caveats import Difference
+from pgversus.study.design import Design
+
+RUNNING_SERVER = "running server"
+"""The origin of an arm that somebody else runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmFacts:
+    """What an arm turned out to be."""
+
+    version: str
+    """server_version as the server says it."""
+    origin: str
+    """wheel, zonky, bin directory, or running server."""
+    compiler: str
+    flags: str
+    """CFLAGS; empty where the server does not tell."""
+    sha256: str | None
+    """Of the artifact that the build came from."""
+    data: str = ""
+    """Hash over names, rows and digests of all its tables: equal data have equal hashes, also days later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preparation:
+    """The end of preparing a context: from here on nothing of it changes."""
+
+    design: Design
+    """With windows fitted to the load."""
+    arms: tuple[ArmFacts, ...]
+    differences: tuple[Difference, ...]
+    writes: bool
+    """Whether the first load changed rows, so that every block needs fresh data."""
+    connect_allowance_s: int
+    """Whole seconds by which each run of pgbench is longer, because its -T begins before its clients are connected."""

@@ -1,0 +1,64 @@
+"""A study: a question and all its contexts. One comparison of two servers is the smallest study there is.
+
+A context holds every factor but the compared one fixed; in it the levels of the compared factor are the arms of one
+comparison. Contexts are decided one by one, each by blocks of its own.
+"""
+
+from dataclasses import dataclass
+
+from pgversus.study.comparison import Comparison
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """One comparison of a study, and where in the study's matrix it stands."""
+
+    number: int
+    """From 1, in the order of the study; it stays the same when a study is resumed."""
+    levels: tuple[tuple[str, str], ...]
+    """Factor and level for each factor that is fixed here; empty where nothing but the compared factor varies."""
+    comparison: Comparison
+
+    @property
+    def label(self) -> str:
+        """`workload=cte_in load=c4`; empty for the only context of its study."""
+        return " ".join(f"{factor}={level}" for factor, level in self.levels)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A treatment that is left out because a server cannot have it, and the study allows that."""
+
+    label: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """Everything that is asked, expanded and checked; nothing is looked up any more but servers and their settings."""
+
+    name: str
+    """For folders and messages: of the file or the bundled study, with the profile."""
+    title: str
+    question: str
+    contexts: tuple[Context, ...]
+    seed: int
+    """Of everything random in all contexts."""
+    budget_s: float
+    """Wall-clock seconds for the blocks of all contexts together."""
+    skips_missing_settings: bool = False
+    """Whether a setting that a server lacks leaves its treatment out, instead of being an error."""
+    published: str | None = None
+    """Name of the published figures that belong to this study."""
+    metrics: tuple[str, ...] = ()
+    """Names of the metrics of interest besides the one that is judged; empty for the usual ones."""
+
+    @property
+    def verdicts(self) -> int:
+        """How many verdicts the study gives: they share one error."""
+        return sum(len(context.comparison.contenders) for context in self.contexts)
+
+    @property
+    def treatments(self) -> int:
+        """How many combinations of levels it has."""
+        return sum(len(context.comparison.arms) for context in self.contexts)

@@ -1,0 +1,327 @@
+"""Counters of real servers: which there are in which version, and that known work moves them by what it is."""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+
+from pgversus.host.counters import read_host
+from pgversus.host.directories import open_cache
+from pgversus.host.identity import server_user
+from pgversus.host.page_cache import evict
+from pgversus.host.process_tree import PeakMemory, cpu_time, memory_bytes
+from pgversus.lab.progress import Silence
+from pgversus.postgres.builds.model import Build
+from pgversus.postgres.builds.provide import provide
+from pgversus.postgres.catalog import checkpoint
+from pgversus.postgres.cluster import make_cluster
+from pgversus.postgres.counters import read_counters, read_settled_counters
+from pgversus.postgres.server import Server
+from pgversus.postgres.session import connect
+from pgversus.stats.counters import COUNTERS, difference
+from pgversus.study.servers import parse_server
+
+VERSIONS = ("12.22", "15.14", "16.12", "17.8", "18.0")
+MEGABYTE = 1_000_000
+BLOCK_BYTES = 8192
+
+# Nothing but the test works in these servers, and the table below does not fit into their buffers.
+SETTINGS = {"autovacuum": "off", "shared_buffers": "16MB", "fsync": "off", "max_parallel_workers_per_gather": "0"}
+BUFFER_BYTES = 16 * 1024 * 1024
+
+IO = {name for name in COUNTERS if name.startswith(("client_io_", "server_io_"))}
+READS = {"client_io_reads", "server_io_reads"}
+EXTENDS = {"client_io_extends", "server_io_extends"}
+WAL = {"wal_bytes", "wal_records", "wal_full_page_images"}
+EVERYWHERE = {
+    "transactions_committed",
+    "transactions_rolled_back",
+    "buffers_hit",
+    "buffers_read",
+    "temp_files",
+    "temp_bytes",
+    "deadlocks",
+    "tuples_returned",
+    "tuples_fetched",
+    "tuples_inserted",
+    "tuples_updated",
+    "tuples_deleted",
+    "checkpoints_timed",
+    "checkpoints_requested",
+    "checkpoint_buffers_written",
+    "checkpoint_write_s",
+    "checkpoint_sync_s",
+    "background_buffers_written",
+    "buffers_allocated",
+    "autovacuum_runs",
+    "autoanalyze_runs",
+}
+NAMES = {
+    "12.22": EVERYWHERE,
+    "15.14": EVERYWHERE | WAL,
+    "16.12": EVERYWHERE | WAL | IO - EXTENDS,
+    "17.8": EVERYWHERE | WAL | IO - EXTENDS - READS,
+    "18.0": EVERYWHERE | WAL | IO,
+}
+
+# A view that a role is forbidden, and the counters that it then has not.
+OF_BACKGROUND_WRITER = {name for name in EVERYWHERE if name.startswith(("checkpoint", "background"))}
+HIDDEN = {
+    "12.22": ("pg_stat_bgwriter", OF_BACKGROUND_WRITER | {"buffers_allocated"}),
+    "18.0": ("pg_stat_io", IO),
+}
+
+Servers = Callable[[str], Server]
+
+
+def _build(name: str) -> Build:
+    silence = Silence()
+    (build,) = provide([parse_server(name)], open_cache(), server_user(), silence.say, silence.fetching)
+    assert build is not None
+    return build
+
+
+def _start(version: str, directory: Path) -> Server:
+    user = server_user()
+    user.give(directory)
+    cluster = make_cluster(_build(f"zonky:{version}"), directory / "cluster", user)
+    server = Server(cluster, directory, directory / "log", SETTINGS)
+    server.start()
+    return server
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    """A running server of each version, started when first asked for."""
+    running: dict[str, Server] = {}
+    with ExitStack() as stack:
+
+        def server(version: str) -> Server:
+            if version not in running:
+                directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="counters-", dir="/tmp")))
+                running[version] = _start(version, directory)
+                stack.callback(running[version].stop)
+                _work(running[version], "CREATE TABLE t (id int, filler text)", FILL)
+            return running[version]
+
+        yield server
+
+
+FILL = "INSERT INTO t SELECT g, repeat('x', 1000) FROM generate_series(1, 30000) AS g"
+SORT = "SELECT count(*) FROM (SELECT id, filler FROM t ORDER BY filler, id DESC OFFSET 0) AS sorted"
+
+
+def _work(server: Server, *statements: str) -> None:
+    """One session that does this and ends."""
+    with psycopg.connect(server.target.conninfo, autocommit=True) as session:
+        for statement in statements:
+            session.execute(statement)
+
+
+def _growth(server: Server, *statements: str) -> dict[str, float]:
+    """How much the counters grew by what one session did that has ended."""
+    with connect(server.target) as connection:
+        before = read_settled_counters(connection)
+        _work(server, *statements)
+        return difference(before, read_settled_counters(connection))
+
+
+def _pid(server: Server) -> int:
+    assert server.postmaster_pid is not None
+    return server.postmaster_pid
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_version_has_the_counters_that_it_has_and_no_others(servers: Servers, version: str) -> None:
+    with connect(servers(version).target) as connection:
+        found = read_counters(connection)
+    assert set(found) == NAMES[version]
+    assert all(value >= 0 for value in found.values())
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_written_rows_and_their_log_are_counted_exactly(servers: Servers, version: str) -> None:
+    _work(servers(version), "DROP TABLE IF EXISTS written", "CREATE TABLE written (id int, v int)")
+    grown = _growth(
+        servers(version),
+        "INSERT INTO written SELECT g, 0 FROM generate_series(1, 1000) AS g",
+        "UPDATE written SET v = 1 WHERE id <= 100",
+        "DELETE FROM written WHERE id <= 10",
+    )
+    assert [grown[f"tuples_{done}"] for done in ("inserted", "updated", "deleted")] == [1000, 100, 10]
+    assert grown["deadlocks"] == 0
+    if "wal_bytes" in NAMES[version]:
+        # A record for each row, none smaller than its header.
+        assert 1110 <= grown["wal_records"] <= 1500
+        assert grown["wal_bytes"] >= 1110 * 24
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_rollback_and_commits_are_told_apart(servers: Servers, version: str) -> None:
+    grown = _growth(servers(version), "SELECT 1", "BEGIN", "SELECT 2", "ROLLBACK")
+    assert grown["transactions_rolled_back"] == 1
+    # The rest is the two readings' own and the start of a session.
+    assert 1 <= grown["transactions_committed"] <= 20
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_sort_that_spills_is_seen(servers: Servers, version: str) -> None:
+    grown = _growth(servers(version), "SET work_mem = '64kB'", SORT)
+    assert grown["temp_files"] >= 1
+    # 30,000 rows with a kilobyte each.
+    assert 30 * MEGABYTE <= grown["temp_bytes"] <= 100 * MEGABYTE
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_sort_that_fits_spills_nothing(servers: Servers, version: str) -> None:
+    grown = _growth(servers(version), "SET work_mem = '64MB'", SORT)
+    assert (grown["temp_files"], grown["temp_bytes"]) == (0, 0)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_scan_of_a_table_bigger_than_the_buffers_reads_it(servers: Servers, version: str) -> None:
+    with connect(servers(version).target) as connection:
+        size = connection.execute("SELECT pg_relation_size('t')").fetchone()
+    assert size is not None
+    grown = _growth(servers(version), "SELECT count(*) FROM t")
+    assert grown["tuples_returned"] >= 30_000
+    blocks = size[0] // BLOCK_BYTES
+    kept = BUFFER_BYTES // BLOCK_BYTES
+    # A few more: pages of system tables.
+    assert blocks - kept <= grown["buffers_read"] <= blocks + 300
+    if IO & NAMES[version]:
+        read_bytes = grown["client_io_read_bytes"]
+        assert size[0] - BUFFER_BYTES <= read_bytes <= size[0] + 300 * BLOCK_BYTES
+        assert grown["server_io_read_bytes"] >= read_bytes
+
+
+@pytest.mark.parametrize("version", ["16.12", "18.0"])
+def test_a_read_is_one_block_in_16_and_up_to_many_in_18(servers: Servers, version: str) -> None:
+    grown = _growth(servers(version), "SELECT count(*) FROM t")
+    blocks = grown["client_io_read_bytes"] / BLOCK_BYTES
+    if version == "16.12":
+        assert grown["client_io_reads"] == blocks
+    else:
+        assert 0 < grown["client_io_reads"] < blocks / 2
+
+
+@pytest.mark.parametrize("version", ["16.12", "17.8", "18.0"])
+def test_a_table_that_grows_is_seen_to_grow(servers: Servers, version: str) -> None:
+    grown = _growth(servers(version), "CREATE TABLE grown AS SELECT * FROM t LIMIT 10000", "DROP TABLE grown")
+    assert grown["client_io_extend_bytes"] >= 10 * MEGABYTE
+    if "client_io_extends" in grown:
+        assert 0 < grown["client_io_extends"] <= grown["client_io_extend_bytes"] / BLOCK_BYTES
+
+
+@pytest.mark.parametrize("version", ["16.12", "17.8", "18.0"])
+def test_writes_of_the_log_are_in_no_versions_io(servers: Servers, version: str) -> None:
+    _work(servers(version), "DROP TABLE IF EXISTS logged", "CREATE TABLE logged (id int)", "CHECKPOINT")
+    grown = _growth(servers(version), *["INSERT INTO logged VALUES (1)"] * 200)
+    assert grown["wal_records"] >= 200
+    assert grown["server_io_writes"] < 100
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_checkpoint_is_counted_as_requested(servers: Servers, version: str) -> None:
+    with connect(servers(version).target) as connection:
+        before = read_settled_counters(connection)
+        connection.execute("INSERT INTO t VALUES (0, '')")
+        checkpoint(connection)
+        deadline = time.monotonic() + 5
+        # The checkpointer reports a moment after it has answered.
+        while difference(before, grown := read_settled_counters(connection))["checkpoints_requested"] == 0:
+            assert time.monotonic() < deadline
+    assert grown["checkpoints_requested"] == before["checkpoints_requested"] + 1
+    assert grown["checkpoint_buffers_written"] > before["checkpoint_buffers_written"]
+
+
+@pytest.mark.parametrize("version", ["12.22", "18.0"])
+def test_reading_from_a_session_that_is_kept_adds_little(servers: Servers, version: str) -> None:
+    with connect(servers(version).target) as connection:
+        # A session reports once in a second at most: the first reading fills its caches, the second waits its turn.
+        read_settled_counters(connection)
+        time.sleep(1.1)
+        before = read_settled_counters(connection)
+        time.sleep(1.1)
+        grown = difference(before, read_settled_counters(connection))
+    assert grown["transactions_committed"] <= 5
+    assert grown["buffers_hit"] + grown["buffers_read"] < 200
+    assert grown["tuples_inserted"] + grown["tuples_updated"] + grown["tuples_deleted"] == 0
+
+
+@pytest.mark.parametrize("version", ["12.22", "18.0"])
+def test_what_a_role_may_not_read_is_absent(servers: Servers, version: str) -> None:
+    server = servers(version)
+    view, hidden = HIDDEN[version]
+    for statement in ("REVOKE SELECT ON {} FROM PUBLIC", "DROP ROLE IF EXISTS guest", "CREATE ROLE guest LOGIN"):
+        _work(server, statement.format(view))
+    try:
+        with psycopg.connect(server.target.conninfo, user="guest", autocommit=True) as connection:
+            assert set(read_counters(connection)) == NAMES[version] - hidden
+    finally:
+        for statement in ("GRANT SELECT ON {} TO PUBLIC", "DROP ROLE guest"):
+            _work(server, statement.format(view))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_statistics_that_were_reset_give_no_number(servers: Servers, version: str) -> None:
+    _work(servers(version), *["SELECT 1"] * 200)
+    grown = _growth(servers(version), "SELECT pg_stat_reset()")
+    assert "transactions_committed" not in grown
+
+
+@pytest.mark.parametrize("version", ["12.22", "18.0"])
+def test_processor_time_of_a_session_that_has_ended_is_seen_once(servers: Servers, version: str) -> None:
+    server = servers(version)
+    before = cpu_time(_pid(server))
+    with psycopg.connect(server.target.conninfo) as session:
+        session.execute("SELECT count(*) FROM generate_series(1, 2000000)")
+        backend = psutil.Process(session.info.backend_pid)
+        own = backend.cpu_times()
+    psutil.wait_procs([backend], timeout=5)
+    after = cpu_time(_pid(server))
+    assert before is not None
+    assert after is not None
+    used = after.user_s + after.system_s - before.user_s - before.system_s
+    spent = own.user + own.system
+    assert spent > 0.05
+    # A tick of each process, the session's end, and what the server does in the background.
+    assert spent - 0.02 <= used <= 1.2 * spent + 0.2
+
+
+@pytest.mark.parametrize("version", ["12.22", "18.0"])
+def test_the_peak_of_memory_is_what_a_session_held_for_a_moment(servers: Servers, version: str) -> None:
+    server = servers(version)
+    idle = memory_bytes(_pid(server))
+    assert idle is not None
+    with PeakMemory(_pid(server)) as memory:
+        _work(server, "SELECT length(x) FROM (SELECT repeat('x', 50000000) AS x, pg_sleep(0.3) OFFSET 0) AS held")
+    assert memory.peak_bytes is not None
+    assert idle + 48 * MEGABYTE <= memory.peak_bytes <= idle + 150 * MEGABYTE
+
+
+def test_everything_that_is_read_is_described(servers: Servers) -> None:
+    server = servers("18.0")
+    with connect(server.target) as connection:
+        found = set(read_counters(connection)) | set(read_host(server.cluster.data_directory))
+    assert found <= set(COUNTERS)
+
+
+def test_files_of_a_stopped_server_leave_the_page_cache() -> None:
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="counters-", dir="/tmp")))
+        server = _start("18.0", directory)
+        stack.callback(server.stop)
+        _work(server, "CREATE TABLE t (id int, filler text)", FILL)
+        server.stop()
+        share = evict(server.cluster.data_directory)
+        if "disk_reads" not in read_host(directory):
+            pytest.skip(f"{directory} is on no device: its files may be in memory, cached or not")
+    # A page here and there is in use by others.
+    assert share is not None
+    assert share < 0.05

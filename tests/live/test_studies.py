@@ -1,0 +1,139 @@
+"""Studies on real servers: many contexts, failures that stop nobody, and going on after any end."""
+
+import signal
+import sqlite3
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.live.conftest import CommandLine
+
+STUDY = """
+title = "Two statements"
+
+[factors]
+server = ["17.8", "17.8"]
+
+[workloads.one]
+builtin = "select-only"
+
+[workloads.other]
+sql = "SELECT count(*) FROM pgbench_branches;"
+
+[dataset]
+scale = 1
+
+[design]
+blocks = 3
+windows = 2
+window = "1s"
+warm_up = "1s"
+"""
+BROKEN = """
+[workloads.broken]
+sql = "SELECT * FROM nowhere;"
+"""
+
+
+def trials(results: Path) -> list[tuple[Any, ...]]:
+    database = sqlite3.connect(results / "results.sqlite")
+    try:
+        return database.execute("SELECT context, block, arm, status FROM trial ORDER BY 1, 2, 3").fetchall()
+    finally:
+        database.close()
+
+
+def test_every_context_gets_its_verdict_and_a_broken_one_stops_nobody(command_line: CommandLine) -> None:
+    command_line.write("s.toml", STUDY + BROKEN)
+    ended = command_line.run("run", "s.toml", "--json")
+    assert ended.code == 4, ended.stderr
+    found = ended.document
+    assert found["schema"] == "pgversus.study/1"
+    assert [verdict["context"] for verdict in found["verdicts"]] == ["workload=one", "workload=other"]
+    assert found["verdicts_sharing_the_error"] == 3
+    (lost,) = found["not_measured"]
+    assert (lost["context"], lost["failed"]) == ("workload=broken", True)
+    assert 'relation "nowhere" does not exist' in lost["words"]
+    assert "removed" not in ended.stderr
+
+
+def test_the_same_command_after_the_end_measures_nothing_again(command_line: CommandLine) -> None:
+    command_line.write("s.toml", STUDY)
+    first = command_line.run("run", "s.toml", "--json")
+    kept = trials(command_line.directory / "pgversus-results" / "s")
+    again = command_line.run("run", "s.toml", "--json")
+    assert (first.code, again.code) == (0, 0)
+    assert again.document["verdicts"] == first.document["verdicts"]
+    assert trials(command_line.directory / "pgversus-results" / "s") == kept
+    assert len(kept) == 2 * 3 * 2
+    for form in ("terminal", "markdown", "csv", "trials-csv", "json"):
+        shown = command_line.run("report", "pgversus-results/s", "--format", form)
+        assert (shown.code, shown.stderr) == (0, "")
+        assert "workload=one" in shown.stdout or "select-only" in shown.stdout
+    command_line.write("s.toml", STUDY.replace("blocks = 3", "blocks = 4"))
+    refused = command_line.run("run", "s.toml")
+    assert refused.code == 5
+    assert "design.fixed_blocks: 3, now 4" in refused.stderr
+    assert trials(command_line.directory / "pgversus-results" / "s") == kept
+
+
+def test_a_study_killed_at_twenty_moments_ends_with_the_trials_of_an_undisturbed_one(
+    command_line: CommandLine,
+) -> None:
+    command_line.write("s.toml", STUDY.replace("blocks = 3", "blocks = 8"))
+    moments = np.random.default_rng(3)
+    results = command_line.directory / "pgversus-results" / "s"
+    for _ in range(20):
+        process = command_line.start("run", "s.toml", "--seed", "5")
+        try:
+            process.communicate(timeout=moments.uniform(0.3, 9.0))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        command_line.wait_for(lambda: not command_line.leftovers())
+    ended = command_line.run("run", "s.toml", "--seed", "5", "--json")
+    assert ended.code == 0, ended.stderr
+    expected = [(context, block, arm, "finished") for context in (1, 2) for block in range(1, 9) for arm in (0, 1)]
+    assert trials(results) == expected
+
+
+def test_levels_of_a_setting_share_their_data_and_contexts_their_starts(command_line: CommandLine) -> None:
+    command_line.write(
+        "s.toml",
+        'compare = "work_mem"\n'
+        + STUDY.replace('server = ["17.8", "17.8"]', 'server = ["17.8"]\nwork_mem = ["4MB", "64MB"]'),
+    )
+    ended = command_line.run("run", "s.toml", "--json")
+    assert ended.code == 0, ended.stderr
+    assert ended.stderr.count("loading ") == 1
+    assert {verdict["contender"] for verdict in ended.document["verdicts"]} == {"work_mem=64MB"}
+
+
+@pytest.mark.parametrize("cache", ["warm", "cold"])
+def test_what_a_window_found_in_memory_is_counted(command_line: CommandLine, cache: str) -> None:
+    command_line.write("s.toml", f'cache = "{cache}"\n' + STUDY.replace("pgbench_branches", "pgbench_accounts"))
+    ended = command_line.run("run", "s.toml", "--json")
+    assert ended.code == 0, ended.stderr
+    database = sqlite3.connect(command_line.directory / "pgversus-results" / "s" / "results.sqlite")
+    read = database.execute("SELECT min(value) FROM counter WHERE name = 'buffers_read' AND context = 2").fetchone()[0]
+    database.close()
+    # The index that is scanned has 276 pages at scale 1; two windows begin without any of them.
+    assert (read > 2 * 276) == (cache == "cold")
+
+
+def test_a_dry_run_makes_nothing(command_line: CommandLine) -> None:
+    ended = command_line.run("run", "planner-16-vs-17", "--dry-run")
+    assert ended.code == 0, ended.stderr
+    assert "4 comparisons, 8 treatments, 4 verdicts" in ended.stdout
+    assert list(command_line.directory.iterdir()) == []
+
+
+def test_a_copy_of_a_bundled_study_runs_from_its_own_folder(command_line: CommandLine) -> None:
+    assert command_line.run("studies", "copy", "planner-16-vs-17", "mine").code == 0
+    assert command_line.run("run", "mine", "--dry-run").code == 0
+    refused = command_line.run("studies", "copy", "planner-16-vs-17", "mine")
+    assert refused.code == 3
+    assert "there already" in refused.stderr

@@ -1,0 +1,151 @@
+"""What is written is read back as the same objects, and nothing is half-written or mixed."""
+
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgversus.errors import StoreError
+from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
+from pgversus.store.codec import STUDY, StudyFact
+from pgversus.store.files import FILE_NAME, check_folder, put_aside
+from pgversus.store.reading import read_results, read_seed
+from pgversus.store.results import Results
+from pgversus.study.caveats import Difference
+from pgversus.study.preparation import ArmFacts, Preparation
+from pgversus.study.servers import BinDirectory, Family, Release, RunningServer, ServerName
+from pgversus.study.settings import Setting
+from pgversus.study.study import Context
+from pgversus.study.workload import Dataset, SetupFile
+from tests.builders import comparison, latency_block, open_loop
+
+FACT = StudyFact(name="s", title="t", question="q", seed=7, verdicts=2, contexts=2, published=None)
+SERVERS: tuple[ServerName, ...] = (
+    Release(major=17, minor=None),
+    Release(major=17, minor=8, family=Family.ZONKY),
+    BinDirectory(path="/usr/lib/postgresql/17/bin"),
+    RunningServer(uri="db.example:5432/app"),
+)
+
+
+def context(number: int, server: ServerName = SERVERS[0]) -> Context:
+    asked = comparison(workload=open_loop())
+    data = Dataset(pgbench_scale=3, setup_files=(SetupFile(path="/a.sql", sha256="0" * 64, text="SELECT 1;"),))
+    arms = tuple(
+        replace(arm, server=server, dataset=data, settings=(Setting(name="jit", value="off"),)) for arm in asked.arms
+    )
+    return Context(number=number, levels=(("load", f"c{number}"),), comparison=replace(asked, arms=arms))
+
+
+def preparation(of: Context) -> Preparation:
+    facts = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="-O2", sha256=None, data="d")
+    return Preparation(
+        design=of.comparison.design,
+        arms=(facts, facts),
+        differences=(Difference(kind="setting", name="jit", values=("on", "off"), is_default=True),),
+        writes=True,
+        connect_allowance_s=1,
+    )
+
+
+def as_read(block: Block) -> Block:
+    """Read back, a trial has its sums and no windows."""
+    return replace(block, trials={arm: replace(trial, windows=()) for arm, trial in block.trials.items()})
+
+
+def counted(block: Block) -> Block:
+    trials: dict[int, Trial] = {
+        arm: replace(trial, counters={"wal_bytes": 8192.0 * (arm + 1), "buffers_hit": 3.0})
+        for arm, trial in block.trials.items()
+    }
+    return replace(block, trials=trials, wall_s=12.5)
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_everything_comes_back_as_it_was_written(tmp_path: Path, server: ServerName) -> None:
+    contexts = [context(1, server), context(2, server)]
+    blocks = [counted(latency_block(1, [1000, 1100], [900, 950, 990])), latency_block(2, [1000], None)]
+    failed = replace(blocks[1], failures=(FailedTrial(arm=1, phase=Phase.WARM_UP, words='it\'s "lost"'),))
+    results = Results(tmp_path / "r")
+    results.add_study(STUDY.dump_python(FACT, mode="json"), contexts)
+    results.add_preparation(1, preparation(contexts[0]), None)
+    results.add_preparation(2, None, "no such table")
+    results.add_block(1, blocks[0])
+    results.add_block(1, failed)
+    results.add_fact("ended", "interrupted")
+    results.add_fact("ended", "decided")
+    results.close()
+    stored = read_results(tmp_path / "r")
+    assert stored.study == FACT
+    assert stored.facts["ended"] == "decided"
+    assert [one.context for one in stored.contexts] == contexts
+    assert stored.contexts[0].preparation == preparation(contexts[0])
+    assert list(stored.contexts[0].blocks) == [as_read(blocks[0]), as_read(failed)]
+    assert (stored.contexts[1].failure, stored.contexts[1].blocks) == ("no such table", ())
+    assert read_seed(tmp_path / "r") == 7
+    assert sorted(path.name for path in (tmp_path / "r").iterdir()) == [FILE_NAME]
+
+
+def test_a_block_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    results.add_study(STUDY.dump_python(FACT, mode="json"), [context(1)])
+    results.add_block(1, latency_block(1, [1000], [900]))
+    with pytest.raises(StoreError):
+        # Its trials are written before the second one of the same number is noticed.
+        results.add_block(1, latency_block(1, [1000], [900]))
+    with pytest.raises(StoreError):
+        results.add_block(9, latency_block(1, [1000], [900]))
+    results.add_block(1, latency_block(2, [1000], [900]))
+    results.close()
+    assert [block.number for block in read_results(tmp_path).contexts[0].blocks] == [1, 2]
+
+
+def test_two_runs_do_not_write_to_one_folder(tmp_path: Path) -> None:
+    first = Results(tmp_path)
+    with pytest.raises(StoreError) as caught:
+        Results(tmp_path)
+    assert caught.value.slug == "store-in-use"
+    first.close()
+    Results(tmp_path).close()
+
+
+@pytest.mark.parametrize("damage", ["absent", "empty", "no database", "another version", "no study", "cut"])
+def test_what_cannot_be_read_is_said_and_never_a_traceback(tmp_path: Path, damage: str) -> None:
+    file = tmp_path / FILE_NAME
+    if damage == "empty":
+        file.touch()
+    elif damage == "no database":
+        file.write_text("not a database " * 100)
+    elif damage != "absent":
+        results = Results(tmp_path)
+        if damage != "no study":
+            results.add_study(STUDY.dump_python(FACT, mode="json"), [context(1)])
+        results.close()
+        if damage == "another version":
+            database = sqlite3.connect(file)
+            database.execute("UPDATE schema SET version = 99")
+            database.commit()
+            database.close()
+        if damage == "cut":
+            file.write_bytes(file.read_bytes()[:6000])
+    with pytest.raises(StoreError) as caught:
+        read_results(tmp_path)
+    assert caught.value.slug == "store-unreadable"
+
+
+def test_results_that_are_there_are_no_place_for_a_comparison(tmp_path: Path) -> None:
+    Results(tmp_path).close()
+    with pytest.raises(StoreError) as caught:
+        check_folder(tmp_path)
+    assert caught.value.slug == "store-not-empty"
+    check_folder(tmp_path, may_hold_results=True)
+
+
+def test_results_put_aside_are_kept(tmp_path: Path) -> None:
+    assert put_aside(tmp_path / "r", "then") is None
+    Results(tmp_path / "r").close()
+    aside = put_aside(tmp_path / "r", "then")
+    assert aside == tmp_path / "r-until-then"
+    assert (aside / FILE_NAME).exists()
+    assert not (tmp_path / "r").exists()

@@ -1,0 +1,48 @@
+"""Reading study files in tests: files that exist in words only."""
+
+from pgversus.errors import StudyError, StudyFileError
+from pgversus.study.file.read import read_study
+from pgversus.study.study import Study
+
+SEED = 7
+
+SHORT = """\
+title = "Two servers"
+[factors]
+server = ["16.12", "17.8"]
+[workload]
+script = "query.sql"
+"""
+
+
+def read_file(path: str) -> tuple[str, bytes]:
+    """`missing*` is missing, `latin*` is no UTF-8, all else holds its own name as a query."""
+    if path.startswith("missing"):
+        raise FileNotFoundError(2, "No such file or directory")
+    return f"/studies/{path}", b"SELECT '\xe9';" if path.startswith("latin") else f"SELECT '{path}';".encode()
+
+
+def study(text: str, *, profile: str | None = None, budget_s: float | None = None) -> Study:
+    return read_study(text, name="planner.toml", read=read_file, profile=profile, seed=SEED, budget_s=budget_s)
+
+
+def problems(text: str, *, profile: str | None = None) -> list[StudyError]:
+    """The problems of a file that has some."""
+    try:
+        study(text, profile=profile)
+    except StudyFileError as error:
+        return list(error.problems)
+    raise AssertionError("the file was accepted")
+
+
+def problem(text: str, *, profile: str | None = None) -> StudyError:
+    """The only problem of a file."""
+    found = problems(text, profile=profile)
+    assert len(found) == 1, [(one.slug, one.where) for one in found]
+    return found[0]
+
+
+def labels(text: str, *, profile: str | None = None) -> list[tuple[str, list[str]]]:
+    """For each context its label and those of its arms."""
+    contexts = study(text, profile=profile).contexts
+    return [(context.label, [arm.label for arm in context.comparison.arms]) for context in contexts]

@@ -1,0 +1,132 @@
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pgversus.errors import StudyFileError
+from pgversus.study.file.values import as_key, as_toml
+from pgversus.study.schedule import block_schedule
+from tests.unit.study.file.reading import SHORT, study
+
+NAMES = ["work_mem", "jit", "bench.delay", "geqo"]
+SERVERS = ["16", "17", "17.8", "zonky:17.8", "./bin", "postgresql:///db"]
+
+
+@st.composite
+def study_texts(draw: st.DrawFn) -> str:
+    """Files with a few of everything, most of them good."""
+    workloads = draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True))
+    datasets = draw(st.lists(st.sampled_from("xyz"), max_size=2, unique=True))
+    loads = draw(st.lists(st.sampled_from(["c1", "c2", "c3"]), max_size=3, unique=True))
+    factors: dict[str, list[object]] = {"server": draw(st.lists(st.sampled_from(SERVERS), min_size=1, max_size=4))}
+    for kind, names in (("workload", workloads), ("dataset", datasets), ("load", loads)):
+        is_given = draw(st.booleans())
+        if names and (is_given or kind == "dataset"):
+            factors[kind] = draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True))
+    if draw(st.booleans()):
+        factors["scale"] = draw(st.lists(st.integers(1, 50), min_size=1, max_size=3, unique=True))
+    if draw(st.booleans()):
+        factors["cache"] = draw(st.lists(st.sampled_from(["warm", "cold"]), min_size=1, max_size=2, unique=True))
+    for name in draw(st.lists(st.sampled_from(NAMES), max_size=2, unique=True)):
+        levels = st.one_of(st.integers(0, 99), st.sampled_from(["4MB", "64MB", "a b"]))
+        factors[name] = draw(st.lists(levels, min_size=1, max_size=3, unique_by=str))
+    varied = [name for name, levels in factors.items() if len(levels) > 1 and name not in ("load", "scale", "cache")]
+    lines = ['title = "generated"']
+    if varied:
+        compared = draw(st.sampled_from(varied))
+        lines.append(f"compare = {as_toml(compared)}")
+        lines.append(f"baseline = {as_toml(draw(st.sampled_from(factors[compared])))}")
+    lines += ["[factors]", *(f"{as_key(name)} = {as_toml(levels)}" for name, levels in factors.items())]
+    lines += [f'[workloads.{name}]\nsql = "SELECT 1"\nsettings = {{ jit = "off" }}' for name in workloads]
+    lines += [f"[datasets.{name}]\nscale = 2" for name in datasets]
+    lines += [f"[loads.{name}]\nclients = {name[1]}" for name in loads]
+    kinds = draw(st.lists(st.sampled_from(["exclude", "only"]), max_size=2))
+    for kind in kinds:
+        named = draw(st.lists(st.sampled_from(sorted(factors)), min_size=1, max_size=2, unique=True))
+        rows = [f"{as_key(name)} = {as_toml(draw(st.sampled_from(factors[name])))}" for name in named]
+        lines += [f"[[{kind}]]", *rows]
+    return "\n".join(lines) + "\n"
+
+
+@settings(max_examples=250, derandomize=True, deadline=None)
+@given(study_texts(), st.integers(0, 2**32))
+def test_every_arm_of_an_accepted_file_stands_in_its_context_once_and_runs_once_in_each_round(
+    text: str, seed: int
+) -> None:
+    try:
+        found = study(text)
+    except StudyFileError:
+        return
+    rng = np.random.default_rng(seed)
+    assert [context.number for context in found.contexts] == list(range(1, len(found.contexts) + 1))
+    assert len({context.levels for context in found.contexts}) == len(found.contexts)
+    (compared,) = {context.comparison.factors for context in found.contexts}
+    assert len({context.comparison.baseline.label for context in found.contexts}) == 1
+    for context in found.contexts:
+        arms = context.comparison.arms
+        assert len(arms) >= 2
+        assert [arm.index for arm in arms] == list(range(len(arms)))
+        assert len({arm.label for arm in arms}) == len(arms)
+        assert compared[0] not in dict(context.levels)
+        for arm in arms:
+            names = [setting.name.lower() for setting in arm.settings]
+            assert len(set(names)) == len(names)
+        for order in block_schedule(rng, [arm.index for arm in arms], 3).rounds:
+            assert sorted(order) == list(range(len(arms)))
+
+
+@settings(max_examples=100, derandomize=True, deadline=None)
+@given(study_texts())
+def test_most_generated_files_are_accepted_and_the_baseline_is_the_one_that_was_named(text: str) -> None:
+    lines = dict(line.split(" = ", 1) for line in text.splitlines() if line.startswith(("compare", "baseline")))
+    try:
+        found = study(text)
+    except StudyFileError as error:
+        assert {one.slug for one in error.problems} <= {  # noqa: PT017 - the other branch is no failure
+            "study-one-arm",
+            "study-no-context",
+            "study-lost-baseline",
+            "study-no-match",
+        }
+        return
+    if "baseline" not in lines:
+        return
+    word = lines["baseline"].strip('"')
+    is_setting = found.contexts[0].comparison.factors[0] in NAMES
+    label = f"{found.contexts[0].comparison.factors[0]}={word}" if is_setting else word
+    assert found.contexts[0].comparison.baseline.label == label
+
+
+def test_fifty_contenders_are_allowed() -> None:
+    found = study(SHORT.replace('["16.12", "17.8"]', f'["17"]\nx = {list(range(51))}'))
+    assert found.verdicts == 50
+
+
+def test_more_levels_than_one_comparison_takes_are_allowed_where_exclude_takes_them_apart() -> None:
+    rows = "".join(f'[[exclude]]\nx = {level}\nload = "c{1 if level > 30 else 2}"\n' for level in range(1, 60))
+    text = SHORT.replace('["16.12", "17.8"]', f'["17"]\nx = {list(range(60))}') + "[loads.c1]\n[loads.c2]\n" + rows
+    assert [len(context.comparison.arms) for context in study(text).contexts] == [31, 30]
+
+
+@pytest.mark.parametrize("rows", [0, 60])
+def test_ten_thousand_combinations_take_a_moment_and_little_memory(rows: int) -> None:
+    levels = "\n".join(f"{name} = {list(range(10))}" for name in ("a", "b", "c"))
+    workloads = "".join(f'[workloads.w{i}]\nscript = "q{i}.sql"\nsettings = {{ z{i} = 1 }}\n' for i in range(5))
+    excludes = "".join(f'[[exclude]]\nserver = "17.8"\na = {i % 10}\nb = {i // 10}\n' for i in range(rows))
+    text = SHORT.replace("[workload]", f"{levels}\n[workload]").replace('[workload]\nscript = "query.sql"\n', workloads)
+    text = text + "[settings]\n" + "".join(f"y{i} = 1\n" for i in range(10)) + excludes
+    begin = time.perf_counter()
+    found = study('compare = "server"\n' + text)
+    elapsed = time.perf_counter() - begin
+    # Each row takes the only contender out of 50 contexts.
+    assert found.treatments == 10_000 - 100 * rows
+    # A fifth of a second on the machine it was written on; the bound is for a busy one.
+    assert elapsed < 5
+    tracemalloc.start()
+    study('compare = "server"\n' + text)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20_000_000

@@ -1,0 +1,307 @@
+import hashlib
+
+import pytest
+
+from pgversus.study.comparison import CacheState
+from pgversus.study.file.read import read_study
+from pgversus.study.metrics import Metric
+from pgversus.study.servers import RunningServer, ServerName, parse_server
+from pgversus.study.workload import Dataset, PgbenchWorkload, QueryMode, Script, SetupFile
+from tests.unit.study.file.reading import SEED, SHORT, labels, read_file, study
+
+
+def test_ten_lines_make_a_study_with_the_defaults_of_compare() -> None:
+    found = study(SHORT)
+    (context,) = found.contexts
+    comparison = context.comparison
+    assert (found.name, found.title, found.question, found.seed, found.budget_s) == (
+        "planner",
+        "Two servers",
+        "",
+        SEED,
+        900.0,
+    )
+    assert (context.number, context.levels, comparison.factors, comparison.cache) == (
+        1,
+        (),
+        ("server",),
+        CacheState.WARM,
+    )
+    assert [(arm.index, arm.label, arm.server, arm.settings) for arm in comparison.arms] == [
+        (0, "16.12", parse_server("16.12"), ()),
+        (1, "17.8", parse_server("17.8"), ()),
+    ]
+    script = Script(name="query.sql", text="SELECT 'query.sql';")
+    assert comparison.workload == PgbenchWorkload(scripts=(script,))
+    assert comparison.dataset == Dataset()
+    assert (comparison.design.metric, comparison.design.margin, comparison.design.seed) == (Metric.TPS, 0.02, SEED)
+    assert (found.skips_missing_settings, found.published, found.metrics) == (False, None, ())
+
+
+def test_the_whole_of_the_top_arrives() -> None:
+    found = study(
+        'question = "why?"\ncache = "cold"\nif_missing = "skip"\npublished = "p"\nmetrics = ["tps", "latency_p95"]\n'
+        + SHORT
+    )
+    assert (found.question, found.skips_missing_settings, found.published) == ("why?", True, "p")
+    assert found.metrics == ("tps", "latency_p95")
+    assert found.contexts[0].comparison.cache is CacheState.COLD
+
+
+def test_contexts_are_the_product_of_all_factors_but_the_compared_one_in_their_order() -> None:
+    text = """
+        title = "t"
+        compare = "server"
+        [factors]
+        jit = [true, false]
+        cache = ["cold", "warm"]
+        scale = [10, 1]
+        load = ["c2", "c1"]
+        server = ["16", "17"]
+        workload = ["b", "a"]
+        dataset = ["y", "x"]
+        [workloads.a]
+        sql = "SELECT 1"
+        [workloads.b]
+        sql = "SELECT 2"
+        [datasets.x]
+        [datasets.y]
+        [loads.c1]
+        [loads.c2]
+        clients = 2
+    """
+    found = labels(text)
+    assert len(found) == 64
+    assert found[0] == ("workload=b dataset=y load=c2 scale=10 cache=cold jit=on", ["16", "17"])
+    assert found[1][0] == "workload=b dataset=y load=c2 scale=10 cache=cold jit=off"
+    assert found[-1][0] == "workload=a dataset=x load=c1 scale=1 cache=warm jit=off"
+    assert [context.number for context in study(text).contexts] == list(range(1, 65))
+
+
+def test_factors_with_one_level_hold_everywhere_and_name_nothing() -> None:
+    text = SHORT.replace("[workload]", 'jit = ["off"]\nscale = [5]\ncache = ["cold"]\n[workload]')
+    (context,) = study(text).contexts
+    assert context.label == ""
+    assert context.comparison.dataset.pgbench_scale == context.comparison.workload.scale == 5
+    assert context.comparison.cache is CacheState.COLD
+    assert [str(setting) for setting in context.comparison.arms[1].settings] == ["jit=off"]
+
+
+def test_the_baseline_comes_first_and_the_others_keep_their_order() -> None:
+    text = 'baseline = "17"\n' + SHORT.replace('"16.12", "17.8"', '"15", "16", "17", "18"')
+    assert labels(text) == [("", ["17", "15", "16", "18"])]
+    assert [arm.index for arm in study(text).contexts[0].comparison.arms] == [0, 1, 2, 3]
+
+
+def test_a_server_named_twice_is_an_a_a_comparison() -> None:
+    assert labels(SHORT.replace('"16.12", "17.8"', '"17", "17"')) == [("", ["17", "17 (2)"])]
+
+
+def test_a_server_named_twice_makes_two_contexts_of_a_setting() -> None:
+    text = 'compare = "work_mem"\n' + SHORT.replace(
+        'server = ["16.12", "17.8"]', 'server = ["17", "17"]\nwork_mem = ["4MB", "64MB"]'
+    )
+    arms = ["work_mem=4MB", "work_mem=64MB"]
+    assert labels(text) == [("server=17", arms), ("server=17 (2)", arms)]
+
+
+def test_arms_are_named_by_what_is_compared() -> None:
+    workloads = 'title = "t"\ncompare = "workload"\n[factors]\nserver = ["17"]\n[workloads.a]\nsql = "1"\n'
+    assert labels(workloads + '[workloads.b]\nbuiltin = "tpcb"\n') == [("", ["a", "b"])]
+    datasets = 'dataset = ["x", "y"]\n[datasets.x]\nscale = 1\n[datasets.y]\nscale = 2\n[workload]'
+    text = SHORT.replace('["16.12", "17.8"]\n[workload]', f'["17"]\n{datasets}')
+    assert labels(text) == [("", ["x", "y"])]
+    assert [arm.dataset.pgbench_scale for arm in study(text).contexts[0].comparison.arms] == [1, 2]
+    assert study(text).contexts[0].comparison.factors == ("dataset",)
+
+
+@pytest.mark.parametrize(
+    ("factors", "compared"),
+    [
+        ('server = ["17"]\njit = ["on", "off"]', "jit"),
+        ('server = ["16", "17"]\njit = ["on", "off"]', "server"),
+        ('server = ["17"]\njit = ["on", "off"]\nscale = [1, 2]\ncache = ["warm", "cold"]', "jit"),
+        ('server = ["16", "17"]\nscale = [1, 2]', "server"),
+    ],
+)
+def test_what_is_compared_goes_without_saying_where_it_is_clear(factors: str, compared: str) -> None:
+    text = SHORT.replace('server = ["16.12", "17.8"]', factors)
+    assert {context.comparison.factors for context in study(text).contexts} == {(compared,)}
+
+
+def test_settings_of_factors_win_over_those_of_workloads_and_these_over_shared_ones() -> None:
+    text = """
+        title = "t"
+        [factors]
+        server = ["16", "17"]
+        JIT = ["off"]
+        [settings]
+        shared_buffers = "1GB"
+        work_mem = "1MB"
+        jit = true
+        [workload]
+        sql = "SELECT 1"
+        settings = { Work_Mem = "2MB", Jit = true, geqo = false }
+    """
+    arm = study(text).contexts[0].comparison.arms[0]
+    assert [str(setting) for setting in arm.settings] == ["shared_buffers=1GB", "Work_Mem=2MB", "JIT=off", "geqo=off"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("true", "on"), ("false", "off"), ("4", "4"), ("1.5", "1.5"), ('"4MB"', "4MB"), ('""', "")]
+)
+def test_values_of_settings_are_text_as_in_the_configuration_file(value: str, text: str) -> None:
+    arm = study(f"{SHORT}[settings]\nx = {value}\n").contexts[0].comparison.arms[0]
+    assert [str(setting) for setting in arm.settings] == [f"x={text}"]
+
+
+def test_a_setting_of_an_extension_is_a_factor_by_its_quoted_name() -> None:
+    text = SHORT.replace('server = ["16.12", "17.8"]', 'server = ["17"]\n"bench.delay" = [1, 2]')
+    assert labels(text) == [("", ["bench.delay=1", "bench.delay=2"])]
+
+
+def test_a_load_is_in_terms_of_pgbench() -> None:
+    text = f'{SHORT}variables = {{ rows = 10, flag = true }}\n[load]\nclients = 4\nthreads = 2\nprotocol = "prepared"\n'
+    workload = study(text).contexts[0].comparison.workload
+    assert (workload.clients, workload.threads, workload.query_mode) == (4, 2, QueryMode.PREPARED)
+    assert workload.variables == (("rows", "10"), ("flag", "true"))
+
+
+def test_a_mix_has_weights_and_names() -> None:
+    mix = '[{ script = "a.sql", weight = 2 }, { builtin = "select" }, { sql = "SELECT 1", weight = 0 }]'
+    workload = study(SHORT.replace('script = "query.sql"', f"scripts = {mix}")).contexts[0].comparison.workload
+    assert workload.scripts == (
+        Script(name="a.sql", weight=2, text="SELECT 'a.sql';"),
+        Script(name="select-only"),
+        Script(name="sql 3", weight=0, text="SELECT 1"),
+    )
+
+
+def test_a_dataset_is_tables_files_and_sql_in_this_order() -> None:
+    dataset = study(f'{SHORT}[dataset]\nscale = 3\nsql = "ANALYZE"\nsetup = ["a.sql"]\n').contexts[0].comparison.dataset
+    assert dataset == Dataset(
+        pgbench_scale=3,
+        setup_files=(
+            SetupFile(path="/studies/a.sql", sha256=hashlib.sha256(b"SELECT 'a.sql';").hexdigest()),
+            SetupFile(path="dataset inline", sha256=hashlib.sha256(b"ANALYZE").hexdigest(), text="ANALYZE"),
+        ),
+    )
+
+
+def test_each_workload_has_its_own_dataset_unless_a_factor_chooses() -> None:
+    text = """
+        title = "t"
+        [factors]
+        server = ["16", "17"]
+        [workloads.a]
+        sql = "1"
+        dataset = "x"
+        [workloads.b]
+        sql = "2"
+        dataset = "y"
+        [datasets.x]
+        scale = 1
+        [datasets.y]
+        scale = 2
+    """
+    own = [context.comparison.dataset.pgbench_scale for context in study(text).contexts]
+    assert own == [1, 2]
+    chosen = text.replace("[workloads.a]", 'dataset = ["y"]\n[workloads.a]')
+    assert [context.comparison.dataset.pgbench_scale for context in study(chosen).contexts] == [2, 2]
+
+
+def test_a_scale_factor_replaces_the_scale_of_a_dataset_and_keeps_its_files() -> None:
+    text = SHORT.replace("[workload]", "scale = [7]\n[workload]") + '[dataset]\nscale = 3\nsetup = ["a.sql"]\n'
+    dataset = study(text).contexts[0].comparison.dataset
+    assert (dataset.pgbench_scale, len(dataset.setup_files)) == (7, 1)
+
+
+def test_a_design_is_that_of_the_flags() -> None:
+    design = """
+        [design]
+        metric = "latency_p50"
+        margin = "3%"
+        budget = "30m"
+        max_blocks = 20
+        window = "2s"
+        windows = 6
+        warm_up = 4
+        seed = 5
+    """
+    found = study(SHORT + design)
+    plan = found.contexts[0].comparison.design
+    assert (plan.metric, plan.margin, plan.budget_s, plan.max_blocks) == (Metric.LATENCY_P50, 0.03, 1800.0, 20)
+    assert (plan.window_s, plan.window_is_given, plan.rounds, plan.rounds_are_given) == (2.0, True, 6, True)
+    assert (plan.warm_up_s, plan.seed, found.seed, found.budget_s) == (4.0, 5, 5, 1800.0)
+    assert study(f"{SHORT}[design]\nblocks = 6\n").contexts[0].comparison.design.fixed_blocks == 6
+
+
+def test_a_budget_from_outside_is_in_place_of_the_own_one() -> None:
+    found = study(f'{SHORT}[design]\nbudget = "30m"\n', budget_s=60.0)
+    assert found.budget_s == found.contexts[0].comparison.design.budget_s == 60.0
+
+
+def test_each_load_is_judged_by_the_metric_that_fits_it() -> None:
+    loads = "[loads.closed]\nclients = 2\n[loads.open]\nclients = 2\nrate = 100\n"
+    designs = [context.comparison.design for context in study(SHORT + loads).contexts]
+    assert [(design.metric, design.margin) for design in designs] == [(Metric.TPS, 0.02), (Metric.LATENCY_P95, 0.05)]
+
+
+def test_excluded_combinations_are_left_out_and_contexts_without_contenders_go() -> None:
+    text = SHORT.replace('"17.8"]', '"17.8", "18"]\njit = ["on", "off"]') + "[[exclude]]\n"
+    assert labels(f'{text}server = "18"\njit = "off"\n') == [
+        ("jit=on", ["16.12", "17.8", "18"]),
+        ("jit=off", ["16.12", "17.8"]),
+    ]
+    assert labels(f"{text}jit = true\n") == [("jit=off", ["16.12", "17.8", "18"])]
+    both = f'{text}server = "18"\njit = "on"\n[[exclude]]\nserver = "17.8"\njit = "on"\n'
+    assert labels(both) == [("jit=off", ["16.12", "17.8", "18"])]
+    assert study(both).contexts[0].number == 1
+
+
+def test_only_keeps_what_matches_one_of_its_rows_and_exclude_has_the_last_word() -> None:
+    text = SHORT.replace('"17.8"]', '"17.8"]\nscale = [1, 2, 3]') + "[[only]]\nscale = 1\n[[only]]\nscale = 2\n"
+    assert [label for label, _ in labels(text)] == ["scale=1", "scale=2"]
+    assert [label for label, _ in labels(f"{text}[[exclude]]\nscale = 2\n")] == ["scale=1"]
+
+
+def test_a_row_may_name_what_is_not_varied() -> None:
+    rows = '[[only]]\nworkload = "query.sql"\nload = "load"\ncache = "warm"\n'
+    assert labels(SHORT + rows) == [("", ["16.12", "17.8"])]
+
+
+def test_how_a_server_is_shown_is_decided_outside_and_passwords_stay_there() -> None:
+    def name_server(text: str) -> tuple[str, ServerName]:
+        return (text if "/" not in text else "host/db"), parse_server(text)
+
+    text = SHORT.replace('"17.8"', '"postgresql://me:secret@host/db", "postgresql://you:secret@host/db"')
+    found = read_study(text, name="x.toml", read=read_file, seed=1, name_server=name_server)
+    arms = found.contexts[0].comparison.arms
+    assert [arm.label for arm in arms] == ["16.12", "host/db", "host/db (2)"]
+    assert arms[1].server == RunningServer(uri="postgresql://me:secret@host/db")
+
+
+def test_files_are_read_once_however_often_they_are_named() -> None:
+    read: list[str] = []
+
+    def reading(path: str) -> tuple[str, bytes]:
+        read.append(path)
+        return read_file(path)
+
+    workloads = '[workloads.a]\nscript = "q.sql"\n[workloads.b]\nscript = "q.sql"\n[workloads.c]\nscript = "r.sql"\n'
+    text = SHORT.replace('[workload]\nscript = "query.sql"\n', workloads)
+    read_study(text, name="x.toml", read=reading, seed=1)
+    assert read == ["q.sql", "r.sql"]
+
+
+def test_a_byte_order_mark_and_lines_of_windows_are_no_problem() -> None:
+    assert study("\ufeff" + SHORT.replace("\n", "\r\n")).contexts == study(SHORT).contexts
+
+
+def test_equal_parts_are_shared_between_contexts() -> None:
+    text = SHORT.replace("[workload]", 'jit = ["on", "off"]\ncache = ["warm", "cold"]\n[workload]')
+    comparisons = [context.comparison for context in study(text).contexts]
+    assert len({id(one.workload) for one in comparisons}) == 1
+    assert len({id(one.design) for one in comparisons}) == 1
+    assert len({id(one.dataset) for one in comparisons}) == 1
+    assert len({id(arm.settings) for one in comparisons for arm in one.arms}) == 2

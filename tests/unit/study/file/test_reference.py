@@ -1,0 +1,73 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from pgversus.study.comparison import CacheState
+from pgversus.study.file.reference import LONG_EXAMPLE, page, schema_document
+from pgversus.study.file.schema import Design, StudyFile, flat_schema
+from pgversus.study.metrics import JUDGED_BY_NAME
+from pgversus.study.workload import QueryMode
+from tests.unit.study.file.reading import SHORT, study
+
+DOCS = Path(__file__).parents[4] / "docs"
+
+
+def test_the_page_and_the_json_schema_are_current() -> None:
+    assert (DOCS / "study-file.md").read_text() == page(), "make docs"
+    assert (DOCS / "study-file.schema.json").read_text() == schema_document(), "make docs"
+
+
+def test_every_example_in_the_page_is_accepted() -> None:
+    examples = re.findall(r"```toml\n(.*?)```", page(), re.DOTALL)
+    whole = [example for example in examples if example.startswith("title")]
+    assert len(whole) == 2
+    for example in whole:
+        study(example)
+    for part in [example for example in examples if example not in whole]:
+        base = LONG_EXAMPLE.partition("[profiles.quick]")[0].partition("[settings]")
+        # A part of a file goes into the long example, in place of what it has itself.
+        rest = base[2][base[2].index("[workloads") :].partition("# The mix")[0]
+        study(base[0] + rest + part)
+
+
+def test_the_long_example_gives_what_its_comments_say() -> None:
+    found = study(LONG_EXAMPLE, profile="published")
+    assert (found.treatments, len(found.contexts)) == (2 * (4 + 3) * (2 + 2 + 1), 20)
+    assert (study(LONG_EXAMPLE).treatments, study(LONG_EXAMPLE).name) == (12, "planner-quick")
+
+
+def test_the_schema_knows_the_metrics_states_and_modes_that_there_are() -> None:
+    properties = flat_schema()["properties"]
+    assert properties["design"]["properties"]["metric"]["enum"] == list(JUDGED_BY_NAME)
+    assert properties["cache"]["enum"] == list(CacheState)
+    assert properties["load"]["properties"]["protocol"]["enum"] == list(QueryMode)
+
+
+def test_every_key_has_a_meaning_a_default_and_an_example_that_is_accepted() -> None:
+    def keys(schema: dict[str, object]) -> list[tuple[str, dict[str, object]]]:
+        properties = schema.get("properties")
+        found = list(properties.items()) if isinstance(properties, dict) else []
+        return found + [inner for _, part in found for inner in keys(part)]
+
+    for name, part in keys(dict(flat_schema())):
+        assert part["description"], name
+        assert part["examples"], name
+        assert name == "title" or part["x-default"], name
+
+
+@pytest.mark.parametrize("name", Design.model_fields)
+def test_examples_of_the_design_are_accepted(name: str) -> None:
+    (example,) = flat_schema()["properties"]["design"]["properties"][name]["examples"]
+    assert study(f"{SHORT}[design]\n{name} = {json.dumps(example)}\n").verdicts == 1
+
+
+def test_no_null_and_no_unknown_key_is_allowed_anywhere() -> None:
+    document = json.loads(schema_document())
+    assert "null" not in schema_document()
+    open_tables = [name for name, part in document["$defs"].items() if part.get("additionalProperties") is not False]
+    assert sorted(set(open_tables) - {"CacheState", "QueryMode"}) == ["Factors"]
+    with pytest.raises(ValidationError):
+        StudyFile.model_validate({"title": "t", "x": 1})
