@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from pgversus.report.answer import Answer
+from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.stats.analysis import analyse
 from pgversus.stats.confidence import look_rule
 from pgversus.stats.histogram import LatencyHistogram
@@ -145,6 +145,32 @@ def answer(
         client="pgbench 18.6",
         host={"cpu": "test", "cores": 2},
         results="pgversus-results/test",
+    )
+
+
+def study_answer(
+    answers: Sequence[Answer],
+    *,
+    unanswered: Sequence[Unanswered] = (),
+    published: str | None = None,
+    stopped: StopReason = StopReason.DECIDED,
+) -> StudyAnswer:
+    """A study of these comparisons, its contexts told apart by workload and load."""
+    placed = tuple(
+        replace(one, context=replace(one.context, number=number, levels=(("workload", f"w{number}"), ("load", "c4"))))
+        for number, one in enumerate(answers, 1)
+    )
+    return StudyAnswer(
+        name="s-quick",
+        title="Two | workloads",
+        question="Is one of them *faster*?",
+        seed=7,
+        verdicts=sum(len(one.analysis.results) for one in answers) + len(unanswered),
+        published=published,
+        answers=placed,
+        unanswered=tuple(unanswered),
+        stopped=stopped,
+        results="pgversus-results/s-quick",
     )
 
 

@@ -1,1 +1,23 @@
-"""pgversus: is PostgreSQL A faster or slower than B on this work, by how much, and how sure?"""
+"""pgversus: is PostgreSQL A faster or slower than B on this work, by how much, and how sure?
+
+Everything that the command line does with studies can be done from here: `run` measures one, `load_results` reads
+what was measured. docs/python.md shows both.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pgversus.api import StudyResults as StudyResults
+    from pgversus.api import load_results as load_results
+    from pgversus.api import run as run
+
+__all__ = ["StudyResults", "load_results", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use, so that `pgversus --help` does without what measuring needs."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from pgversus import api  # noqa: PLC0415 - see above
+
+    return getattr(api, name)

@@ -29,6 +29,23 @@ QUICK = ("--blocks", "2", "--window", "1", "--windows", "2", "--warm-up", "1")
 """As short as a comparison can be that still runs all of its parts."""
 
 
+WEATHER = frozenset(
+    {
+        "autovacuum-on-one-side",
+        "checkpoint-on-one-side",
+        "client-bound",
+        "drift",
+        "few-for-percentile",
+        "few-transactions",
+        "host-disturbed",
+        "host-stolen",
+        "not-steady",
+        "throttled",
+    }
+)
+"""Caveats that come from the host and the moment: tests that run beside one another disturb one another."""
+
+
 @dataclass
 class Ended:
     """A command line that ended by itself."""
@@ -41,6 +58,11 @@ class Ended:
     def document(self) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(self.stdout)
         return document
+
+    @property
+    def caveats(self) -> list[str]:
+        """The slugs of all caveats but the weather's."""
+        return [caveat["slug"] for caveat in self.document["caveats"] if caveat["slug"] not in WEATHER]
 
 
 @dataclass

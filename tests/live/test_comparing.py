@@ -19,7 +19,7 @@ def test_two_majors_come_from_one_family_and_hold_the_same_data(command_line: Co
     assert (baseline["version"], contender["version"]) == ("16.12", "17.8")
     assert baseline["origin"] == contender["origin"]
     assert baseline["compiler"] == contender["compiler"]
-    assert document["caveats"] == []
+    assert ended.caveats == []
     (verdict,) = document["verdicts"]
     assert verdict["blocks"] == 2
     assert verdict["low"] < verdict["ratio"] < verdict["high"]

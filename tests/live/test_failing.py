@@ -91,14 +91,14 @@ def test_the_published_mistake_is_refused(command_line: CommandLine) -> None:
 
 def test_rows_that_differ_in_content_alone_are_refused(command_line: CommandLine) -> None:
     setup = command_line.write("random.sql", "CREATE TABLE t AS SELECT random() AS r FROM generate_series(1, 100);")
-    ended = command_line.compare("17.8", "17.8", "--setup", setup, "-S", *QUICK)
+    ended = command_line.compare("17.8", "17.11", "--setup", setup, "-S", *QUICK)
     assert ended.code == 2
     assert "public.t: 100 rows on both, with different content" in ended.stderr
 
 
 def test_a_column_of_any_name_does_not_hide_the_others_from_the_fingerprint(command_line: CommandLine) -> None:
     setup = command_line.write("row.sql", "CREATE TABLE t AS SELECT 1 AS pgversus_row, random() AS x;")
-    ended = command_line.compare("17.8", "17.8", "--setup", setup, "-S", *QUICK)
+    ended = command_line.compare("17.8", "17.11", "--setup", setup, "-S", *QUICK)
     assert ended.code == 2
     assert "public.t: 1 rows on both, with different content" in ended.stderr
 
@@ -121,15 +121,24 @@ def test_settings_of_place_and_access_are_not_free(command_line: CommandLine, se
     [
         ("work_mem=4XB,1MB", "invalid value for parameter"),
         ("no_such_setting=1,2", "unrecognized configuration parameter"),
+        ("work_mem=1kB,1MB", "outside the valid range"),
+        ("work_mem=1MB,1024kB", "two levels of a setting are the same to the server"),
     ],
 )
 def test_a_setting_that_the_server_refuses_is_said_in_its_own_words(
     command_line: CommandLine, setting: str, words: str
 ) -> None:
     ended = command_line.compare("17.8", "--set", setting, "-S", *QUICK)
+    assert ended.code == 2
+    assert words in ended.stderr
+    assert "loading" not in ended.stderr
+
+
+def test_a_setting_with_which_no_server_starts_is_said_in_its_own_words(command_line: CommandLine) -> None:
+    ended = command_line.compare("17.8", "17.8", "--set", "shared_preload_libraries=nothere", "-S", *QUICK)
     assert ended.code == 3
     assert "error[server-start]" in ended.stderr
-    assert words in ended.stderr
+    assert 'could not access file "nothere"' in ended.stderr
 
 
 def test_a_directory_without_a_server_is_told_from_a_bin_directory(command_line: CommandLine) -> None:

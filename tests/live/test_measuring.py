@@ -27,7 +27,7 @@ def test_planner_improvements_of_17_are_seen(
     assert verdict["verdict"] == "faster", ended.document["answer"]
     assert verdict["low"] > 1
     assert verdict["seconds_measured"] <= 120
-    assert ended.document["caveats"] == []
+    assert ended.caveats == []
 
 
 def test_a_known_effect_is_found_and_lies_in_the_interval(command_line: CommandLine) -> None:

@@ -17,13 +17,27 @@ COMMANDS = [
     for line in block.splitlines()
     if line and not line.startswith("#")
 ]
+STUDIES = [line for line in COMMANDS if re.match(r"\.venv/bin/pgversus (studies|run|report)", line)]
 COMPARISONS = [line for line in COMMANDS if line.startswith(".venv/bin/pgversus compare ")]
+
+
+def test_the_study_of_readme_and_the_commands_below_it_run_one_after_another(command_line: CommandLine) -> None:
+    (study,) = re.findall(r"^```toml\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    command_line.write("study.toml", study)
+    ended = command_line.run("run", "study.toml", "--dry-run")
+    assert "1 comparison, 2 treatments, 1 verdict" in ended.stdout, ended.stderr
+    for line in STUDIES:
+        # As it stands the study takes minutes; any budget is enough to see that it runs.
+        extra = ("--budget", "30s") if line.endswith("run planner-16-vs-17") else ()
+        ended = command_line.run(*shlex.split(line)[1:], *extra)
+        assert ended.code == 0, ended.stderr
+        assert ended.stdout
 
 
 def test_readme_shows_the_demo_and_comparisons_and_nothing_that_is_not_run() -> None:
     assert COMMANDS[0] == "make demo"
     assert COMMANDS[1] in COMPARISONS
-    assert len(COMMANDS) == len(COMPARISONS) + 1
+    assert len(COMMANDS) == len(COMPARISONS) + len(STUDIES) + 1
 
 
 def test_the_demo_is_the_comparison_that_readme_shows_below_it() -> None:

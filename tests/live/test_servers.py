@@ -58,7 +58,7 @@ def test_running_servers_are_compared_and_left_as_they_are(command_line: Command
                 work_mem = connection.execute("SHOW work_mem").fetchone()
                 assert (extensions, work_mem) == ((1,), ("4MB",))
     document = ended.document
-    assert [caveat["slug"] for caveat in document["caveats"]] == ["not-restarted"]
+    assert ended.caveats == ["not-restarted"]
     assert [arm["version"] for arm in document["arms"]] == ["16.12", "17.8"]
 
 
@@ -113,7 +113,8 @@ def test_arms_that_were_not_built_alike_carry_a_caveat_before_the_verdict(comman
     ended = command_line.compare("zonky:17.11", "wheel:17.11", "-i", "-S", *QUICK)
     assert ended.code == 0, ended.stderr
     document = ended.document
-    assert document["verdicts"][0]["caveats"] == ["mixed-builds"]
+    assert ended.caveats == ["mixed-builds"]
+    assert "mixed-builds" in document["verdicts"][0]["caveats"]
     assert document["answer"][0].startswith("CHECK")
 
 

@@ -126,7 +126,7 @@ def _text(answer: "Answer", *, as_json: bool) -> str:
 
     if as_json:
         return json.dumps(document(answer), indent=2, allow_nan=False) + "\n"
-    return rendered(lambda console: print_answer(answer, console))
+    return rendered(lambda console, columns: print_answer(answer, console, columns))
 
 
 def _results_folder(given: str | None, comparison: Comparison) -> Path:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,15 +14,20 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def rendered(print_to: Callable[["Console"], None]) -> str:
+def rendered(print_to: Callable[["Console", int | None], None]) -> str:
     """What rich prints, as text, with colours where standard output is a terminal.
+
+    print_to: gets a console on which no table is cut, and the columns of the terminal, or None for a pipe.
 
     Into memory first: rich would end the process by itself where standard output cannot be written.
     """
     from rich.console import Console  # noqa: PLC0415 - not for `--help`
 
-    page = io.StringIO()
-    print_to(Console(file=page, force_terminal=sys.stdout.isatty()))
+    from pgversus.report.terminal import WIDEST  # noqa: PLC0415 - the same
+
+    page, is_terminal = io.StringIO(), sys.stdout.isatty()
+    columns = shutil.get_terminal_size().columns if is_terminal else None
+    print_to(Console(file=page, force_terminal=is_terminal, width=WIDEST), columns)
     return page.getvalue()
 
 

@@ -23,8 +23,9 @@ _FORMATS = ("terminal", "markdown", "csv", "trials-csv", "json", "parquet", "tri
     "--format", "form", type=click.Choice(_FORMATS), default="terminal", show_default=True, help="Form of the report."
 )
 @click.option("--json", "as_json", is_flag=True, help="As --format json.")
+@click.option("--published", is_flag=True, help="Published figures beside the measured ones (terminal, markdown).")
 @click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write to a file.  [default: standard output]")
-def report(results: str, form: str, output: str | None, *, as_json: bool) -> int:
+def report(results: str, form: str, output: str | None, *, as_json: bool, published: bool) -> int:
     """Show what the RESULTS folder of a comparison or a study says. Nothing is measured again.
 
     csv and parquet have one row for each verdict, trials-csv and trials-parquet one for each trial.
@@ -36,7 +37,7 @@ def report(results: str, form: str, output: str | None, *, as_json: bool) -> int
     from pgversus.lab.answers import read_answer  # noqa: PLC0415 - `pgversus --help` does without numpy
 
     answer = read_answer(Path(results))
-    content = _content(answer, "json" if as_json else form)
+    content = _content(answer, "json" if as_json else form, with_published=published)
     if output is not None:
         write_file(Path(output), content)
     elif isinstance(content, bytes):
@@ -46,7 +47,7 @@ def report(results: str, form: str, output: str | None, *, as_json: bool) -> int
     return int(ExitCode.DONE)
 
 
-def _content(answer: "StudyAnswer", form: str) -> str | bytes:
+def _content(answer: "StudyAnswer", form: str, *, with_published: bool) -> str | bytes:
     # Imported here: `pgversus --help` does without numpy.
     from pgversus.report.arrow_tables import parquet_bytes  # noqa: PLC0415
     from pgversus.report.csv_tables import csv_text  # noqa: PLC0415
@@ -56,8 +57,10 @@ def _content(answer: "StudyAnswer", form: str) -> str | bytes:
     from pgversus.report.tidy import trial_table, verdict_table  # noqa: PLC0415
 
     forms: Mapping[str, Callable[[], str | bytes]] = {
-        "terminal": lambda: rendered(lambda console: print_study_answer(answer, console)),
-        "markdown": lambda: markdown(answer),
+        "terminal": lambda: rendered(
+            lambda console, columns: print_study_answer(answer, console, columns, with_published=with_published)
+        ),
+        "markdown": lambda: markdown(answer, with_published=with_published),
         "csv": lambda: csv_text(verdict_table(answer)),
         "trials-csv": lambda: csv_text(trial_table(answer)),
         "json": lambda: json.dumps(study_document(answer), indent=2, allow_nan=False) + "\n",

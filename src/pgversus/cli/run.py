@@ -60,7 +60,7 @@ def run(**options: Any) -> int:
     if options["as_json"]:
         text = json.dumps(study_document(answer), indent=2, allow_nan=False) + "\n"
     else:
-        text = rendered(lambda console: print_study_answer(answer, console))
+        text = rendered(lambda console, columns: print_study_answer(answer, console, columns))
     write_out(text, answer.results)
     return int(exit_code(answer, options["fail_on"]))
 

@@ -8,6 +8,7 @@ course.py         how far one context has come
 engine.py         blocks, turns, looks, and when to stop
 apparatus.py      what the engine drives, as protocols
 site.py           where a study is carried out: data, servers and loads, made when first needed
+settings_check.py  whether every server takes every setting
 snapshots.py      data loaded once for each server and dataset
 arms.py           an arm's server: started on a copy of its snapshot
 server_set.py     the servers of all arms of a context, started and stopped together

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pgversus.host.directories import Cache, open_cache
@@ -21,10 +22,12 @@ from pgversus.lab.postgres_apparatus import clock
 from pgversus.lab.progress import Progress
 from pgversus.lab.resuming import check_same_builds, check_same_study, study_fact, without_secrets
 from pgversus.lab.run_directory import RunDirectory, run_directory
+from pgversus.lab.settings_check import with_possible_settings
 from pgversus.lab.site import PostgresSite
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.client import Client
+from pgversus.postgres.settings_check import SettingAnswer, ask_setting
 from pgversus.stats.trials import Block
 from pgversus.store.codec import STUDY
 from pgversus.store.files import check_folder, holds_results
@@ -57,8 +60,6 @@ def run_study(study: Study, means: Means, progress: Progress) -> StopReason:
     """
     check_folder(means.results, may_hold_results=means.resumes)
     earlier = read_results(means.results) if holds_results(means.results) else None
-    if earlier is not None:
-        check_same_study(earlier, study, means.results)
     cache = open_cache()
     for name in sweep(cache.runs):
         progress.say(f"removed what the killed run {name} had left")
@@ -68,6 +69,11 @@ def run_study(study: Study, means: Means, progress: Progress) -> StopReason:
         check_same_builds(earlier, builds, means.results)
     with ExitStack() as stack:
         directory = stack.enter_context(run_directory(cache, means.user))
+        study = with_possible_settings(study, builds, partial(_ask, means.user, directory))
+        for one in study.skipped:
+            progress.say(f"left out: {one.label} ({one.reason})")
+        if earlier is not None:
+            check_same_study(earlier, study, means.results)
         stack.callback(_keep_server_logs, directory, means.results)
         site = PostgresSite(
             study,
@@ -169,6 +175,10 @@ def _facts(directory: RunDirectory, means: Means, builds: Mapping[ServerName, Bu
         "client": {"version": means.client.version, "origin": means.client.origin},
         "builds": {str(name): f"{b.origin} {b.version} {b.sha256 or ''}".strip() for name, b in builds.items() if b},
     }
+
+
+def _ask(user: ServerUser, directory: RunDirectory, build: Build, name: str, value: str) -> SettingAnswer:
+    return ask_setting(build, name, value, user, directory.settings_directory())
 
 
 def _keep_server_logs(directory: RunDirectory, results: Path) -> None:

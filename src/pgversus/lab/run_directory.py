@@ -36,6 +36,12 @@ class RunDirectory:
         """What one arm's server says; there once it has been started."""
         return self.root / f"arm-{arm}.log"
 
+    def settings_directory(self) -> Path:
+        """An empty configuration, for asking a server's program about settings."""
+        directory = self.root / "settings"
+        directory.mkdir(mode=0o755, exist_ok=True)
+        return directory
+
     def server_logs(self) -> list[Path]:
         """The logs of all servers that were started."""
         return sorted(self.root.glob("arm-*.log"))

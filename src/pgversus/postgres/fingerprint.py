@@ -45,6 +45,8 @@ _OWN_TO_EACH_SERVER = frozenset(
     }
 )
 _COMPILER = re.compile(r"compiled by (.+?), \d+-bit")
+_WARNING = re.compile(r"-W(?![lap],)")
+# -Wl, -Wa and -Wp hand something on to linker, assembler and preprocessor.
 _CONFIGURE_PATHS = re.compile(r"'--(prefix|bindir|libdir|datadir|with-system-tzdata|build|host|mandir|docdir)=[^']*'")
 
 
@@ -67,6 +69,11 @@ class Fingerprint:
     def build_flags(self) -> str:
         """CFLAGS of the build; empty where the role may not read them."""
         return self.properties.configuration.get("CFLAGS", "")
+
+    @property
+    def code_flags(self) -> str:
+        """CFLAGS without those that only ask for warnings: they change from version to version, and no code."""
+        return " ".join(flag for flag in self.build_flags.split() if not _WARNING.match(flag))
 
     @property
     def configure_options(self) -> str:
@@ -147,7 +154,7 @@ def _setting_differences(arms: Sequence[Mapping[str, SettingValue]], factors: se
 def _build_differences(fingerprints: Sequence[Fingerprint]) -> list[Difference]:
     rows = {
         "compiler": [fingerprint.compiler for fingerprint in fingerprints],
-        "CFLAGS": [fingerprint.build_flags for fingerprint in fingerprints],
+        "CFLAGS": [fingerprint.code_flags for fingerprint in fingerprints],
         "configure options": [fingerprint.configure_options for fingerprint in fingerprints],
         "JIT available": ["yes" if fingerprint.properties.has_jit else "no" for fingerprint in fingerprints],
         "encoding": [fingerprint.properties.encoding for fingerprint in fingerprints],

@@ -4,9 +4,12 @@ answer.py          what every report shows
 units.py           numbers as people read them
 sentences.py       the answer to one comparison in words
 overview.py        a study at a glance: rows and sentences
+counters.py        counters that differ between two arms
 terminal.py        one comparison as tables for a terminal or a pipe
 study_terminal.py  a study as one table for a terminal or a pipe
 markdown.py        a study for a pull request
+published.py       published figures beside the measured ones
+levels.py          every arm in absolute numbers
 tidy.py            verdicts or trials, a row for each
 csv_tables.py      these as CSV
 arrow_tables.py    these for Arrow and Parquet

@@ -6,6 +6,7 @@ from typing import Any
 from pgversus.report.answer import Answer
 from pgversus.report.sentences import answer_sentences, caveats_of
 from pgversus.stats.analysis import Estimate
+from pgversus.stats.counters import COUNTERS
 from pgversus.study.metrics import Metric
 from pgversus.study.workload import PgbenchWorkload
 
@@ -60,6 +61,10 @@ def _verdict(answer: Answer, index: int) -> dict[str, Any]:
         "seconds_measured": result.seconds_measured,
         "caveats": [caveat.slug for caveat in caveats_of(answer, result.contender)],
         "ratios": _estimates(result.ratios),
+        "counter_ratios": {
+            name: {"value": found.value, "low": found.low, "high": found.high, "blocks": found.n}
+            for name, found in result.counters.items()
+        },
     }
 
 
@@ -75,6 +80,10 @@ def _arm(answer: Answer, index: int) -> dict[str, Any]:
         "sha256": facts.sha256,
         "settings": {setting.name: setting.value for setting in arm.settings},
         "metrics": _estimates(answer.analysis.levels[index], with_units=True),
+        "counters": {
+            name: {"value": value, "unit": COUNTERS[name].unit.value, "per_transaction": COUNTERS[name].per_transaction}
+            for name, value in answer.analysis.counters[index].items()
+        },
     }
 
 

@@ -1,10 +1,12 @@
 """The JSON document of a study: its verdicts in one list, then every context in the form of a single comparison."""
 
+from dataclasses import asdict
 from typing import Any
 
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.document import document
 from pgversus.report.overview import overview_sentences
+from pgversus.report.published import published_rows
 
 SCHEMA = "pgversus.study/1"
 
@@ -28,6 +30,7 @@ def study_document(answer: StudyAnswer) -> dict[str, Any]:
             {"context": one.context.label, "failed": one.failed, "words": one.words} for one in answer.unanswered
         ],
         "contexts": contexts,
+        "published": [asdict(row) for row in published_rows(answer)],
         "stopped": answer.stopped.value,
         "seed": answer.seed,
         "results": answer.results,

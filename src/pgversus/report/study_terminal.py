@@ -5,6 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pgversus.report.answer import StudyAnswer
+from pgversus.report.levels import HEADS, LevelRow, level_rows
 from pgversus.report.overview import (
     VerdictRow,
     not_measured,
@@ -12,32 +13,60 @@ from pgversus.report.overview import (
     shared_caveats,
     verdict_rows,
 )
+from pgversus.report.published import NOTHING_PUBLISHED, PublishedRow, published_rows
 from pgversus.report.sentences import percent_of_confidence
-from pgversus.report.terminal import STYLES, WIDEST, print_answer, table
+from pgversus.report.terminal import STYLES, print_answer, print_parts, table
+
+_MOST_LEVELS = 100
+# More rows than that are for Markdown, CSV or JSON.
 
 
-def print_study_answer(answer: StudyAnswer, console: Console) -> None:
-    """Print the whole study; one with a single context as a comparison."""
+def print_study_answer(
+    answer: StudyAnswer, console: Console, columns: int | None = None, *, with_published: bool = False
+) -> None:
+    """Print the whole study; one with a single context as a comparison.
+
+    console and columns: as of print_answer. with_published: the published figures beside the measured ones, where the
+    study has some.
+    """
     if len(answer.answers) == 1 and not answer.unanswered and not answer.title:
-        print_answer(answer.answers[0], console)
+        print_answer(answer.answers[0], console, columns)
         return
-    for part in _parts(answer):
-        if isinstance(part, Table):
-            console.print(part, width=WIDEST, soft_wrap=True)
-        else:
-            console.print(part, soft_wrap=not console.is_terminal)
+    print_parts(_parts(answer, with_published=with_published), console, columns)
 
 
-def _parts(answer: StudyAnswer) -> list[RenderableType]:
+def _parts(answer: StudyAnswer, *, with_published: bool) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(answer.title, style="bold")]
     if answer.question:
         parts.append(Text(answer.question))
     parts += [Text(""), _verdict_table(verdict_rows(answer)), Text("")]
+    if with_published:
+        parts += [_published_table(published_rows(answer)), Text("")]
+    rows = level_rows(answer)
+    if len(rows) <= _MOST_LEVELS:
+        parts += [_level_table(rows), Text("")]
     parts += [Text(sentence) for sentence in overview_sentences(answer)]
     parts += [Text(f"not measured: {line}", style="red") for line in not_measured(answer)]
     parts += [Text(f"caveat: {line}") for line in shared_caveats(answer)]
     parts.append(Text(f"results: {answer.results}", style="dim"))
     return parts
+
+
+def _published_table(rows: list[PublishedRow]) -> RenderableType:
+    if not rows:
+        return Text(NOTHING_PUBLISHED)
+    shown = table("published beside measured", "", "published", "here", percent_of_confidence(), "")
+    for row in rows:
+        cells = [row.contender, row.published, row.measured, row.interval, row.replication.value]
+        shown.add_row(Text(row.context), *map(Text, cells))
+    return shown
+
+
+def _level_table(rows: list[LevelRow]) -> Table:
+    shown = table("all arms", "", *HEADS)
+    for row in rows:
+        shown.add_row(Text(row.context), Text(row.arm), *row.cells)
+    return shown
 
 
 def _verdict_table(rows: list[VerdictRow]) -> Table:

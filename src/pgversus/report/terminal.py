@@ -1,12 +1,13 @@
 """The answer for a terminal or a pipe: the sentence first, then the tables, then what to distrust."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from pgversus.report.answer import Answer
+from pgversus.report.counters import CounterRow, counter_rows
 from pgversus.report.overview import MARKS
 from pgversus.report.sentences import METRIC_WORDS, answer_sentences, percent_of_confidence
 from pgversus.report.units import change, change_interval, count, duration, latency, percent, plus_minus, significant
@@ -31,22 +32,35 @@ STYLES = {
     Verdict.INVALID: "red bold",
 }
 WIDEST = 10_000
+"""Columns of a console on which no table is cut."""
 
 
-def print_answer(answer: Answer, console: Console) -> None:
-    """Print the whole answer to a console; colours are the console's business."""
-    for part in _parts(answer):
-        if isinstance(part, Table):
-            # As wide as it is: a table that is cut loses values. A narrower terminal wraps its lines.
-            console.print(part, width=WIDEST, soft_wrap=True)
+def print_answer(answer: Answer, console: Console, columns: int | None = None) -> None:
+    """Print the whole answer; colours are the console's business.
+
+    console: as wide as WIDEST. columns: of the terminal that it stands for; None for a pipe.
+    """
+    print_parts(_parts(answer), console, columns)
+
+
+def print_parts(parts: Sequence[RenderableType], console: Console, columns: int | None) -> None:
+    """Print tables as wide as they are, since one that is cut loses values, and words wrapped for eyes.
+
+    A program that reads a pipe wants each sentence on one line.
+    """
+    for part in parts:
+        if isinstance(part, Table) or columns is None:
+            console.print(part, soft_wrap=True)
         else:
-            # Words are wrapped for eyes; a program that reads a pipe wants the sentence on one line.
-            console.print(part, soft_wrap=not console.is_terminal)
+            console.print(part, width=columns)
 
 
 def _parts(answer: Answer) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(sentence, style="bold") for sentence in answer_sentences(answer)]
     parts += [Text(""), _verdict_table(answer), Text(""), _latency_table(answer), Text("")]
+    for result in answer.analysis.results:
+        if rows := counter_rows(answer, result):
+            parts += [_counter_table(answer, result, rows), Text("")]
     parts += [Text(line) for line in _caveat_lines(answer)]
     parts += [Text(line, style="dim") for line in _small_print(answer)]
     return parts
@@ -90,6 +104,15 @@ def _latency_table(answer: Answer) -> Table:
             cells += [change(ratio.value), change_interval(ratio.low, ratio.high)] if ratio else ["", ""]
             rows.add_row(*cells)
     return rows
+
+
+def _counter_table(answer: Answer, result: ContenderResult, rows: list[CounterRow]) -> Table:
+    """What explains a difference, or goes with it: counters that differ beyond chance."""
+    baseline, contender = answer.comparison.baseline.label, answer.comparison.arms[result.contender].label
+    shown = table("counters, for a transaction", baseline, contender, "", percent_of_confidence())
+    for row in rows:
+        shown.add_row(Text(row.name), row.baseline, row.contender, row.change, row.interval)
+    return shown
 
 
 def _level(estimate: Estimate | None, show: Callable[[float], str]) -> list[RenderableType]:

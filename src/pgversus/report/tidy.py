@@ -71,7 +71,7 @@ def _factors(answer: StudyAnswer) -> list[str]:
 
 
 def _levels(one: Answer) -> dict[str, Any]:
-    return {**dict(one.context.levels), "workload": one.comparison.workload.name}
+    return {"workload": one.comparison.workload.name, **dict(one.context.levels)}
 
 
 def _verdict(one: Answer, result: ContenderResult) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pgversus.stats.confidence import CONFIDENCE, LookRule, look_rule
+from pgversus.stats.counter_estimates import CounterRatio, counter_levels, counter_ratios
 from pgversus.stats.effects import LogEstimate, log_level, log_ratio, quantile_is_supported
 from pgversus.stats.forecast import blocks_to_decide
 from pgversus.stats.trials import Block
@@ -49,6 +50,8 @@ class ContenderResult:
     """Of the metric that carries the verdict; None while no block holds both arms."""
     ratios: Mapping[Metric, Estimate]
     """Contender / baseline, for each metric that has a ratio; none for an invalid contender."""
+    counters: Mapping[str, CounterRatio]
+    """Contender / baseline, for each counter that was never zero."""
     blocks: int
     seconds_measured: float
     """Load of both arms in the blocks that count."""
@@ -64,6 +67,8 @@ class Analysis:
     """The one that carries the verdicts."""
     levels: tuple[Mapping[Metric, Estimate], ...]
     """For each arm, in order."""
+    counters: tuple[Mapping[str, float], ...]
+    """For each arm, in order: for a transaction, or as they are (stats/counters.py)."""
     results: tuple[ContenderResult, ...]
     """For each contender, in order."""
 
@@ -97,6 +102,7 @@ def analyse(
     return Analysis(
         metric=comparison.design.metric,
         levels=tuple(_levels(blocks, arm.index, rule) for arm in comparison.arms),
+        counters=tuple(counter_levels(blocks, arm.index) for arm in comparison.arms),
         results=tuple(
             _contender(blocks, comparison, rule, arm.index, is_invalid=arm.index in invalid)
             for arm in comparison.contenders
@@ -118,6 +124,7 @@ def _contender(
         verdict=Verdict.INVALID if is_invalid else stands.verdict,
         log_ratio=stands.log_ratio,
         ratios=ratios,
+        counters={} if is_invalid else counter_ratios(paired, BASELINE, contender, rule),
         blocks=stands.blocks,
         seconds_measured=sum(block.trials[arm].seconds for block in paired for arm in (BASELINE, contender)),
         blocks_needed=None if stands.log_ratio is None else _blocks_needed(stands.log_ratio, comparison, rule),

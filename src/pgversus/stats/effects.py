@@ -70,11 +70,15 @@ def _log(value: float) -> float:
 
 
 def _estimate(logs: Sequence[float], metric: Metric) -> LogEstimate:
+    # A percentile is known to within a bin: without this, latencies that all fall into one would agree exactly.
+    return mean_of_logs(logs, least_error=BIN_WIDTH / 2 if metric.quantile is not None else 0.0)
+
+
+def mean_of_logs(logs: Sequence[float], *, least_error: float = 0.0) -> LogEstimate:
+    """Their mean, one for each block, and its standard error, which is at least `least_error`."""
     n = len(logs)
     mean = math.fsum(logs) / n
     if n == 1:
         return LogEstimate(point=mean, standard_error=math.nan, n=1)
     variance = math.fsum((x - mean) ** 2 for x in logs) / (n - 1)
-    # A percentile is known to within a bin: without this, latencies that all fall into one would agree exactly.
-    least = BIN_WIDTH / 2 if metric.quantile is not None else 0.0
-    return LogEstimate(point=mean, standard_error=max(math.sqrt(variance / n), least), n=n)
+    return LogEstimate(point=mean, standard_error=max(math.sqrt(variance / n), least_error), n=n)

@@ -42,6 +42,13 @@ class LatencyHistogram:
         """Number of transactions."""
         return int(self.counts.sum())
 
+    @property
+    def least(self) -> float:
+        """The lower edge of the first bin in seconds: no latency is below it. ValueError when it is empty."""
+        if not self.counts.size:
+            raise ValueError("no least of 0 transactions")
+        return math.exp(self.first_bin * BIN_WIDTH) * _UNIT_S
+
     def quantile(self, q: float) -> float:
         """The latency in seconds below which a share q of the transactions lies.
 

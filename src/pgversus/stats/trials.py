@@ -45,6 +45,8 @@ class Trial:
     """Sum of its windows, without connecting."""
     latency_sum_s: float
     latency_max_s: float
+    latency_min_s: float | None = None
+    """Exact to 1 %; None where there was no latency to read."""
     quantiles: Mapping[float, float]
     """Latency in seconds by q, over all windows; empty where there was no latency to read."""
     failed: int = 0
@@ -96,6 +98,7 @@ def trial_of(arm: int, windows: Sequence[Window], levels: Mapping[str, float] | 
         seconds=sum(window.seconds for window in windows),
         latency_sum_s=sum(window.latency_sum_s for window in windows),
         latency_max_s=longest,
+        latency_min_s=histogram.least if histogram.total else None,
         # Inside its bin a quantile may be read a little above the largest latency there was.
         quantiles={q: min(histogram.quantile(q), longest) for q in QUANTILES.values()} if histogram.total else {},
         failed=sum(window.failed for window in windows),

@@ -20,7 +20,7 @@ from pgversus.study.study import Context
 _TRIALS = """
 SELECT context, block, arm, status, transactions, seconds, failed, unclocked, latency_sum_s, latency_max_s,
        latency_p50_s, latency_p95_s, latency_p99_s, trend,
-       failed_phase, failed_words
+       latency_min_s, failed_phase, failed_words
 FROM trial ORDER BY context, block, arm
 """
 
@@ -107,7 +107,7 @@ def _blocks(database: sqlite3.Connection) -> Mapping[int, list[Block]]:
     for row in database.execute(_TRIALS):
         context, block, arm, status = row[:4]
         if status == "failed":
-            failures[context, block].append(FailedTrial(arm=arm, phase=Phase(row[14]), words=row[15]))
+            failures[context, block].append(FailedTrial(arm=arm, phase=Phase(row[15]), words=row[16]))
         else:
             trials[context, block][arm] = _trial(row, counters.get((context, block, arm), {}))
     result: dict[int, list[Block]] = defaultdict(list)
@@ -119,12 +119,15 @@ def _blocks(database: sqlite3.Connection) -> Mapping[int, list[Block]]:
 
 
 def _trial(row: tuple[Any, ...], counters: Mapping[str, float]) -> Trial:
-    _, _, arm, _, transactions, seconds, failed, unclocked, latency_sum, latency_max, *quantiles, trend = row[:14]
+    _, _, arm, _, transactions, seconds, failed, unclocked, latency_sum, latency_max, *quantiles, trend, least = row[
+        :15
+    ]
     return Trial(
         arm=arm,
         transactions=transactions,
         seconds=seconds,
         latency_sum_s=latency_sum,
+        latency_min_s=least,
         latency_max_s=latency_max,
         quantiles={q: value for q, value in zip((0.50, 0.95, 0.99), quantiles, strict=True) if value is not None},
         failed=failed,

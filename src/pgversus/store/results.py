@@ -143,6 +143,7 @@ def _finished(trial: Trial) -> dict[str, Any]:
         "failed": trial.failed,
         "unclocked": trial.unclocked,
         "latency_sum_s": trial.latency_sum_s,
+        "latency_min_s": trial.latency_min_s,
         "latency_max_s": trial.latency_max_s,
         **{column: trial.quantiles.get(q) for q, column in _QUANTILE_COLUMNS.items()},
         "trend": trial.trend,

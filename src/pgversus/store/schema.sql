@@ -66,6 +66,7 @@ CREATE TABLE trial (
     failed INTEGER,                             -- transactions that ended in a serialization failure or a deadlock
     unclocked INTEGER,                          -- transactions whose end pgbench did not look at its clock for
     latency_sum_s REAL,
+    latency_min_s REAL,                         -- exact to 1 %, as the percentiles
     latency_max_s REAL,
     latency_p50_s REAL,                         -- of all its transactions, exact to 1 %; missing where none was logged
     latency_p95_s REAL,

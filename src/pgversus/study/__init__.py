@@ -11,6 +11,7 @@ choices.py     from what the user chose of a design to the design
 quantities.py  lengths of time and shares as people write them
 schedule.py    the order of windows inside a block
 needs.py       what a study will need: trials, disk, time
+published.py   figures of others that a study is held against
 metrics.py     the quantities that are measured, with unit and better direction
 preparation.py  what is known of a context once its arms are loaded
 caveats.py     reasons to trust a result less

@@ -49,7 +49,8 @@ class Study:
     skips_missing_settings: bool = False
     """Whether a setting that a server lacks leaves its treatment out, instead of being an error."""
     published: str | None = None
-    """Name of the published figures that belong to this study."""
+    """The text of the published figures that belong to this study (study/published.py)."""
+    skipped: tuple[Skipped, ...] = ()
     metrics: tuple[str, ...] = ()
     """Names of the metrics of interest besides the one that is judged; empty for the usual ones."""
 

@@ -17,6 +17,7 @@ from pgversus.study.file.selection import selection_of
 from pgversus.study.file.settings import settings_of
 from pgversus.study.file.validation import valid_part
 from pgversus.study.file.workloads import datasets_of, loads_of, workloads_of
+from pgversus.study.published import read_figures
 from pgversus.study.servers import ServerName, parse_server
 from pgversus.study.study import Study
 
@@ -57,7 +58,9 @@ def read_study(
         problems.bring_up(("profiles", chosen))
     problems = problems.at(places.with_origins(origins))
     sections = schema.Sections.model_validate(merged)
-    plan = _plan(sections, Contents(read, problems), problems, seed=seed, budget_s=budget_s, name_server=name_server)
+    contents = Contents(read, problems)
+    figures = _figures(sections, contents, problems)
+    plan = _plan(sections, contents, problems, seed=seed, budget_s=budget_s, name_server=name_server)
     problems.refuse()
     # Without a plan there was a problem, so this is not reached.
     contexts = () if plan is None else contexts_of(plan, problems)
@@ -71,9 +74,20 @@ def read_study(
         seed=design.seed,
         budget_s=design.budget_s,
         skips_missing_settings=sections.if_missing == "skip",
-        published=sections.published,
+        published=figures,
         metrics=tuple(sections.metrics or ()),
     )
+
+
+def _figures(sections: schema.Sections, contents: Contents, problems: Problems) -> str | None:
+    """The text of the published figures, checked; None where the file names none."""
+    if sections.published is None:
+        return None
+    text = contents.script(sections.published, ("published",))
+    if text is not None:
+        with problems.catch(("published",)):
+            read_figures(text)
+    return text
 
 
 def _plan(

@@ -244,9 +244,10 @@ class Sections(Table):
         example="skip",
     )
     published: Text | None = _key(
-        "name of published figures that are shown beside the measured ones",
+        "a CSV file of published figures that are shown beside the measured ones: `level` (of what is compared), "
+        "`tps`, and what tells contexts apart, such as `workload` and `clients`",
         default="none",
-        example="planner-16-vs-17",
+        example="published.csv",
     )
     metrics: list[Text] | None = _key(
         "names of metrics that are shown besides the one that carries the verdict",

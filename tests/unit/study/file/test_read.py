@@ -7,7 +7,7 @@ from pgversus.study.file.read import read_study
 from pgversus.study.metrics import Metric
 from pgversus.study.servers import RunningServer, ServerName, parse_server
 from pgversus.study.workload import Dataset, PgbenchWorkload, QueryMode, Script, SetupFile
-from tests.unit.study.file.reading import SEED, SHORT, labels, read_file, study
+from tests.unit.study.file.reading import SEED, SHORT, labels, problem, read_file, study
 
 
 def test_ten_lines_make_a_study_with_the_defaults_of_compare() -> None:
@@ -39,13 +39,16 @@ def test_ten_lines_make_a_study_with_the_defaults_of_compare() -> None:
 
 
 def test_the_whole_of_the_top_arrives() -> None:
-    found = study(
-        'question = "why?"\ncache = "cold"\nif_missing = "skip"\npublished = "p"\nmetrics = ["tps", "latency_p95"]\n'
-        + SHORT
-    )
-    assert (found.question, found.skips_missing_settings, found.published) == ("why?", True, "p")
+    found = study('question = "why?"\ncache = "cold"\nif_missing = "skip"\nmetrics = ["tps", "latency_p95"]\n' + SHORT)
+    assert (found.question, found.skips_missing_settings) == ("why?", True)
     assert found.metrics == ("tps", "latency_p95")
     assert found.contexts[0].comparison.cache is CacheState.COLD
+
+
+def test_published_figures_are_read_with_the_study_and_checked() -> None:
+    found = problem('published = "p.csv"\n' + SHORT)
+    assert found.slug == "study-bad-figures"
+    assert found.where.endswith("line 1, published")
 
 
 def test_contexts_are_the_product_of_all_factors_but_the_compared_one_in_their_order() -> None:

@@ -1,0 +1,135 @@
+"""A study of 10,000 treatments: expanding it, a dry run, and reports over 100,000 trials. `make bench-study`.
+
+Each command is run as a user runs it, in a process of its own, and measured whole: wall-clock time and the most memory
+that it held. The results are synthetic: written by the real store, from made-up blocks. Exits with 1 when one takes
+5 seconds or 500 MB.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from pgversus.lab.resuming import study_fact
+from pgversus.lab.studies import open_study
+from pgversus.stats.histogram import LatencyHistogram
+from pgversus.stats.trials import Block, Trial, Window, trial_of
+from pgversus.store.codec import STUDY
+from pgversus.store.results import Results
+from pgversus.study.preparation import ArmFacts, Preparation
+from pgversus.study.study import Study
+
+TREATMENTS, TRIALS = 10_000, 100_000
+MOST_S, MOST_BYTES = 5.0, 500e6
+BLOCKS = TRIALS // TREATMENTS
+COUNTERS = ("wal_bytes", "buffers_hit", "server_cpu_user_s", "temp_bytes", "client_cpu_s")
+
+STUDY_FILE = """
+title = "Ten thousand treatments"
+compare = "server"
+
+[factors]
+server = ["16.12", "17.8"]
+work_mem = [{work_mem}]
+random_page_cost = [{cost}]
+
+[workloads.a]
+builtin = "select-only"
+
+[workloads.b]
+sql = "SELECT count(*) FROM pgbench_accounts;"
+
+[dataset]
+scale = 1
+"""
+
+
+def main() -> None:
+    """Print the table."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        work_mem = ", ".join(f'"{size}kB"' for size in range(64, 64 + 50))
+        cost = ", ".join(str(1 + step / 10) for step in range(50))
+        (folder / "big.toml").write_text(STUDY_FILE.format(work_mem=work_mem, cost=cost))
+        os.chdir(folder)
+        study, _ = open_study("big.toml", seed=1)
+        assert study.treatments == TREATMENTS
+        _write_results(study, folder / "results")
+        # The first call of a dry run may ask for the lists of released versions, which is the network's time.
+        _run("run", "big.toml", "--dry-run", "--results", "none")
+        print(f"{'what':<44}{'s':>7}{'MB':>7}    of {TREATMENTS} treatments, {TRIALS} trials")
+        rows = {
+            "read and expand": ("-c", "from pgversus.lab.studies import open_study; open_study('big.toml', seed=1)"),
+            "pgversus run --dry-run": _pgversus("run", "big.toml", "--dry-run", "--results", "none"),
+            "pgversus report": _pgversus("report", "results"),
+            "pgversus report --format markdown": _pgversus("report", "results", "--format", "markdown"),
+            "pgversus report --format csv": _pgversus("report", "results", "--format", "csv"),
+            "pgversus report --format trials-csv": _pgversus("report", "results", "--format", "trials-csv"),
+            "pgversus report --format json": _pgversus("report", "results", "--format", "json"),
+        }
+        too_much = False
+        for what, arguments in rows.items():
+            seconds, most = _measured(arguments)
+            print(f"{what:<44}{seconds:>7.2f}{most / 1e6:>7.0f}", flush=True)
+            too_much = too_much or seconds >= MOST_S or most >= MOST_BYTES
+    if too_much:
+        raise SystemExit(1)
+
+
+def _pgversus(*arguments: str) -> tuple[str, ...]:
+    return ("-c", "import sys; from pgversus.cli.main import main; sys.argv[0] = 'pgversus'; main()", *arguments)
+
+
+def _run(*arguments: str) -> None:
+    subprocess.run([sys.executable, *_pgversus(*arguments)], check=True, capture_output=True)
+
+
+def _measured(arguments: tuple[str, ...]) -> tuple[float, float]:
+    """Seconds, and bytes of the most memory, of one Python."""
+    began = time.perf_counter()
+    with subprocess.Popen([sys.executable, *arguments], stdout=subprocess.DEVNULL) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return time.perf_counter() - began, used.ru_maxrss * 1024
+
+
+def _write_results(study: Study, folder: Path) -> None:
+    rng = np.random.default_rng(1)
+    results = Results(folder)
+    # What is written here is worth nothing after the benchmark.
+    results._database.execute("PRAGMA synchronous = off")  # noqa: SLF001
+    results.add_study(STUDY.dump_python(study_fact(study), mode="json"), study.contexts)
+    results.add_fact("host", {"cpus_usable": 2})
+    results.add_fact("client", {"version": "18.6", "origin": "made up"})
+    results.add_fact("ended", "budget")
+    facts = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="-O2", sha256=None, data="d")
+    histogram = LatencyHistogram.from_microseconds(rng.lognormal(6, 1, 2000).astype(np.int64))
+    for context in study.contexts:
+        design = context.comparison.design
+        found = Preparation(design=design, arms=(facts, facts), differences=(), writes=False, connect_allowance_s=0)
+        results.add_preparation(context.number, found, None)
+        for number in range(1, BLOCKS + 1):
+            trials = {arm: _trial(arm, histogram, rng) for arm in (0, 1)}
+            results.add_block(context.number, Block(number=number, trials=trials, wall_s=20.0))
+    results.close()
+
+
+def _trial(arm: int, histogram: LatencyHistogram, rng: np.random.Generator) -> Trial:
+    window = Window(
+        transactions=2000,
+        seconds=1.0 + 0.05 * float(rng.random()),
+        latency_sum_s=1.0,
+        latency_max_s=0.1,
+        histogram=histogram,
+    )
+    return replace(trial_of(arm, [window]), counters={name: float(rng.random()) + 1 for name in COUNTERS})
+
+
+if __name__ == "__main__":
+    main()

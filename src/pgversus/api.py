@@ -1,0 +1,130 @@
+"""pgversus from Python: the same studies, the same results folders, answers as objects and as Arrow tables."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pgversus.host.identity import server_user
+from pgversus.lab.answers import read_answer
+from pgversus.lab.progress import Progress, Silence
+from pgversus.lab.run import Means, run_study
+from pgversus.lab.studies import open_study
+from pgversus.postgres.client import client_at, fixed_client
+from pgversus.report.answer import StudyAnswer
+from pgversus.report.arrow_tables import arrow_table
+from pgversus.report.sentences import caveats_of
+from pgversus.report.tidy import trial_table, verdict_table
+from pgversus.stats.confidence import CONFIDENCE
+from pgversus.stats.verdict import Verdict
+from pgversus.study.quantities import parse_duration
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictOn:
+    """The verdict on one contender in one context."""
+
+    context: str
+    """`workload=cte_in load=c4`; empty where the study has one context."""
+    workload: str
+    metric: str
+    """With its unit: tps, latency_p95_s."""
+    baseline: str
+    contender: str
+    verdict: Verdict
+    ratio: float | None
+    """Contender / baseline; None while no block holds both, and for an invalid contender."""
+    low: float | None
+    """Bounds of the interval in which all verdicts of the study hold together; None where none is promised."""
+    high: float | None
+    confidence: float
+    """Of all verdicts of the study together."""
+    blocks: int
+    caveats: tuple[str, ...]
+    """Slugs, explained in docs/messages.md."""
+
+
+@dataclass(frozen=True)
+class StudyResults:
+    """What a study has found."""
+
+    answer: StudyAnswer
+    """Everything that reports are made from."""
+
+    @cached_property
+    def verdicts(self) -> tuple[VerdictOn, ...]:
+        """One for each contender of each context that was measured."""
+        return tuple(_verdicts(self.answer))
+
+    def trials(self) -> "pa.Table":
+        """One row for each trial, with its counters; HostError without pyarrow. `.to_pandas()` makes a data frame."""
+        return arrow_table(trial_table(self.answer))
+
+    def verdict_table(self) -> "pa.Table":
+        """One row for each verdict; HostError without pyarrow."""
+        return arrow_table(verdict_table(self.answer))
+
+
+def run(
+    study: str | Path,
+    *,
+    profile: str | None = None,
+    budget: str | None = None,
+    seed: int | None = None,
+    results: str | Path | None = None,
+    run_as: str | None = None,
+    pgbench: str | Path | None = None,
+    progress: Progress | None = None,
+) -> StudyResults:
+    """Run a study to its end, or go on with it, and return what it has found; as `pgversus run`.
+
+    study: a study file, a folder with a study.toml, or the name of a bundled study. budget: `90s`, `15m`, `2h`.
+    PgversusError of any kind when it cannot be begun; Ctrl-C ends it with what has been found.
+    """
+    asked, folder = open_study(
+        str(study),
+        profile=profile,
+        budget_s=None if budget is None else parse_duration(budget, "budget"),
+        seed=seed,
+        results=None if results is None else Path(results),
+    )
+    means = Means(
+        user=server_user(run_as),
+        client=fixed_client() if pgbench is None else client_at(Path(pgbench)),
+        results=folder,
+        resumes=True,
+    )
+    run_study(asked, means, progress or Silence())
+    return load_results(folder)
+
+
+def load_results(folder: str | Path) -> StudyResults:
+    """What a results folder holds; StoreError when it cannot be read."""
+    return StudyResults(read_answer(Path(folder)))
+
+
+def _verdicts(answer: StudyAnswer) -> list[VerdictOn]:
+    found = []
+    for one in answer.answers:
+        for result in one.analysis.results:
+            ratio = result.ratios.get(one.analysis.metric)
+            found.append(
+                VerdictOn(
+                    context=one.context.label,
+                    workload=one.comparison.workload.name,
+                    metric=one.analysis.metric.value,
+                    baseline=one.comparison.baseline.label,
+                    contender=one.comparison.arms[result.contender].label,
+                    verdict=result.verdict,
+                    ratio=ratio.value if ratio else None,
+                    low=ratio.low if ratio else None,
+                    high=ratio.high if ratio else None,
+                    confidence=CONFIDENCE,
+                    blocks=result.blocks,
+                    caveats=tuple(caveat.slug for caveat in caveats_of(one, result.contender)),
+                )
+            )
+    return found

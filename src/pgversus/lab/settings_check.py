@@ -1,0 +1,139 @@
+"""Every level of every setting put to every server that is to have it, before anything is loaded."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+
+from pgversus.errors import StudyError, StudyFileError
+from pgversus.postgres.builds.model import Build
+from pgversus.postgres.settings_check import SettingAnswer
+from pgversus.study.comparison import BASELINE, Arm
+from pgversus.study.servers import ServerName
+from pgversus.study.settings import Setting
+from pgversus.study.study import Context, Skipped, Study
+
+Ask = Callable[[Build, str, str], SettingAnswer]
+"""Build, name and value in; what the server's program says of them."""
+
+
+def with_possible_settings(study: Study, builds: Mapping[ServerName, Build | None], ask: Ask) -> Study:
+    """The study without what its servers cannot have, where it allows that; StudyFileError with all refusals else.
+
+    A setting that a server lacks: as a level of a factor its treatment is left out, as a shared one it is left out of
+    that server's settings. Servers of somebody else are not asked: their sessions show it.
+    """
+    known = cache(ask)
+
+    def answer(arm: Arm, setting: Setting) -> SettingAnswer | None:
+        build = builds[arm.server]
+        return known(build, setting.name, setting.value) if build is not None else None
+
+    problems = list(_problems(study, answer))
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        count = f"{len(problems)} settings cannot be had"
+        raise StudyFileError(count, slug="study-settings", where=study.name, problems=tuple(problems))
+    return _without_missing(study, answer) if study.skips_missing_settings else study
+
+
+_Answer = Callable[[Arm, Setting], SettingAnswer | None]
+
+
+def _problems(study: Study, answer: _Answer) -> Iterator[StudyError]:
+    refused: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for context in study.contexts:
+        for arm in context.comparison.arms:
+            for setting in arm.settings:
+                found = answer(arm, setting)
+                if found is None or found.value is not None or (found.is_unknown and study.skips_missing_settings):
+                    continue
+                refused[setting.name, setting.value, found.words].append(arm.label)
+    for (name, value, words), labels in refused.items():
+        yield _refused(name, value, words, list(dict.fromkeys(labels)))
+    yield from _same_levels(study, answer)
+
+
+def _same_levels(study: Study, answer: _Answer) -> Iterator[StudyError]:
+    """Levels of the compared setting that are one and the same to the server."""
+    seen = set()
+    for context in study.contexts:
+        comparison = context.comparison
+        for name in comparison.factors:
+            base = next((s for s in comparison.baseline.settings if s.name == name), None)
+            for arm in comparison.contenders:
+                level = next((s for s in arm.settings if s.name == name), None)
+                if (
+                    base is None
+                    or level is None
+                    or level.value == base.value
+                    or arm.server != comparison.baseline.server
+                ):
+                    continue
+                ours, theirs = answer(comparison.baseline, base), answer(arm, level)
+                same = ours is not None and theirs is not None and ours.value == theirs.value is not None
+                # In a product of several settings a level may stay while another one changes.
+                alone = [s for s in arm.settings if s not in comparison.baseline.settings] == [level]
+                if same and alone and (name, base.value, level.value) not in seen:
+                    seen.add((name, base.value, level.value))
+                    yield _same(name, base.value, level.value)
+
+
+def _without_missing(study: Study, answer: _Answer) -> Study:
+    contexts: list[Context] = []
+    skipped: list[Skipped] = []
+    for context in study.contexts:
+        fixed = {factor for factor, _ in context.levels} | set(context.comparison.factors)
+        arms: list[Arm] = []
+        for arm in context.comparison.arms:
+            lacking = [setting for setting in arm.settings if _lacks(answer, arm, setting)]
+            if any(setting.name in fixed for setting in lacking):
+                label = f"{context.label} {arm.label}".strip()
+                skipped.append(Skipped(label=label, reason=f"no {lacking[0].name} in it"))
+            else:
+                kept = tuple(setting for setting in arm.settings if setting not in lacking)
+                arms.append(replace(arm, index=len(arms), settings=kept))
+        if _is_comparison(context, arms):
+            contexts.append(replace(context, comparison=replace(context.comparison, arms=tuple(arms))))
+    if not contexts:
+        raise StudyError(
+            "nothing is left to compare",
+            slug="study-nothing-left",
+            where=study.name,
+            found="; ".join(f"{one.label}: {one.reason}" for one in skipped[:3]),
+            expected="a comparison whose baseline and one contender have the setting",
+            to_do="take the setting out, or compare servers that have it",
+        )
+    return replace(study, contexts=tuple(contexts), skipped=tuple(skipped))
+
+
+def _lacks(answer: _Answer, arm: Arm, setting: Setting) -> bool:
+    found = answer(arm, setting)
+    return found is not None and found.is_unknown
+
+
+def _is_comparison(context: Context, arms: list[Arm]) -> bool:
+    return len(arms) > 1 and arms[BASELINE].label == context.comparison.baseline.label
+
+
+def _refused(name: str, value: str, words: str, labels: list[str]) -> StudyError:
+    return StudyError(
+        "a server refuses a setting",
+        slug="study-setting-refused",
+        where=f"{name} = {value}, on {', '.join(labels)}",
+        found=words,
+        expected="a name and a value that every server of the study takes",
+        to_do='these are the server\'s own words; a study file may say if_missing = "skip" for settings that one lacks',
+    )
+
+
+def _same(name: str, first: str, second: str) -> StudyError:
+    return StudyError(
+        "two levels of a setting are the same to the server",
+        slug="study-same-levels",
+        where=name,
+        found=f"{first} and {second}",
+        expected="levels that differ",
+        to_do="leave one of them out; for an A/A comparison name the server twice",
+    )

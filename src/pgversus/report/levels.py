@@ -1,0 +1,43 @@
+"""Every arm of every context in absolute numbers: count, tps, and latencies from the shortest to the longest."""
+
+from dataclasses import dataclass
+
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.units import latency, significant
+from pgversus.study.metrics import Metric
+
+HEADS = ("transactions", "tps", "min", "mean", "p95", "p99", "max")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelRow:
+    """One arm; every number is text already, empty where there is none."""
+
+    context: str
+    arm: str
+    cells: tuple[str, ...]
+    """In the order of HEADS."""
+
+
+def level_rows(answer: StudyAnswer) -> list[LevelRow]:
+    """A row for each arm of each context that was measured, in the order of the study."""
+    return [_row(one, arm) for one in answer.answers for arm in range(len(one.comparison.arms))]
+
+
+def _row(one: Answer, arm: int) -> LevelRow:
+    trials = [block.trials[arm] for block in one.blocks if block.has(arm)]
+    levels = one.analysis.levels[arm]
+    least = [trial.latency_min_s for trial in trials if trial.latency_min_s is not None]
+    tps = levels.get(Metric.TPS)
+    latencies = (Metric.LATENCY_MEAN, Metric.LATENCY_P95, Metric.LATENCY_P99, Metric.LATENCY_MAX)
+    shown = [latency(found.value) if (found := levels.get(metric)) else "" for metric in latencies]
+    return LevelRow(
+        context=one.context.label,
+        arm=one.comparison.arms[arm].label,
+        cells=(
+            str(sum(trial.transactions for trial in trials)),
+            significant(tps.value, 4) if tps else "",
+            latency(min(least)) if least else "",
+            *shown,
+        ),
+    )

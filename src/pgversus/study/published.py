@@ -1,0 +1,44 @@
+"""Published figures that a study is held against.
+
+A CSV with one row for each level: what identifies the context (workload, clients, cache, scale), the level of the
+compared factor as its arm is called, and its tps. What a row does not have is not compared.
+"""
+
+import csv
+import io
+from collections.abc import Mapping
+
+from pgversus.errors import StudyError
+
+Figures = tuple[Mapping[str, str], ...]
+
+
+def read_figures(text: str) -> Figures:
+    """The rows; StudyError for a row without a level or without a number as its tps."""
+    reader = csv.DictReader(io.StringIO(text))
+    columns = reader.fieldnames or ()
+    if "level" not in columns or "tps" not in columns:
+        raise _unusable(1, ", ".join(columns))
+    rows = tuple(reader)
+    for number, row in enumerate(rows, 2):
+        if not row["level"] or not _is_number(row["tps"]) or None in row or None in row.values():
+            raise _unusable(number, ", ".join(f"{name}={value}" for name, value in row.items()))
+    return rows
+
+
+def _unusable(line: int, found: str) -> StudyError:
+    return StudyError(
+        "published figures cannot be used",
+        slug="study-bad-figures",
+        where=f"line {line} of the published figures",
+        found=f"line {line}: {found or 'nothing'}",
+        expected="the columns level and tps, tps a number above 0, and as many fields as the first line",
+        to_do="workload,clients,level,tps in the first line, then one line for each figure",
+    )
+
+
+def _is_number(text: str | None) -> bool:
+    try:
+        return text is not None and 0 < float(text) < float("inf")
+    except ValueError:
+        return False

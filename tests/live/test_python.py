@@ -1,0 +1,26 @@
+"""docs/python.md is run, from top to bottom, as one program."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.live.conftest import CommandLine
+
+PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+
+
+def test_the_page_runs_from_top_to_bottom(command_line: CommandLine) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert len(blocks) >= 5
+    command_line.write("page.py", "\n".join(blocks))
+    ended = subprocess.run(
+        [sys.executable, "page.py"],
+        cwd=command_line.directory,
+        env=command_line.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "work_mem=16MB" in ended.stdout

@@ -1,0 +1,96 @@
+"""Results are gone on with only by the same question on the same builds; what changed is said."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgversus.errors import StoreError
+from pgversus.lab.resuming import check_same_builds, check_same_study, study_fact, without_secrets
+from pgversus.postgres.builds.model import Build
+from pgversus.store.reading import StoredContext, StoredStudy
+from pgversus.study.comparison import CacheState, Comparison
+from pgversus.study.servers import Release, RunningServer
+from pgversus.study.settings import Setting
+from pgversus.study.study import Context, Study
+from tests.builders import comparison
+
+FOLDER = Path("r")
+PASSWORD = "secret"  # noqa: S105 - what must not be found anywhere
+
+
+def study(asked: Comparison | None = None, contexts: int = 2) -> Study:
+    one = asked or comparison()
+    return Study(
+        name="s",
+        title="t",
+        question="q",
+        contexts=tuple(Context(number=n, levels=(("load", f"c{n}"),), comparison=one) for n in range(1, contexts + 1)),
+        seed=7,
+        budget_s=60.0,
+    )
+
+
+def stored(asked: Study, **facts: object) -> StoredStudy:
+    contexts = tuple(
+        StoredContext(context=context, preparation=None, failure=None, blocks=())
+        for context in without_secrets(asked).contexts
+    )
+    return StoredStudy(study=study_fact(asked), facts=facts, contexts=contexts)
+
+
+def changed(change: Callable[[Comparison], Comparison]) -> str:
+    with pytest.raises(StoreError) as caught:
+        check_same_study(stored(study()), study(change(comparison())), FOLDER)
+    assert caught.value.slug == "store-other-study"
+    return caught.value.found
+
+
+def test_the_same_study_goes_on_also_with_more_time() -> None:
+    check_same_study(stored(study()), study(), FOLDER)
+    more = comparison(design=replace(comparison().design, budget_s=9999.0))
+    check_same_study(stored(study()), replace(study(more), budget_s=9999.0), FOLDER)
+
+
+def test_what_changed_is_named_with_both_values() -> None:
+    margin = changed(lambda asked: replace(asked, design=replace(asked.design, margin=0.05)))
+    assert "context 1, comparison.design.margin: 0.02, now 0.05" in margin
+    cache = changed(lambda asked: replace(asked, cache=CacheState.COLD))
+    assert "comparison.cache: warm, now cold" in cache
+    setting = Setting(name="jit", value="off")
+    jit = changed(lambda asked: replace(asked, arms=(asked.arms[0], replace(asked.arms[1], settings=(setting,)))))
+    assert "settings.0.name: nothing, now jit" in jit
+
+
+def test_more_contexts_or_another_seed_are_another_study() -> None:
+    for other, words in ((study(contexts=3), "2 contexts, now 3"), (replace(study(), seed=8), "seed 7, now 8")):
+        with pytest.raises(StoreError) as caught:
+            check_same_study(stored(study()), other, FOLDER)
+        assert words in caught.value.found
+
+
+def test_many_changes_are_counted_and_not_all_shown() -> None:
+    with pytest.raises(StoreError) as caught:
+        check_same_study(
+            stored(study(contexts=20)), study(replace(comparison(), cache=CacheState.COLD), contexts=20), FOLDER
+        )
+    assert "; and 12 more" in caught.value.found
+
+
+def test_no_password_is_kept_and_none_is_asked_for_when_going_on() -> None:
+    asked = comparison()
+    uri = RunningServer(uri=f"postgresql://me:{PASSWORD}@db.example/app")
+    running = study(replace(asked, arms=(asked.arms[0], replace(asked.arms[1], server=uri))))
+    assert PASSWORD not in repr(without_secrets(running))
+    check_same_study(stored(running), running, FOLDER)
+
+
+def test_another_build_of_the_same_name_is_refused() -> None:
+    name = Release(major=17, minor=None)
+    build = Build(version="17.8", bin_directory=Path("/x"), origin="zonky", sha256="abc")
+    before = {"17": "zonky 17.8 abc"}
+    check_same_builds(stored(study(), builds=before), {name: build}, FOLDER)
+    with pytest.raises(StoreError) as caught:
+        check_same_builds(stored(study(), builds=before), {name: replace(build, version="17.9")}, FOLDER)
+    assert (caught.value.slug, caught.value.expected) == ("store-other-build", "zonky 17.8 abc")

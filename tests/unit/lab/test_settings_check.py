@@ -1,0 +1,116 @@
+"""Every level is put to every server once; refusals are said all at once, and what is lacking may be left out."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgversus.errors import StudyError, StudyFileError
+from pgversus.lab.settings_check import with_possible_settings
+from pgversus.postgres.builds.model import Build
+from pgversus.postgres.settings_check import SettingAnswer
+from pgversus.study.servers import Release, ServerName
+from pgversus.study.settings import Setting
+from pgversus.study.study import Context, Study
+from tests.builders import comparison
+
+OLD, NEW = Release(major=16, minor=12), Release(major=17, minor=8)
+BUILDS: dict[ServerName, Build | None] = {
+    name: Build(version=str(name), bin_directory=Path("/x"), origin="test") for name in (OLD, NEW)
+}
+UNKNOWN = 'unrecognized configuration parameter "io_combine_limit"'
+
+
+class Servers:
+    """Pretended servers: the old one lacks io_combine_limit, work_mem has a range, and units are understood."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, str]] = []
+
+    def __call__(self, build: Build, name: str, value: str) -> SettingAnswer:
+        self.asked.append((build.version, name, value))
+        if name == "io_combine_limit" and build.version == "16.12":
+            return SettingAnswer(value=None, words=UNKNOWN)
+        if value == "1kB":
+            return SettingAnswer(value=None, words="1 kB is outside the valid range")
+        return SettingAnswer(value={"4096kB": "4096", "4MB": "4096"}.get(value, value), words="")
+
+
+def study(
+    *contexts: tuple[tuple[ServerName, tuple[tuple[str, str], ...]], ...], factors: tuple[str, ...] = ("server",)
+) -> Study:
+    made = []
+    for number, arms in enumerate(contexts, 1):
+        asked = comparison(tuple(f"arm{index}" for index in range(len(arms))))
+        new = tuple(
+            replace(arm, server=server, settings=tuple(Setting(name=n, value=v) for n, v in settings))
+            for arm, (server, settings) in zip(asked.arms, arms, strict=True)
+        )
+        made.append(Context(number=number, levels=(), comparison=replace(asked, arms=new, factors=factors)))
+    return Study(name="s", title="t", question="", contexts=tuple(made), seed=1, budget_s=60.0)
+
+
+def test_each_value_is_put_to_each_server_once() -> None:
+    ask = Servers()
+    arms = ((OLD, (("work_mem", "8MB"),)), (NEW, (("work_mem", "8MB"),)))
+    asked = study(arms, arms, arms)
+    assert with_possible_settings(asked, BUILDS, ask) == asked
+    assert sorted(ask.asked) == [("16.12", "work_mem", "8MB"), ("17.8", "work_mem", "8MB")]
+
+
+def test_all_refusals_are_said_at_once_in_the_servers_own_words() -> None:
+    asked = study(
+        ((OLD, (("work_mem", "1kB"),)), (NEW, (("work_mem", "1kB"), ("io_combine_limit", "8")))),
+        ((OLD, (("io_combine_limit", "8"),)), (NEW, (("io_combine_limit", "8"),))),
+    )
+    with pytest.raises(StudyFileError) as caught:
+        with_possible_settings(asked, BUILDS, Servers())
+    assert [(problem.where, problem.found) for problem in caught.value.problems] == [
+        ("work_mem = 1kB, on arm0, arm1", "1 kB is outside the valid range"),
+        ("io_combine_limit = 8, on arm0", UNKNOWN),
+    ]
+
+
+def test_levels_that_are_the_same_to_the_server_are_refused() -> None:
+    asked = study(
+        ((NEW, (("work_mem", "4MB"),)), (NEW, (("work_mem", "4096kB"),))),
+        factors=("work_mem",),
+    )
+    with pytest.raises(StudyError) as caught:
+        with_possible_settings(asked, BUILDS, Servers())
+    assert caught.value.slug == "study-same-levels"
+
+
+def test_a_shared_setting_that_a_server_lacks_is_left_out_of_its_own_settings() -> None:
+    arms = ((OLD, (("io_combine_limit", "8"),)), (NEW, (("io_combine_limit", "8"),)))
+    found = with_possible_settings(replace(study(arms), skips_missing_settings=True), BUILDS, Servers())
+    assert [arm.settings for arm in found.contexts[0].comparison.arms] == [
+        (),
+        (Setting(name="io_combine_limit", value="8"),),
+    ]
+    assert found.skipped == ()
+
+
+def test_a_level_that_a_server_lacks_is_left_out_with_its_treatment() -> None:
+    levels = tuple((OLD if i == 2 else NEW, (("io_combine_limit", str(i)),)) for i in range(3))
+    asked = study(levels, factors=("io_combine_limit",))
+    found = with_possible_settings(replace(asked, skips_missing_settings=True), BUILDS, Servers())
+    assert [(arm.index, arm.label) for arm in found.contexts[0].comparison.arms] == [(0, "arm0"), (1, "arm1")]
+    assert [(one.label, one.reason) for one in found.skipped] == [("arm2", "no io_combine_limit in it")]
+
+
+def test_a_context_without_its_baseline_goes_and_a_study_without_contexts_is_an_error() -> None:
+    arms = ((OLD, (("io_combine_limit", "1"),)), (NEW, (("io_combine_limit", "2"),)))
+    good = ((NEW, ()), (NEW, ()))
+    asked = replace(study(good, arms, factors=("io_combine_limit",)), skips_missing_settings=True)
+    assert [context.number for context in with_possible_settings(asked, BUILDS, Servers()).contexts] == [1]
+    with pytest.raises(StudyError) as caught:
+        with_possible_settings(replace(asked, contexts=asked.contexts[1:]), BUILDS, Servers())
+    assert caught.value.slug == "study-nothing-left"
+
+
+def test_refusals_of_a_value_are_no_lacking_and_stay_errors() -> None:
+    asked = replace(study(((NEW, ()), (NEW, (("work_mem", "1kB"),)))), skips_missing_settings=True)
+    with pytest.raises(StudyError) as caught:
+        with_possible_settings(asked, BUILDS, Servers())
+    assert caught.value.slug == "study-setting-refused"

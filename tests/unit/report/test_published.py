@@ -1,0 +1,75 @@
+"""Published ratios are held against measured ones of the same context, and against no other."""
+
+import pytest
+
+from pgversus.errors import StudyError
+from pgversus.report.answer import Answer
+from pgversus.report.published import Replication, published_rows
+from pgversus.study.published import read_figures
+from tests.builders import answer, study_answer
+from tests.unit.report.cases import CASES, noisy, steady
+
+
+def held_against(one: Answer, base: float, other: float, extra: str = "clients", value: str = "4") -> list[Replication]:
+    figures = f"workload,{extra},level,tps\nw1,{value},16.12,{base}\nw1,{value},17.8,{other}\n"
+    return [row.replication for row in published_rows(study_answer([one], published=figures))]
+
+
+@pytest.mark.parametrize(
+    ("measured", "published", "expected"),
+    [
+        (1.1, 1.1, Replication.REPLICATED),
+        (1.1, 2.0, Replication.SAME_DIRECTION),
+        (1.1, 0.9, Replication.NOT_REPLICATED),
+        (1.0, 1.01, Replication.REPLICATED),
+        (1.0, 1.5, Replication.NOT_REPLICATED),
+        (0.5, 0.4, Replication.SAME_DIRECTION),
+    ],
+)
+def test_how_a_published_ratio_stands_to_a_decided_one(
+    measured: float, published: float, expected: Replication
+) -> None:
+    assert held_against(answer(steady(measured)), 100, 100 * published) == [expected]
+
+
+def test_what_is_undecided_here_replicates_nothing() -> None:
+    assert held_against(answer(noisy(0.2)), 100, 105) == [Replication.OPEN]
+    assert held_against(answer(noisy(0.2)), 100, 1000) == [Replication.NOT_REPLICATED]
+
+
+def test_figures_of_another_context_are_not_shown() -> None:
+    assert held_against(CASES["faster"](), 100, 110, value="24") == []
+    assert held_against(CASES["faster"](), 100, 110, extra="cache", value="cold") == []
+    assert held_against(CASES["faster"](), 100, 110, extra="cache", value="warm") == [Replication.REPLICATED]
+
+
+def test_another_size_of_the_data_is_shown_and_the_same_one_preferred() -> None:
+    assert held_against(CASES["faster"](), 100, 110, extra="scale", value="50") == [Replication.REPLICATED]
+    figures = (
+        "workload,scale,level,tps\nw1,50,16.12,100\nw1,50,17.8,50\nw1,1,16.12,100\nw1,1,17.8,110\n"  # the data have 1
+    )
+    (row,) = published_rows(study_answer([CASES["faster"]()], published=figures))
+    assert row.published == "+10.0 %"
+
+
+def test_a_study_without_figures_has_no_rows() -> None:
+    assert published_rows(study_answer([CASES["faster"]()])) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "level\n17\n",
+        "level,tps\n17,fast\n",
+        "level,tps\n17,-1\n",
+        "level,tps\n17,inf\n",
+        "level,tps\n17\n",
+        "level,tps\n17,1,2\n",
+        "a,tps\nx,1\n",
+    ],
+)
+def test_rows_that_are_no_figures_are_refused(text: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        read_figures(text)
+    assert caught.value.slug == "study-bad-figures"

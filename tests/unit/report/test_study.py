@@ -1,0 +1,147 @@
+"""A study in every form: nothing is lost, nothing of a user becomes mark-up, numbers stay what they are."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable
+
+import pytest
+from rich.console import Console
+
+from pgversus.report.answer import StudyAnswer, Unanswered
+from pgversus.report.arrow_tables import arrow_table, parquet_bytes
+from pgversus.report.csv_tables import csv_text
+from pgversus.report.markdown import escaped, markdown
+from pgversus.report.overview import overview_sentences, verdict_rows
+from pgversus.report.study_document import SCHEMA, study_document
+from pgversus.report.study_terminal import print_study_answer
+from pgversus.report.terminal import WIDEST
+from pgversus.report.tidy import trial_table, verdict_table
+from pgversus.stats.verdict import Verdict
+from pgversus.study.design import StopReason
+from tests.builders import study_answer
+from tests.unit.report.cases import CASES
+
+FIGURES = "workload,clients,level,tps\nw1,4,16.12,100\nw1,4,17.8,110\nw2,1,16.12,100\nw2,1,17.8,110\n"
+
+
+def whole() -> StudyAnswer:
+    """A study with a faster, a slower and an equivalent context, and one that could not be measured."""
+    answers = [CASES[name]() for name in ("faster", "slower_by_half", "equivalent")]
+    lost = Unanswered(context=answers[0].context, failed=True, words='ERROR:  relation "x" does not exist')
+    return study_answer(answers, unanswered=[lost], published=FIGURES)
+
+
+def terminal(answer: StudyAnswer, columns: int | None = None) -> str:
+    file = io.StringIO()
+    print_study_answer(answer, Console(file=file, width=WIDEST), columns, with_published=True)
+    return file.getvalue()
+
+
+FORMS: dict[str, Callable[[StudyAnswer], str]] = {
+    "terminal": terminal,
+    "markdown": lambda answer: markdown(answer, with_published=True),
+    "csv": lambda answer: csv_text(verdict_table(answer)),
+    "json": lambda answer: json.dumps(study_document(answer)),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_context_and_every_verdict_is_in_every_form(form: str) -> None:
+    text = FORMS[form](whole())
+    for row in verdict_rows(whole()):
+        assert row.contender in text
+        assert row.verdict.value in text
+    for number in (1, 2, 3):
+        assert f"w{number}" in text
+
+
+@pytest.mark.parametrize("form", ["terminal", "markdown", "json"])
+def test_what_could_not_be_measured_is_said_with_its_words(form: str) -> None:
+    assert "does not exist" in FORMS[form](whole())
+
+
+def test_over_how_many_verdicts_the_error_is_shared_is_said() -> None:
+    sentences = overview_sentences(whole())
+    assert sentences[0] == "3 verdicts: 1 slower, 1 faster, 1 equivalent."
+    assert "All 4 verdicts together are wrong at most 1 time in 20" in sentences[1]
+    assert study_document(whole())["verdicts_sharing_the_error"] == 4
+
+
+@pytest.mark.parametrize(
+    ("stopped", "words"),
+    [(StopReason.BUDGET, "larger --budget goes on"), (StopReason.INTERRUPTED, "same command goes on")],
+)
+def test_how_to_go_on_is_said(stopped: StopReason, words: str) -> None:
+    assert words in " ".join(overview_sentences(study_answer([CASES["faster"]()], stopped=stopped)))
+
+
+def test_the_document_is_json_without_nan_and_has_what_programs_rely_on() -> None:
+    found = json.loads(json.dumps(study_document(whole()), allow_nan=False))
+    assert found == study_document(whole())
+    assert found["schema"] == SCHEMA == "pgversus.study/1"
+    assert [one["context"] for one in found["verdicts"]] == [
+        "workload=w1 load=c4",
+        "workload=w2 load=c4",
+        "workload=w3 load=c4",
+    ]
+    assert [one["verdict"] for one in found["verdicts"]] == ["faster", "slower", "equivalent"]
+    assert found["contexts"][0]["levels"] == {"workload": "w1", "load": "c4"}
+    assert found["not_measured"][0]["failed"] is True
+
+
+def test_no_row_of_a_terminal_table_is_cut() -> None:
+    assert "…" not in terminal(whole(), columns=40)
+
+
+def test_a_sentence_is_one_line_in_a_pipe_and_wrapped_on_a_terminal() -> None:
+    sentence = overview_sentences(whole())[1]
+    assert sentence in terminal(whole()).splitlines()
+    assert sentence not in terminal(whole(), columns=40).splitlines()
+
+
+def test_markdown_of_users_is_shown_and_not_obeyed() -> None:
+    text = markdown(whole())
+    assert text.startswith("## Two \\| workloads\n\nIs one of them \\*faster\\*?")
+    assert escaped("<script>\n| `a` [b](c)") == "\\<script\\> \\| \\`a\\` \\[b\\](c)"
+    columns = {
+        line.replace("\\|", "").count("|") for line in text.splitlines() if line.startswith("|") and "faster" in line
+    }
+    assert len(columns) == 1
+
+
+def test_tidy_verdicts_have_full_precision_and_empty_fields_for_no_number() -> None:
+    rows = list(csv.DictReader(io.StringIO(csv_text(verdict_table(whole())))))
+    answers = whole().answers
+    for row, one in zip(rows, answers, strict=True):
+        ratio = one.analysis.results[0].ratios[one.analysis.metric]
+        assert float(row["ratio"]) == ratio.value
+        assert (row["load"], row["verdict"]) == ("c4", one.analysis.results[0].verdict.value)
+    interrupted = study_answer([CASES["interrupted"]()])
+    (row,) = csv.DictReader(io.StringIO(csv_text(verdict_table(interrupted))))
+    assert row["low"] == row["high"] == ""
+
+
+def test_tidy_trials_have_a_row_for_each_trial_failed_ones_with_words() -> None:
+    answer = study_answer([CASES["invalid"]()])
+    rows = trial_table(answer).rows
+    blocks = answer.answers[0].blocks
+    assert len(rows) == sum(len(block.trials) + len(block.failures) for block in blocks)
+    failed = [row for row in rows if row["status"] == "failed"]
+    assert failed
+    assert all(row["failed_words"] and "tps" not in row for row in failed)
+
+
+def test_arrow_tables_hold_the_same_with_types() -> None:
+    tidy = verdict_table(whole())
+    table = arrow_table(tidy)
+    assert table.column_names == list(tidy.columns)
+    assert table["ratio"].to_pylist() == [row["ratio"] for row in tidy.rows]
+    assert str(table["blocks"].type) == "int64"
+    assert parquet_bytes(tidy)[:4] == b"PAR1"
+
+
+def test_rows_are_in_the_order_of_the_study() -> None:
+    assert [row.verdict for row in verdict_rows(whole())] == [Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT]
+    assert all(math.isfinite(float(row.blocks)) for row in verdict_rows(whole()))

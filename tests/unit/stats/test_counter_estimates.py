@@ -1,0 +1,72 @@
+"""Counters are compared by blocks, for a transaction where they grow with it, and never where there is nothing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from pgversus.stats.confidence import look_rule
+from pgversus.stats.counter_estimates import counter_levels, counter_ratios, sure_ratios
+from pgversus.stats.trials import Block
+from pgversus.study.design import Design
+from tests.builders import rate_block
+
+RULE = look_rule(Design(), 1)
+
+
+def blocks(*counters: Sequence[Mapping[str, float]]) -> list[Block]:
+    """For each block the counters of each arm; every trial has 100 transactions."""
+    made = []
+    for number, arms in enumerate(counters, 1):
+        block = rate_block(number, *(1000.0 for _ in arms))
+        trials = {arm: replace(block.trials[arm], counters=found) for arm, found in enumerate(arms)}
+        made.append(replace(block, trials=trials))
+    return made
+
+
+def test_what_grows_with_the_load_is_said_for_a_transaction() -> None:
+    found = counter_levels(blocks(*[[{"wal_bytes": 5000.0, "server_memory_peak_bytes": 7e6}]] * 3), 0)
+    assert found == {"wal_bytes": 50.0, "server_memory_peak_bytes": 7e6}
+
+
+def test_a_counter_that_one_block_lacks_is_absent() -> None:
+    assert counter_levels(blocks([{"wal_bytes": 1.0}], [{}]), 0) == {}
+    assert counter_levels([], 0) == {}
+
+
+def test_a_ratio_comes_with_an_interval_that_excludes_one_when_it_is_sure() -> None:
+    swing = (1.0, 1.01, 0.99, 1.005, 0.995)
+    found = counter_ratios(
+        blocks(
+            *[
+                [{"wal_bytes": 100.0 * s, "temp_bytes": 10.0}, {"wal_bytes": 200.0, "temp_bytes": 10.0 * s}]
+                for s in swing
+            ]
+        ),
+        0,
+        1,
+        RULE,
+    )
+    wal, temp = found["wal_bytes"], found["temp_bytes"]
+    assert wal.value == pytest.approx(2.0, rel=0.01)
+    assert wal.is_sure
+    assert wal.low is not None
+    assert 1.9 < wal.low < wal.value
+    assert not temp.is_sure
+    assert list(sure_ratios(found)) == ["wal_bytes"]
+
+
+def test_nothing_has_no_ratio() -> None:
+    pair = [{"temp_bytes": 0.0, "wal_bytes": 1.0}, {"temp_bytes": 5.0, "wal_bytes": 1.0}]
+    assert set(counter_ratios(blocks(*[pair] * 4), 0, 1, RULE)) == {"wal_bytes"}
+    assert counter_ratios([], 0, 1, RULE) == {}
+
+
+def test_before_the_first_look_there_is_no_interval() -> None:
+    pair = [{"wal_bytes": 1.0}, {"wal_bytes": 2.0}]
+    found = counter_ratios(blocks(*[pair] * 3), 0, 1, RULE)["wal_bytes"]
+    assert (found.low, found.high, found.is_sure) == (None, None, False)
+
+
+def test_names_that_are_not_known_are_left_out() -> None:
+    assert counter_levels(blocks([{"of_a_later_version": 1.0}]), 0) == {}

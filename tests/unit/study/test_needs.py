@@ -1,0 +1,62 @@
+"""Estimates of a dry run: they grow with what is asked, and never promise less than the least."""
+
+from dataclasses import replace
+
+from pgversus.study.comparison import CacheState
+from pgversus.study.design import FIRST_LOOK, Design
+from pgversus.study.needs import needs_of
+from pgversus.study.servers import RunningServer
+from pgversus.study.study import Context, Study
+from pgversus.study.workload import Dataset
+from tests.builders import comparison
+
+
+def study(contexts: int = 3, design: Design | None = None, scale: int = 1) -> Study:
+    asked = comparison(design=design)
+    arms = tuple(replace(arm, dataset=Dataset(pgbench_scale=scale)) for arm in asked.arms)
+    one = replace(asked, arms=arms)
+    return Study(
+        name="s",
+        title="t",
+        question="",
+        contexts=tuple(Context(number=n, levels=(), comparison=one) for n in range(1, contexts + 1)),
+        seed=1,
+        budget_s=600.0,
+    )
+
+
+def test_data_are_loaded_once_for_each_server_and_dataset_however_many_contexts_use_them() -> None:
+    assert needs_of(study(3)).snapshots == needs_of(study(300)).snapshots == 2
+    assert needs_of(study(3)).disk_bytes == needs_of(study(300)).disk_bytes
+
+
+def test_trials_are_those_of_the_first_look_or_of_the_fixed_number() -> None:
+    assert needs_of(study(3)).least_trials == 3 * 2 * FIRST_LOOK
+    assert needs_of(study(3, Design(fixed_blocks=7))).least_trials == 3 * 2 * 7
+
+
+def test_bigger_data_need_more_room_and_time() -> None:
+    small, big = needs_of(study(scale=1)), needs_of(study(scale=500))
+    # 15 MB for each unit of scale, for two snapshots and two copies.
+    assert big.disk_bytes - small.disk_bytes > 4 * 499 * 15e6
+    assert big.preparation_s > small.preparation_s
+
+
+def test_the_budget_is_the_most_and_a_fixed_design_has_none() -> None:
+    assert needs_of(study()).most_s == 600.0
+    assert needs_of(study(design=Design(fixed_blocks=5))).most_s is None
+
+
+def test_cold_windows_cost_a_start_each() -> None:
+    warm = study()
+    contexts = tuple(
+        replace(context, comparison=replace(context.comparison, cache=CacheState.COLD)) for context in warm.contexts
+    )
+    assert needs_of(replace(warm, contexts=contexts)).least_s > 1.5 * needs_of(warm).least_s
+
+
+def test_servers_of_others_need_no_room() -> None:
+    asked = study(1)
+    arms = tuple(replace(arm, server=RunningServer(uri="postgresql://a")) for arm in asked.contexts[0].comparison.arms)
+    one = replace(asked.contexts[0], comparison=replace(asked.contexts[0].comparison, arms=arms))
+    assert needs_of(replace(asked, contexts=(one,))).disk_bytes == 0
