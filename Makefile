@@ -21,7 +21,7 @@ test-unit: .venv/.installed-dev ## pure code and simulated studies
 	$(BIN)/pytest -q -n 2 tests/unit
 
 test-live: .venv/.installed-dev ## real servers: first those that run in parallel, then those that measure
-	$(BIN)/pytest -q -n 2 --dist loadgroup -m "not measures" tests/live
+	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not measures" tests/live
 	$(BIN)/pytest -q -m measures tests/live
 
 format: .venv/.installed-dev ## is the code formatted? (mend with: .venv/bin/ruff format)

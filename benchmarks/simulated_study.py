@@ -65,7 +65,7 @@ def simulate(
     )
     verdicts, covered = [], True
     for contender, truth in enumerate(ratios, 1):
-        stands = standing(course.blocks, comparison, course.rule, contender)
+        stands = standing(course.samples, comparison, course.rule, contender)
         verdicts.append(stands.verdict)
         covered = covered and stands.interval.low <= math.log(truth) <= stands.interval.high
     return Outcome(

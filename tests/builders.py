@@ -11,6 +11,7 @@ from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.stats.analysis import analyse
 from pgversus.stats.confidence import look_rule
 from pgversus.stats.histogram import LatencyHistogram
+from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block, Trial, Window, trial_of
 from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.comparison import Arm, Comparison
@@ -133,7 +134,7 @@ def answer(
             )
             for arm in asked.arms
         ),
-        analysis=analyse(blocks, asked, rule, invalid),
+        analysis=analyse(Samples(blocks), asked, rule, invalid),
         rule=rule,
         caveats=tuple(caveats),
         differences=tuple(differences),

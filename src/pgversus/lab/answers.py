@@ -57,7 +57,7 @@ def _answer(
         context=one.context,
         comparison=course.comparison,
         arms=preparation.arms,
-        analysis=analyse(course.blocks, course.comparison, course.rule, frozenset(course.invalid)),
+        analysis=analyse(course.samples, course.comparison, course.rule, frozenset(course.invalid)),
         rule=course.rule,
         caveats=caveats(
             course.comparison,

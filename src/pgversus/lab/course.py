@@ -4,14 +4,15 @@ A course is moved by its blocks alone. Blocks read back from results move it exa
 which is all that resuming a study takes.
 """
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from pgversus.lab.progress import Look
 from pgversus.stats.analysis import Standing, standing
 from pgversus.stats.confidence import LookRule, look_rule
 from pgversus.stats.forecast import blocks_to_decide
+from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block, Phase
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import BASELINE, Comparison
@@ -31,7 +32,7 @@ class Course:
         self.comparison: Comparison = context.comparison
         self.rule: LookRule = look_rule(context.comparison.design, verdicts)
         self.preparation: Preparation | None = None
-        self.blocks: list[Block] = []
+        self.samples = Samples()
         self.open_arms: list[int] = [arm.index for arm in context.comparison.contenders]
         self.invalid: set[int] = set()
         """Contenders of which nothing is claimed because their trials kept failing."""
@@ -39,12 +40,16 @@ class Course:
         self.failure: str | None = None
         """Why it could not be prepared, so that there is no block."""
         self.wall_s = 0.0
-        self._in_a_row: Counter[int] = Counter()
 
     @property
     def next_number(self) -> int:
         """The number of the block that comes next."""
         return len(self.blocks) + 1
+
+    @property
+    def blocks(self) -> list[Block]:
+        """Those that were run so far."""
+        return self.samples.blocks
 
     @property
     def is_fixed(self) -> bool:
@@ -81,29 +86,47 @@ class Course:
         if failure is not None:
             self.fail(failure)
         for block in blocks:
-            self.take(block)
+            self._add(block)
+        self._look([arm.index for arm in self.comparison.contenders])
 
-    def take(self, block: Block) -> dict[int, Look]:
+    def take(self, block: Block) -> dict[int, Standing]:
         """Add the next block; how each contender stands after it that was open before it."""
-        self.blocks.append(block)
+        self._add(block)
+        return self._look(self.open_arms)
+
+    def _add(self, block: Block) -> None:
+        self.samples.add(block)
         self.wall_s += block.wall_s
-        self._count_failures(block)
-        self.invalid |= {arm for arm in self.open_arms if self._in_a_row[arm] >= MOST_FAILURES_IN_A_ROW}
-        looks = {arm: self._look(arm) for arm in self.open_arms}
-        self.open_arms = [arm for arm in self.open_arms if self._stays_open(arm, looks[arm].standing)]
-        self.stopped = self._reason_to_stop()
-        return looks
 
-    def _count_failures(self, block: Block) -> None:
-        """Blocks in a row that gave a contender no ratio, whichever of the two arms had failed."""
-        for arm in self.open_arms:
-            self._in_a_row[arm] = 0 if block.has(BASELINE, arm) else self._in_a_row[arm] + 1
+    def _look(self, arms: Sequence[int]) -> dict[int, Standing]:
+        """Where these contenders stand now, and with them the course.
 
-    def _look(self, arm: int) -> Look:
-        stands = standing(self.blocks, self.comparison, self.rule, arm)
-        if arm in self.invalid:
-            stands = replace(stands, verdict=Verdict.INVALID)
-        return Look(standing=stands, seconds_left=self._seconds_left(stands))
+        Looking once after many blocks ends as looking after each of them: a contender whose verdict was known got no
+        further block, so its last look is the one that decided.
+        """
+        standings = {arm: self._standing(arm) for arm in arms}
+        self.open_arms = [arm for arm, stands in standings.items() if self._stays_open(arm, stands)]
+        self.stopped = self._reason_to_stop() if self.blocks else self.stopped
+        return standings
+
+    def looks(self, standings: Mapping[int, Standing]) -> dict[int, Look]:
+        """The same with the time that each may still take, for whoever watches."""
+        return {
+            arm: Look(standing=stands, seconds_left=self._seconds_left(stands)) for arm, stands in standings.items()
+        }
+
+    def _failures_in_a_row(self, arm: int) -> int:
+        """The last blocks that gave a contender no ratio, whichever of the two arms had failed."""
+        last = takewhile(lambda block: not block.has(BASELINE, arm), reversed(self.blocks))
+        return sum(1 for _ in last)
+
+    def _standing(self, arm: int) -> Standing:
+        stands = standing(self.samples, self.comparison, self.rule, arm)
+        # Only one that is open can become invalid: whoever is decided is absent from blocks, and has not failed.
+        if self._is_undecided(stands) and self._failures_in_a_row(arm) >= MOST_FAILURES_IN_A_ROW:
+            self.invalid.add(arm)
+            return replace(stands, verdict=Verdict.INVALID)
+        return stands
 
     def _seconds_left(self, stands: Standing) -> float | None:
         design, each = self.comparison.design, self.seconds_per_block
@@ -118,8 +141,9 @@ class Course:
         return budget_left if needed is None else min(budget_left, max(0, needed - stands.blocks) * each)
 
     def _stays_open(self, arm: int, stands: Standing) -> bool:
-        if arm in self.invalid:
-            return False
+        return arm not in self.invalid and self._is_undecided(stands)
+
+    def _is_undecided(self, stands: Standing) -> bool:
         if self.comparison.design.fixed_blocks is not None:
             return stands.blocks < self.rule.last_look
         return stands.verdict is Verdict.UNDECIDED

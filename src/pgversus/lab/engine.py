@@ -57,7 +57,7 @@ def run_courses(
             together = _shuffled([course, *_sharing(course, partners, site)], [seed, course.next_number, 1])
             for measured, block in _run_start(together, site, clock, progress):
                 keep(measured, block)
-                looks = measured.take(block)
+                looks = measured.looks(measured.take(block))
                 progress.block_finished(measured.context, block, looks, measured.wall_s)
     except KeyboardInterrupt:
         if not any(course.preparation for course in courses):

@@ -1,7 +1,7 @@
 """A study at a glance: one row for each verdict, and sentences over all of them. Every renderer shows these."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pgversus.report.answer import Answer, StudyAnswer
@@ -37,6 +37,15 @@ class VerdictRow:
 def verdict_rows(answer: StudyAnswer) -> list[VerdictRow]:
     """A row for each verdict, in the order of the study."""
     return [_row(one, result) for one in answer.answers for result in one.analysis.results]
+
+
+def most_telling(rows: Sequence[VerdictRow], most: int) -> list[VerdictRow]:
+    """At most so many rows, in their order: differences before anything else where not all can be shown."""
+    if len(rows) <= most:
+        return list(rows)
+    ranked = sorted(range(len(rows)), key=lambda index: _WORST_FIRST.index(rows[index].verdict))
+    ranked.sort(key=lambda index: rows[index].verdict not in (Verdict.FASTER, Verdict.SLOWER))
+    return [rows[index] for index in sorted(ranked[:most])]
 
 
 def overview_sentences(answer: StudyAnswer) -> list[str]:

@@ -13,7 +13,7 @@ from pgversus.report.units import (
     percent_above,
     significant,
 )
-from pgversus.stats.analysis import ContenderResult
+from pgversus.stats.analysis import ContenderResult, blocks_needed
 from pgversus.stats.confidence import CONFIDENCE
 from pgversus.stats.effects import transactions_for_quantile
 from pgversus.stats.verdict import Verdict
@@ -146,7 +146,8 @@ _REASONS = {
 
 def _what_next(answer: Answer, result: ContenderResult) -> str:
     """How much more time would decide it, or that time alone will not."""
-    design, needed = answer.comparison.design, result.blocks_needed
+    design = answer.comparison.design
+    needed = blocks_needed(result, answer.comparison, answer.rule)
     if answer.stopped is StopReason.INTERRUPTED or design.fixed_blocks is not None:
         return ""
     each = answer.wall_s / max(1, answer.blocks_run)

@@ -8,6 +8,7 @@ from pgversus.report.answer import StudyAnswer
 from pgversus.report.levels import HEADS, LevelRow, level_rows
 from pgversus.report.overview import (
     VerdictRow,
+    most_telling,
     not_measured,
     overview_sentences,
     shared_caveats,
@@ -17,8 +18,8 @@ from pgversus.report.published import NOTHING_PUBLISHED, PublishedRow, published
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.terminal import STYLES, print_answer, print_parts, table
 
-_MOST_LEVELS = 100
-# More rows than that are for Markdown, CSV or JSON.
+_MOST_ROWS = 100
+# More than that nobody reads on a terminal; Markdown, CSV and JSON have them all.
 
 
 def print_study_answer(
@@ -39,12 +40,14 @@ def _parts(answer: StudyAnswer, *, with_published: bool) -> list[RenderableType]
     parts: list[RenderableType] = [Text(answer.title, style="bold")]
     if answer.question:
         parts.append(Text(answer.question))
-    parts += [Text(""), _verdict_table(verdict_rows(answer)), Text("")]
+    rows = most_telling(verdict_rows(answer), _MOST_ROWS)
+    parts += [Text(""), _verdict_table(rows), Text("")]
+    if len(rows) < (total := sum(len(one.analysis.results) for one in answer.answers)):
+        parts.append(Text(f"{len(rows)} of {total} verdicts are shown; --format csv has them all."))
     if with_published:
         parts += [_published_table(published_rows(answer)), Text("")]
-    rows = level_rows(answer)
-    if len(rows) <= _MOST_LEVELS:
-        parts += [_level_table(rows), Text("")]
+    if sum(len(one.comparison.arms) for one in answer.answers) <= _MOST_ROWS:
+        parts += [_level_table(level_rows(answer)), Text("")]
     parts += [Text(sentence) for sentence in overview_sentences(answer)]
     parts += [Text(f"not measured: {line}", style="red") for line in not_measured(answer)]
     parts += [Text(f"caveat: {line}") for line in shared_caveats(answer)]

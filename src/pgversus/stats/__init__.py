@@ -3,6 +3,8 @@
 histogram.py    latency distributions in bins of 1 %
 trials.py       what was measured: windows, trials, blocks
 confidence.py   how wide an interval must be for the looks that are taken
+on_demand.py    values computed when they are asked for
+samples.py      values of metrics on the log scale, each computed once
 effects.py      ratios between two arms, and the level of one arm
 verdict.py      the rule that turns an interval into a verdict
 forecast.py     how many blocks more an answer would need

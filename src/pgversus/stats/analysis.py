@@ -1,14 +1,16 @@
 """Everything that is said of a comparison, computed once from its blocks; every renderer shows this object."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pgversus.stats.confidence import CONFIDENCE, LookRule, look_rule
-from pgversus.stats.counter_estimates import CounterRatio, counter_levels, counter_ratios
+from pgversus.stats.counter_estimates import CounterRatio, counter_level, counter_ratio
+from pgversus.stats.counters import COUNTERS
 from pgversus.stats.effects import LogEstimate, log_level, log_ratio, quantile_is_supported
 from pgversus.stats.forecast import blocks_to_decide
-from pgversus.stats.trials import Block
+from pgversus.stats.on_demand import OnDemand
+from pgversus.stats.samples import Samples
 from pgversus.stats.verdict import UNBOUNDED, Interval, Verdict, interval, judge
 from pgversus.study.comparison import BASELINE, Comparison
 from pgversus.study.design import MOST_BLOCKS
@@ -55,8 +57,6 @@ class ContenderResult:
     blocks: int
     seconds_measured: float
     """Load of both arms in the blocks that count."""
-    blocks_needed: int | None
-    """Blocks at which today's noise would let the verdict be known; None when more than any design may have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,23 +77,23 @@ class Analysis:
         return self.results[contender - 1]
 
 
-def standing(blocks: Sequence[Block], comparison: Comparison, rule: LookRule, contender: int) -> Standing:
+def standing(samples: Samples, comparison: Comparison, rule: LookRule, contender: int) -> Standing:
     """How a contender stands after these blocks; the rule says whether one may look at all."""
-    metric, paired = comparison.design.metric, _paired(blocks, contender)
-    estimate = log_ratio(paired, metric, BASELINE, contender)
+    metric = comparison.design.metric
+    estimate = log_ratio(samples, metric, BASELINE, contender)
     if estimate is None:
         return Standing(verdict=Verdict.UNDECIDED, log_ratio=None, interval=UNBOUNDED, blocks=0)
-    bounds = _bounds(estimate, paired, metric, rule, (BASELINE, contender))
+    bounds = _bounds(estimate, samples, metric, rule, (BASELINE, contender))
     return Standing(
         verdict=judge(bounds, metric, comparison.design.log_margin),
         log_ratio=estimate,
         interval=bounds,
-        blocks=len(paired),
+        blocks=estimate.n,
     )
 
 
 def analyse(
-    blocks: Sequence[Block], comparison: Comparison, rule: LookRule, invalid: frozenset[int] = frozenset()
+    samples: Samples, comparison: Comparison, rule: LookRule, invalid: frozenset[int] = frozenset()
 ) -> Analysis:
     """All levels, ratios and verdicts after these blocks.
 
@@ -101,64 +101,71 @@ def analyse(
     """
     return Analysis(
         metric=comparison.design.metric,
-        levels=tuple(_levels(blocks, arm.index, rule) for arm in comparison.arms),
-        counters=tuple(counter_levels(blocks, arm.index) for arm in comparison.arms),
+        levels=tuple(_levels(samples, arm.index, rule) for arm in comparison.arms),
+        counters=tuple(_counters(samples, arm.index) for arm in comparison.arms),
         results=tuple(
-            _contender(blocks, comparison, rule, arm.index, is_invalid=arm.index in invalid)
+            _contender(samples, comparison, rule, arm.index, is_invalid=arm.index in invalid)
             for arm in comparison.contenders
         ),
     )
 
 
+def blocks_needed(result: ContenderResult, comparison: Comparison, rule: LookRule) -> int | None:
+    """Blocks at which today's noise would let the verdict be known; None when more than any design may have.
+
+    As if the design had the highest cap: its own may be what kept the verdict open.
+    """
+    if result.log_ratio is None:
+        return None
+    highest = replace(comparison.design, max_blocks=MOST_BLOCKS, fixed_blocks=None)
+    return blocks_to_decide(result.log_ratio, look_rule(highest, rule.comparisons), highest.log_margin)
+
+
 def _contender(
-    blocks: Sequence[Block], comparison: Comparison, rule: LookRule, contender: int, *, is_invalid: bool
+    samples: Samples, comparison: Comparison, rule: LookRule, contender: int, *, is_invalid: bool
 ) -> ContenderResult:
-    paired, stands = _paired(blocks, contender), standing(blocks, comparison, rule, contender)
-    ratios = {}
-    for metric in () if is_invalid else Metric:
-        ratio = log_ratio(paired, metric, BASELINE, contender)
-        if ratio is not None and math.isfinite(ratio.point):
-            ratios[metric] = _estimate(ratio, _bounds(ratio, paired, metric, rule, (BASELINE, contender)))
+    stands = standing(samples, comparison, rule, contender)
+
+    def ratio_of(metric: Metric) -> Estimate | None:
+        ratio = log_ratio(samples, metric, BASELINE, contender)
+        return _estimate(ratio, samples, metric, rule, (BASELINE, contender))
+
+    paired = [block for block in samples.blocks if block.has(BASELINE, contender)]
     return ContenderResult(
         contender=contender,
         verdict=Verdict.INVALID if is_invalid else stands.verdict,
         log_ratio=stands.log_ratio,
-        ratios=ratios,
-        counters={} if is_invalid else counter_ratios(paired, BASELINE, contender, rule),
+        ratios=OnDemand(() if is_invalid else Metric, ratio_of),
+        counters=OnDemand(
+            () if is_invalid else COUNTERS, lambda name: counter_ratio(paired, name, BASELINE, contender, rule)
+        ),
         blocks=stands.blocks,
         seconds_measured=sum(block.trials[arm].seconds for block in paired for arm in (BASELINE, contender)),
-        blocks_needed=None if stands.log_ratio is None else _blocks_needed(stands.log_ratio, comparison, rule),
     )
 
 
-def _paired(blocks: Sequence[Block], contender: int) -> list[Block]:
-    return [block for block in blocks if block.has(BASELINE, contender)]
+def _levels(samples: Samples, arm: int, rule: LookRule) -> Mapping[Metric, Estimate]:
+    return OnDemand(Metric, lambda metric: _estimate(log_level(samples, metric, arm), samples, metric, rule, (arm,)))
 
 
-def _blocks_needed(estimate: LogEstimate, comparison: Comparison, rule: LookRule) -> int | None:
-    """As if the design had the highest cap: its own may be what kept the verdict open."""
-    highest = replace(comparison.design, max_blocks=MOST_BLOCKS, fixed_blocks=None)
-    return blocks_to_decide(estimate, look_rule(highest, rule.comparisons), highest.log_margin)
+def _counters(samples: Samples, arm: int) -> Mapping[str, float]:
+    return OnDemand(COUNTERS, lambda name: counter_level(samples.blocks, name, arm))
 
 
-def _levels(blocks: Sequence[Block], arm: int, rule: LookRule) -> Mapping[Metric, Estimate]:
-    levels = {}
-    for metric in Metric:
-        level = log_level(blocks, metric, arm)
-        if level is not None and math.isfinite(level.point):
-            levels[metric] = _estimate(level, _bounds(level, blocks, metric, rule, (arm,)))
-    return levels
-
-
-def _bounds(
-    estimate: LogEstimate, blocks: Sequence[Block], metric: Metric, rule: LookRule, arms: tuple[int, ...]
-) -> Interval:
+def _bounds(estimate: LogEstimate, samples: Samples, metric: Metric, rule: LookRule, arms: tuple[int, ...]) -> Interval:
+    if not rule.may_look(estimate.n):
+        return UNBOUNDED
     q = metric.quantile
-    if q is not None and not all(quantile_is_supported(blocks, q, arm) for arm in arms):
+    if q is not None and not quantile_is_supported(samples, q, arms):
         return UNBOUNDED
     return interval(estimate, rule)
 
 
-def _estimate(log: LogEstimate, bounds: Interval) -> Estimate:
+def _estimate(
+    log: LogEstimate | None, samples: Samples, metric: Metric, rule: LookRule, arms: tuple[int, ...]
+) -> Estimate | None:
+    if log is None or not math.isfinite(log.point):
+        return None
+    bounds = _bounds(log, samples, metric, rule, arms)
     low, high = (math.exp(bound) if math.isfinite(bound) else None for bound in (bounds.low, bounds.high))
     return Estimate(value=math.exp(log.point), low=low, high=high, n=log.n)

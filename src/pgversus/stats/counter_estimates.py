@@ -29,29 +29,27 @@ class CounterRatio:
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
 
-def counter_levels(blocks: Sequence[Block], arm: int) -> dict[str, float]:
-    """Mean over the blocks of each counter of an arm, in its unit for a transaction, or as it is.
+def counter_level(blocks: Sequence[Block], name: str, arm: int) -> float | None:
+    """Mean over the blocks of a counter of an arm, in its unit for a transaction, or as it is.
 
-    A counter that one of the blocks does not tell is absent; names that are not known are as well.
+    None for a counter that one of the blocks does not tell.
     """
     trials = [block.trials[arm] for block in blocks if block.has(arm)]
-    if not trials:
-        return {}
-    names = set(trials[0].counters).intersection(*(trial.counters for trial in trials[1:]))
-    return {
-        name: math.fsum(_value(trial, name) for trial in trials) / len(trials) for name in COUNTERS if name in names
-    }
+    if not trials or any(name not in trial.counters for trial in trials):
+        return None
+    return math.fsum(_value(trial, name) for trial in trials) / len(trials)
 
 
-def counter_ratios(blocks: Sequence[Block], baseline: int, contender: int, rule: LookRule) -> dict[str, CounterRatio]:
-    """Contender / baseline of each counter that was never zero on either arm, as throughput is compared: by blocks."""
+def counter_ratio(
+    blocks: Sequence[Block], name: str, baseline: int, contender: int, rule: LookRule
+) -> CounterRatio | None:
+    """Contender / baseline of a counter, by blocks, as throughput is compared.
+
+    None for one that was zero or not told in a block of either arm: nothing has no ratio.
+    """
     paired = [(block.trials[baseline], block.trials[contender]) for block in blocks if block.has(baseline, contender)]
-    ratios = {}
-    for name in COUNTERS:
-        logs = _logs(paired, name)
-        if logs is not None:
-            ratios[name] = _ratio(mean_of_logs(logs), rule)
-    return ratios
+    logs = _logs(paired, name)
+    return None if logs is None else _ratio(mean_of_logs(logs), rule)
 
 
 def _value(trial: Trial, name: str) -> float:

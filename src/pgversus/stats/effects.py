@@ -5,11 +5,11 @@ because all windows of one start share that start's luck. The same holds for per
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pgversus.stats.histogram import BIN_WIDTH
-from pgversus.stats.trials import Block
+from pgversus.stats.samples import Samples
 from pgversus.study.metrics import Metric
 
 _TRANSACTIONS_BEYOND_QUANTILE = 5
@@ -26,47 +26,36 @@ class LogEstimate:
     n: int
 
 
-def log_ratio(blocks: Sequence[Block], metric: Metric, baseline: int, contender: int) -> LogEstimate | None:
+def log_ratio(samples: Samples, metric: Metric, baseline: int, contender: int) -> LogEstimate | None:
     """ln(contender / baseline) of a metric: the mean of the log-ratios of the blocks that hold both arms.
 
     None for no such block, and for the maximum, which has no sensible ratio.
     """
     if metric is Metric.LATENCY_MAX:
         return None
-    pairs = [
-        (block.trials[baseline].value(metric), block.trials[contender].value(metric))
-        for block in blocks
-        if block.has(baseline, contender)
-    ]
-    logs = [_log(other) - _log(base) for base, other in pairs if base is not None and other is not None]
+    pairs = zip(samples.logs(metric, contender), samples.logs(metric, baseline), strict=True)
+    logs = [other - base for other, base in pairs if other is not None and base is not None]
     return _estimate(logs, metric) if logs else None
 
 
-def log_level(blocks: Sequence[Block], metric: Metric, arm: int) -> LogEstimate | None:
+def log_level(samples: Samples, metric: Metric, arm: int) -> LogEstimate | None:
     """ln of one arm's metric: the mean over its blocks; for the maximum, the largest of all with no error."""
-    every = [block.trials[arm].value(metric) for block in blocks if block.has(arm)]
-    values = [value for value in every if value is not None]
-    if not values:
+    logs = [log for log in samples.logs(metric, arm) if log is not None]
+    if not logs:
         return None
     if metric is Metric.LATENCY_MAX:
-        return LogEstimate(point=_log(max(values)), standard_error=math.nan, n=len(values))
-    return _estimate([_log(value) for value in values], metric)
+        return LogEstimate(point=max(logs), standard_error=math.nan, n=len(logs))
+    return _estimate(logs, metric)
 
 
-def quantile_is_supported(blocks: Sequence[Block], q: float, arm: int) -> bool:
-    """Whether enough transactions of this arm stand behind the quantile q of each of its blocks for an interval."""
-    needed = transactions_for_quantile(q)
-    fewest = min((block.trials[arm].transactions for block in blocks if block.has(arm)), default=0)
-    return fewest >= needed
+def quantile_is_supported(samples: Samples, q: float, arms: Iterable[int]) -> bool:
+    """Whether every block that holds these arms has enough transactions of each for an interval of the quantile q."""
+    return samples.fewest_transactions(arms) >= transactions_for_quantile(q)
 
 
 def transactions_for_quantile(q: float) -> int:
     """How many transactions of an arm each block must hold for an interval of its quantile q: p95 100, p99 500."""
     return round(_TRANSACTIONS_BEYOND_QUANTILE / (1 - q))
-
-
-def _log(value: float) -> float:
-    return math.log(value) if value > 0 else -math.inf
 
 
 def _estimate(logs: Sequence[float], metric: Metric) -> LogEstimate:

@@ -224,7 +224,7 @@ def test_a_large_effect_ends_at_the_first_look() -> None:
     host = Pretended({0: 100.0, 1: 150.0})
     ended = run(comparison(), host)
     assert (ended.stopped, len(ended.blocks)) == (StopReason.DECIDED, 4)
-    assert analyse(ended.blocks, comparison(), ended.course.rule).results[0].verdict is Verdict.FASTER
+    assert analyse(ended.course.samples, comparison(), ended.course.rule).results[0].verdict is Verdict.FASTER
 
 
 def test_a_fixed_design_takes_no_look_before_its_end() -> None:
@@ -265,14 +265,14 @@ def test_a_failed_trial_has_words_and_no_number_and_the_rest_goes_on() -> None:
     (failure,) = ended.blocks[1].failures
     assert (failure.arm, failure.words) == (1, "measure of 1 failed")
     assert 1 not in ended.blocks[1].trials
-    assert analyse(ended.blocks, comparison(), ended.course.rule).results[0].blocks == 4
+    assert analyse(ended.course.samples, comparison(), ended.course.rule).results[0].blocks == 4
 
 
 def test_an_arm_that_fails_again_and_again_is_invalid_and_the_others_are_decided() -> None:
     host = Pretended({0: 100.0, 1: 150.0, 2: 150.0}, fails=lambda action, arm, _block: (action, arm) == ("start", 1))
     asked = comparison(3)
     ended = run(asked, host)
-    results = analyse(ended.blocks, asked, ended.course.rule, frozenset(ended.course.invalid)).results
+    results = analyse(ended.course.samples, asked, ended.course.rule, frozenset(ended.course.invalid)).results
     assert [result.verdict for result in results] == [Verdict.INVALID, Verdict.FASTER]
     assert sum(len(block.failures) for block in ended.blocks) == MOST_FAILURES_IN_A_ROW
     assert ended.stopped is StopReason.DECIDED

@@ -8,6 +8,7 @@ from scipy import stats
 
 from pgversus.stats.analysis import Analysis, analyse, standing
 from pgversus.stats.confidence import look_rule
+from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import Comparison
@@ -21,7 +22,7 @@ NOISE = st.lists(st.tuples(st.floats(0.9, 1.1), st.floats(0.9, 1.1)), min_size=4
 
 def analysed(blocks: list[Block], of: Comparison | None = None, invalid: frozenset[int] = frozenset()) -> Analysis:
     asked = of or comparison()
-    return analyse(blocks, asked, look_rule(asked.design, len(asked.contenders)), invalid)
+    return analyse(Samples(blocks), asked, look_rule(asked.design, len(asked.contenders)), invalid)
 
 
 def noisy(pairs: list[tuple[float, float]], effect: float = 1.0) -> list[Block]:
@@ -208,8 +209,8 @@ def test_the_verdict_after_each_block_is_the_one_of_the_whole_analysis(metric: M
     ]
     verdicts = []
     for n in range(len(blocks) + 1):
-        stands = standing(blocks[:n], asked, rule, 1)
-        result = analyse(blocks[:n], asked, rule).result_of(1)
+        stands = standing(Samples(blocks[:n]), asked, rule, 1)
+        result = analyse(Samples(blocks[:n]), asked, rule).result_of(1)
         assert (result.verdict, result.log_ratio) == (stands.verdict, stands.log_ratio)
         verdicts.append(stands.verdict)
     assert verdicts[-1] is Verdict.SLOWER

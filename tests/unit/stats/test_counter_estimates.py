@@ -5,13 +5,24 @@ from dataclasses import replace
 
 import pytest
 
-from pgversus.stats.confidence import look_rule
-from pgversus.stats.counter_estimates import counter_levels, counter_ratios, sure_ratios
+from pgversus.stats.confidence import LookRule, look_rule
+from pgversus.stats.counter_estimates import CounterRatio, counter_level, counter_ratio, sure_ratios
+from pgversus.stats.counters import COUNTERS
 from pgversus.stats.trials import Block
 from pgversus.study.design import Design
 from tests.builders import rate_block
 
 RULE = look_rule(Design(), 1)
+
+
+def counter_levels(of: Sequence[Block], arm: int) -> dict[str, float]:
+    found = {name: counter_level(of, name, arm) for name in COUNTERS}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def counter_ratios(of: Sequence[Block], baseline: int, contender: int, rule: LookRule) -> dict[str, CounterRatio]:
+    found = {name: counter_ratio(of, name, baseline, contender, rule) for name in COUNTERS}
+    return {name: ratio for name, ratio in found.items() if ratio is not None}
 
 
 def blocks(*counters: Sequence[Mapping[str, float]]) -> list[Block]:
@@ -66,7 +77,3 @@ def test_before_the_first_look_there_is_no_interval() -> None:
     pair = [{"wal_bytes": 1.0}, {"wal_bytes": 2.0}]
     found = counter_ratios(blocks(*[pair] * 3), 0, 1, RULE)["wal_bytes"]
     assert (found.low, found.high, found.is_sure) == (None, None, False)
-
-
-def test_names_that_are_not_known_are_left_out() -> None:
-    assert counter_levels(blocks([{"of_a_later_version": 1.0}]), 0) == {}

@@ -1,4 +1,5 @@
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -6,11 +7,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pgversus.stats.effects import log_level, log_ratio, quantile_is_supported
+from pgversus.stats import effects
+from pgversus.stats.effects import LogEstimate
 from pgversus.stats.histogram import BIN_WIDTH
+from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block
 from pgversus.study.metrics import QUANTILES, Metric
 from tests.builders import Microseconds, latency_block, rate_block, rate_blocks, scaled, swapped
+
+
+def log_ratio(blocks: Sequence[Block], metric: Metric, baseline: int, contender: int) -> LogEstimate | None:
+    return effects.log_ratio(Samples(blocks), metric, baseline, contender)
+
+
+def log_level(blocks: Sequence[Block], metric: Metric, arm: int) -> LogEstimate | None:
+    return effects.log_level(Samples(blocks), metric, arm)
+
+
+def quantile_is_supported(blocks: Sequence[Block], q: float, arm: int) -> bool:
+    return effects.quantile_is_supported(Samples(blocks), q, (arm,))
+
 
 RATE = st.floats(1.0, 1e5)
 PAIRS = st.lists(st.tuples(RATE, RATE), min_size=2, max_size=20)
@@ -168,3 +184,16 @@ def test_a_quantile_needs_five_transactions_beyond_it_in_every_block(metric: str
 
 def test_a_quantile_of_an_arm_without_trials_is_not_supported() -> None:
     assert not quantile_is_supported([latency_block(1, [100] * 10_000)], 0.95, 1)
+
+
+def test_samples_that_grow_say_the_same_as_those_that_were_there_at_once() -> None:
+    blocks = rate_blocks([100.0, 400.0, 200.0], [110.0, None, 230.0])
+    growing = Samples()
+    for block in blocks:
+        growing.add(block)
+        growing.logs(Metric.TPS, 0)
+    for arm in (0, 1):
+        assert growing.logs(Metric.TPS, arm) == Samples(blocks).logs(Metric.TPS, arm)
+    assert growing.logs(Metric.TPS, 1)[1] is None
+    assert growing.fewest_transactions((0, 1)) == 100
+    assert growing.fewest_transactions((0, 7)) == 0

@@ -1,0 +1,36 @@
+"""A mapping whose values are computed when they are asked for: a table of verdicts needs one metric of many."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class OnDemand(Mapping[K, V]):
+    """Values by key, each computed once; a key without a value is absent."""
+
+    def __init__(self, keys: Iterable[K], make: Callable[[K], V | None]) -> None:
+        """keys: all that may have a value, in order. make: pure; None for no value."""
+        self._keys = tuple(keys)
+        self._make = make
+        self._made: dict[K, V | None] = {}
+
+    def __getitem__(self, key: K) -> V:
+        if key not in self._made:
+            self._made[key] = self._make(key) if key in self._keys else None
+        value = self._made[key]
+        if value is None:
+            raise KeyError(key)
+        return value
+
+    def __iter__(self) -> Iterator[K]:
+        return (key for key in self._keys if key in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and dict(self) == dict(other)
+
+    __hash__ = None  # type: ignore[assignment]
