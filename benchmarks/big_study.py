@@ -17,6 +17,7 @@ import numpy as np
 
 from pgversus.lab.resuming import study_fact
 from pgversus.lab.studies import open_study
+from pgversus.stats.counters import COUNTERS
 from pgversus.stats.histogram import LatencyHistogram
 from pgversus.stats.trials import Block, Trial, Window, trial_of
 from pgversus.store.codec import STUDY
@@ -27,7 +28,6 @@ from pgversus.study.study import Study
 TREATMENTS, TRIALS = 10_000, 100_000
 MOST_S, MOST_BYTES = 5.0, 500e6
 BLOCKS = TRIALS // TREATMENTS
-COUNTERS = ("wal_bytes", "buffers_hit", "server_cpu_user_s", "temp_bytes", "client_cpu_s")
 
 STUDY_FILE = """
 title = "Ten thousand treatments"
@@ -105,7 +105,7 @@ def _write_results(study: Study, folder: Path) -> None:
     # What is written here is worth nothing after the benchmark.
     results._database.execute("PRAGMA synchronous = off")  # noqa: SLF001
     results.add_study(STUDY.dump_python(study_fact(study), mode="json"), study.contexts)
-    results.add_fact("host", {"cpus_usable": 2})
+    results.add_fact("host", {"cpus": 2})
     results.add_fact("client", {"version": "18.6", "origin": "made up"})
     results.add_fact("ended", "budget")
     facts = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="-O2", sha256=None, data="d")

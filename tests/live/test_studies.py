@@ -60,6 +60,21 @@ def test_every_context_gets_its_verdict_and_a_broken_one_stops_nobody(command_li
     assert "removed" not in ended.stderr
 
 
+def test_data_that_cannot_be_loaded_are_tried_once_and_stop_nobody(command_line: CommandLine) -> None:
+    study = STUDY.replace("blocks = 3", "blocks = 2").replace(
+        "[dataset]\nscale = 1", '[datasets.bad]\nsql = "SELECT 1 / 0;"\n\n[datasets.good]\nscale = 1'
+    )
+    study = study.replace('builtin = "select-only"', 'builtin = "select-only"\ndataset = "good"')
+    study = study.replace("[workloads.other]", '[workloads.other]\ndataset = "bad"')
+    more = '\n[workloads.third]\nsql = "SELECT 1;"\ndataset = "bad"\n'
+    command_line.write("s.toml", study + more)
+    ended = command_line.run("run", "s.toml", "--json")
+    assert ended.code == 4, ended.stderr
+    assert [verdict["context"] for verdict in ended.document["verdicts"]] == ["workload=one"]
+    assert [one["words"].count("division by zero") for one in ended.document["not_measured"]] == [1, 1]
+    assert ended.stderr.count("loading 17.8") == 2
+
+
 def test_the_same_command_after_the_end_measures_nothing_again(command_line: CommandLine) -> None:
     command_line.write("s.toml", STUDY)
     first = command_line.run("run", "s.toml", "--json")

@@ -66,6 +66,8 @@ def exit_code(answer: "StudyAnswer", fail_on: tuple[str, ...]) -> ExitCode:
     if answer.stopped is StopReason.INTERRUPTED:
         return ExitCode.INTERRUPTED
     verdicts = [result.verdict.value for one in answer.answers for result in one.analysis.results]
+    # What was not measured is not decided.
+    verdicts += ["undecided"] * len(answer.unanswered)
     if any(verdict in fail_on for verdict in verdicts):
         return ExitCode.FAIL_ON
     has_failed = any(one.failed_trials for one in answer.answers) or any(one.failed for one in answer.unanswered)

@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,12 +34,13 @@ def rendered(print_to: Callable[["Console", int | None], None]) -> str:
 
 def write_file(file: Path, content: str | bytes) -> None:
     """Write a file whole or not at all; HostError when it cannot be."""
-    beside = file.with_name(f".{file.name}.part")
+    beside = file.parent / f".{file.name}.part"
     try:
         beside.write_bytes(content.encode() if isinstance(content, str) else content)
         beside.replace(file)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink()
         raise HostError(
             "the report could not be written",
             slug="host-output",

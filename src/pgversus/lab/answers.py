@@ -64,7 +64,7 @@ def _answer(
             preparation,
             course.blocks,
             stopped,
-            cpus=stored.facts["host"]["cpus_usable"],
+            cpus=stored.facts["host"]["cpus"],
             wrote_late=one.context.number in stored.facts.get("wrote_late", ()),
         ),
         differences=preparation.differences,

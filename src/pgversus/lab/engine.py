@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from pgversus.errors import DatasetError, ServerError, WorkloadError
+from pgversus.errors import DatasetError, ServerError, StudyError, WorkloadError
 from pgversus.lab.apparatus import Apparatus, Clock, Site, TrialFailedError
 from pgversus.lab.course import Course
 from pgversus.lab.progress import Progress
@@ -20,6 +20,9 @@ from pgversus.stats.trials import Block, FailedTrial, Phase, Trial, Window, tria
 from pgversus.study.comparison import BASELINE
 from pgversus.study.design import StopReason
 from pgversus.study.schedule import block_schedule
+
+# Streams of their own beside those of the blocks, [seed, number of the block, number of the context - 1].
+_TURNS, _TOGETHER = 1, 2
 
 Keep = Callable[[Course, Block], None]
 """Takes each finished block before anything else is done with it."""
@@ -50,11 +53,12 @@ def run_courses(
             if not affordable:
                 return StopReason.BUDGET
             course = _next(affordable, seed)
-            if course.context.number not in ready and not _prepare(course, site, keep_preparation, len(courses)):
-                continue
-            ready.add(course.context.number)
+            if course.context.number not in ready:
+                if not _prepare(course, site, keep_preparation, progress, len(courses)):
+                    continue
+                ready.add(course.context.number)
             partners = [other for other in affordable if other.context.number in ready and other is not course]
-            together = _shuffled([course, *_sharing(course, partners, site)], [seed, course.next_number, 1])
+            together = _shuffled([course, *_sharing(course, partners, site)], [seed, course.next_number, 0, _TOGETHER])
             for measured, block in _run_start(together, site, clock, progress):
                 keep(measured, block)
                 looks = measured.looks(measured.take(block))
@@ -78,20 +82,24 @@ def _next(courses: Sequence[Course], seed: int) -> Course:
     fewest = min(course.next_number for course in courses)
     candidates = [course for course in courses if course.next_number == fewest]
     # Drawn for all numbers there are, so that it does not depend on who has had the turn already.
-    rng = np.random.default_rng([seed, fewest, 0])
+    rng = np.random.default_rng([seed, fewest, 0, _TURNS])
     turns = rng.permutation(max(course.context.number for course in candidates) + 1)
     return min(candidates, key=lambda course: int(turns[course.context.number]))
 
 
-def _prepare(course: Course, site: Site, keep: KeepPreparation, courses: int) -> bool:
+def _prepare(course: Course, site: Site, keep: KeepPreparation, progress: Progress, courses: int) -> bool:
     """Whether it is ready; a context that cannot be prepared ends without stopping the others."""
     known = course.preparation
     try:
         course.begin(site.prepare(course.context, known))
-    except (DatasetError, ServerError, WorkloadError) as error:
-        if courses == 1 or known is not None:
+    except (DatasetError, ServerError, StudyError, WorkloadError) as error:
+        if courses == 1:
             raise
         course.fail(f"{error.what} ({error.where}): {error.found}")
+        progress.say(f"{course.context.label}: {course.failure}")
+        if known is not None or isinstance(error, StudyError):
+            # What was found before still holds, and a larger budget may help: the next run tries it again.
+            return False
     if known is None:
         keep(course)
     return course.failure is None

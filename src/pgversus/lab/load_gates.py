@@ -157,16 +157,22 @@ def _one_sided(comparison: Comparison, blocks: Sequence[Block], names: Sequence[
 
     Chance, or a difference between the arms; a cost either way.
     """
-    counts = {arm.index: _sum(blocks, arm.index, names) for arm in comparison.arms}
+    sums = {arm.index: _sum(blocks, arm.index, names) for arm in comparison.arms}
+    counts = {arm: number for arm, number in sums.items() if number is not None}
+    if len(counts) < len(sums):
+        return
     for arm in comparison.contenders:
         if (counts[arm.index] > 0) != (counts[BASELINE] > 0):
             base = f"{counts[BASELINE]:.0f} of {comparison.baseline.label}"
             yield arm.index, f"{base}, {counts[arm.index]:.0f} of {arm.label}"
 
 
-def _sum(blocks: Sequence[Block], arm: int, names: Sequence[str]) -> float:
+def _sum(blocks: Sequence[Block], arm: int, names: Sequence[str]) -> float | None:
+    """Over all blocks; None where one does not tell."""
     trials = [block.trials[arm] for block in blocks if block.has(arm)]
-    return math.fsum(trial.counters.get(name, 0.0) for trial in trials for name in names)
+    values = [trial.counters.get(name) for trial in trials for name in names]
+    told = [value for value in values if value is not None]
+    return math.fsum(told) if len(told) == len(values) else None
 
 
 def _drift(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
-from pgversus.errors import PgversusError
+from pgversus.errors import HostError, PgversusError
 from pgversus.host.page_cache import evict
 from pgversus.host.process_tree import PeakMemory
 from pgversus.lab.apparatus import TrialFailedError
@@ -48,6 +48,9 @@ class WarmApparatus:
                     catalog.checkpoint(connection)
             self._set.note_writes(arm)
             self._set.counters(arm)
+        except HostError:
+            # A full disk is no property of this arm: what was measured is kept, and the study can go on later.
+            raise
         except PgversusError as error:
             raise _failed(error) from error
 
@@ -87,6 +90,8 @@ class ColdApparatus(WarmApparatus):
         """Fresh data; that the server starts is seen here once, and in each window again."""
         try:
             self._set.start(arm)
+        except HostError:
+            raise
         except PgversusError as error:
             raise _failed(error) from error
 

@@ -5,7 +5,7 @@ said at the end of the run.
 """
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -84,7 +84,15 @@ def run_study(study: Study, means: Means, progress: Progress) -> StopReason:
             stack=stack,
             kept_logs=means.results / "transaction-logs" if means.keep_logs else None,
         )
-        keeper = _Keeper(study, means, site, stack, begun=earlier is not None, facts=_facts(directory, means, builds))
+        keeper = _Keeper(
+            study,
+            means,
+            site,
+            stack,
+            begun=earlier is not None,
+            wrote_late=earlier.facts.get("wrote_late", ()) if earlier is not None else (),
+            facts=_facts(directory, means, builds),
+        )
         courses = _courses(study, earlier)
         stopped = run_courses(
             courses,
@@ -111,6 +119,7 @@ class _Keeper:
         stack: ExitStack,
         *,
         begun: bool,
+        wrote_late: Iterable[int],
         facts: Mapping[str, object],
     ) -> None:
         self._study = study
@@ -120,7 +129,7 @@ class _Keeper:
         self._begun = begun
         self._facts = facts
         self._results: Results | None = None
-        self._wrote_late: set[int] = set()
+        self._wrote_late = set(wrote_late)
 
     def keep_preparation(self, course: Course) -> None:
         """What was found while a context was prepared."""

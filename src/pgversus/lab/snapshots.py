@@ -6,9 +6,10 @@ Arms that differ only in settings share a snapshot, so their data, statistics an
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
-from pgversus.errors import DatasetError, StudyError
+from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError
 from pgversus.lab.progress import Progress
 from pgversus.lab.run_directory import RunDirectory
 from pgversus.postgres import catalog, dataset
@@ -51,6 +52,8 @@ class Snapshots:
         self._client = client
         self._common = common
         self._progress = progress
+        self._roots = count(1)
+        self._failed: dict[tuple[ServerName, Dataset, tuple[Setting, ...]], PgversusError] = {}
         self._made: dict[tuple[ServerName, Dataset, tuple[Setting, ...]], Snapshot] = {}
         self._loaded_uris: dict[str, Dataset] = {}
 
@@ -58,18 +61,27 @@ class Snapshots:
         """The snapshot of an arm; DatasetError or ServerError when its data cannot be loaded."""
         shaping = tuple(setting for setting in arm.settings if _shapes_data(setting))
         key = (arm.server, arm.dataset, shaping)
+        if key in self._failed:
+            # It would fail again, for each context that wants it.
+            raise self._failed[key]
         if key not in self._made:
             what = "looking at" if arm.dataset.is_empty else "loading"
             self._progress.say(f"{what} {arm.label}")
-            if isinstance(arm.server, RunningServer):
-                self._made[key] = self._on_running_server(arm, arm.server)
-            else:
-                assert build is not None  # noqa: S101 - only running servers have no build
-                self._made[key] = self._on_new_cluster(arm, build, shaping)
+            try:
+                self._made[key] = self._make(arm, build, shaping)
+            except (DatasetError, ServerError) as error:
+                self._failed[key] = error
+                raise
         return self._made[key]
 
+    def _make(self, arm: Arm, build: Build | None, shaping: Sequence[Setting]) -> Snapshot:
+        if isinstance(arm.server, RunningServer):
+            return self._on_running_server(arm, arm.server)
+        assert build is not None  # noqa: S101 - only running servers have no build
+        return self._on_new_cluster(arm, build, shaping)
+
     def _on_new_cluster(self, arm: Arm, build: Build, shaping: Sequence[Setting]) -> Snapshot:
-        root = self._directory.snapshot_directory(len(self._made) + 1)
+        root = self._directory.snapshot_directory(next(self._roots))
         cluster = make_cluster(build, root, self._directory.user)
         settings = {**self._common, **{setting.name: setting.value for setting in shaping}, **LOADING_SETTINGS}
         server = Server(

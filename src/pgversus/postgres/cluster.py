@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pgversus.errors import ServerError
+from pgversus.errors import HostError, ServerError
 from pgversus.host.commands import run
 from pgversus.host.identity import ServerUser
 from pgversus.postgres.builds.model import Build
@@ -58,10 +58,16 @@ def make_cluster(build: Build, directory: Path, user: ServerUser) -> Cluster:
 def copy_cluster(source: Cluster, target: Path) -> Cluster:
     """A copy of a stopped cluster, on disk when this returns; shared blocks where the file system can (reflink).
 
-    The copy's dirty pages would otherwise be written during the first windows. ServerError when it fails.
+    The copy's dirty pages would otherwise be written during the first windows. HostError when it fails: then there is
+    no copy, not half of one.
     """
-    _run_or_fail(["cp", "-a", "--reflink=auto", "--", str(source.data_directory), str(target)], target)
-    _run_or_fail(["sync", "--file-system", str(target)], target)
+    part = target.with_name(f"{target.name}.part")
+    try:
+        _run_or_fail(["cp", "-a", "--reflink=auto", "--", str(source.data_directory), str(part)], target)
+        _run_or_fail(["sync", "--file-system", str(part)], target)
+        part.rename(target)
+    finally:
+        remove_directory(part)
     return Cluster(build=source.build, data_directory=target, user=source.user)
 
 
@@ -78,9 +84,9 @@ def remove_directory(directory: Path) -> None:
 def _run_or_fail(arguments: Sequence[str], target: Path) -> None:
     finished = run(arguments)
     if not finished.succeeded:
-        raise ServerError(
+        raise HostError(
             "a cluster could not be copied",
-            slug="server-copy",
+            slug="host-copy",
             where=str(target),
             found=finished.stderr.strip(),
             expected="a fresh copy for the next block",

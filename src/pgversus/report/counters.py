@@ -55,8 +55,8 @@ def _rows(answer: Answer, result: ContenderResult) -> Iterator[CounterRow]:
             continue
         counter = COUNTERS[name]
         yield CounterRow(
-            name=name,
-            meaning=counter.description + (", for a transaction" if counter.per_transaction else ""),
+            name=f"{name} per transaction" if counter.per_transaction else name,
+            meaning=counter.description,
             baseline=counter_text(name, levels[0][name]) if name in levels[0] else "",
             contender=counter_text(name, levels[result.contender][name]) if name in levels[result.contender] else "",
             change=change(ratio.value),

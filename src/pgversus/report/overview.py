@@ -99,9 +99,11 @@ def _counts(answer: StudyAnswer) -> str:
 
 
 def _error(answer: StudyAnswer) -> str:
+    fixed = all(one.comparison.design.fixed_blocks is not None for one in answer.answers)
+    looks = "at one look after a fixed number of blocks" if fixed else "however often one looked"
     if answer.verdicts == 1:
-        return "Wrong at most 1 time in 20, however often one looked."
-    return f"All {answer.verdicts} verdicts together are wrong at most 1 time in 20, however often one looked."
+        return f"Wrong at most 1 time in 20, {looks}."
+    return f"All {answer.verdicts} verdicts together are wrong at most 1 time in 20, {looks}."
 
 
 def _ending(answer: StudyAnswer) -> Iterator[str]:

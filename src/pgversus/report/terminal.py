@@ -109,7 +109,7 @@ def _latency_table(answer: Answer) -> Table:
 def _counter_table(answer: Answer, result: ContenderResult, rows: list[CounterRow]) -> Table:
     """What explains a difference, or goes with it: counters that differ beyond chance."""
     baseline, contender = answer.comparison.baseline.label, answer.comparison.arms[result.contender].label
-    shown = table("counters, for a transaction", baseline, contender, "", percent_of_confidence())
+    shown = table("counters", baseline, contender, "", percent_of_confidence())
     for row in rows:
         shown.add_row(Text(row.name), row.baseline, row.contender, row.change, row.interval)
     return shown

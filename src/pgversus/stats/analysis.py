@@ -11,7 +11,7 @@ from pgversus.stats.effects import LogEstimate, log_level, log_ratio, quantile_i
 from pgversus.stats.forecast import blocks_to_decide
 from pgversus.stats.on_demand import OnDemand
 from pgversus.stats.samples import Samples
-from pgversus.stats.verdict import UNBOUNDED, Interval, Verdict, interval, judge
+from pgversus.stats.verdict import UNBOUNDED, Interval, Verdict, interval, judge, ratio_bounds
 from pgversus.study.comparison import BASELINE, Comparison
 from pgversus.study.design import MOST_BLOCKS
 from pgversus.study.metrics import Metric
@@ -167,5 +167,5 @@ def _estimate(
     if log is None or not math.isfinite(log.point):
         return None
     bounds = _bounds(log, samples, metric, rule, arms)
-    low, high = (math.exp(bound) if math.isfinite(bound) else None for bound in (bounds.low, bounds.high))
+    low, high = ratio_bounds(bounds)
     return Estimate(value=math.exp(log.point), low=low, high=high, n=log.n)

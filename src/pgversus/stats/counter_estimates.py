@@ -8,7 +8,7 @@ from pgversus.stats.confidence import CONFIDENCE, LookRule
 from pgversus.stats.counters import COUNTERS
 from pgversus.stats.effects import LogEstimate, mean_of_logs
 from pgversus.stats.trials import Block, Trial
-from pgversus.stats.verdict import interval
+from pgversus.stats.verdict import interval, ratio_bounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +65,7 @@ def _logs(paired: Sequence[tuple[Trial, Trial]], name: str) -> list[float] | Non
 
 
 def _ratio(estimate: LogEstimate, rule: LookRule) -> CounterRatio:
-    bounds = interval(estimate, rule)
-    low, high = (math.exp(bound) if math.isfinite(bound) else None for bound in (bounds.low, bounds.high))
+    low, high = ratio_bounds(interval(estimate, rule))
     return CounterRatio(value=math.exp(estimate.point), low=low, high=high, n=estimate.n)
 
 

@@ -36,6 +36,9 @@ class Interval:
         return (self.high - self.low) / 2
 
 
+_FARTHEST = 700.0
+# exp() of more is no double any more.
+
 UNBOUNDED = Interval(low=-math.inf, high=math.inf)
 
 
@@ -45,6 +48,12 @@ def interval(estimate: LogEstimate, rule: LookRule) -> Interval:
         return UNBOUNDED
     half = rule.half_widths(estimate.n) * estimate.standard_error
     return Interval(low=estimate.point - half, high=estimate.point + half)
+
+
+def ratio_bounds(bounds: Interval) -> tuple[float | None, float | None]:
+    """The bounds as plain ratios; None for one that is not promised, or so far away that no number holds it."""
+    low, high = (math.exp(bound) if abs(bound) < _FARTHEST else None for bound in (bounds.low, bounds.high))
+    return low, high
 
 
 def judge(bounds: Interval, metric: Metric, log_margin: float) -> Verdict:

@@ -3,6 +3,7 @@
 schema.sql    the tables, with what each column means
 files.py      folders, and the errors of both sides
 codec.py      value objects to JSON and back
+counters.py   the counters of a trial in one field
 results.py    writing
 reading.py    reading
 """

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
 from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, StudyFact
+from pgversus.store.counters import StoredCounters, counter_names
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, holds_results, unreadable
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context
@@ -20,7 +21,7 @@ from pgversus.study.study import Context
 _TRIALS = """
 SELECT context, block, arm, status, transactions, seconds, failed, unclocked, latency_sum_s, latency_max_s,
        latency_p50_s, latency_p95_s, latency_p99_s, trend,
-       latency_min_s, failed_phase, failed_words
+       latency_min_s, counters, failed_phase, failed_words
 FROM trial ORDER BY context, block, arm
 """
 
@@ -103,13 +104,13 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
 def _blocks(database: sqlite3.Connection) -> Mapping[int, list[Block]]:
     trials: dict[tuple[int, int], dict[int, Trial]] = defaultdict(dict)
     failures: dict[tuple[int, int], list[FailedTrial]] = defaultdict(list)
-    counters = _counters(database)
+    names = counter_names(database)
     for row in database.execute(_TRIALS):
         context, block, arm, status = row[:4]
         if status == "failed":
-            failures[context, block].append(FailedTrial(arm=arm, phase=Phase(row[15]), words=row[16]))
+            failures[context, block].append(FailedTrial(arm=arm, phase=Phase(row[16]), words=row[17]))
         else:
-            trials[context, block][arm] = _trial(row, counters.get((context, block, arm), {}))
+            trials[context, block][arm] = _trial(row, names)
     result: dict[int, list[Block]] = defaultdict(list)
     for context, number, wall_s in database.execute("SELECT context, block, wall_s FROM block ORDER BY context, block"):
         key = (context, number)
@@ -118,7 +119,7 @@ def _blocks(database: sqlite3.Connection) -> Mapping[int, list[Block]]:
     return result
 
 
-def _trial(row: tuple[Any, ...], counters: Mapping[str, float]) -> Trial:
+def _trial(row: tuple[Any, ...], names: tuple[str, ...]) -> Trial:
     _, _, arm, _, transactions, seconds, failed, unclocked, latency_sum, latency_max, *quantiles, trend, least = row[
         :15
     ]
@@ -133,16 +134,5 @@ def _trial(row: tuple[Any, ...], counters: Mapping[str, float]) -> Trial:
         failed=failed,
         unclocked=unclocked,
         trend=trend,
-        counters=counters,
+        counters=StoredCounters(names, row[15]),
     )
-
-
-def _counters(database: sqlite3.Connection) -> Mapping[tuple[int, int, int], dict[str, float]]:
-    result: dict[tuple[int, int, int], dict[str, float]] = defaultdict(dict)
-    for context, block, arm, name, value in _all_counters(database):
-        result[context, block, arm][name] = value
-    return result
-
-
-def _all_counters(database: sqlite3.Connection) -> Iterator[tuple[int, int, int, str, float]]:
-    return database.execute("SELECT context, block, arm, name, value FROM counter")

@@ -13,6 +13,7 @@ from filelock import FileLock, Timeout
 from pgversus.errors import StoreError
 from pgversus.stats.trials import Block, FailedTrial, Trial
 from pgversus.store.codec import CONTEXT, PREPARATION, ContextFact
+from pgversus.store.counters import counter_names, counters_text
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, check_folder, holds_results, unwritable
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context
@@ -43,6 +44,7 @@ class Results:
             self._database.execute("PRAGMA foreign_keys = on")
             if is_new:
                 self._make_tables()
+            self._known = {name: at for at, name in enumerate(counter_names(self._database))}
         except sqlite3.Error as error:
             self._lock.release()
             raise unwritable(folder, error) from error
@@ -80,16 +82,25 @@ class Results:
     def add_block(self, context: int, block: Block) -> None:
         """Keep a block with all its trials, in one transaction."""
         at = {"context": context, "block": block.number}
-        rows: list[tuple[str, dict[str, Any]]] = [("block", {**at, "finished_at": _now(), "wall_s": block.wall_s})]
+        positions = self._positions(block)
+        rows: list[tuple[str, dict[str, Any]]] = [
+            ("counter_name", {"position": position, "name": name})
+            for name, position in positions.items()
+            if name not in self._known
+        ]
+        rows.append(("block", {**at, "finished_at": _now(), "wall_s": block.wall_s}))
         for trial in block.trials.values():
-            rows.append(("trial", {**at, **_finished(trial)}))
+            rows.append(("trial", {**at, **_finished(trial), "counters": counters_text(trial.counters, positions)}))
             rows += [("window", {**at, **row}) for row in _windows(trial)]
-            rows += [
-                ("counter", {**at, "arm": trial.arm, "name": name, "value": value})
-                for name, value in trial.counters.items()
-            ]
         rows += [("trial", {**at, **_failed(failure)}) for failure in block.failures]
         self._write(rows)
+        self._known = positions
+
+    def _positions(self, block: Block) -> dict[str, int]:
+        """Where each counter stands in a trial's array: the known ones as ever, new ones at the end."""
+        names = dict.fromkeys(name for trial in block.trials.values() for name in trial.counters)
+        new = [name for name in names if name not in self._known]
+        return self._known | {name: len(self._known) + number for number, name in enumerate(new)}
 
     def _make_tables(self) -> None:
         script = resources.files(__package__).joinpath("schema.sql").read_text()

@@ -74,6 +74,8 @@ CREATE TABLE trial (
     trend REAL,                                 -- ln of tps in the second half of its windows over the first half
     histogram_first_bin INTEGER,                -- bin b holds latencies from 1.01^b to 1.01^(b+1) microseconds
     histogram_counts TEXT,                      -- JSON array: transactions in that bin and the following ones
+    counters TEXT,                              -- JSON array: what servers and host counted in its windows, in the order
+                                                -- of counter_name; null, or no place at all, for what nobody told
     failed_phase TEXT,                          -- start, warm-up, measure
     failed_words TEXT,                          -- what the failing program said
     PRIMARY KEY (context, block, arm),
@@ -96,13 +98,16 @@ CREATE TABLE window (
     FOREIGN KEY (context, block, arm) REFERENCES trial
 );
 
--- What servers and host counted in the windows of a finished trial, summed; a counter that nobody tells has no row.
-CREATE TABLE counter (
-    context INTEGER NOT NULL,
-    block INTEGER NOT NULL,
-    arm INTEGER NOT NULL,
-    name TEXT NOT NULL,                         -- with its unit: wal_bytes, server_cpu_user_s
-    value REAL NOT NULL,
-    PRIMARY KEY (context, block, arm, name),
-    FOREIGN KEY (context, block, arm) REFERENCES trial
-) WITHOUT ROWID;
+-- Names of counters, with their units: wal_bytes, server_cpu_user_s. trial.counters has its values in this order.
+CREATE TABLE counter_name (
+    position INTEGER PRIMARY KEY,               -- from 0
+    name TEXT NOT NULL UNIQUE
+);
+
+-- One row for each counter of each finished trial, for those who ask in SQL.
+CREATE VIEW counter AS
+SELECT trial.context, trial.block, trial.arm, counter_name.name, counted.value
+FROM trial
+JOIN json_each(trial.counters) AS counted
+JOIN counter_name ON counter_name.position = counted.key
+WHERE counted.value IS NOT NULL;

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from pgversus.errors import WorkloadError
+from pgversus.errors import PgversusError, StudyError, WorkloadError
 from pgversus.lab.apparatus import TrialFailedError
 from pgversus.lab.course import MOST_FAILURES_IN_A_ROW, Course
 from pgversus.lab.engine import run_courses
@@ -95,13 +95,18 @@ class PretendedSite:
     host: Pretended
     shares: bool = False
     unpreparable: frozenset[int] = frozenset()
+    error: PgversusError = field(
+        default_factory=lambda: WorkloadError(
+            "the workload fails on 1", slug="workload-failed", where="x.sql", found="ERROR"
+        )
+    )
     prepared: list[int] = field(default_factory=list)
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
         del known
         self.prepared.append(context.number)
         if context.number in self.unpreparable:
-            raise WorkloadError("the workload fails on 1", slug="workload-failed", where="x.sql", found="ERROR")
+            raise self.error
         design = context.comparison.design
         return Preparation(design=design, arms=(), differences=(), writes=False, connect_allowance_s=0)
 
@@ -336,6 +341,26 @@ def test_a_context_that_cannot_be_prepared_has_words_and_the_others_go_on() -> N
     assert [len(course.blocks) for course in courses] == [2, 0, 2]
     assert courses[1].failure == "the workload fails on 1 (x.sql): ERROR"
     assert site.prepared.count(2) == 1
+
+
+def test_what_a_larger_budget_may_help_is_not_kept_as_failed() -> None:
+    courses = study(2, fixed_blocks=2)
+    site = PretendedSite(Pretended({0: 100.0, 1: 101.0}), unpreparable=frozenset({2}))
+    site.error = StudyError("the budget ends before the first block would", slug="study-hopeless-budget", where="b")
+    kept: list[int] = []
+    run_courses(
+        courses,
+        site,
+        seed=3,
+        budget_s=1e6,
+        clock=site.host.clock,
+        progress=Silence(),
+        keep=lambda _course, _block: None,
+        keep_preparation=lambda course: kept.append(course.context.number),
+    )
+    assert kept == [1]
+    assert courses[1].failure is not None
+    assert len(courses[0].blocks) == 2
 
 
 def test_a_single_context_that_cannot_be_prepared_is_an_error() -> None:
