@@ -1,11 +1,13 @@
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pgversus.host import page_cache
+from pgversus.host.directories import open_cache
 from pgversus.host.page_cache import evict
 
 MEGABYTE = 1 << 20
@@ -17,15 +19,15 @@ def _write(path: Path, megabytes: int) -> Path:
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Path:
-    """A directory whose files are cached, on a file system that lets go of them."""
-    directory = tmp_path / "files"
-    (directory / "deeper").mkdir(parents=True)
-    _write(directory / "one", 4)
-    _write(directory / "deeper" / "other", 2)
-    if page_cache._file_system(directory) in ("tmpfs", "zfs"):
-        pytest.skip(f"the files of {directory} are in memory, cached or not")
-    return directory
+def files() -> Iterator[Path]:
+    """A directory whose files are cached, on a file system that lets go of them: not in /tmp, which may be memory."""
+    with tempfile.TemporaryDirectory(prefix="page-cache-", dir=open_cache().root) as name:
+        directory = Path(name)
+        assert page_cache._file_system(directory) not in ("tmpfs", "zfs"), "name a cache on a disk in PGVERSUS_CACHE"
+        (directory / "deeper").mkdir()
+        _write(directory / "one", 4)
+        _write(directory / "deeper" / "other", 2)
+        yield directory
 
 
 def test_files_just_written_are_cached_and_after_evicting_they_are_not(files: Path) -> None:
