@@ -98,7 +98,7 @@ def test_with_a_rate_latency_from_the_scheduled_start_is_judged(command_line: Co
     assert ended.code == 0, ended.stderr
     (verdict,) = ended.document["verdicts"]
     assert verdict["metric"] == "latency_p95_s"
-    assert verdict["verdict"] == "undecided", "a p95 needs eight blocks"
+    assert verdict["low"] < verdict["ratio"] < verdict["high"]
     tps = ended.document["arms"][0]["metrics"]["tps"]["value"]
     assert 100 < tps < 300
 
