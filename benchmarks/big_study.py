@@ -17,11 +17,11 @@ import numpy as np
 
 from pgversus.lab.resuming import study_fact
 from pgversus.lab.studies import open_study
-from pgversus.stats.counters import COUNTERS
 from pgversus.stats.histogram import LatencyHistogram
 from pgversus.stats.trials import Block, Trial, Window, trial_of
 from pgversus.store.codec import STUDY
 from pgversus.store.results import Results
+from pgversus.study.counters import COUNTERS
 from pgversus.study.preparation import ArmFacts, Preparation
 from pgversus.study.study import Study
 

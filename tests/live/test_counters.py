@@ -23,7 +23,8 @@ from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.counters import read_counters, read_settled_counters
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import connect
-from pgversus.stats.counters import COUNTERS, difference
+from pgversus.stats.counters import difference
+from pgversus.study.counters import COUNTERS
 from pgversus.study.servers import parse_server
 
 VERSIONS = ("12.22", "15.14", "16.12", "17.8", "18.0")

@@ -1,6 +1,6 @@
 """What the host has done so far, in numbers that only grow: read before and after a window, and differenced.
 
-`stats/counters.py` describes each name. A number that this host does not tell is absent.
+`study/counters.py` describes each name. A number that this host does not tell is absent.
 """
 
 import os

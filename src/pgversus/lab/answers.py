@@ -30,6 +30,8 @@ def read_answer(folder: Path) -> StudyAnswer:
         seed=study.seed,
         verdicts=study.verdicts,
         published=study.published,
+        metrics=study.metrics,
+        skipped=study.skipped,
         answers=tuple(answers),
         unanswered=tuple(unanswered),
         stopped=ended,

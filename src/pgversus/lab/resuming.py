@@ -27,6 +27,8 @@ def study_fact(study: Study) -> StudyFact:
         seed=study.seed,
         verdicts=study.verdicts,
         published=study.published,
+        metrics=study.metrics,
+        skipped=study.skipped,
         contexts=len(study.contexts),
     )
 

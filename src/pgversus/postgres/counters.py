@@ -1,8 +1,8 @@
 """What a server has done so far, in numbers that only grow: read before and after a window, and differenced.
 
 Counters of one name mean the same in every version; where a version counts something else under a like name, the
-counter is left out (`sql/counters/` says what and why). `stats/counters.py` describes each name and takes the
-differences.
+counter is left out (`sql/counters/` says what and why). `study/counters.py` describes each name, `stats/counters.py`
+takes the differences.
 
 Reading is itself work and shows up in the next reading. From a session that is kept open and has read once before,
 it is 2 commits, 30 pages found in buffers and a row for each table of the database and its catalog (600 in an empty

@@ -4,8 +4,10 @@ answer.py          what every report shows
 units.py           numbers as people read them
 sentences.py       the answer to one comparison in words
 overview.py        a study at a glance: rows and sentences
-counters.py        counters that differ between two arms
+quantities.py      metrics and counters besides the verdict
+small_print.py     how it was measured
 terminal.py        one comparison as tables for a terminal or a pipe
+study_page.py      what a report of a study holds, in its order
 study_terminal.py  a study as one table for a terminal or a pipe
 markdown.py        a study for a pull request
 published.py       published figures beside the measured ones

@@ -11,7 +11,7 @@ from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import StopReason
 from pgversus.study.preparation import ArmFacts
-from pgversus.study.study import Context
+from pgversus.study.study import Context, Skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,3 +66,7 @@ class StudyAnswer:
     stopped: StopReason
     results: str
     """The results folder."""
+    metrics: tuple[str, ...] = ()
+    """Metrics and counters of interest; empty for the usual ones."""
+    skipped: tuple[Skipped, ...] = ()
+    """Treatments that were left out, since a server cannot have them."""

@@ -6,7 +6,7 @@ from typing import Any
 from pgversus.report.answer import Answer
 from pgversus.report.sentences import answer_sentences, caveats_of
 from pgversus.stats.analysis import Estimate
-from pgversus.stats.counters import COUNTERS
+from pgversus.study.counters import COUNTERS
 from pgversus.study.metrics import Metric
 from pgversus.study.workload import PgbenchWorkload
 

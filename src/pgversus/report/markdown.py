@@ -1,12 +1,14 @@
-"""A study as Markdown that fits into a pull request: the sentences, one table of verdicts, what to distrust."""
+"""A study as Markdown that fits into a pull request: one table of verdicts, the sentences, what to distrust."""
 
 from collections.abc import Iterable, Sequence
 
 from pgversus.report.answer import StudyAnswer
-from pgversus.report.levels import HEADS, LevelRow, level_rows
-from pgversus.report.overview import VerdictRow, not_measured, overview_sentences, shared_caveats, verdict_rows
-from pgversus.report.published import NOTHING_PUBLISHED, PublishedRow, published_rows
-from pgversus.report.sentences import answer_sentences, percent_of_confidence
+from pgversus.report.levels import HEADS, LevelRow
+from pgversus.report.overview import VerdictRow
+from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
+from pgversus.report.quantities import PlacedQuantityRow
+from pgversus.report.sentences import percent_of_confidence
+from pgversus.report.study_page import study_page
 
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#"})
 
@@ -16,17 +18,19 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
 
     with_published: the published figures beside the measured ones, where the study has some.
     """
-    rows = verdict_rows(answer)
-    parts = [f"## {escaped(answer.title)}" if answer.title else "", escaped(answer.question)]
-    if len(answer.answers) == 1:
-        parts += [escaped(sentence) for sentence in answer_sentences(answer.answers[0])]
-    parts.append(_verdicts(rows))
-    parts.append(" ".join(overview_sentences(answer)))
-    if with_published:
-        parts.append(_published(published_rows(answer)))
-    parts.append(_levels(level_rows(answer)))
-    parts.append(_list(f"not measured: {line}" for line in not_measured(answer)))
-    parts.append(_list(f"caveat: {line}" for line in shared_caveats(answer)))
+    page = study_page(answer, with_published=with_published)
+    parts = [
+        f"## {escaped(page.title)}" if page.title else "",
+        escaped(page.question),
+        _verdicts(page.verdicts),
+        " ".join(escaped(sentence) for sentence in page.sentences),
+        _published(page.published) if page.published is not None else "",
+        _levels(page.levels),
+        _quantities(page.quantities),
+        _list(f"not measured: {line}" for line in page.not_measured),
+        _list(f"caveat: {line}" for line in page.caveats),
+        _list(page.small_print),
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -36,10 +40,14 @@ def escaped(text: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1) -> str:
-    """A table whose first `names` columns are aligned to the left and the others to the right; cells are escaped."""
+    """A table whose first `names` columns are aligned to the left and the others to the right; cells are escaped.
+
+    A column without a single text is left out.
+    """
     marks = [":--"] * names + ["--:"] * (len(heads) - names)
+    kept = [column for column in range(len(heads)) if any(row[column] for row in rows)]
     lines = [heads, marks, *([escaped(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join(f"| {' | '.join(line[column] for column in kept)} |" for line in lines) if rows else ""
 
 
 def _verdicts(rows: Sequence[VerdictRow]) -> str:
@@ -54,6 +62,7 @@ def _verdicts(rows: Sequence[VerdictRow]) -> str:
         percent_of_confidence(),
         "verdict",
         "blocks",
+        "",
     )
     cells = [
         (
@@ -67,32 +76,39 @@ def _verdicts(rows: Sequence[VerdictRow]) -> str:
             row.interval,
             row.verdict.value,
             row.blocks,
+            row.check,
         )
         for row in rows
     ]
-    return _without_empty(heads, cells, names=4) if rows else ""
+    return table(heads, cells, names=4)
 
 
-def _published(rows: Sequence[PublishedRow]) -> str:
+def _published(rows: Sequence[PublishedRatio]) -> str:
     if not rows:
         return NOTHING_PUBLISHED
     heads = ("context", "contender", "published", "here", percent_of_confidence(), "")
-    cells = [
-        (row.context, row.contender, row.published, row.measured, row.interval, row.replication.value) for row in rows
-    ]
-    return table(heads, cells, names=2)
+    return table(heads, [(row.context, *published_cells(row)) for row in rows], names=2)
 
 
 def _levels(rows: Sequence[LevelRow]) -> str:
-    cells = [(row.context, row.arm, *row.cells) for row in rows]
-    return _without_empty(("context", "arm", *HEADS), cells, names=2) if rows else ""
+    return table(("context", "arm", *HEADS), [(row.context, row.arm, *row.cells) for row in rows], names=2)
 
 
-def _without_empty(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int) -> str:
-    """The table without a first column that would be empty, as it is where there is one context."""
-    if any(row[0] for row in rows):
-        return table(heads, rows, names=names)
-    return table(heads[1:], [row[1:] for row in rows], names=names - 1)
+def _quantities(rows: Sequence[PlacedQuantityRow]) -> str:
+    heads = ("context", "contender", "counter", "baseline value", "contender value", "change", percent_of_confidence())
+    cells = [
+        (
+            row.context,
+            row.contender,
+            row.quantity.name,
+            row.quantity.baseline,
+            row.quantity.contender,
+            row.quantity.change,
+            row.quantity.interval,
+        )
+        for row in rows
+    ]
+    return table(heads, cells, names=3)
 
 
 def _list(lines: Iterable[str]) -> str:

@@ -1,19 +1,22 @@
 """A study at a glance: one row for each verdict, and sentences over all of them. Every renderer shows these."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.sentences import METRIC_WORDS
-from pgversus.report.units import change, change_interval, count, duration, latency, significant
-from pgversus.stats.analysis import ContenderResult, Estimate
+from pgversus.report.quantities import level_text
+from pgversus.report.sentences import METRIC_WORDS, needs_check
+from pgversus.report.units import change, change_interval, count, duration
+from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.verdict import Verdict
 from pgversus.study.design import StopReason
-from pgversus.study.metrics import Metric
 
 MARKS = {Verdict.EQUIVALENT: "~", Verdict.UNDECIDED: "?", Verdict.INVALID: "!"}
 """Shown instead of a change where none is claimed."""
+MOST_ROWS = 100
+"""Of one table for people: more nobody reads on a terminal, and a comment on a pull request holds 65,536 characters."""
+_MOST_NAMED = 3
 _WORST_FIRST = (Verdict.INVALID, Verdict.SLOWER, Verdict.UNDECIDED, Verdict.FASTER, Verdict.EQUIVALENT)
 
 
@@ -32,6 +35,8 @@ class VerdictRow:
     interval: str
     verdict: Verdict
     blocks: str
+    check: str
+    """CHECK where a caveat says that the number may mean something else than it seems to; else empty."""
 
 
 def verdict_rows(answer: StudyAnswer) -> list[VerdictRow]:
@@ -54,25 +59,21 @@ def overview_sentences(answer: StudyAnswer) -> list[str]:
 
 
 def shared_caveats(answer: StudyAnswer) -> list[str]:
-    """Each caveat once, with the contexts that it concerns."""
-    where: dict[tuple[str, str], list[str]] = {}
+    """Each kind of caveat once, with the contexts that it concerns; where figures differ, those of the first."""
+    found: dict[str, dict[str, str]] = {}
     for one in answer.answers:
         for caveat in one.caveats:
-            where.setdefault((caveat.text, caveat.slug), []).append(one.context.label)
-    total = len(answer.answers)
-    return [f"{text} ({slug}){_in_contexts(labels, total)}" for (text, slug), labels in where.items()]
+            # Of two arms of a context the first speaks for both.
+            found.setdefault(caveat.slug, {}).setdefault(one.context.label, caveat.text)
+    return [f"{_first(texts)} ({slug}){_in_contexts(texts, len(answer.answers))}" for slug, texts in found.items()]
 
 
 def not_measured(answer: StudyAnswer) -> list[str]:
-    """Contexts without a block, with the reason."""
-    return [f"{one.context.label or 'the comparison'}: {one.words}" for one in answer.unanswered]
-
-
-def level_text(metric: Metric, estimate: Estimate | None) -> str:
-    """A level in the unit people read it in; empty where there is none."""
-    if estimate is None:
-        return ""
-    return significant(estimate.value, 4) if metric is Metric.TPS else latency(estimate.value)
+    """What has no block, with the reason: contexts, and treatments that were left out; of many only the first."""
+    lines = [f"{one.context.label or 'the comparison'}: {one.words}" for one in answer.unanswered]
+    lines += [f"{one.label}, left out: {one.reason}" for one in answer.skipped]
+    rest = len(lines) - MOST_ROWS
+    return lines[:MOST_ROWS] + ([f"{rest} more"] if rest > 0 else [])
 
 
 def _row(one: Answer, result: ContenderResult) -> VerdictRow:
@@ -83,13 +84,19 @@ def _row(one: Answer, result: ContenderResult) -> VerdictRow:
         baseline=comparison.baseline.label,
         contender=comparison.arms[result.contender].label,
         metric=METRIC_WORDS[metric],
-        baseline_level=level_text(metric, one.analysis.levels[0].get(metric)),
-        contender_level=level_text(metric, one.analysis.levels[result.contender].get(metric)),
+        baseline_level=_level(one, 0),
+        contender_level=_level(one, result.contender),
         change=MARKS.get(result.verdict) or (change(ratio.value) if ratio else ""),
         interval=change_interval(ratio.low, ratio.high) if ratio else "",
         verdict=result.verdict,
         blocks=str(result.blocks),
+        check="CHECK" if needs_check(one, result) else "",
     )
+
+
+def _level(one: Answer, arm: int) -> str:
+    estimate = one.analysis.levels[arm].get(one.analysis.metric)
+    return "" if estimate is None else level_text(one.analysis.metric, estimate.value)
 
 
 def _counts(answer: StudyAnswer) -> str:
@@ -116,7 +123,15 @@ def _ending(answer: StudyAnswer) -> Iterator[str]:
         yield "Interrupted; the same command goes on from here."
 
 
-def _in_contexts(labels: list[str], total: int) -> str:
-    if total == 1 or len(labels) == total:
+def _first(texts: Mapping[str, str]) -> str:
+    return next(iter(texts.values()))
+
+
+def _in_contexts(texts: Mapping[str, str], total: int) -> str:
+    """Where a caveat holds that has these texts, by context."""
+    first, *others = texts
+    if len(set(texts.values())) > 1:
+        return f" [{first}; alike in {len(others)} more of {total} contexts]"
+    if total == 1 or len(texts) == total:
         return ""
-    return f" [{', '.join(labels)}]" if len(labels) <= 3 else f" [in {len(labels)} of {total} contexts]"  # noqa: PLR2004
+    return f" [{', '.join(texts)}]" if len(texts) <= _MOST_NAMED else f" [in {len(texts)} of {total} contexts]"

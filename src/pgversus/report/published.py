@@ -1,15 +1,15 @@
 """Published figures beside the measured ones, and whether they were replicated."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
 
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.units import change, change_interval
-from pgversus.stats.analysis import ContenderResult
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.analysis import ContenderResult, Estimate
+from pgversus.stats.verdict import Interval, Verdict, judge
 from pgversus.study.metrics import Metric
 from pgversus.study.published import Figures, read_figures
 
@@ -29,53 +29,71 @@ class Replication(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PublishedRow:
-    """One published ratio beside the measured one; every number is text already."""
+class PublishedRatio:
+    """A published ratio of tps beside the measured one."""
 
     context: str
     contender: str
-    published: str
-    measured: str
-    interval: str
+    published: float
+    measured: Estimate | None
+    """None where nothing was measured."""
     replication: Replication
+    at: str
+    """Where the published figures are of other data: `scale 50`; else empty."""
 
 
-def published_rows(answer: StudyAnswer) -> list[PublishedRow]:
-    """A row for each verdict of which there are published figures, in the order of the study."""
+def published_ratios(answer: StudyAnswer) -> list[PublishedRatio]:
+    """One for each verdict of which there are published figures, in the order of the study."""
     figures = read_figures(answer.published) if answer.published else ()
-    rows = (_row(one, result, figures) for one in answer.answers for result in one.analysis.results)
-    return [row for row in rows if row is not None]
+    found = (_held_against(one, result, figures) for one in answer.answers for result in one.analysis.results)
+    return [row for row in found if row is not None]
 
 
-def replication(result: ContenderResult, published: float, margin: float) -> Replication:
-    """How a published ratio of tps stands to what was measured."""
-    ratio, log, rho = result.ratios.get(Metric.TPS), math.log(published), math.log1p(margin)
-    if ratio is None or ratio.low is None or ratio.high is None:
+def published_cells(row: PublishedRatio) -> tuple[str, ...]:
+    """The row in words: contender, published change, measured change, its interval, replication."""
+    measured = row.measured
+    return (
+        row.contender,
+        f"{change(row.published)}{f' (at {row.at})' if row.at else ''}",
+        change(measured.value) if measured else "",
+        change_interval(measured.low, measured.high) if measured else "",
+        row.replication.value,
+    )
+
+
+def replication(measured: Estimate | None, published: float, margin: float) -> Replication:
+    """How a published ratio of tps stands to what was measured of tps, whichever metric carries the verdict."""
+    if measured is None or measured.low is None or measured.high is None:
         return Replication.OPEN
-    if result.verdict is Verdict.UNDECIDED:
-        return Replication.OPEN if ratio.low <= published <= ratio.high else Replication.NOT_REPLICATED
-    if ratio.low <= published <= ratio.high or (result.verdict is Verdict.EQUIVALENT and abs(log) < rho):
+    rho = math.log1p(margin)
+    verdict = judge(Interval(low=math.log(measured.low), high=math.log(measured.high)), Metric.TPS, rho)
+    is_inside = measured.low <= published <= measured.high
+    if verdict is Verdict.UNDECIDED:
+        return Replication.OPEN if is_inside else Replication.NOT_REPLICATED
+    if is_inside or (verdict is Verdict.EQUIVALENT and abs(math.log(published)) < rho):
         return Replication.REPLICATED
-    is_same = (log > 0) == (ratio.value > 1) and result.verdict is not Verdict.EQUIVALENT
+    is_same = (published > 1) == (measured.value > 1) and verdict is not Verdict.EQUIVALENT
     return Replication.SAME_DIRECTION if is_same else Replication.NOT_REPLICATED
 
 
-def _row(one: Answer, result: ContenderResult, figures: Figures) -> PublishedRow | None:
+def _held_against(one: Answer, result: ContenderResult, figures: Figures) -> PublishedRatio | None:
     comparison = one.comparison
     contender = comparison.arms[result.contender].label
     known = _context(one)
-    base, other = (_figure(figures, known, label) for label in (comparison.baseline.label, contender))
-    if base is None or other is None:
-        return None
-    ratio = result.ratios.get(Metric.TPS)
-    return PublishedRow(
-        context=one.context.label,
-        contender=contender,
-        published=change(other / base),
-        measured=change(ratio.value) if ratio else "",
-        interval=change_interval(ratio.low, ratio.high) if ratio else "",
-        replication=replication(result, other / base, comparison.design.margin),
-    )
+    for scale in _scales(figures, known.get("scale")):
+        # Both at one scale: figures of different data have no ratio.
+        pair = [_figure(figures, known, label, scale) for label in (comparison.baseline.label, contender)]
+        if pair[0] is not None and pair[1] is not None:
+            published, measured = pair[1] / pair[0], result.ratios.get(Metric.TPS)
+            return PublishedRatio(
+                context=one.context.label,
+                contender=contender,
+                published=published,
+                measured=measured,
+                replication=replication(measured, published, comparison.design.margin),
+                at="" if scale in (None, known.get("scale")) else f"scale {scale}",
+            )
+    return None
 
 
 def _context(one: Answer) -> dict[str, str]:
@@ -91,14 +109,16 @@ def _context(one: Answer) -> dict[str, str]:
     }
 
 
-def _figure(figures: Figures, known: Mapping[str, str], level: str) -> float | None:
-    """The tps of a level in the context that is known; None where nothing was published of it.
+def _scales(figures: Figures, own: str | None) -> Iterator[str | None]:
+    """The sizes of data that figures are of, the context's own first: a ratio may hold at another one."""
+    scales = dict.fromkeys(row.get("scale") for row in figures)
+    yield from sorted(scales, key=lambda scale: scale != own)
 
-    The size of the data is no condition, only a preference: a ratio may hold at another one.
-    """
-    found = [row for row in figures if row["level"] == level and _agrees(row, known)]
-    found.sort(key=lambda row: row.get("scale") != known.get("scale"))
-    return float(found[0]["tps"]) if found else None
+
+def _figure(figures: Figures, known: Mapping[str, str], level: str, scale: str | None) -> float | None:
+    """The tps of a level in the context that is known; None where nothing was published of it at this scale."""
+    rows = (row for row in figures if row["level"] == level and row.get("scale") == scale and _agrees(row, known))
+    return next((float(row["tps"]) for row in rows), None)
 
 
 def _agrees(row: Mapping[str, str], known: Mapping[str, str]) -> bool:

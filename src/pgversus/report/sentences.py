@@ -30,7 +30,19 @@ METRIC_WORDS = {
     Metric.LATENCY_MAX: "max latency",
 }
 # Reasons that put CHECK: before the sentence, because the number may mean something else than it seems to.
-_GRAVE = frozenset({"mixed-builds", "unequal-settings", "unequal-indexes", "failed-trials", "worn-data", "late-writes"})
+_GRAVE = frozenset(
+    {
+        "mixed-builds",
+        "unequal-settings",
+        "unequal-indexes",
+        "failed-trials",
+        "worn-data",
+        "late-writes",
+        "client-bound",
+        "cache-not-cold",
+        "drift",
+    }
+)
 _TOO_NOISY = 3
 # Times the budget: from there on more time is no advice, a quieter host is.
 
@@ -43,9 +55,13 @@ def answer_sentences(answer: Answer) -> list[str]:
 def contender_sentence(answer: Answer, result: ContenderResult) -> str:
     """What is known of one contender, with its interval, and what to do next."""
     body = _BODIES[result.verdict](answer, result)
+    return f"{'CHECK the caveats below. ' if needs_check(answer, result) else ''}{body}"
+
+
+def needs_check(answer: Answer, result: ContenderResult) -> bool:
+    """Whether a caveat says that the number may mean something else than it seems to."""
     is_grave = any(caveat.slug in _GRAVE for caveat in caveats_of(answer, result.contender))
-    check = "CHECK the caveats below. " if is_grave and result.verdict is not Verdict.INVALID else ""
-    return f"{check}{body}"
+    return is_grave and result.verdict is not Verdict.INVALID
 
 
 def caveats_of(answer: Answer, contender: int) -> tuple[Caveat, ...]:

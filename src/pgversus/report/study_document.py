@@ -6,7 +6,7 @@ from typing import Any
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.document import document
 from pgversus.report.overview import overview_sentences
-from pgversus.report.published import published_rows
+from pgversus.report.published import PublishedRatio, published_ratios
 
 SCHEMA = "pgversus.study/1"
 
@@ -30,8 +30,23 @@ def study_document(answer: StudyAnswer) -> dict[str, Any]:
             {"context": one.context.label, "failed": one.failed, "words": one.words} for one in answer.unanswered
         ],
         "contexts": contexts,
-        "published": [asdict(row) for row in published_rows(answer)],
+        "left_out": [asdict(one) for one in answer.skipped],
+        "published": [_published(row) for row in published_ratios(answer)],
         "stopped": answer.stopped.value,
         "seed": answer.seed,
         "results": answer.results,
+    }
+
+
+def _published(row: PublishedRatio) -> dict[str, Any]:
+    measured = row.measured
+    return {
+        "context": row.context,
+        "contender": row.contender,
+        "published_ratio": row.published,
+        "published_at": row.at or None,
+        "ratio": measured.value if measured else None,
+        "low": measured.low if measured else None,
+        "high": measured.high if measured else None,
+        "replication": row.replication.value,
     }

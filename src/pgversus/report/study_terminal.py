@@ -1,25 +1,19 @@
-"""A study for a terminal or a pipe: the sentences first, then one row for each verdict, then what to distrust."""
+"""A study for a terminal or a pipe: one row for each verdict, then the sentences, then what to distrust."""
+
+from collections.abc import Sequence
 
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from pgversus.report.answer import StudyAnswer
-from pgversus.report.levels import HEADS, LevelRow, level_rows
-from pgversus.report.overview import (
-    VerdictRow,
-    most_telling,
-    not_measured,
-    overview_sentences,
-    shared_caveats,
-    verdict_rows,
-)
-from pgversus.report.published import NOTHING_PUBLISHED, PublishedRow, published_rows
+from pgversus.report.levels import HEADS, LevelRow
+from pgversus.report.overview import VerdictRow
+from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
+from pgversus.report.quantities import PlacedQuantityRow
 from pgversus.report.sentences import percent_of_confidence
+from pgversus.report.study_page import StudyPage, study_page
 from pgversus.report.terminal import STYLES, print_answer, print_parts, table
-
-_MOST_ROWS = 100
-# More than that nobody reads on a terminal; Markdown, CSV and JSON have them all.
 
 
 def print_study_answer(
@@ -33,60 +27,74 @@ def print_study_answer(
     if len(answer.answers) == 1 and not answer.unanswered and not answer.title:
         print_answer(answer.answers[0], console, columns)
         return
-    print_parts(_parts(answer, with_published=with_published), console, columns)
+    print_parts(_parts(study_page(answer, with_published=with_published)), console, columns)
 
 
-def _parts(answer: StudyAnswer, *, with_published: bool) -> list[RenderableType]:
-    parts: list[RenderableType] = [Text(answer.title, style="bold")]
-    if answer.question:
-        parts.append(Text(answer.question))
-    rows = most_telling(verdict_rows(answer), _MOST_ROWS)
-    parts += [Text(""), _verdict_table(rows), Text("")]
-    if len(rows) < (total := sum(len(one.analysis.results) for one in answer.answers)):
-        parts.append(Text(f"{len(rows)} of {total} verdicts are shown; --format csv has them all."))
-    if with_published:
-        parts += [_published_table(published_rows(answer)), Text("")]
-    if sum(len(one.comparison.arms) for one in answer.answers) <= _MOST_ROWS:
-        parts += [_level_table(level_rows(answer)), Text("")]
-    parts += [Text(sentence) for sentence in overview_sentences(answer)]
-    parts += [Text(f"not measured: {line}", style="red") for line in not_measured(answer)]
-    parts += [Text(f"caveat: {line}") for line in shared_caveats(answer)]
-    parts.append(Text(f"results: {answer.results}", style="dim"))
+def _parts(page: StudyPage) -> list[RenderableType]:
+    parts: list[RenderableType] = [Text(page.title, style="bold")]
+    if page.question:
+        parts.append(Text(page.question))
+    parts += [Text(""), _verdict_table(page.verdicts), Text("")]
+    if page.published is not None:
+        parts += [_published_table(page.published), Text("")]
+    if page.levels:
+        parts += [_level_table(page.levels), Text("")]
+    if page.quantities:
+        parts += [_quantity_table(page.quantities), Text("")]
+    parts += [Text(sentence) for sentence in page.sentences]
+    parts += [Text(f"not measured: {line}", style="red") for line in page.not_measured]
+    parts += [Text(f"caveat: {line}") for line in page.caveats]
+    parts += [Text(line, style="dim") for line in page.small_print]
+    parts.append(Text(f"results: {page.results}", style="dim"))
     return parts
 
 
-def _published_table(rows: list[PublishedRow]) -> RenderableType:
+def _published_table(rows: Sequence[PublishedRatio]) -> RenderableType:
     if not rows:
         return Text(NOTHING_PUBLISHED)
     shown = table("published beside measured", "", "published", "here", percent_of_confidence(), "")
     for row in rows:
-        cells = [row.contender, row.published, row.measured, row.interval, row.replication.value]
-        shown.add_row(Text(row.context), *map(Text, cells))
+        shown.add_row(Text(row.context), *map(Text, published_cells(row)))
     return shown
 
 
-def _level_table(rows: list[LevelRow]) -> Table:
+def _level_table(rows: Sequence[LevelRow]) -> Table:
     shown = table("all arms", "", *HEADS)
     for row in rows:
         shown.add_row(Text(row.context), Text(row.arm), *row.cells)
     return shown
 
 
-def _verdict_table(rows: list[VerdictRow]) -> Table:
-    """A column that would say the same in every row becomes part of a head."""
+def _quantity_table(rows: Sequence[PlacedQuantityRow]) -> Table:
+    """The rows of one verdict stand together under its name."""
+    has_several = len({row.contender for row in rows}) > 1
+    shown = table("counters", "", "baseline", "contender", "", percent_of_confidence())
+    above = None
+    for row in rows:
+        place = f"{row.context}  {row.contender}" if has_several else row.context
+        quantity = row.quantity
+        cells = [quantity.baseline, quantity.contender, quantity.change, quantity.interval]
+        shown.add_row(Text("" if place == above else place), Text(quantity.name), *cells)
+        above = place
+    return shown
+
+
+def _verdict_table(rows: Sequence[VerdictRow]) -> Table:
+    """A column that would say the same in every row becomes part of a head, and one that says nothing goes."""
     metrics, baselines = {row.metric for row in rows}, {row.baseline for row in rows}
     contenders = {row.contender for row in rows}
     metric = metrics.pop() if len(metrics) == 1 else "value"
     baseline = baselines.pop() if len(baselines) == 1 else "baseline"
     contender = contenders.pop() if len(contenders) == 1 else ""
+    checks = [""] if any(row.check for row in rows) else []
     names = [] if contender else [""]
     levels = [f"{metric} {baseline}", f"{metric} {contender}".strip()]
-    shown = table("", *names, *levels, "change", percent_of_confidence(), "", "blocks")
+    shown = table("", *names, *levels, "change", percent_of_confidence(), "", "blocks", *checks)
     for row in rows:
         cells: list[RenderableType] = [Text(row.context)]
         if not contender:
             cells.append(Text(row.contender))
         cells += [row.baseline_level, row.contender_level, row.change, row.interval]
         cells += [Text(row.verdict.value, style=STYLES[row.verdict]), row.blocks]
-        shown.add_row(*cells)
+        shown.add_row(*cells, *([Text(row.check, style="yellow bold")] if checks else []))
     return shown

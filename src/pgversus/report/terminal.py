@@ -7,15 +7,15 @@ from rich.table import Table
 from rich.text import Text
 
 from pgversus.report.answer import Answer
-from pgversus.report.counters import CounterRow, counter_rows
 from pgversus.report.overview import MARKS
+from pgversus.report.quantities import QuantityRow, quantity_rows
 from pgversus.report.sentences import METRIC_WORDS, answer_sentences, percent_of_confidence
-from pgversus.report.units import change, change_interval, count, duration, latency, percent, plus_minus, significant
+from pgversus.report.small_print import comparison_lines
+from pgversus.report.units import change, change_interval, latency, plus_minus, significant
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric
-from pgversus.study.preparation import RUNNING_SERVER
 
 _LATENCIES = (
     Metric.LATENCY_MEAN,
@@ -59,10 +59,10 @@ def _parts(answer: Answer) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(sentence, style="bold") for sentence in answer_sentences(answer)]
     parts += [Text(""), _verdict_table(answer), Text(""), _latency_table(answer), Text("")]
     for result in answer.analysis.results:
-        if rows := counter_rows(answer, result):
-            parts += [_counter_table(answer, result, rows), Text("")]
+        if rows := quantity_rows(answer, result):
+            parts += [_quantity_table(answer, result, rows), Text("")]
     parts += [Text(line) for line in _caveat_lines(answer)]
-    parts += [Text(line, style="dim") for line in _small_print(answer)]
+    parts += [Text(line, style="dim") for line in comparison_lines(answer)]
     return parts
 
 
@@ -106,8 +106,8 @@ def _latency_table(answer: Answer) -> Table:
     return rows
 
 
-def _counter_table(answer: Answer, result: ContenderResult, rows: list[CounterRow]) -> Table:
-    """What explains a difference, or goes with it: counters that differ beyond chance."""
+def _quantity_table(answer: Answer, result: ContenderResult, rows: list[QuantityRow]) -> Table:
+    """Memory, and what explains a difference or goes with it."""
     baseline, contender = answer.comparison.baseline.label, answer.comparison.arms[result.contender].label
     shown = table("counters", baseline, contender, "", percent_of_confidence())
     for row in rows:
@@ -137,27 +137,3 @@ def _caveat_lines(answer: Answer) -> list[str]:
         shown = "; ".join(f"{d.name} {' / '.join(value or '-' for value in d.values)}" for d in defaults)
         lines.append(f"defaults that differ with the version: {shown}")
     return lines
-
-
-def _small_print(answer: Answer) -> list[str]:
-    comparison, design = answer.comparison, answer.comparison.design
-    arms = ", ".join(
-        f"{arm.label} = PostgreSQL {facts.version} ({facts.origin}, {facts.compiler})"
-        for arm, facts in zip(comparison.arms, answer.arms, strict=True)
-    )
-    looks = (
-        "one look after a fixed number of blocks"
-        if design.fixed_blocks is not None
-        else "wrong at most 1 time in 20, however often one looked"
-    )
-    is_ours = all(facts.origin != RUNNING_SERVER for facts in answer.arms)
-    restarts = "servers restarted for each block, " if is_ours else ""
-    return [
-        f"{comparison.workload.name}, {count(comparison.workload.clients, 'client')}, {answer.client}",
-        arms,
-        (
-            f"{count(answer.blocks_run, 'block')} of {count(design.rounds, 'window')} of {duration(design.window_s)} "
-            f"for each arm, {restarts}margin ±{percent(design.margin)}, seed {design.seed}; {looks}"
-        ),
-        f"results: {answer.results}",
-    ]

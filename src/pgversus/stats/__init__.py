@@ -10,5 +10,5 @@ verdict.py      the rule that turns an interval into a verdict
 forecast.py     how many blocks more an answer would need
 analysis.py     all of it for one comparison: the object that every renderer shows
 counter_estimates.py  what counters say of each arm and of their ratio
-counters.py     what explains a result: names, units, growth between two readings
+counters.py     how much counters grew between two readings
 """

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 from pgversus.stats.confidence import CONFIDENCE, LookRule, look_rule
 from pgversus.stats.counter_estimates import CounterRatio, counter_level, counter_ratio
-from pgversus.stats.counters import COUNTERS
 from pgversus.stats.effects import LogEstimate, log_level, log_ratio, quantile_is_supported
 from pgversus.stats.forecast import blocks_to_decide
 from pgversus.stats.on_demand import OnDemand
 from pgversus.stats.samples import Samples
 from pgversus.stats.verdict import UNBOUNDED, Interval, Verdict, interval, judge, ratio_bounds
 from pgversus.study.comparison import BASELINE, Comparison
+from pgversus.study.counters import COUNTERS
 from pgversus.study.design import MOST_BLOCKS
 from pgversus.study.metrics import Metric
 
@@ -68,7 +68,7 @@ class Analysis:
     levels: tuple[Mapping[Metric, Estimate], ...]
     """For each arm, in order."""
     counters: tuple[Mapping[str, float], ...]
-    """For each arm, in order: for a transaction, or as they are (stats/counters.py)."""
+    """For each arm, in order: for a transaction, or as they are (study/counters.py)."""
     results: tuple[ContenderResult, ...]
     """For each contender, in order."""
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pgversus.stats.confidence import CONFIDENCE, LookRule
-from pgversus.stats.counters import COUNTERS
 from pgversus.stats.effects import LogEstimate, mean_of_logs
 from pgversus.stats.trials import Block, Trial
 from pgversus.stats.verdict import interval, ratio_bounds
+from pgversus.study.counters import COUNTERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

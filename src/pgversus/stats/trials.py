@@ -56,7 +56,7 @@ class Trial:
     trend: float | None = None
     """ln of the throughput of the second half of its windows over the first; None where a half has none."""
     counters: Mapping[str, float] = field(default_factory=dict)
-    """What servers and host counted in the windows, by name (stats/counters.py); one that nobody tells is absent."""
+    """What servers and host counted in the windows, by name (study/counters.py); one that nobody tells is absent."""
     windows: tuple[Window, ...] = ()
     """Empty when it was read back from results: the sums are all that is ever asked of a finished trial."""
 

@@ -6,6 +6,7 @@ from pydantic import TypeAdapter
 
 from pgversus.study.comparison import Comparison
 from pgversus.study.preparation import Preparation
+from pgversus.study.study import Skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,8 @@ class StudyFact:
     contexts: int
     """How many there are."""
     published: str | None = None
+    metrics: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

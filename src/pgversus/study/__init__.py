@@ -13,6 +13,7 @@ schedule.py    the order of windows inside a block
 needs.py       what a study will need: trials, disk, time
 published.py   figures of others that a study is held against
 metrics.py     the quantities that are measured, with unit and better direction
+counters.py    what explains a result: names, units, meaning
 preparation.py  what is known of a context once its arms are loaded
 caveats.py     reasons to trust a result less
 """

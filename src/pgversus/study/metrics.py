@@ -35,5 +35,6 @@ QUANTILES = {Metric.LATENCY_P50: 0.50, Metric.LATENCY_P95: 0.95, Metric.LATENCY_
 # are too wide for a verdict in a sane time (docs/statistics.md, "Tail latency").
 JUDGED = (Metric.TPS, Metric.LATENCY_MEAN, Metric.LATENCY_P50, Metric.LATENCY_P95)
 
-JUDGED_BY_NAME = {metric.value.removesuffix("_s"): metric for metric in JUDGED}
-"""The same by the word that flags and study files use: without the unit."""
+BY_NAME = {metric.value.removesuffix("_s"): metric for metric in Metric}
+"""All by the word that flags and study files use: without the unit."""
+JUDGED_BY_NAME = {name: metric for name, metric in BY_NAME.items() if metric in JUDGED}

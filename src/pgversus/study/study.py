@@ -52,7 +52,7 @@ class Study:
     """The text of the published figures that belong to this study (study/published.py)."""
     skipped: tuple[Skipped, ...] = ()
     metrics: tuple[str, ...] = ()
-    """Names of the metrics of interest besides the one that is judged; empty for the usual ones."""
+    """Metrics and counters of interest besides the metric that is judged; empty for the usual ones."""
 
     @property
     def verdicts(self) -> int:

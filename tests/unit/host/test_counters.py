@@ -5,7 +5,8 @@ from pathlib import Path
 
 from pgversus.host import counters
 from pgversus.host.counters import read_host
-from pgversus.stats.counters import COUNTERS, difference
+from pgversus.stats.counters import difference
+from pgversus.study.counters import COUNTERS
 from tests.builders import DATA
 
 TEXTS = DATA / "host"

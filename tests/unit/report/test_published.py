@@ -4,7 +4,8 @@ import pytest
 
 from pgversus.errors import StudyError
 from pgversus.report.answer import Answer
-from pgversus.report.published import Replication, published_rows
+from pgversus.report.published import Replication, published_cells, published_ratios
+from pgversus.study.metrics import Metric
 from pgversus.study.published import read_figures
 from tests.builders import answer, study_answer
 from tests.unit.report.cases import CASES, noisy, steady
@@ -12,7 +13,7 @@ from tests.unit.report.cases import CASES, noisy, steady
 
 def held_against(one: Answer, base: float, other: float, extra: str = "clients", value: str = "4") -> list[Replication]:
     figures = f"workload,{extra},level,tps\nw1,{value},16.12,{base}\nw1,{value},17.8,{other}\n"
-    return [row.replication for row in published_rows(study_answer([one], published=figures))]
+    return [row.replication for row in published_ratios(study_answer([one], published=figures))]
 
 
 @pytest.mark.parametrize(
@@ -48,12 +49,30 @@ def test_another_size_of_the_data_is_shown_and_the_same_one_preferred() -> None:
     figures = (
         "workload,scale,level,tps\nw1,50,16.12,100\nw1,50,17.8,50\nw1,1,16.12,100\nw1,1,17.8,110\n"  # the data have 1
     )
-    (row,) = published_rows(study_answer([CASES["faster"]()], published=figures))
-    assert row.published == "+10.0 %"
+    (row,) = published_ratios(study_answer([CASES["faster"]()], published=figures))
+    assert row.published == pytest.approx(1.1)
+    assert row.at == ""
+
+
+def test_a_ratio_of_data_of_another_size_says_so_and_is_never_of_two_sizes() -> None:
+    only_half = "workload,scale,level,tps\nw1,50,16.12,100\nw1,500,17.8,50\n"
+    assert published_ratios(study_answer([CASES["faster"]()], published=only_half)) == []
+    (row,) = published_ratios(study_answer([CASES["faster"]()], published=only_half + "w1,500,16.12,40\n"))
+    assert row.published == pytest.approx(1.25)
+    assert "+25.0 % (at scale 500)" in published_cells(row)
+
+
+def test_a_ratio_of_tps_is_held_against_tps_where_a_latency_carries_the_verdict() -> None:
+    one = CASES["tail_latency"]()
+    assert one.analysis.metric is Metric.LATENCY_P95
+    measured = one.analysis.results[0].ratios[Metric.TPS]
+    assert measured.low is not None
+    assert measured.value < 1
+    assert held_against(one, 100, 100 * measured.value, value="8") == [Replication.REPLICATED]
 
 
 def test_a_study_without_figures_has_no_rows() -> None:
-    assert published_rows(study_answer([CASES["faster"]()])) == []
+    assert published_ratios(study_answer([CASES["faster"]()])) == []
 
 
 @pytest.mark.parametrize(

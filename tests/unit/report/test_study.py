@@ -5,21 +5,25 @@ import io
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
-from pgversus.report.answer import StudyAnswer, Unanswered
+from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.report.arrow_tables import arrow_table, parquet_bytes
 from pgversus.report.csv_tables import csv_text
 from pgversus.report.markdown import escaped, markdown
-from pgversus.report.overview import overview_sentences, verdict_rows
+from pgversus.report.overview import not_measured, overview_sentences, shared_caveats, verdict_rows
+from pgversus.report.small_print import study_lines
 from pgversus.report.study_document import SCHEMA, study_document
 from pgversus.report.study_terminal import print_study_answer
 from pgversus.report.terminal import WIDEST
 from pgversus.report.tidy import trial_table, verdict_table
 from pgversus.stats.verdict import Verdict
+from pgversus.study.caveats import Caveat
 from pgversus.study.design import StopReason
+from pgversus.study.study import Skipped
 from tests.builders import study_answer
 from tests.unit.report.cases import CASES
 
@@ -145,3 +149,52 @@ def test_arrow_tables_hold_the_same_with_types() -> None:
 def test_rows_are_in_the_order_of_the_study() -> None:
     assert [row.verdict for row in verdict_rows(whole())] == [Verdict.FASTER, Verdict.SLOWER, Verdict.EQUIVALENT]
     assert all(math.isfinite(float(row.blocks)) for row in verdict_rows(whole()))
+
+
+def test_a_grave_caveat_marks_its_row_in_every_table() -> None:
+    grave = CASES["mixed_builds"]()
+    answer = study_answer([CASES["equivalent"](), grave])
+    assert [row.check for row in verdict_rows(answer)] == ["", "CHECK"]
+    assert "CHECK" in terminal(answer)
+    assert "CHECK" in markdown(answer)
+    assert "CHECK" not in markdown(study_answer([CASES["equivalent"](), CASES["faster"]()]))
+
+
+def test_a_kind_of_caveat_is_one_line_however_its_figures_differ() -> None:
+    def disturbed(share: int) -> Answer:
+        caveat = Caveat(slug="host-disturbed", text=f"other programs used {share} % of the processors")
+        return replace(CASES["faster"](), caveats=(caveat,))
+
+    clean = replace(CASES["faster"](), caveats=())
+    (line,) = shared_caveats(study_answer([disturbed(12), disturbed(30), clean]))
+    assert line.startswith("other programs used 12 % of the processors (host-disturbed)")
+    assert line.endswith("[workload=w1 load=c4; alike in 1 more of 3 contexts]")
+    (line,) = shared_caveats(study_answer([disturbed(12), disturbed(12), clean]))
+    assert line.endswith("[workload=w1 load=c4, workload=w2 load=c4]")
+
+
+def test_how_it_was_measured_is_said_once_for_all_contexts() -> None:
+    lines = study_lines(whole())
+    assert lines[0] == "PostgreSQL 16.12 (zonky, gcc 7.5.0), PostgreSQL 17.8 (zonky, gcc 7.5.0)"
+    assert lines[1] == "pgbench 18.6"
+    assert all(line in terminal(whole()) for line in lines)
+
+
+def test_what_was_left_out_is_said_with_its_reason() -> None:
+    skipped = replace(whole(), skipped=(Skipped(label="io_combine_limit=1 on 16.12", reason="no such setting"),))
+    assert "io_combine_limit=1 on 16.12, left out: no such setting" in not_measured(skipped)
+    assert study_document(skipped)["left_out"][0]["reason"] == "no such setting"
+
+
+def test_markdown_of_thousands_of_verdicts_fits_into_a_pull_request() -> None:
+    many = study_answer([CASES["faster"]()] * 300)
+    text = markdown(many, with_published=True)
+    assert len(text) < 65_536
+    assert "100 of 300 verdicts are shown" in text
+
+
+def test_published_ratios_are_numbers_in_the_document() -> None:
+    first = study_document(whole())["published"][0]
+    assert first["published_ratio"] == pytest.approx(1.1)
+    assert first["low"] < first["ratio"] < first["high"]
+    assert first["replication"] == "replicated"

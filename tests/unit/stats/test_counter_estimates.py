@@ -7,8 +7,8 @@ import pytest
 
 from pgversus.stats.confidence import LookRule, look_rule
 from pgversus.stats.counter_estimates import CounterRatio, counter_level, counter_ratio, sure_ratios
-from pgversus.stats.counters import COUNTERS
 from pgversus.stats.trials import Block
+from pgversus.study.counters import COUNTERS
 from pgversus.study.design import Design
 from tests.builders import rate_block
 

@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgversus.stats.counters import COUNTERS, CounterUnit, difference
+from pgversus.stats.counters import difference
+from pgversus.study.counters import COUNTERS, CounterUnit
 
 READINGS = st.dictionaries(st.sampled_from(sorted(COUNTERS)), st.integers(min_value=0, max_value=2**53).map(float))
 UNITS = {"bytes": CounterUnit.BYTES, "s": CounterUnit.SECONDS}

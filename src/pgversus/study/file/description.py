@@ -62,7 +62,7 @@ def listed(names: Sequence[str], *, joint: str = ", ") -> str:
 def in_words(schema: Schema) -> str:
     """What a value must be: `a whole number of at least 1`, `a list of texts`."""
     if "enum" in schema:
-        return " or ".join(as_toml(value) for value in schema["enum"])
+        return listed([as_toml(value) for value in schema["enum"]], joint=" or ")
     kind = schema.get("type")
     if isinstance(kind, list):
         return "text, a number, true or false" if "boolean" in kind else "text or a number"

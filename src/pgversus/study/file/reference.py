@@ -6,12 +6,14 @@
 import json
 from collections.abc import Iterator, Mapping
 
+from pgversus.study.counters import COUNTERS
 from pgversus.study.design import MOST_CONTENDERS
 from pgversus.study.file.description import Schema, in_words, schema_at
 from pgversus.study.file.expansion import MOST_TREATMENTS
 from pgversus.study.file.places import Path
 from pgversus.study.file.schema import json_schema
 from pgversus.study.file.values import as_key, as_toml
+from pgversus.study.metrics import BY_NAME
 
 SHORT_EXAMPLE = """\
 title = "Sorting accounts with more memory"
@@ -155,12 +157,19 @@ scale = [10]
 ## Everything together
 """
 
+_QUANTITIES = """\
+## Metrics and counters
+
+`metrics` names what is shown for each comparison besides the verdict: {metrics}, or one of these counters. Every trial
+has them all, in the results and in the tables of trials; one that a version or a host does not tell is absent.
+"""
+
 
 def page() -> str:
     """docs/study-file.md."""
     parts = [_BEGIN, _fenced(SHORT_EXAMPLE), _HOW, _top()]
     parts += [_section(*section) for section in _SECTIONS]
-    parts += [_ROWS, _fenced(LONG_EXAMPLE)]
+    parts += [_ROWS, _fenced(LONG_EXAMPLE), _quantities()]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -188,6 +197,17 @@ def _section(title: str, path: Path, model: str) -> str:
         lines += [f"{as_key(key)} = {as_toml(value)}" for key, value in schema["examples"][0].items()]
         lines.append("```")
     return "\n".join([*lines, ""])
+
+
+def _quantities() -> str:
+    """What `metrics` may name."""
+    counters = (
+        f"| `{name}` | {counter.unit.value}{' per transaction' if counter.per_transaction else ''} "
+        f"| {counter.description} |"
+        for name, counter in COUNTERS.items()
+    )
+    lines = [_QUANTITIES.format(metrics=", ".join(f"`{name}`" for name in BY_NAME)), "| counter | unit | what it is |"]
+    return "\n".join([*lines, "|---|---|---|", *counters])
 
 
 def _is_table(schema: Schema) -> bool:

@@ -14,7 +14,9 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import PydanticCustomError, core_schema
 
 from pgversus.study.comparison import CacheState
+from pgversus.study.counters import COUNTERS
 from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
+from pgversus.study.metrics import BY_NAME
 from pgversus.study.workload import QueryMode
 
 LARGEST_INT = 2**31 - 1
@@ -45,7 +47,15 @@ def _as_written(value: object) -> str:
     raise PydanticCustomError("value", "not a value")
 
 
+def _as_quantity(value: object) -> str:
+    if isinstance(value, str) and value in QUANTITIES:
+        return value
+    raise PydanticCustomError("quantity", "neither metric nor counter")
+
+
 _SCALAR = {"type": ["string", "number", "boolean"]}
+QUANTITIES = (*BY_NAME, *COUNTERS)
+"""What can be shown of a trial besides the metric that carries the verdict."""
 
 Text = Annotated[str, Field(min_length=1, pattern=r"^[^\u0000]*$")]
 Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[\w.+:@-]+$")]
@@ -55,6 +65,9 @@ Value = Annotated[str, BeforeValidator(_as_configured), WithJsonSchema(_SCALAR)]
 VariableValue = Annotated[str, BeforeValidator(_as_pgbench_variable), WithJsonSchema(_SCALAR)]
 Quantity = Annotated[str, BeforeValidator(_as_written), WithJsonSchema({"type": ["string", "number"]})]
 """A length of time or a share; a plain number means what it means on the command line."""
+QuantityName = Annotated[
+    str, BeforeValidator(_as_quantity), WithJsonSchema({"type": "string", "enum": list(QUANTITIES)})
+]
 Count = Annotated[int, Field(ge=1, le=LARGEST_INT)]
 Cache = Annotated[CacheState, Field(strict=False)]
 # TOML has no enums: the text is turned into one, in a schema that otherwise turns nothing into anything.
@@ -249,10 +262,10 @@ class Sections(Table):
         default="none",
         example="published.csv",
     )
-    metrics: list[Text] | None = _key(
-        "names of metrics that are shown besides the one that carries the verdict",
-        default="the usual ones",
-        example=["tps", "latency_p95"],
+    metrics: list[QuantityName] | None = _key(
+        "metrics and counters that are shown for each comparison besides the metric that carries the verdict",
+        default="the most memory that the server held",
+        example=["latency_p95", "temp_bytes"],
     )
     factors: Factors | None = _key("what is varied", default="none", example={"server": ["16.12", "17.8"]})
     settings: dict[str, Value] | None = _key(

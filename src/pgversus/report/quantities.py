@@ -1,0 +1,133 @@
+"""What is shown of a comparison besides its verdict, as rows; every renderer shows these.
+
+First the metrics and counters that the study names, or the usual ones; then the counters that differ beyond chance,
+which explain a difference or go with it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.units import change, change_interval, latency, significant, size
+from pgversus.stats.analysis import ContenderResult
+from pgversus.stats.counter_estimates import sure_ratios
+from pgversus.study.comparison import BASELINE
+from pgversus.study.counters import COUNTERS, CounterUnit
+from pgversus.study.metrics import BY_NAME, Metric
+
+_MOST_SURE = 8
+_MOST_SURE_OF_STUDY = 3
+_USUAL = ("server_memory_peak_bytes",)
+# What the host did as a whole is a condition of the measurement and no property of an arm.
+_OF_HOST = frozenset(
+    {"host_cpu_s", "host_steal_s", "host_iowait_s", "pressure_cpu_s", "pressure_io_s", "pressure_memory_s"}
+)
+# Its own transactions and what the load does by definition: they differ as the throughput does.
+_OF_LOAD = frozenset({"transactions_committed", "tuples_inserted", "tuples_updated", "tuples_deleted"})
+_NAMED_ALIKE = frozenset({"server_io_hits", "client_io_hits", "server_io_read_bytes", "server_io_write_bytes"})
+"""The same work under another name than a counter that is shown."""
+_NEVER_BY_ITSELF = _OF_HOST | _OF_LOAD | _NAMED_ALIKE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantityRow:
+    """One metric or counter on the baseline and on a contender; every number is text already."""
+
+    name: str
+    baseline: str
+    contender: str
+    change: str
+    """Empty where one side has nothing, so that there is no ratio."""
+    interval: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedQuantityRow:
+    """One of them, and which verdict of a study it stands beside."""
+
+    context: str
+    contender: str
+    quantity: QuantityRow
+
+
+def quantity_rows(
+    answer: Answer, result: ContenderResult, named: Sequence[str] = (), most_sure: int = _MOST_SURE
+) -> list[QuantityRow]:
+    """The named quantities, or the usual ones, as far as both arms tell them; then the surest counters.
+
+    named: as `metrics` of a study file. most_sure: of the counters that differ beyond chance, the largest difference
+    first.
+    """
+    wanted = [name for name in named or _USUAL if name != answer.analysis.metric.value.removesuffix("_s")]
+    return [
+        *(row for name in wanted if (row := _row(answer, result, name))),
+        *islice(_sure(answer, result, wanted), most_sure),
+    ]
+
+
+def study_quantity_rows(answer: StudyAnswer) -> list[PlacedQuantityRow]:
+    """The same of every verdict of a study, in its order, with fewer of the surest counters."""
+    return [
+        PlacedQuantityRow(
+            context=one.context.label, contender=one.comparison.arms[result.contender].label, quantity=row
+        )
+        for one in answer.answers
+        for result in one.analysis.results
+        for row in quantity_rows(one, result, answer.metrics, _MOST_SURE_OF_STUDY)
+    ]
+
+
+def level_text(metric: Metric, value: float) -> str:
+    """A metric's value in the unit people read it in."""
+    return significant(value, 4) if metric is Metric.TPS else latency(value)
+
+
+def counter_text(name: str, value: float) -> str:
+    """A counter's value in the unit people read it in."""
+    match COUNTERS[name].unit:
+        case CounterUnit.BYTES:
+            return size(value)
+        case CounterUnit.SECONDS:
+            return latency(value)
+        case CounterUnit.COUNT:
+            return significant(value)
+
+
+def _sure(answer: Answer, result: ContenderResult, shown: Sequence[str]) -> Iterator[QuantityRow]:
+    for name in sure_ratios(result.counters):
+        if name not in _NEVER_BY_ITSELF and name not in shown and (row := _counter(answer, result, name)):
+            yield row
+
+
+def _row(answer: Answer, result: ContenderResult, name: str) -> QuantityRow | None:
+    metric = BY_NAME.get(name)
+    return _counter(answer, result, name) if metric is None else _metric(answer, result, metric)
+
+
+def _metric(answer: Answer, result: ContenderResult, metric: Metric) -> QuantityRow | None:
+    levels = [answer.analysis.levels[arm].get(metric) for arm in (BASELINE, result.contender)]
+    if levels[0] is None or levels[1] is None:
+        return None
+    ratio = result.ratios.get(metric)
+    return QuantityRow(
+        name=metric.value.removesuffix("_s"),
+        baseline=level_text(metric, levels[0].value),
+        contender=level_text(metric, levels[1].value),
+        change=change(ratio.value) if ratio else "",
+        interval=change_interval(ratio.low, ratio.high) if ratio else "",
+    )
+
+
+def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow | None:
+    levels = [answer.analysis.counters[arm].get(name) for arm in (BASELINE, result.contender)]
+    if levels[0] is None or levels[1] is None:
+        return None
+    ratio = result.counters.get(name)
+    return QuantityRow(
+        name=f"{name} per transaction" if COUNTERS[name].per_transaction else name,
+        baseline=counter_text(name, levels[0]),
+        contender=counter_text(name, levels[1]),
+        change=change(ratio.value) if ratio else "",
+        interval=change_interval(ratio.low, ratio.high) if ratio else "",
+    )

@@ -1,0 +1,84 @@
+"""How it was measured, in a few lines: what a reader needs to believe a number or to repeat it."""
+
+from collections.abc import Iterable, Iterator
+
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.units import count, duration, percent, size
+from pgversus.study.design import Design
+from pgversus.study.preparation import RUNNING_SERVER
+
+_MOST_SHOWN = 8
+
+
+def comparison_lines(answer: Answer) -> list[str]:
+    """Of one comparison: load and client, builds, host, blocks and windows, and where the results are."""
+    comparison, design = answer.comparison, answer.comparison.design
+    arms = ", ".join(
+        f"{arm.label} = PostgreSQL {facts.version} ({facts.origin}, {facts.compiler})"
+        for arm, facts in zip(comparison.arms, answer.arms, strict=True)
+    )
+    looks = (
+        "one look after a fixed number of blocks"
+        if design.fixed_blocks is not None
+        else "wrong at most 1 time in 20, however often one looked"
+    )
+    return [
+        f"{comparison.workload.name}, {count(comparison.workload.clients, 'client')}, {answer.client}",
+        arms,
+        *_host(answer),
+        (
+            f"{count(answer.blocks_run, 'block')} of {_windows(design)} for each arm, {_restarts([answer])}"
+            f"margin ±{percent(design.margin)}, seed {design.seed}; {looks}"
+        ),
+        f"results: {answer.results}",
+    ]
+
+
+def study_lines(answer: StudyAnswer) -> list[str]:
+    """The same of a study: what its contexts have in common is said once."""
+    answers = answer.answers
+    if not answers:
+        return []
+    builds = (f"PostgreSQL {facts.version} ({facts.origin}, {facts.compiler})" for one in answers for facts in one.arms)
+    windows = (_windows(one.comparison.design) for one in answers)
+    margins = (f"±{percent(one.comparison.design.margin)}" for one in answers)
+    return [
+        _listed(builds),
+        _listed(one.client for one in answers),
+        *_host(answers[0]),
+        (
+            f"blocks of {_listed(windows, ' or ')} for each arm, {_restarts(answers)}"
+            f"margin {_listed(margins, ' or ')}, seed {answer.seed}"
+        ),
+    ]
+
+
+def _host(answer: Answer) -> Iterator[str]:
+    """What the host told of itself; nothing of a host that told nothing."""
+    host = answer.host
+    cpus, memory = host.get("cpus_usable"), host.get("memory_bytes")
+    parts = [
+        f"{count(cpus, 'processor')}" if cpus else None,
+        host.get("cpu_model"),
+        f"{size(memory)} of memory" if memory else None,
+        host.get("kernel"),
+        host.get("file_system"),
+    ]
+    if told := [str(part) for part in parts if part]:
+        yield f"host: {', '.join(told)}"
+
+
+def _windows(design: Design) -> str:
+    return f"{count(design.rounds, 'window')} of {duration(design.window_s)}"
+
+
+def _restarts(answers: Iterable[Answer]) -> str:
+    is_ours = all(facts.origin != RUNNING_SERVER for one in answers for facts in one.arms)
+    return "servers restarted for each block, " if is_ours else ""
+
+
+def _listed(texts: Iterable[str], joint: str = ", ") -> str:
+    """Each once, in order; of many only the first."""
+    different = list(dict.fromkeys(texts))
+    rest = len(different) - _MOST_SHOWN
+    return joint.join(different[:_MOST_SHOWN]) + (f" and {rest} more" if rest > 0 else "")

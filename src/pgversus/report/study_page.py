@@ -1,0 +1,65 @@
+"""What a report of a study for people holds, in the order of the page, and no longer than can be read."""
+
+from dataclasses import dataclass
+
+from pgversus.report.answer import StudyAnswer
+from pgversus.report.levels import LevelRow, level_rows
+from pgversus.report.overview import (
+    MOST_ROWS,
+    VerdictRow,
+    most_telling,
+    not_measured,
+    overview_sentences,
+    shared_caveats,
+    verdict_rows,
+)
+from pgversus.report.published import PublishedRatio, published_ratios
+from pgversus.report.quantities import PlacedQuantityRow, study_quantity_rows
+from pgversus.report.sentences import answer_sentences
+from pgversus.report.small_print import study_lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyPage:
+    """Rows and sentences; a renderer gives them their form."""
+
+    title: str
+    question: str
+    verdicts: list[VerdictRow]
+    published: list[PublishedRatio] | None
+    """None where nobody asked for them."""
+    levels: list[LevelRow]
+    """Empty where there are too many arms to be read."""
+    quantities: list[PlacedQuantityRow]
+    """The same."""
+    sentences: list[str]
+    not_measured: list[str]
+    caveats: list[str]
+    small_print: list[str]
+    results: str
+
+
+def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
+    """Everything that is shown of a study. with_published: the published figures beside the measured ones."""
+    verdicts = sum(len(one.analysis.results) for one in answer.answers)
+    arms = sum(len(one.comparison.arms) for one in answer.answers)
+    shown = most_telling(verdict_rows(answer), MOST_ROWS)
+    is_single = len(answer.answers) == 1
+    rest = f"{len(shown)} of {verdicts} verdicts are shown; --format csv has them all."
+    return StudyPage(
+        title=answer.title,
+        question=answer.question,
+        verdicts=shown,
+        published=published_ratios(answer)[:MOST_ROWS] if with_published else None,
+        levels=level_rows(answer) if arms <= MOST_ROWS else [],
+        quantities=study_quantity_rows(answer)[:MOST_ROWS] if verdicts <= MOST_ROWS else [],
+        sentences=[
+            *(answer_sentences(answer.answers[0]) if is_single else []),
+            *([rest] if len(shown) < verdicts else []),
+            *overview_sentences(answer),
+        ],
+        not_measured=not_measured(answer),
+        caveats=shared_caveats(answer),
+        small_print=study_lines(answer),
+        results=answer.results,
+    )

@@ -1,0 +1,131 @@
+"""The counters that explain a result, each with its unit and what it counts.
+
+A counter explains; it never carries a verdict. Who reads it is not known here: `postgres/counters.py` asks the server,
+`host/counters.py` and `host/process_tree.py` the machine.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal
+
+
+class CounterUnit(StrEnum):
+    """The base unit in which a counter is stored."""
+
+    BYTES = "bytes"
+    SECONDS = "s"
+    COUNT = "count"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counter:
+    """What a counter is; its name carries the unit (`_bytes`, `_s`; all others count)."""
+
+    unit: CounterUnit
+    per_transaction: bool
+    """Whether it grows with the load, so that a share for each transaction means something."""
+    more_is_better: Literal[False] | None
+    """False for what costs; None for what says how the work was done, neither good nor bad."""
+    description: str
+    """One line, for a reader who knows PostgreSQL."""
+
+
+def _of_load(description: str, unit: CounterUnit = CounterUnit.COUNT) -> Counter:
+    return Counter(unit=unit, per_transaction=True, more_is_better=None, description=description)
+
+
+def _cost_of_load(description: str, unit: CounterUnit = CounterUnit.COUNT) -> Counter:
+    return Counter(unit=unit, per_transaction=True, more_is_better=False, description=description)
+
+
+def _aside(description: str, unit: CounterUnit = CounterUnit.COUNT) -> Counter:
+    return Counter(unit=unit, per_transaction=False, more_is_better=None, description=description)
+
+
+def _cost_aside(description: str, unit: CounterUnit = CounterUnit.COUNT) -> Counter:
+    return Counter(unit=unit, per_transaction=False, more_is_better=False, description=description)
+
+
+_BYTES, _SECONDS = CounterUnit.BYTES, CounterUnit.SECONDS
+
+_DATABASE = {
+    "transactions_committed": _of_load("transactions committed, with those of pgversus' own sessions"),
+    "transactions_rolled_back": _of_load("transactions rolled back"),
+    "buffers_hit": _of_load("pages found in shared buffers"),
+    "buffers_read": _cost_of_load("pages asked of the system, from its cache or from disk"),
+    "temp_files": _cost_of_load("temporary files that sorts, hashes and the like spilled into"),
+    "temp_bytes": _cost_of_load("size of the temporary files", _BYTES),
+    "deadlocks": _cost_of_load("deadlocks"),
+    "tuples_returned": _of_load("rows that scans went through"),
+    "tuples_fetched": _of_load("rows that index scans fetched"),
+    "tuples_inserted": _of_load("rows inserted"),
+    "tuples_updated": _of_load("rows updated"),
+    "tuples_deleted": _of_load("rows deleted"),
+}
+
+_CLUSTER = {
+    "wal_bytes": _cost_of_load("write-ahead log generated", _BYTES),
+    "wal_records": _cost_of_load("records of the write-ahead log"),
+    "wal_full_page_images": _cost_of_load("whole pages in the write-ahead log"),
+    "checkpoints_timed": _aside("checkpoints due by time, skipped ones included"),
+    "checkpoints_requested": _aside("checkpoints asked for, by the amount of log or by a command"),
+    "checkpoint_buffers_written": _aside("pages written by checkpoints"),
+    "checkpoint_write_s": _aside("time in which checkpoints wrote", _SECONDS),
+    "checkpoint_sync_s": _aside("time in which checkpoints synced files", _SECONDS),
+    "background_buffers_written": _aside("pages written by the background writer"),
+    "buffers_allocated": _of_load("pages for which a buffer had to be found"),
+    "autovacuum_runs": _aside("runs of autovacuum on tables of the database"),
+    "autoanalyze_runs": _aside("runs of autoanalyze on tables of the database"),
+}
+
+
+def _io(prefix: str, whose: str) -> dict[str, Counter]:
+    """The same nine for two groups of processes."""
+    return {
+        f"{prefix}_io_reads": _cost_of_load(f"read operations of {whose}; 16 and from 18"),
+        f"{prefix}_io_read_bytes": _cost_of_load(f"bytes read by {whose}", _BYTES),
+        f"{prefix}_io_writes": _cost_of_load(f"write operations of {whose}"),
+        f"{prefix}_io_write_bytes": _cost_of_load(f"bytes written by {whose}", _BYTES),
+        f"{prefix}_io_extends": _cost_of_load(f"operations in which {whose} made files longer; from 18"),
+        f"{prefix}_io_extend_bytes": _cost_of_load(f"bytes by which {whose} made files longer", _BYTES),
+        f"{prefix}_io_hits": _of_load(f"pages that {whose} found in a buffer"),
+        f"{prefix}_io_evictions": _cost_of_load(f"pages that {whose} pushed out of a buffer"),
+        f"{prefix}_io_fsyncs": _cost_of_load(f"files that {whose} synced"),
+    }
+
+
+_PROCESSES = {
+    "server_cpu_user_s": _cost_of_load("processor time of the server's processes in their own code", _SECONDS),
+    "server_cpu_system_s": _cost_of_load("processor time of the server's processes in the kernel", _SECONDS),
+    "client_cpu_s": _cost_of_load("processor time of pgbench, its own code and the kernel", _SECONDS),
+    "server_memory_peak_bytes": _cost_aside("most memory that the server's processes held together", _BYTES),
+    "data_bytes": _cost_aside("size of the database", _BYTES),
+}
+
+_HOST = {
+    "host_cpu_s": _cost_aside("time in which the host's processors worked, for whomever", _SECONDS),
+    "host_steal_s": _cost_aside("processor time that the hypervisor gave to other guests", _SECONDS),
+    "host_iowait_s": _cost_aside("time in which processors were idle while something waited for disk", _SECONDS),
+    "context_switches": _cost_of_load("switches between processes on the host"),
+    "pressure_cpu_s": _cost_aside("time in which some process waited for a processor", _SECONDS),
+    "pressure_io_s": _cost_aside("time in which some process waited for disk", _SECONDS),
+    "pressure_memory_s": _cost_aside("time in which some process waited for memory", _SECONDS),
+    "disk_read_bytes": _cost_of_load("bytes read from the disk that holds the data", _BYTES),
+    "disk_write_bytes": _cost_of_load("bytes written to the disk that holds the data", _BYTES),
+    "disk_reads": _cost_of_load("reads from the disk that holds the data"),
+    "disk_writes": _cost_of_load("writes to the disk that holds the data"),
+    "cpu_throttled_s": _cost_aside("time in which a limit on processors held pgversus and its servers", _SECONDS),
+}
+
+COUNTERS: Mapping[str, Counter] = MappingProxyType(
+    _DATABASE
+    | _CLUSTER
+    | _io("client", "sessions and their parallel workers")
+    | _io("server", "all processes of the server")
+    | _PROCESSES
+    | _HOST
+)
+"""Every counter by name. All grow from reading to reading but two, which are taken as they are: the peak of memory and
+the size of the database."""

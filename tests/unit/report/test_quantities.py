@@ -1,0 +1,84 @@
+"""What stands beside a verdict: what was asked for always, what differs beyond chance after it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from pgversus.report.answer import Answer
+from pgversus.report.quantities import QuantityRow, quantity_rows, study_quantity_rows
+from pgversus.stats.trials import Block
+from tests.builders import answer, study_answer
+from tests.unit.report.cases import CASES, steady
+
+Counters = Mapping[str, tuple[float, float]]
+
+
+def counted(blocks: Sequence[Block], counters: Counters) -> Answer:
+    """The answer of these blocks, in each of which baseline and contender counted this, with a little noise."""
+    noise = (1.0, 1.01, 0.99, 1.005)
+    changed = []
+    for block in blocks:
+        factor = noise[block.number % len(noise)]
+        trials = {
+            arm: replace(trial, counters={name: pair[arm] * (factor if arm else 1) for name, pair in counters.items()})
+            for arm, trial in block.trials.items()
+        }
+        changed.append(replace(block, trials=trials))
+    return answer(changed)
+
+
+def rows(one: Answer, named: Sequence[str] = (), most_sure: int = 8) -> list[QuantityRow]:
+    return quantity_rows(one, one.analysis.results[0], named, most_sure)
+
+
+def test_memory_is_shown_unless_something_else_is_asked_for() -> None:
+    one = counted(steady(1.1), {"server_memory_peak_bytes": (100e6, 100e6), "temp_files": (0.0, 0.0)})
+    (memory,) = rows(one)
+    assert (memory.name, memory.baseline) == ("server_memory_peak_bytes", "100 MB")
+    assert memory.interval
+    (files,) = rows(one, ["temp_files"])
+    assert (files.name, files.baseline, files.change) == ("temp_files per transaction", "0", "")
+
+
+def test_counters_that_differ_beyond_chance_follow_the_largest_first_and_none_twice() -> None:
+    one = counted(
+        steady(1.1),
+        {"temp_bytes": (1e6, 2e6), "wal_bytes": (1e6, 5e6), "buffers_hit": (1e6, 1e6), "wal_records": (5, 6)},
+    )
+    names = [row.name.partition(" ")[0] for row in rows(one)]
+    assert names == ["wal_bytes", "temp_bytes", "wal_records"]
+    assert [row.name.partition(" ")[0] for row in rows(one, ["temp_bytes"])] == [
+        "temp_bytes",
+        "wal_bytes",
+        "wal_records",
+    ]
+    assert len(rows(one, most_sure=1)) == 1
+
+
+def test_what_the_host_did_is_shown_only_where_it_is_asked_for() -> None:
+    one = counted(steady(1.1), {"host_cpu_s": (1.0, 9.0)})
+    assert rows(one) == []
+    assert len(rows(one, ["host_cpu_s"])) == 1
+
+
+def test_metrics_are_shown_with_their_interval_but_not_the_judged_one_again() -> None:
+    one = CASES["faster"]()
+    (p95,) = rows(one, ["latency_p95", "tps"])
+    assert p95.name == "latency_p95"
+    assert p95.baseline.endswith("ms")
+    assert p95.interval
+
+
+def test_what_one_arm_does_not_tell_is_no_row() -> None:
+    assert rows(CASES["faster"](), ["wal_bytes", "server_memory_peak_bytes"]) == []
+
+
+def test_a_study_has_the_rows_of_each_verdict_in_its_order() -> None:
+    one = counted(steady(1.1), {"server_memory_peak_bytes": (1e6, 2e6)})
+    study = replace(study_answer([one, one]), metrics=("latency_mean", "server_memory_peak_bytes"))
+    placed = study_quantity_rows(study)
+    assert [(row.context, row.quantity.name) for row in placed] == [
+        ("workload=w1 load=c4", "latency_mean"),
+        ("workload=w1 load=c4", "server_memory_peak_bytes"),
+        ("workload=w2 load=c4", "latency_mean"),
+        ("workload=w2 load=c4", "server_memory_peak_bytes"),
+    ]
