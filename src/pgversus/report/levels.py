@@ -41,3 +41,30 @@ def _row(one: Answer, arm: int) -> LevelRow:
             *shown,
         ),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TpsTable:
+    """tps of each level beside that of the others: a column for each workload, as such studies are written up."""
+
+    workloads: tuple[str, ...]
+    rows: tuple[tuple[str, str, tuple[str, ...]], ...]
+    """What else is fixed, the arm, and its tps under each workload; empty where it was not measured."""
+
+
+def tps_table(answer: StudyAnswer) -> TpsTable | None:
+    """None for a study that has no second workload beside which to put the first."""
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for one in answer.answers:
+        levels = dict(one.context.levels)
+        workload = levels.pop("workload", "")
+        place = " ".join(f"{factor}={level}" for factor, level in levels.items())
+        for arm in one.comparison.arms:
+            tps = one.analysis.levels[arm.index].get(Metric.TPS)
+            cells.setdefault((place, arm.label), {})[workload] = significant(tps.value, 4) if tps else ""
+    workloads = tuple(dict.fromkeys(workload for row in cells.values() for workload in row))
+    if len(workloads) < 2:  # noqa: PLR2004 - see above
+        return None
+    rows = ((place, arm, tuple(row.get(name, "") for name in workloads)) for (place, arm), row in cells.items())
+    places = list(dict.fromkeys(place for place, _ in cells))
+    return TpsTable(workloads=workloads, rows=tuple(sorted(rows, key=lambda row: places.index(row[0]))))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from pgversus.report.answer import StudyAnswer
-from pgversus.report.levels import HEADS, LevelRow
+from pgversus.report.levels import HEADS, LevelRow, TpsTable
 from pgversus.report.overview import VerdictRow
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
 from pgversus.report.quantities import PlacedQuantityRow
@@ -26,6 +26,7 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
         " ".join(escaped(sentence) for sentence in page.sentences),
         _published(page.published) if page.published is not None else "",
         _levels(page.levels),
+        _tps(page.tps) if page.tps is not None else "",
         _quantities(page.quantities),
         _list(f"not measured: {line}" for line in page.not_measured),
         _list(f"caveat: {line}" for line in page.caveats),
@@ -92,6 +93,11 @@ def _published(rows: Sequence[PublishedRatio]) -> str:
 
 def _levels(rows: Sequence[LevelRow]) -> str:
     return table(("context", "arm", *HEADS), [(row.context, row.arm, *row.cells) for row in rows], names=2)
+
+
+def _tps(found: TpsTable) -> str:
+    heads = ("context", "tps of", *(escaped(name) for name in found.workloads))
+    return table(heads, [(place, arm, *cells) for place, arm, cells in found.rows], names=2)
 
 
 def _quantities(rows: Sequence[PlacedQuantityRow]) -> str:

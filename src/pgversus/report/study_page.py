@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pgversus.report.answer import StudyAnswer
-from pgversus.report.levels import LevelRow, level_rows
+from pgversus.report.levels import LevelRow, TpsTable, level_rows, tps_table
 from pgversus.report.overview import (
     MOST_ROWS,
     VerdictRow,
@@ -30,8 +30,10 @@ class StudyPage:
     """None where nobody asked for them."""
     levels: list[LevelRow]
     """Empty where there are too many arms to be read."""
+    tps: TpsTable | None
+    """None where there are too many, or nothing would stand beside anything."""
     quantities: list[PlacedQuantityRow]
-    """The same."""
+    """Empty where there are too many verdicts."""
     sentences: list[str]
     not_measured: list[str]
     caveats: list[str]
@@ -52,6 +54,7 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
         verdicts=shown,
         published=published_ratios(answer)[:MOST_ROWS] if with_published else None,
         levels=level_rows(answer) if arms <= MOST_ROWS else [],
+        tps=tps_table(answer) if arms <= MOST_ROWS else None,
         quantities=study_quantity_rows(answer)[:MOST_ROWS] if verdicts <= MOST_ROWS else [],
         sentences=[
             *(answer_sentences(answer.answers[0]) if is_single else []),

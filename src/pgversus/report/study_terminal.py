@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pgversus.report.answer import StudyAnswer
-from pgversus.report.levels import HEADS, LevelRow
+from pgversus.report.levels import HEADS, LevelRow, TpsTable
 from pgversus.report.overview import VerdictRow
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
 from pgversus.report.quantities import PlacedQuantityRow
@@ -39,6 +39,8 @@ def _parts(page: StudyPage) -> list[RenderableType]:
         parts += [_published_table(page.published), Text("")]
     if page.levels:
         parts += [_level_table(page.levels), Text("")]
+    if page.tps is not None:
+        parts += [_tps_table(page.tps), Text("")]
     if page.quantities:
         parts += [_quantity_table(page.quantities), Text("")]
     parts += [Text(sentence) for sentence in page.sentences]
@@ -62,6 +64,13 @@ def _level_table(rows: Sequence[LevelRow]) -> Table:
     shown = table("all arms", "", *HEADS)
     for row in rows:
         shown.add_row(Text(row.context), Text(row.arm), *row.cells)
+    return shown
+
+
+def _tps_table(found: TpsTable) -> Table:
+    shown = table("tps", "", *found.workloads)
+    for place, arm, cells in found.rows:
+        shown.add_row(Text(place), Text(arm), *cells)
     return shown
 
 

@@ -13,6 +13,7 @@ from rich.console import Console
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.report.arrow_tables import arrow_table, parquet_bytes
 from pgversus.report.csv_tables import csv_text
+from pgversus.report.levels import tps_table
 from pgversus.report.markdown import escaped, markdown
 from pgversus.report.overview import not_measured, overview_sentences, shared_caveats, verdict_rows
 from pgversus.report.small_print import study_lines
@@ -23,6 +24,7 @@ from pgversus.report.tidy import trial_table, verdict_table
 from pgversus.stats.verdict import Verdict
 from pgversus.study.caveats import Caveat
 from pgversus.study.design import StopReason
+from pgversus.study.metrics import Metric
 from pgversus.study.study import Skipped
 from tests.builders import study_answer
 from tests.unit.report.cases import CASES
@@ -198,3 +200,14 @@ def test_published_ratios_are_numbers_in_the_document() -> None:
     assert first["published_ratio"] == pytest.approx(1.1)
     assert first["low"] < first["ratio"] < first["high"]
     assert first["replication"] == "replicated"
+
+
+def test_the_tps_of_each_level_stand_under_their_workloads() -> None:
+    found = tps_table(whole())
+    assert found is not None
+    assert found.workloads == ("w1", "w2", "w3")
+    assert [(place, arm) for place, arm, _ in found.rows] == [("load=c4", "16.12"), ("load=c4", "17.8")]
+    for (_, _, cells), arm in zip(found.rows, (0, 1), strict=True):
+        for cell, one in zip(cells, whole().answers, strict=True):
+            assert float(cell.replace(" ", "")) == pytest.approx(one.analysis.levels[arm][Metric.TPS].value, rel=1e-3)
+    assert tps_table(study_answer([CASES["faster"]()])) is None
