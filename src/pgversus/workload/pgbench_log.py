@@ -7,7 +7,8 @@ The times themselves are not to be trusted in a closed loop. pgbench looks at it
 there already when it looks for it, the transaction is logged with the time of its own beginning, a latency of 0. On two
 cores that happens to a third of short transactions. What the log does tell exactly is when each transaction began, and
 a client without a rate begins the next one at once. So in a closed loop a latency is the time from one beginning to the
-next of the same client; only the last transaction of each client keeps the time that was logged.
+next of the same client; only the last transaction of each client keeps the time that was logged, unless that is not
+even half of the shortest of the others: then the clock was read before the end.
 """
 
 import re
@@ -81,7 +82,8 @@ def _begin_to_begin(lines: Numbers) -> tuple[Numbers, int]:
     is_followed = np.append(same_client & next_number, np.zeros(min(1, len(lines)), dtype=bool))
     steps = np.append(np.diff(begin), np.zeros(min(1, len(lines)), dtype=np.int64))
     latencies = np.where(is_followed, np.maximum(steps, 0), ordered[:, _TIME])
-    is_known = is_followed | (latencies > 0)
+    least = max(1, int(latencies[is_followed].min()) // 2) if is_followed.any() else 1
+    is_known = is_followed | (latencies >= least)
     return latencies[is_known], int((~is_known).sum())
 
 

@@ -88,7 +88,7 @@ def test_the_logs_of_all_threads_are_one_run() -> None:
     assert whole.max_s == max(part.max_s for part in parts)
 
 
-@given(st.lists(st.integers(1, 10**9), max_size=50))
+@given(st.lists(st.integers(1, 10**9), min_size=1, max_size=50).map(lambda them: [*them, max(them)]))
 def test_every_latency_is_read(tmp_path_factory: pytest.TempPathFactory, latencies: list[int]) -> None:
     ends = [sum(latencies[: i + 1]) for i in range(len(latencies))]
     lines = [
@@ -159,6 +159,22 @@ def test_a_line_that_is_not_pgbenchs_is_refused(tmp_path: Path, garbage: bytes) 
     whole = logs("closed_loop")[0].read_bytes()
     with pytest.raises(UnreadableLogError, match=r"log\.1"):
         closed([written(tmp_path, whole + garbage)])
+
+
+@given(st.lists(st.integers(1, 10**9), max_size=50))
+def test_no_transaction_is_lost_between_those_with_and_without_a_time(
+    tmp_path_factory: pytest.TempPathFactory, latencies: list[int]
+) -> None:
+    lines = [f"0 {i} {value} 0 {i} 0\n" for i, value in enumerate(latencies, start=1)]
+    found = closed([written(tmp_path_factory.mktemp("log"), "".join(lines).encode())])
+    assert found.histogram.total + found.unclocked == len(latencies)
+
+
+def test_a_last_transaction_that_was_clocked_too_early_has_no_latency(tmp_path: Path) -> None:
+    log = b"0 1 5000 0 1 5000\n0 2 5000 0 1 10000\n0 3 %d 0 1 15000\n"
+    early, possible = closed([written(tmp_path, log % 8)]), closed([written(tmp_path, log % 4000)])
+    assert (early.histogram.total, early.unclocked) == (2, 1)
+    assert (possible.histogram.total, possible.unclocked) == (3, 0)
 
 
 def test_a_log_cut_before_its_last_time_is_refused(tmp_path: Path) -> None:
