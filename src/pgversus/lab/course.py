@@ -70,6 +70,10 @@ class Course:
         design = self.comparison.design
         return (len(self.open_arms) + 1) * (design.measured_s_per_block + design.warm_up_s)
 
+    def fits_into(self, left_s: float) -> bool:
+        """Whether its next block would end within what is left of the budget; the first only needs something left."""
+        return self.is_fixed or left_s > (self.seconds_per_block if self.blocks else 0.0)
+
     def begin(self, preparation: Preparation) -> None:
         """Its arms are ready and its design is final."""
         self.preparation = preparation
