@@ -9,7 +9,7 @@ from pgversus.errors import HostError, PgversusError
 from pgversus.host.page_cache import evict
 from pgversus.host.process_tree import PeakMemory
 from pgversus.lab.apparatus import TrialFailedError
-from pgversus.lab.load import Load, run_window
+from pgversus.lab.load import Load, finished_load, read_window, run_window
 from pgversus.lab.readings import grown, read_after, read_before
 from pgversus.lab.server_set import ServerSet
 from pgversus.postgres import catalog
@@ -76,8 +76,11 @@ class WarmApparatus:
         try:
             counters = self._set.counters(arm)
             before = read_before(server, counters)
-            window = run_window(self._loads[arm], server.target, self._design.window_s, seed)
-            after = read_after(server, counters)
+            load = self._loads[arm]
+            with finished_load(load, server.target, self._design.window_s, seed) as finished:
+                # Before the log is read, which takes long enough to be taken for work of other programs.
+                after = read_after(server, counters)
+                window = read_window(load, finished)
         except PgversusError as error:
             raise _failed(error) from error
         return replace(window, counters={**window.counters, **grown(before, after)})
