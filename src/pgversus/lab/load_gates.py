@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 
+from pgversus.stats.counters import MAINTENANCE
 from pgversus.stats.effects import transactions_for_quantile
 from pgversus.stats.trials import Block, Trial
 from pgversus.study.caveats import Caveat
@@ -148,7 +149,7 @@ def _checkpoints(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Ca
 
 
 def _autovacuum(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
-    for arm, counts in _one_sided(comparison, blocks, ("autovacuum_runs", "autoanalyze_runs")):
+    for arm, counts in _one_sided(comparison, blocks, MAINTENANCE):
         yield Caveat(slug="autovacuum-on-one-side", arm=arm, text=f"runs of autovacuum in the windows: {counts}")
 
 

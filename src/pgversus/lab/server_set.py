@@ -22,8 +22,6 @@ class ServerSet:
         self._forgets = all(server.copy_is_cheap for server in servers)
         self._written_before: dict[int, int] = {}
         self._counters: dict[int, CounterSession] = {}
-        self.wrote_late = False
-        """Whether a load that seemed to read only was seen to write: the blocks until then shared worn data."""
 
     def start(self, arm: int) -> None:
         """Start one server; ServerError when it does not come up."""
@@ -52,7 +50,8 @@ class ServerSet:
             self._close_counters(arm)
         try:
             if not (writes or self._forgets) and self._wrote():
-                self.wrote_late = writes = True
+                # A load that seemed to read only; its trials tell which one of those that share the servers it was.
+                writes = True
         finally:
             self._written_before.clear()
             for arm, server in enumerate(self.servers):
@@ -66,9 +65,12 @@ class ServerSet:
             session.close()
 
     def _wrote(self) -> bool:
+        return any(self._wrote_on(arm) for arm in self._written_before)
+
+    def _wrote_on(self, arm: int) -> bool:
         # A server that died in this block: its failed trial says so already.
         with suppress(PgversusError):
-            return any(wrote_since(self.servers[arm], before) for arm, before in self._written_before.items())
+            return wrote_since(self.servers[arm], self._written_before[arm])
         return False
 
 

@@ -115,10 +115,6 @@ class PostgresSite:
             and CacheState.COLD not in (one.comparison.cache, other.comparison.cache)
         )
 
-    def servers_of(self, context: Context) -> ServerSet:
-        """The servers of a prepared context."""
-        return self._ready[context.number].servers
-
     def _server_set(self, context: Context, snapshots: Sequence[Snapshot]) -> ServerSet:
         arms = context.comparison.arms
         key = tuple((arm.server, arm.dataset, arm.settings) for arm in arms)

@@ -10,6 +10,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal
 
+ROWS_WRITTEN = ("tuples_inserted", "tuples_updated", "tuples_deleted")
+MAINTENANCE = ("autovacuum_runs", "autoanalyze_runs")
+
 
 class CounterUnit(StrEnum):
     """The base unit in which a counter is stored."""

@@ -39,6 +39,7 @@ class Pretended:
     context: int = 1
     tps_of: dict[int, dict[int, float]] = field(default_factory=dict)
     stop_s: float = 0.0
+    writes: Callable[[int, int], bool] = lambda _context, _block: False
 
     def clock(self) -> float:
         return self.seconds
@@ -55,7 +56,12 @@ class Pretended:
         self._do("measure", arm)
         tps = self.tps_of.get(self.context, self.tps)[arm] * float(np.exp(self.noise.normal(0, 0.01)))
         return Window(
-            transactions=round(tps * 1000), seconds=1000.0, latency_sum_s=1.0, latency_max_s=1.0, histogram=LATENCIES
+            transactions=round(tps * 1000),
+            seconds=1000.0,
+            latency_sum_s=1.0,
+            latency_max_s=1.0,
+            histogram=LATENCIES,
+            counters={"tuples_updated": 1.0 if self.writes(self.context, self.block) else 0.0},
         )
 
     def stop_all(self) -> None:
@@ -433,6 +439,17 @@ def test_a_load_that_fails_is_alone_on_its_starts_from_then_on() -> None:
     assert [course.context.number for course in failed] == [2]
     assert not failed[0].shares_starts
     assert [sum(block.has(0, 1) for block in course.blocks) for course in courses] == [6, 6, 6]
+
+
+def test_a_load_that_writes_after_all_is_alone_on_its_starts_from_then_on() -> None:
+    host = Pretended({0: 100.0, 1: 101.0})
+    host.writes = lambda context, block: (context, block) == (2, 4)
+    courses, kept = study(3, fixed_blocks=4), list[tuple[int, Block]]()
+    run_all(courses, PretendedSite(host, shares=True), kept)
+    assert [course.shares_starts for course in courses] == [True, False, True]
+    # Three by themselves, one of all three, and for each of two numbers one of two and one of the third.
+    assert len(blocks_of(host.journal)) == 3 + 1 + 2 * 2
+    assert [len(course.blocks) for course in courses] == [4, 4, 4]
 
 
 @pytest.mark.parametrize("shares", [False, True])
