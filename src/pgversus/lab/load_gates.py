@@ -12,7 +12,7 @@ from pgversus.stats.effects import transactions_for_quantile
 from pgversus.stats.trials import Block, Trial
 from pgversus.study.caveats import Caveat
 from pgversus.study.comparison import BASELINE, Arm, CacheState, Comparison
-from pgversus.study.metrics import QUANTILES
+from pgversus.study.metrics import QUANTILES, Metric
 
 _CLIENT_BOUND = 0.9
 """Share of one processor for each thread of pgbench."""
@@ -179,11 +179,7 @@ def _sum(blocks: Sequence[Block], arm: int, names: Sequence[str]) -> float | Non
 def _drift(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
     """Ratios that follow one another: what the arms are compared on does not stay the same."""
     for arm in comparison.contenders:
-        ratios = [
-            math.log(block.trials[arm.index].tps / block.trials[BASELINE].tps)
-            for block in blocks
-            if block.has(BASELINE, arm.index)
-        ]
+        ratios = _log_ratios(blocks, comparison.design.metric, arm.index)
         if len(ratios) < _FEWEST_FOR_CORRELATION:
             continue
         mean = math.fsum(ratios) / len(ratios)
@@ -196,6 +192,16 @@ def _drift(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
                 text=f"the ratios of {arm.label} move together from block to block (correlation "
                 f"{follow / spread:.2f}), so the interval is too narrow: something changes while it is measured",
             )
+
+
+def _log_ratios(blocks: Sequence[Block], metric: Metric, arm: int) -> list[float]:
+    """ln(contender / baseline) of the metric that carries the verdict, where a block tells it of both."""
+    values = [
+        (block.trials[arm].value(metric), block.trials[BASELINE].value(metric))
+        for block in blocks
+        if block.has(BASELINE, arm)
+    ]
+    return [math.log(other / base) for other, base in values if other and base]
 
 
 def _few_for_percentile(blocks: Sequence[Block]) -> Iterator[Caveat]:
