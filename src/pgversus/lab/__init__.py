@@ -19,6 +19,7 @@ pilot.py          the discarded first load: does it run, does it write, how slow
 load.py           one window of pgbench
 gates.py          caveats from what the arms are and did
 load_gates.py     caveats from what was counted in the windows
+pressure_gates.py  caveats from waiting for memory and disk
 answers.py        from a results folder to what is said of it
 run_directory.py  the run's private directories and their removal
 progress.py       what the outside may watch

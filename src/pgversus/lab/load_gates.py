@@ -7,6 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 
+from pgversus.lab.pressure_gates import pressure_caveats
 from pgversus.stats.counters import MAINTENANCE
 from pgversus.stats.effects import transactions_for_quantile
 from pgversus.stats.trials import Block, Trial
@@ -40,6 +41,7 @@ def load_caveats(comparison: Comparison, blocks: Sequence[Block], *, cpus: int) 
             yield from _not_cold(comparison, arm, trials)
             yield from _not_steady(comparison, arm, trials)
             yield from _few_transactions(comparison, arm, trials)
+    yield from pressure_caveats(comparison, blocks)
     yield from _checkpoints(comparison, blocks)
     yield from _autovacuum(comparison, blocks)
     yield from _drift(comparison, blocks)
