@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 
 from pgversus.errors import ServerError
-from pgversus.postgres.catalog import wait_for_reports
+from pgversus.postgres.catalog import database_bytes, wait_for_reports
 from pgversus.postgres.session import Connection, Target, connect, question_failed
 
 _OLDEST = 12
@@ -93,6 +93,13 @@ class CounterSession:
         """Cumulative counters; settled waits for what ended sessions report. ServerError when the session is lost."""
         try:
             return read_settled_counters(self._connection) if settled else read_counters(self._connection)
+        except psycopg.Error as error:
+            raise question_failed(self._target, error) from error
+
+    def database_bytes(self) -> int:
+        """Size of the database. ServerError when the session is lost."""
+        try:
+            return database_bytes(self._connection)
         except psycopg.Error as error:
             raise question_failed(self._target, error) from error
 

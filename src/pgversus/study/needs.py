@@ -65,8 +65,10 @@ def _least_blocks(comparison: Comparison) -> int:
 
 def _block_s(comparison: Comparison) -> float:
     design = comparison.design
-    starts = design.rounds if comparison.cache is CacheState.COLD else 1
-    return len(comparison.arms) * (_START_S * starts + design.warm_up_s + design.measured_s_per_block)
+    # From cold every window has a start of its own, and so has the one in which memory is looked at.
+    is_cold = comparison.cache is CacheState.COLD
+    starts, unmeasured_s = (design.rounds + 1, design.window_s) if is_cold else (1, design.warm_up_s)
+    return len(comparison.arms) * (_START_S * starts + unmeasured_s + design.measured_s_per_block)
 
 
 def _bytes_at_once(comparison: Comparison) -> float:
