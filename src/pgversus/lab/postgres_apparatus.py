@@ -90,7 +90,7 @@ class WarmApparatus:
                 window = read_window(load, finished)
         except PgversusError as error:
             raise _failed(error) from error
-        return replace(window, counters={**window.counters, **grown(before, after)})
+        return replace(window, counters={**window.counters, **grown(before, after, self._set.own_growth(arm))})
 
 
 class ColdApparatus(WarmApparatus):

@@ -3,7 +3,7 @@
 Contexts whose arms are the same servers with the same settings and data share one set, and then its starts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from pgversus.errors import PgversusError
@@ -22,6 +22,7 @@ class ServerSet:
         self._forgets = all(server.copy_is_cheap for server in servers)
         self._written_before: dict[int, int] = {}
         self._counters: dict[int, CounterSession] = {}
+        self._own_growth: dict[int, dict[str, float]] = {}
 
     def start(self, arm: int) -> None:
         """Start one server; ServerError when it does not come up."""
@@ -30,8 +31,15 @@ class ServerSet:
     def counters(self, arm: int) -> CounterSession:
         """The session in which an arm's counters are read, open as long as its server runs."""
         if arm not in self._counters:
-            self._counters[arm] = CounterSession(self.servers[arm].target)
+            session = self._counters[arm] = CounterSession(self.servers[arm].target)
+            if arm not in self._own_growth:
+                # A property of the version and its catalog, so that once is enough.
+                self._own_growth[arm] = session.own_growth()
         return self._counters[arm]
+
+    def own_growth(self, arm: int) -> Mapping[str, float]:
+        """What reading an arm's counters adds to them, once they have been read."""
+        return self._own_growth.get(arm, {})
 
     def stop(self, arm: int) -> None:
         """Stop one server, between its windows."""
