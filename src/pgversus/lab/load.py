@@ -35,7 +35,7 @@ class Load:
     connect_allowance_s: int
     """Whole seconds by which each run of pgbench is longer, because its -T begins before its clients are connected."""
     longest_s: float
-    """A window that takes longer than this beyond its own length is given up."""
+    """A window that takes longer than this beyond its own length is given up: it hangs."""
 
 
 def write_scripts(workload: PgbenchWorkload, directory: Path) -> tuple[Path | None, ...]:
@@ -81,10 +81,13 @@ def _run(load: Load, target: Target, seconds: float, seed: int) -> Finished:
         seed=seed,
         log_prefix=load.scratch / "log",
     )
-    limit_s = seconds + load.longest_s + _GRACE_S
+    limit_s = seconds + load.connect_allowance_s + load.longest_s + _GRACE_S
     finished = run(arguments, environment=target.environment(), timeout_s=limit_s)
     if finished.timed_out:
-        raise TrialFailedError(f"not finished after {limit_s:.0f} s (the budget), so it was ended")
+        raise TrialFailedError(
+            f"pgbench was to run for {seconds:g} s and had not ended after {limit_s:.0f} s, so it was ended; "
+            "a transaction waits for a lock, or is far slower than any before it"
+        )
     if not finished.succeeded:
         raise TrialFailedError(_why(finished))
     return finished
