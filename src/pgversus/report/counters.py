@@ -1,7 +1,7 @@
 """Counters that differ between two arms beyond chance, as rows; every renderer shows these."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pgversus.report.answer import Answer
 from pgversus.report.units import change, change_interval, latency, significant, size
@@ -29,6 +29,7 @@ class CounterRow:
     baseline: str
     contender: str
     change: str
+    """Empty where one side is nothing, as is its interval."""
     interval: str
 
 
@@ -49,16 +50,28 @@ def counter_text(name: str, value: float) -> str:
 
 
 def _rows(answer: Answer, result: ContenderResult) -> Iterator[CounterRow]:
+    """Those that happened on one side only come first: no ratio is larger."""
+    for name, found in result.one_sided.items():
+        if found.is_sure and _is_shown(name):
+            yield _row(name, found.baseline, found.contender)
     levels = answer.analysis.counters
     for name, ratio in sure_ratios(result.counters).items():
-        if name in _OF_HOST or name in _OF_LOAD or name in _NAMED_ALIKE:
-            continue
-        counter = COUNTERS[name]
-        yield CounterRow(
-            name=f"{name} per transaction" if counter.per_transaction else name,
-            meaning=counter.description,
-            baseline=counter_text(name, levels[0][name]) if name in levels[0] else "",
-            contender=counter_text(name, levels[result.contender][name]) if name in levels[result.contender] else "",
-            change=change(ratio.value),
-            interval=change_interval(ratio.low, ratio.high),
-        )
+        if _is_shown(name):
+            row = _row(name, levels[0].get(name), levels[result.contender].get(name))
+            yield replace(row, change=change(ratio.value), interval=change_interval(ratio.low, ratio.high))
+
+
+def _is_shown(name: str) -> bool:
+    return name not in _OF_HOST and name not in _OF_LOAD and name not in _NAMED_ALIKE
+
+
+def _row(name: str, baseline: float | None, contender: float | None) -> CounterRow:
+    counter = COUNTERS[name]
+    return CounterRow(
+        name=f"{name} per transaction" if counter.per_transaction else name,
+        meaning=counter.description,
+        baseline="" if baseline is None else counter_text(name, baseline),
+        contender="" if contender is None else counter_text(name, contender),
+        change="",
+        interval="",
+    )
