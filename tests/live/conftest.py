@@ -34,11 +34,13 @@ WEATHER = frozenset(
         "autovacuum-on-one-side",
         "checkpoint-on-one-side",
         "client-bound",
+        "disk-disturbed",
         "drift",
         "few-for-percentile",
         "few-transactions",
         "host-disturbed",
         "host-stolen",
+        "memory-pressure",
         "not-steady",
         "throttled",
     }

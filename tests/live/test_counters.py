@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import psutil
@@ -16,11 +16,12 @@ from pgversus.host.identity import server_user
 from pgversus.host.page_cache import evict
 from pgversus.host.process_tree import PeakMemory, cpu_time, memory_bytes
 from pgversus.lab.progress import Silence
+from pgversus.lab.readings import Reading, grown
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.catalog import checkpoint
 from pgversus.postgres.cluster import make_cluster
-from pgversus.postgres.counters import read_counters, read_settled_counters
+from pgversus.postgres.counters import CounterSession, read_counters, read_settled_counters
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import connect
 from pgversus.stats.counters import difference
@@ -253,6 +254,21 @@ def test_reading_from_a_session_that_is_kept_adds_little(servers: Servers, versi
     assert grown["transactions_committed"] <= 5
     assert grown["buffers_hit"] + grown["buffers_read"] < 200
     assert grown["tuples_inserted"] + grown["tuples_updated"] + grown["tuples_deleted"] == 0
+
+
+@pytest.mark.parametrize(("version", "readings_left"), [("12.22", 1), ("15.14", 0), ("18.0", 0)])
+def test_of_a_reading_nothing_is_left_in_the_next_window(servers: Servers, version: str, readings_left: int) -> None:
+    with closing(CounterSession(servers(version).target)) as session:
+        own = session.own_growth()
+        assert own["tuples_returned"] > 100
+        for _ in range(3):
+            before = Reading(server=session.read(), host={})
+            # As long as a window: sessions report once in a second at most.
+            time.sleep(1.1)
+            found = grown(before, Reading(server=session.read(settled=True), host={}), own)
+            assert found["tuples_returned"] <= readings_left * own["tuples_returned"] + 30
+            assert found["buffers_hit"] <= readings_left * own["buffers_hit"] + 30
+            assert found["transactions_committed"] <= 2 * readings_left + 3
 
 
 @pytest.mark.parametrize("version", ["12.22", "18.0"])

@@ -134,7 +134,15 @@ def test_what_a_window_found_in_memory_is_counted(command_line: CommandLine, cac
     assert ended.code == 0, ended.stderr
     database = sqlite3.connect(command_line.directory / "pgversus-results" / "s" / "results.sqlite")
     read = database.execute("SELECT min(value) FROM counter WHERE name = 'buffers_read' AND context = 2").fetchone()[0]
+    levels = dict(
+        database.execute(
+            "SELECT name, count(*) FROM counter WHERE value > 1e6 "
+            "AND name IN ('server_memory_peak_bytes', 'data_bytes') GROUP BY name"
+        )
+    )
     database.close()
+    # Two contexts, three blocks, two arms.
+    assert levels == {"server_memory_peak_bytes": 12, "data_bytes": 12}
     # The index that is scanned has 276 pages at scale 1; two windows begin without any of them.
     assert (read > 2 * 276) == (cache == "cold")
 

@@ -5,7 +5,8 @@ dry_run.py        what a study would do, and whether there is room
 run.py            one study, from names to blocks on disk
 resuming.py       whether a run may go on with earlier results
 course.py         how far one context has come
-engine.py         blocks, turns, looks, and when to stop
+engine.py         turns, looks, and when to stop
+starts.py         one start of the servers and the blocks measured on it
 apparatus.py      what the engine drives, as protocols
 site.py           where a study is carried out: data, servers and loads, made when first needed
 settings_check.py  whether every server takes every setting
@@ -18,6 +19,7 @@ pilot.py          the discarded first load: does it run, does it write, how slow
 load.py           one window of pgbench
 gates.py          caveats from what the arms are and did
 load_gates.py     caveats from what was counted in the windows
+pressure_gates.py  caveats from waiting for memory and disk
 answers.py        from a results folder to what is said of it
 run_directory.py  the run's private directories and their removal
 progress.py       what the outside may watch

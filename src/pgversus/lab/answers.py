@@ -67,7 +67,6 @@ def _answer(
             course.blocks,
             stopped,
             cpus=stored.facts["host"]["cpus"],
-            wrote_late=one.context.number in stored.facts.get("wrote_late", ()),
         ),
         differences=preparation.differences,
         stopped=stopped,

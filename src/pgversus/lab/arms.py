@@ -9,8 +9,7 @@ from pgversus.postgres.cluster import Cluster, copy_cluster, remove_directory
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, uri_target
 from pgversus.study.comparison import Arm
-
-_CHEAP_BYTES = 1024**3
+from pgversus.study.needs import CHEAP_COPY_BYTES
 
 
 class ArmServer(ABC):
@@ -73,7 +72,7 @@ class OwnServer(ArmServer):
     ) -> None:
         super().__init__(arm)
         self._snapshot = snapshot
-        self._is_cheap = snapshot_bytes <= _CHEAP_BYTES
+        self._is_cheap = snapshot_bytes <= CHEAP_COPY_BYTES
         cluster = Cluster(build=snapshot.build, data_directory=copy, user=snapshot.user)
         self._server = Server(cluster, sockets, log, settings)
 

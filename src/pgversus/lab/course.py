@@ -40,6 +40,8 @@ class Course:
         self.failure: str | None = None
         """Why it could not be prepared, so that there is no block."""
         self.wall_s = 0.0
+        # What its blocks say of that, each looked at once.
+        self._is_harmless, self._seen = True, 0
 
     @property
     def next_number(self) -> int:
@@ -58,9 +60,13 @@ class Course:
 
     @property
     def shares_starts(self) -> bool:
-        """Whether it may be measured on the starts of other contexts: not once its load has failed, which may kill."""
-        failures = (failure for block in self.blocks for failure in block.failures)
-        return all(failure.phase is Phase.START for failure in failures)
+        """Whether it may be measured on the starts of other contexts.
+
+        Not once its load has failed, which may kill, nor once it has written, which wears the data of the others.
+        """
+        self._is_harmless = self._is_harmless and all(map(_is_harmless, self.blocks[self._seen :]))
+        self._seen = len(self.blocks)
+        return self._is_harmless
 
     @property
     def seconds_per_block(self) -> float:
@@ -69,6 +75,10 @@ class Course:
             return self.wall_s / len(self.blocks)
         design = self.comparison.design
         return (len(self.open_arms) + 1) * (design.measured_s_per_block + design.warm_up_s)
+
+    def fits_into(self, left_s: float) -> bool:
+        """Whether its next block would end within what is left of the budget; the first only needs something left."""
+        return self.is_fixed or left_s > (self.seconds_per_block if self.blocks else 0.0)
 
     def begin(self, preparation: Preparation) -> None:
         """Its arms are ready and its design is final."""
@@ -158,3 +168,8 @@ class Course:
             # Blocks with a failed trial are run again, but not for ever.
             return StopReason.FAILED if len(self.blocks) >= 2 * design.fixed_blocks else None
         return StopReason.BLOCKS if len(self.blocks) >= design.max_blocks else None
+
+
+def _is_harmless(block: Block) -> bool:
+    failed = any(failure.phase is not Phase.START for failure in block.failures)
+    return not failed and not any(trial.has_written for trial in block.trials.values())

@@ -19,7 +19,6 @@ def caveats(
     blocks: Sequence[Block],
     stopped: StopReason,
     *,
-    wrote_late: bool,
     cpus: int,
 ) -> tuple[Caveat, ...]:
     """Every reason to trust this comparison less, the gravest first. cpus: that the host could use."""
@@ -29,7 +28,7 @@ def caveats(
         *_unequal_settings(comparison, differences),
         *_unequal_indexes(comparison, differences),
         *_not_restarted(comparison, facts, writes=preparation.writes),
-        *_late_writes(wrote_late=wrote_late),
+        *_late_writes(preparation, blocks),
         *_failures(comparison, blocks),
         *_failed_transactions(comparison, blocks),
         *_unclocked(comparison, blocks),
@@ -100,11 +99,15 @@ def _not_restarted(comparison: Comparison, facts: Sequence[ArmFacts], *, writes:
         )
 
 
-def _late_writes(*, wrote_late: bool) -> Iterator[Caveat]:
-    if wrote_late:
+def _late_writes(preparation: Preparation, blocks: Sequence[Block]) -> Iterator[Caveat]:
+    """A load that did not write when it was tried, so that it was measured as one that reads only."""
+    writing = [block for block in blocks if any(trial.has_written for trial in block.trials.values())]
+    if writing and not preparation.writes:
         yield Caveat(
             slug="late-writes",
-            text="the load seemed to read only and then wrote: the blocks until then ran on the same copy of the data",
+            text=f"the load seemed to read only and then wrote, first in block {writing[0].number} and in "
+            f"{len(writing)} of {len(blocks)}: its windows are those of a load that reads, and big data were not put "
+            "back before that",
         )
 
 

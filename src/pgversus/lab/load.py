@@ -1,6 +1,8 @@
 """One window of pgbench: run it, read its summary and its transaction log."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +35,7 @@ class Load:
     connect_allowance_s: int
     """Whole seconds by which each run of pgbench is longer, because its -T begins before its clients are connected."""
     longest_s: float
-    """A window that takes longer than this beyond its own length is given up."""
+    """A window that takes longer than this beyond its own length is given up: it hangs."""
 
 
 def write_scripts(workload: PgbenchWorkload, directory: Path) -> tuple[Path | None, ...]:
@@ -52,14 +54,24 @@ def write_scripts(workload: PgbenchWorkload, directory: Path) -> tuple[Path | No
 
 def run_window(load: Load, target: Target, seconds: float, seed: int) -> Window:
     """One window of load; TrialFailedError with pgbench's own words when it fails in any way."""
+    with finished_load(load, target, seconds, seed) as finished:
+        return read_window(load, finished)
+
+
+@contextmanager
+def finished_load(load: Load, target: Target, seconds: float, seed: int) -> Iterator[Finished]:
+    """One window of load that has just ended, its transaction log still unread; TrialFailedError when pgbench fails.
+
+    For what must be read at that very moment: reading the log is work of its own.
+    """
     load.scratch.mkdir(parents=True, exist_ok=True)
     try:
-        return _run_window(load, target, seconds, seed)
+        yield _run(load, target, seconds, seed)
     finally:
         _clear(load)
 
 
-def _run_window(load: Load, target: Target, seconds: float, seed: int) -> Window:
+def _run(load: Load, target: Target, seconds: float, seed: int) -> Finished:
     arguments = command(
         load.workload,
         pgbench=load.client.pgbench,
@@ -69,12 +81,20 @@ def _run_window(load: Load, target: Target, seconds: float, seed: int) -> Window
         seed=seed,
         log_prefix=load.scratch / "log",
     )
-    limit_s = seconds + load.longest_s + _GRACE_S
+    limit_s = seconds + load.connect_allowance_s + load.longest_s + _GRACE_S
     finished = run(arguments, environment=target.environment(), timeout_s=limit_s)
     if finished.timed_out:
-        raise TrialFailedError(f"not finished after {limit_s:.0f} s (the budget), so it was ended")
+        raise TrialFailedError(
+            f"pgbench was to run for {seconds:g} s and had not ended after {limit_s:.0f} s, so it was ended; "
+            "a transaction waits for a lock, or is far slower than any before it"
+        )
     if not finished.succeeded:
         raise TrialFailedError(_why(finished))
+    return finished
+
+
+def read_window(load: Load, finished: Finished) -> Window:
+    """What a finished load has done; TrialFailedError when its words or its log cannot be read, or disagree."""
     try:
         summary = parse_summary(finished.stdout)
         files = sorted(load.scratch.glob("log.*"))

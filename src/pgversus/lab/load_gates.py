@@ -7,11 +7,13 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 
+from pgversus.lab.pressure_gates import pressure_caveats
 from pgversus.stats.effects import transactions_for_quantile
 from pgversus.stats.trials import Block, Trial
 from pgversus.study.caveats import Caveat
 from pgversus.study.comparison import BASELINE, Arm, CacheState, Comparison
-from pgversus.study.metrics import QUANTILES
+from pgversus.study.counters import MAINTENANCE
+from pgversus.study.metrics import QUANTILES, Metric
 
 _CLIENT_BOUND = 0.9
 """Share of one processor for each thread of pgbench."""
@@ -39,6 +41,7 @@ def load_caveats(comparison: Comparison, blocks: Sequence[Block], *, cpus: int) 
             yield from _not_cold(comparison, arm, trials)
             yield from _not_steady(comparison, arm, trials)
             yield from _few_transactions(comparison, arm, trials)
+    yield from pressure_caveats(comparison, blocks)
     yield from _checkpoints(comparison, blocks)
     yield from _autovacuum(comparison, blocks)
     yield from _drift(comparison, blocks)
@@ -148,7 +151,7 @@ def _checkpoints(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Ca
 
 
 def _autovacuum(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
-    for arm, counts in _one_sided(comparison, blocks, ("autovacuum_runs", "autoanalyze_runs")):
+    for arm, counts in _one_sided(comparison, blocks, MAINTENANCE):
         yield Caveat(slug="autovacuum-on-one-side", arm=arm, text=f"runs of autovacuum in the windows: {counts}")
 
 
@@ -178,11 +181,7 @@ def _sum(blocks: Sequence[Block], arm: int, names: Sequence[str]) -> float | Non
 def _drift(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
     """Ratios that follow one another: what the arms are compared on does not stay the same."""
     for arm in comparison.contenders:
-        ratios = [
-            math.log(block.trials[arm.index].tps / block.trials[BASELINE].tps)
-            for block in blocks
-            if block.has(BASELINE, arm.index)
-        ]
+        ratios = _log_ratios(blocks, comparison.design.metric, arm.index)
         if len(ratios) < _FEWEST_FOR_CORRELATION:
             continue
         mean = math.fsum(ratios) / len(ratios)
@@ -195,6 +194,16 @@ def _drift(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
                 text=f"the ratios of {arm.label} move together from block to block (correlation "
                 f"{follow / spread:.2f}), so the interval is too narrow: something changes while it is measured",
             )
+
+
+def _log_ratios(blocks: Sequence[Block], metric: Metric, arm: int) -> list[float]:
+    """ln(contender / baseline) of the metric that carries the verdict, where a block tells it of both."""
+    values = [
+        (block.trials[arm].value(metric), block.trials[BASELINE].value(metric))
+        for block in blocks
+        if block.has(BASELINE, arm)
+    ]
+    return [math.log(other / base) for other, base in values if other and base]
 
 
 def _few_for_percentile(blocks: Sequence[Block]) -> Iterator[Caveat]:

@@ -24,6 +24,8 @@ class PilotResult:
     """Whether any arm's load changed rows."""
     slowest_latency_s: float
     """Mean latency of the slowest arm."""
+    longest_transaction_s: float
+    """The slowest transaction of any arm."""
     connect_s: float
     """Time that the slowest arm took to connect all clients."""
 
@@ -50,5 +52,6 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[Load], design: Design) 
     return PilotResult(
         writes=writes,
         slowest_latency_s=max(window.latency_sum_s / window.transactions for window in windows),
+        longest_transaction_s=max(window.latency_max_s for window in windows),
         connect_s=max(window.connect_s for window in windows),
     )

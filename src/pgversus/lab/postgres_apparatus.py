@@ -9,7 +9,7 @@ from pgversus.errors import HostError, PgversusError
 from pgversus.host.page_cache import evict
 from pgversus.host.process_tree import PeakMemory
 from pgversus.lab.apparatus import TrialFailedError
-from pgversus.lab.load import Load, run_window
+from pgversus.lab.load import Load, finished_load, read_window, run_window
 from pgversus.lab.readings import grown, read_after, read_before
 from pgversus.lab.server_set import ServerSet
 from pgversus.postgres import catalog
@@ -55,13 +55,20 @@ class WarmApparatus:
             raise _failed(error) from error
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
-        """Load whose numbers are thrown away, but for the most memory that the server held under it."""
+        """Load whose numbers are thrown away, but for the most memory that the server held under it.
+
+        Before it the size of the database is read, as every block finds it.
+        """
         server = self._set.servers[arm]
+        try:
+            levels = {"data_bytes": float(self._set.counters(arm).database_bytes())}
+        except PgversusError as error:
+            raise _failed(error) from error
         pid = server.postmaster_pid
         with PeakMemory(pid) if pid is not None else nullcontext() as peak:
             run_window(self._loads[arm], server.target, self._design.warm_up_s, seed)
         most = peak.peak_bytes if peak is not None else None
-        return {} if most is None else {"server_memory_peak_bytes": float(most)}
+        return levels if most is None else {**levels, "server_memory_peak_bytes": float(most)}
 
     def measure(self, arm: int, seed: int) -> Window:
         """One window of load, with what was counted in it."""
@@ -76,11 +83,14 @@ class WarmApparatus:
         try:
             counters = self._set.counters(arm)
             before = read_before(server, counters)
-            window = run_window(self._loads[arm], server.target, self._design.window_s, seed)
-            after = read_after(server, counters)
+            load = self._loads[arm]
+            with finished_load(load, server.target, self._design.window_s, seed) as finished:
+                # Before the log is read, which takes long enough to be taken for work of other programs.
+                after = read_after(server, counters)
+                window = read_window(load, finished)
         except PgversusError as error:
             raise _failed(error) from error
-        return replace(window, counters={**window.counters, **grown(before, after)})
+        return replace(window, counters={**window.counters, **grown(before, after, self._set.own_growth(arm))})
 
 
 class ColdApparatus(WarmApparatus):
@@ -96,12 +106,22 @@ class ColdApparatus(WarmApparatus):
             raise _failed(error) from error
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
-        """Nothing: what a load leaves in memory is what is kept out here."""
-        del arm, seed
-        return {}
+        """A window from cold for the memory that the server held in it; what it leaves there is gone before the next.
+
+        In a window that counts, reading the memory would disturb.
+        """
+        self._restart_cold(arm)
+        return super().warm_up(arm, seed)
 
     def measure(self, arm: int, seed: int) -> Window:
         """One window from cold."""
+        still_cached = self._restart_cold(arm)
+        window = self._measured(arm, seed)
+        # Where nobody can look, it is taken as not evicted: a caveat too many is better than one too few.
+        return replace(window, levels={"still_cached_share": 1.0 if still_cached is None else still_cached})
+
+    def _restart_cold(self, arm: int) -> float | None:
+        """The share of its files that is still cached; None where nobody can look."""
         server = self._set.servers[arm]
         try:
             self._set.stop(arm)
@@ -110,9 +130,7 @@ class ColdApparatus(WarmApparatus):
             server.start()
         except PgversusError as error:
             raise _failed(error) from error
-        window = self._measured(arm, seed)
-        # Where nobody can look, it is taken as not evicted: a caveat too many is better than one too few.
-        return replace(window, levels={"still_cached_share": 1.0 if still_cached is None else still_cached})
+        return still_cached
 
 
 def _failed(error: PgversusError) -> TrialFailedError:

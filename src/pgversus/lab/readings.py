@@ -1,5 +1,6 @@
 """What servers and host have counted, read before and after a window, never inside one."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pgversus.host.counters import read_host
@@ -30,9 +31,14 @@ def read_after(server: ArmServer, session: CounterSession) -> Reading:
     return Reading(server=counters | _processes(server), host=host)
 
 
-def grown(before: Reading, after: Reading) -> dict[str, float]:
-    """How much each counter grew; one that is missing on a side is absent."""
-    return difference(before.server, after.server) | difference(before.host, after.host)
+def grown(before: Reading, after: Reading, own: Mapping[str, float]) -> dict[str, float]:
+    """How much each counter grew; one that is missing on a side is absent.
+
+    own: what the reading before has itself added, which is no work of the load.
+    """
+    server = difference(before.server, after.server)
+    load = {name: max(0.0, value - own.get(name, 0.0)) for name, value in server.items()}
+    return load | difference(before.host, after.host)
 
 
 def _host(server: ArmServer) -> dict[str, float]:

@@ -5,7 +5,7 @@ said at the end of the run.
 """
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -87,10 +87,8 @@ def run_study(study: Study, means: Means, progress: Progress) -> StopReason:
         keeper = _Keeper(
             study,
             means,
-            site,
             stack,
             begun=earlier is not None,
-            wrote_late=earlier.facts.get("wrote_late", ()) if earlier is not None else (),
             facts=_facts(directory, means, builds),
         )
         courses = _courses(study, earlier)
@@ -115,21 +113,17 @@ class _Keeper:
         self,
         study: Study,
         means: Means,
-        site: PostgresSite,
         stack: ExitStack,
         *,
         begun: bool,
-        wrote_late: Iterable[int],
         facts: Mapping[str, object],
     ) -> None:
         self._study = study
         self._means = means
-        self._site = site
         self._stack = stack
         self._begun = begun
         self._facts = facts
         self._results: Results | None = None
-        self._wrote_late = set(wrote_late)
 
     def keep_preparation(self, course: Course) -> None:
         """What was found while a context was prepared."""
@@ -137,11 +131,7 @@ class _Keeper:
 
     def keep(self, course: Course, block: Block) -> None:
         """A block, before anything else is done with it."""
-        number = course.context.number
-        self._open().add_block(number, block)
-        if self._site.servers_of(course.context).wrote_late and number not in self._wrote_late:
-            self._wrote_late.add(number)
-            self._open().add_fact("wrote_late", sorted(self._wrote_late))
+        self._open().add_block(course.context.number, block)
 
     def end(self, stopped: StopReason) -> None:
         """Why it ended."""

@@ -3,7 +3,7 @@
 Contexts whose arms are the same servers with the same settings and data share one set, and then its starts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from pgversus.errors import PgversusError
@@ -22,8 +22,7 @@ class ServerSet:
         self._forgets = all(server.copy_is_cheap for server in servers)
         self._written_before: dict[int, int] = {}
         self._counters: dict[int, CounterSession] = {}
-        self.wrote_late = False
-        """Whether a load that seemed to read only was seen to write: the blocks until then shared worn data."""
+        self._own_growth: dict[int, dict[str, float]] = {}
 
     def start(self, arm: int) -> None:
         """Start one server; ServerError when it does not come up."""
@@ -32,8 +31,15 @@ class ServerSet:
     def counters(self, arm: int) -> CounterSession:
         """The session in which an arm's counters are read, open as long as its server runs."""
         if arm not in self._counters:
-            self._counters[arm] = CounterSession(self.servers[arm].target)
+            session = self._counters[arm] = CounterSession(self.servers[arm].target)
+            if arm not in self._own_growth:
+                # A property of the version and its catalog, so that once is enough.
+                self._own_growth[arm] = session.own_growth()
         return self._counters[arm]
+
+    def own_growth(self, arm: int) -> Mapping[str, float]:
+        """What reading an arm's counters adds to them, once they have been read."""
+        return self._own_growth.get(arm, {})
 
     def stop(self, arm: int) -> None:
         """Stop one server, between its windows."""
@@ -52,7 +58,8 @@ class ServerSet:
             self._close_counters(arm)
         try:
             if not (writes or self._forgets) and self._wrote():
-                self.wrote_late = writes = True
+                # A load that seemed to read only; its trials tell which one of those that share the servers it was.
+                writes = True
         finally:
             self._written_before.clear()
             for arm, server in enumerate(self.servers):
@@ -66,9 +73,12 @@ class ServerSet:
             session.close()
 
     def _wrote(self) -> bool:
+        return any(self._wrote_on(arm) for arm in self._written_before)
+
+    def _wrote_on(self, arm: int) -> bool:
         # A server that died in this block: its failed trial says so already.
         with suppress(PgversusError):
-            return any(wrote_since(self.servers[arm], before) for arm, before in self._written_before.items())
+            return wrote_since(self.servers[arm], self._written_before[arm])
         return False
 
 

@@ -93,7 +93,10 @@ class PostgresSite:
             preparation = self._try_out(context, servers, snapshots, loads)
         else:
             preparation = _still_holds(context, known, snapshots)
-        loads = tuple(replace(load, connect_allowance_s=preparation.connect_allowance_s) for load in loads)
+        loads = tuple(
+            replace(load, connect_allowance_s=preparation.connect_allowance_s, longest_s=preparation.patience_s)
+            for load in loads
+        )
         self._ready[context.number] = _Ready(servers=servers, snapshots=snapshots, loads=loads, preparation=preparation)
         self._progress.begin_blocks(context, replace(context.comparison, design=preparation.design))
         return preparation
@@ -114,10 +117,6 @@ class PostgresSite:
             and not (first.preparation.writes or second.preparation.writes)
             and CacheState.COLD not in (one.comparison.cache, other.comparison.cache)
         )
-
-    def servers_of(self, context: Context) -> ServerSet:
-        """The servers of a prepared context."""
-        return self._ready[context.number].servers
 
     def _server_set(self, context: Context, snapshots: Sequence[Snapshot]) -> ServerSet:
         arms = context.comparison.arms
@@ -158,6 +157,7 @@ class PostgresSite:
             scratch=self._directory.root / "logs",
             kept_logs=self._kept_logs,
             connect_allowance_s=workload.clients // _CLIENTS_PER_SECOND,
+            # Of the first load nobody knows yet how slow it is.
             longest_s=context.comparison.design.budget_s,
         )
 
@@ -193,6 +193,7 @@ class PostgresSite:
             differences=differences(fingerprints, comparison.factors),
             writes=pilot.writes,
             connect_allowance_s=_connect_allowance_s(pilot),
+            longest_transaction_s=pilot.longest_transaction_s,
         )
 
     def _facts(self, arm: Arm, fingerprint: Fingerprint) -> ArmFacts:

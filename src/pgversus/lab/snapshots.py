@@ -22,13 +22,9 @@ from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, connect, uri_target
 from pgversus.study.comparison import Arm
 from pgversus.study.servers import RunningServer, ServerName
-from pgversus.study.settings import Setting
+from pgversus.study.settings import Setting, shaping_settings
 from pgversus.study.workload import Dataset, SetupFile
 from pgversus.workload.pgbench import initialize_command
-
-# Settings that leave their mark in what is loaded: arms that differ in one of them are loaded apart. A custom
-# setting (bench.rows) may be read by a setup file, so it counts as well.
-_SHAPE_DATA = frozenset({"default_statistics_target", "default_table_access_method", "default_toast_compression"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +55,7 @@ class Snapshots:
 
     def get(self, arm: Arm, build: Build | None) -> Snapshot:
         """The snapshot of an arm; DatasetError or ServerError when its data cannot be loaded."""
-        shaping = tuple(setting for setting in arm.settings if _shapes_data(setting))
+        shaping = shaping_settings(arm.settings)
         key = (arm.server, arm.dataset, shaping)
         if key in self._failed:
             # It would fail again, for each context that wants it.
@@ -133,10 +129,6 @@ class Snapshots:
         path = self._directory.root / f"setup-{file.sha256[:12]}.sql"
         path.write_text(file.text)
         return path
-
-
-def _shapes_data(setting: Setting) -> bool:
-    return setting.name.lower() in _SHAPE_DATA or "." in setting.name
 
 
 def _refuse_changed(file: SetupFile) -> None:

@@ -113,6 +113,11 @@ def rows_written(connection: Connection) -> int:
     return int(_one(connection, "rows_written")[0])
 
 
+def database_bytes(connection: Connection) -> int:
+    """Size of this database's files."""
+    return int(_one(connection, "database_bytes")[0])
+
+
 def wait_for_reports(connection: Connection) -> None:
     """Wait until sessions that have just ended have reported what they did.
 

@@ -6,7 +6,8 @@ takes the differences.
 
 Reading is itself work and shows up in the next reading. From a session that is kept open and has read once before,
 it is 2 commits, 30 pages found in buffers and a row for each table of the database and its catalog (600 in an empty
-one); each new session adds some 1,000 pages and as many rows, since it fills its caches.
+one), which CounterSession.own_growth() measures; each new session adds some 1,000 pages and as many rows, since it
+fills its caches.
 """
 
 from contextlib import ExitStack, suppress
@@ -18,8 +19,9 @@ from typing import Any
 import psycopg
 
 from pgversus.errors import ServerError
-from pgversus.postgres.catalog import wait_for_reports
+from pgversus.postgres.catalog import database_bytes, wait_for_reports
 from pgversus.postgres.session import Connection, Target, connect, question_failed
+from pgversus.stats.counters import difference
 
 _OLDEST = 12
 
@@ -47,7 +49,20 @@ _QUESTIONS = (
     _Question(name="io.since_18", first=18),
     _Question(name="io_reads.in_16", first=16, last=16),
     _Question(name="maintenance"),
+    _Question(name="flush.since_15", first=15),
 )
+
+# What a reading itself moves. Whatever else moves meanwhile, such as a checkpoint, is no work of the reading.
+_MOVED_BY_READING = (
+    "transactions_committed",
+    "buffers_hit",
+    "tuples_returned",
+    "tuples_fetched",
+    "client_io_hits",
+    "server_io_hits",
+)
+_READINGS_UNTIL_SETTLED = 3
+# The first fills the session's caches and reports late; of the next two the difference is one reading's own work.
 
 
 def read_counters(connection: Connection) -> dict[str, float]:
@@ -78,7 +93,7 @@ def read_settled_counters(connection: Connection) -> dict[str, float]:
 class CounterSession:
     """A session that stays open between readings, so that connecting is not among what is counted.
 
-    What one reading adds to the next is then two commits and a few dozen buffer hits.
+    What one reading adds to the next is then little, and about the same each time.
     """
 
     def __init__(self, target: Target) -> None:
@@ -93,6 +108,22 @@ class CounterSession:
         """Cumulative counters; settled waits for what ended sessions report. ServerError when the session is lost."""
         try:
             return read_settled_counters(self._connection) if settled else read_counters(self._connection)
+        except psycopg.Error as error:
+            raise question_failed(self._target, error) from error
+
+    def own_growth(self) -> dict[str, float]:
+        """What one reading adds to the next, by counter. ServerError when the session is lost.
+
+        Before 15 it takes 3 s, and as much again may be added: statistics are read there up to half a second late.
+        """
+        *_, before, after = [self.read(settled=True) for _ in range(_READINGS_UNTIL_SETTLED)]
+        grown = difference(before, after)
+        return {name: grown[name] for name in _MOVED_BY_READING if name in grown}
+
+    def database_bytes(self) -> int:
+        """Size of the database. ServerError when the session is lost."""
+        try:
+            return database_bytes(self._connection)
         except psycopg.Error as error:
             raise question_failed(self._target, error) from error
 

@@ -6,7 +6,7 @@ which explain a difference or go with it.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.units import change, change_interval, latency, significant, size
@@ -95,7 +95,9 @@ def counter_text(name: str, value: float) -> str:
 
 
 def _sure(answer: Answer, result: ContenderResult, shown: Sequence[str]) -> Iterator[QuantityRow]:
-    for name in sure_ratios(result.counters):
+    """Those that happened on one side only come first: no ratio is larger."""
+    one_sided = (name for name, found in result.one_sided.items() if found.is_sure)
+    for name in chain(one_sided, sure_ratios(result.counters)):
         if name not in _NEVER_BY_ITSELF and name not in shown and (row := _counter(answer, result, name)):
             yield row
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from pgversus.stats.confidence import CONFIDENCE, LookRule, look_rule
-from pgversus.stats.counter_estimates import CounterRatio, counter_level, counter_ratio
+from pgversus.stats.counter_estimates import CounterRatio, OneSided, counter_level, counter_ratio, one_sided
 from pgversus.stats.effects import LogEstimate, log_level, log_ratio, quantile_is_supported
 from pgversus.stats.forecast import blocks_to_decide
 from pgversus.stats.on_demand import OnDemand
@@ -54,6 +54,8 @@ class ContenderResult:
     """Contender / baseline, for each metric that has a ratio; none for an invalid contender."""
     counters: Mapping[str, CounterRatio]
     """Contender / baseline, for each counter that was never zero."""
+    one_sided: Mapping[str, OneSided]
+    """Each counter that was always zero on one of the two and never on the other."""
     blocks: int
     seconds_measured: float
     """Load of both arms in the blocks that count."""
@@ -138,6 +140,9 @@ def _contender(
         ratios=OnDemand(() if is_invalid else Metric, ratio_of),
         counters=OnDemand(
             () if is_invalid else COUNTERS, lambda name: counter_ratio(paired, name, BASELINE, contender, rule)
+        ),
+        one_sided=OnDemand(
+            () if is_invalid else COUNTERS, lambda name: one_sided(paired, name, BASELINE, contender, rule)
         ),
         blocks=stands.blocks,
         seconds_measured=sum(block.trials[arm].seconds for block in paired for arm in (BASELINE, contender)),

@@ -6,7 +6,7 @@ the interval misses the truth at most 5 % of the time. Then peeking costs nothin
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from pgversus.study.design import FIRST_LOOK, Design
@@ -53,6 +53,18 @@ class LookRule:
     def may_look(self, n: int) -> bool:
         """Whether an interval is promised after n blocks."""
         return n >= self.first_look
+
+    def shared_by(self, quantities: int) -> "LookRule":
+        """The rule for each of so many quantities that are looked at beside every verdict, all sharing one error.
+
+        What is said of all of them together, over all verdicts, is then wrong at most 5 % of the time.
+        """
+        comparisons = self.comparisons * quantities
+        if self.first_look == self.last_look:
+            level = self.level / quantities
+        else:
+            level = sequential_level(self.last_look, comparisons)
+        return replace(self, level=level, comparisons=comparisons)
 
     def half_widths(self, n: int) -> float:
         """Standard errors from the point to each bound after n blocks; infinite before the first look."""

@@ -1,4 +1,7 @@
-"""What counters say of each arm and of their ratio: for a transaction where they grow with it, else as they are."""
+"""What counters say of each arm and of their ratio: for a transaction where they grow with it, else as they are.
+
+Some sixty are looked at beside each verdict, so each is judged as strictly as if it were one of so many verdicts.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,7 +11,7 @@ from pgversus.stats.confidence import CONFIDENCE, LookRule
 from pgversus.stats.effects import LogEstimate, mean_of_logs
 from pgversus.stats.trials import Block, Trial
 from pgversus.stats.verdict import interval, ratio_bounds
-from pgversus.study.counters import COUNTERS
+from pgversus.study.counters import COUNTERS, CounterUnit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +30,19 @@ class CounterRatio:
     def is_sure(self) -> bool:
         """Whether the interval excludes that both are the same."""
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneSided:
+    """A counter that was zero in every block of one arm and in none of the other: there is no ratio to be told."""
+
+    baseline: float
+    """Mean over the blocks, as counter_level() gives it."""
+    contender: float
+    n: int
+    """Blocks behind it."""
+    is_sure: bool
+    """Whether the interval of their difference excludes that both are the same."""
 
 
 def counter_level(blocks: Sequence[Block], name: str, arm: int) -> float | None:
@@ -49,7 +65,44 @@ def counter_ratio(
     """
     paired = [(block.trials[baseline], block.trials[contender]) for block in blocks if block.has(baseline, contender)]
     logs = _logs(paired, name)
-    return None if logs is None else _ratio(mean_of_logs(logs), rule)
+    return None if logs is None else _ratio(mean_of_logs(logs), rule.shared_by(len(COUNTERS)))
+
+
+def one_sided(blocks: Sequence[Block], name: str, baseline: int, contender: int, rule: LookRule) -> OneSided | None:
+    """A counter that happened on one arm only, in every block; None for any other."""
+    paired = [(block.trials[baseline], block.trials[contender]) for block in blocks if block.has(baseline, contender)]
+    if not paired or any(name not in trial.counters for pair in paired for trial in pair):
+        return None
+    for zero, other in ((0, 1), (1, 0)):
+        trials = [pair[other] for pair in paired]
+        if all(pair[zero].counters[name] == 0 < pair[other].counters[name] for pair in paired):
+            values = [_value(trial, name) for trial in trials]
+            mean = math.fsum(values) / len(values)
+            return OneSided(
+                baseline=mean if other == 0 else 0.0,
+                contender=mean if other == 1 else 0.0,
+                n=len(values),
+                is_sure=_excludes_zero(values, _events(trials, name), rule.shared_by(len(COUNTERS))),
+            )
+    return None
+
+
+def _excludes_zero(values: Sequence[float], events: float, rule: LookRule) -> bool:
+    """Whether an interval of their mean does. events: in all of them; their root is the least uncertainty there is."""
+    n = len(values)
+    if n < 2 or not rule.may_look(n):  # noqa: PLR2004 - one value has no spread
+        return False
+    mean = math.fsum(values) / n
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
+    return mean > rule.half_widths(n) * max(spread, mean / math.sqrt(events))
+
+
+def _events(trials: Sequence[Trial], name: str) -> float:
+    """How many single things were counted: pages of 8 kB, steps of the processors' clock, or what counts itself."""
+    return math.fsum(trial.counters[name] for trial in trials) / _SMALLEST[COUNTERS[name].unit]
+
+
+_SMALLEST = {CounterUnit.BYTES: 8192.0, CounterUnit.SECONDS: 0.01, CounterUnit.COUNT: 1.0}
 
 
 def _value(trial: Trial, name: str) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from pgversus.stats.histogram import LatencyHistogram, merge
+from pgversus.study.counters import MAINTENANCE, ROWS_WRITTEN
 from pgversus.study.metrics import QUANTILES, Metric
 
 
@@ -69,6 +70,12 @@ class Trial:
     def latency_mean_s(self) -> float:
         """Mean latency of all transactions."""
         return self.latency_sum_s / self.transactions
+
+    @property
+    def has_written(self) -> bool:
+        """Whether its load was seen to change rows. Where autovacuum ran they may be its own, so nothing is claimed."""
+        written = any(self.counters.get(name, 0.0) > 0 for name in ROWS_WRITTEN)
+        return written and not any(self.counters.get(name, 0.0) > 0 for name in MAINTENANCE)
 
     @property
     def histogram(self) -> LatencyHistogram:

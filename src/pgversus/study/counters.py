@@ -10,6 +10,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal
 
+ROWS_WRITTEN = ("tuples_inserted", "tuples_updated", "tuples_deleted")
+MAINTENANCE = ("autovacuum_runs", "autoanalyze_runs")
+
 
 class CounterUnit(StrEnum):
     """The base unit in which a counter is stored."""
@@ -101,7 +104,7 @@ _PROCESSES = {
     "server_cpu_system_s": _cost_of_load("processor time of the server's processes in the kernel", _SECONDS),
     "client_cpu_s": _cost_of_load("processor time of pgbench, its own code and the kernel", _SECONDS),
     "server_memory_peak_bytes": _cost_aside("most memory that the server's processes held together", _BYTES),
-    "data_bytes": _cost_aside("size of the database", _BYTES),
+    "data_bytes": _cost_aside("size of the database before its load", _BYTES),
 }
 
 _HOST = {

@@ -92,12 +92,13 @@ def fit_windows(
     the other's window; slow transactions get windows that hold a few of them. What grows in length becomes fewer, so
     that a block's load stays about as long; never less than two windows of each arm.
     is_cold: every window begins on a restarted server with an empty cache. It is as short as can be, since only its
-    beginning is cold, and there are few of them, since each costs a restart.
+    beginning is cold, and there are few of them, since each costs a restart. One more, in which nothing is measured,
+    stands in the place of the warm-up.
     """
     if is_cold:
         window_s = design.window_s if design.window_is_given else float(max(1, math.ceil(slowest_latency_s)))
         rounds = design.rounds if design.rounds_are_given else _ROUNDS_OF_WRITES
-        return replace(design, window_s=window_s, rounds=rounds, warm_up_s=0.0)
+        return replace(design, window_s=window_s, rounds=rounds, warm_up_s=window_s)
     usual_rounds = _ROUNDS_OF_WRITES if writes else _ROUNDS
     usual_s = 5.0 if writes else 1.0 if clients <= FEW_CLIENTS else 2.0
     needed_s = max(usual_s, float(math.ceil(slowest_latency_s * _TRANSACTIONS_PER_CLIENT)))

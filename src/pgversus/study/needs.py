@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.design import FIRST_LOOK
 from pgversus.study.servers import RunningServer
+from pgversus.study.settings import shaping_settings
 from pgversus.study.study import Study
 from pgversus.study.workload import Dataset
 
+CHEAP_COPY_BYTES = 1024**3
+"""Up to here every block has a fresh copy of the data; above it a load that only reads keeps its copies to the end."""
 _EMPTY_CLUSTER_BYTES = 45e6
 # initdb's files and the first WAL segment.
 _BYTES_PER_SCALE = 16e6
@@ -42,17 +45,20 @@ class Needs:
 def needs_of(study: Study) -> Needs:
     """What this study will need."""
     arms = [arm for context in study.contexts for arm in context.comparison.arms]
-    ours = {(arm.server, arm.dataset) for arm in arms if not isinstance(arm.server, RunningServer)}
-    snapshots = sum(_data_bytes(dataset) for _, dataset in ours)
-    most_at_once = max(_bytes_at_once(context.comparison) for context in study.contexts)
+    ours = dict.fromkeys(
+        (arm.server, arm.dataset, shaping_settings(arm.settings))
+        for arm in arms
+        if not isinstance(arm.server, RunningServer)
+    )
+    snapshots = sum(_data_bytes(dataset) for _, dataset, _ in ours)
     blocks = [(context.comparison, _least_blocks(context.comparison)) for context in study.contexts]
     is_fixed = all(comparison.design.fixed_blocks is not None for comparison, _ in blocks)
     return Needs(
         snapshots=len(ours),
-        disk_bytes=snapshots + most_at_once,
-        setup_files=len({dataset for _, dataset in ours if dataset.setup_files}),
+        disk_bytes=snapshots + _copies_bytes(study),
+        setup_files=len({dataset for _, dataset, _ in ours if dataset.setup_files}),
         least_trials=sum(len(comparison.arms) * count for comparison, count in blocks),
-        preparation_s=sum(_LOAD_S + _LOAD_S_PER_SCALE * (dataset.pgbench_scale or 0) for _, dataset in ours)
+        preparation_s=sum(_LOAD_S + _LOAD_S_PER_SCALE * (dataset.pgbench_scale or 0) for _, dataset, _ in ours)
         + sum(len(comparison.arms) * (_START_S + comparison.design.warm_up_s) for comparison, _ in blocks),
         least_s=sum(_block_s(comparison) * count for comparison, count in blocks),
         most_s=None if is_fixed else study.budget_s,
@@ -65,13 +71,26 @@ def _least_blocks(comparison: Comparison) -> int:
 
 def _block_s(comparison: Comparison) -> float:
     design = comparison.design
-    starts = design.rounds if comparison.cache is CacheState.COLD else 1
-    return len(comparison.arms) * (_START_S * starts + design.warm_up_s + design.measured_s_per_block)
+    # From cold every window has a start of its own, and so has the one in which memory is looked at.
+    is_cold = comparison.cache is CacheState.COLD
+    starts, unmeasured_s = (design.rounds + 1, design.window_s) if is_cold else (1, design.warm_up_s)
+    return len(comparison.arms) * (_START_S * starts + unmeasured_s + design.measured_s_per_block)
 
 
-def _bytes_at_once(comparison: Comparison) -> float:
-    return sum(
-        _data_bytes(arm.dataset) + _WAL_BYTES for arm in comparison.arms if not isinstance(arm.server, RunningServer)
+def _copies_bytes(study: Study) -> float:
+    """Of copies, at the fullest moment: as if every load only read, since nobody knows before it is tried.
+
+    Contexts take turns, so that the copies that are kept are all there together. Those on the same servers share them.
+    """
+    sets = dict.fromkeys(
+        tuple((arm.server, arm.dataset, arm.settings) for arm in context.comparison.arms) for context in study.contexts
+    )
+    ours = [
+        [_data_bytes(dataset) for server, dataset, _ in arms if not isinstance(server, RunningServer)] for arms in sets
+    ]
+    kept = sum(size for sizes in ours for size in sizes if size > CHEAP_COPY_BYTES)
+    return kept + max(
+        sum(size for size in sizes if size <= CHEAP_COPY_BYTES) + len(sizes) * _WAL_BYTES for sizes in ours
     )
 
 

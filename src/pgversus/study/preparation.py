@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pgversus.study.caveats import Difference
 from pgversus.study.design import Design
 
+_LEAST_PATIENCE_S, _TIMES_AS_SLOW = 60.0, 20
+
 RUNNING_SERVER = "running server"
 """The origin of an arm that somebody else runs."""
 
@@ -38,3 +40,14 @@ class Preparation:
     """Whether the first load changed rows, so that every block needs fresh data."""
     connect_allowance_s: int
     """Whole seconds by which each run of pgbench is longer, because its -T begins before its clients are connected."""
+    longest_transaction_s: float = 0.0
+    """The slowest transaction of the first load on any arm."""
+
+    @property
+    def patience_s(self) -> float:
+        """Beyond its own length, how long a window is waited for before it is given up as one that hangs.
+
+        Long enough for a window that is twenty times as slow as anything seen, and never the budget of all contexts.
+        """
+        seen_s = max(self.design.window_s, self.longest_transaction_s)
+        return min(self.design.budget_s, max(_LEAST_PATIENCE_S, _TIMES_AS_SLOW * seen_s))

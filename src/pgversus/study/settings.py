@@ -1,7 +1,7 @@
 """`--set NAME=VALUE[,VALUE...]`: one value is for all arms, several are the levels to compare."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pgversus.errors import StudyError
@@ -114,3 +114,13 @@ def _split_levels(values: str, text: str) -> list[str]:
         if not match[3]:
             return levels
         at = match.end()
+
+
+# Settings that leave their mark in what is loaded: arms that differ in one of them are loaded apart. A custom
+# setting (bench.rows) may be read by a setup file, so it counts as well.
+_SHAPE_DATA = frozenset({"default_statistics_target", "default_table_access_method", "default_toast_compression"})
+
+
+def shaping_settings(settings: Iterable[Setting]) -> tuple[Setting, ...]:
+    """Those with which data are loaded."""
+    return tuple(setting for setting in settings if setting.name.lower() in _SHAPE_DATA or "." in setting.name)

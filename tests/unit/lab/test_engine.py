@@ -38,6 +38,8 @@ class Pretended:
     block: int = 1
     context: int = 1
     tps_of: dict[int, dict[int, float]] = field(default_factory=dict)
+    stop_s: float = 0.0
+    writes: Callable[[int, int], bool] = lambda _context, _block: False
 
     def clock(self) -> float:
         return self.seconds
@@ -54,12 +56,18 @@ class Pretended:
         self._do("measure", arm)
         tps = self.tps_of.get(self.context, self.tps)[arm] * float(np.exp(self.noise.normal(0, 0.01)))
         return Window(
-            transactions=round(tps * 1000), seconds=1000.0, latency_sum_s=1.0, latency_max_s=1.0, histogram=LATENCIES
+            transactions=round(tps * 1000),
+            seconds=1000.0,
+            latency_sum_s=1.0,
+            latency_max_s=1.0,
+            histogram=LATENCIES,
+            counters={"tuples_updated": 1.0 if self.writes(self.context, self.block) else 0.0},
         )
 
     def stop_all(self) -> None:
         self.journal.append(("stop", self.block))
         self.block += 1
+        self.seconds += self.stop_s
 
     def _do(self, action: str, arm: int) -> None:
         self.journal.append((action, arm))
@@ -381,6 +389,47 @@ def test_contexts_on_the_same_servers_share_their_starts() -> None:
     assert all(len(course.blocks) == 4 for course in courses)
 
 
+# Three contexts are measured once each by themselves (12 actions), then together: 2 starts, and 10 actions of each.
+BEFORE_SHARING = 3 * 12
+
+
+@pytest.mark.parametrize(("measured", "kept_of_it"), [(2, 0), (9, 0), (12, 1), (21, 1), (22, 2), (31, 2)])
+def test_a_block_on_a_shared_start_is_kept_as_soon_as_it_is_measured(measured: int, kept_of_it: int) -> None:
+    host = Pretended({0: 100.0, 1: 101.0}, interrupt_at=BEFORE_SHARING + measured + 1)
+    kept: list[tuple[int, Block]] = []
+    assert run_all(study(3, fixed_blocks=4), PretendedSite(host, shares=True), kept) is StopReason.INTERRUPTED
+    assert len(kept) == 3 + kept_of_it
+    assert host.journal[-1][0] == "stop"
+    assert [action for action, _ in host.journal].count("stop") == 4
+
+
+def test_blocks_of_a_shared_start_take_their_own_load_and_equal_parts_of_the_start() -> None:
+    host = Pretended({0: 100.0, 1: 101.0}, stop_s=5.0)
+    courses, kept = study(3, fixed_blocks=2), list[tuple[int, Block]]()
+    run_all(courses, PretendedSite(host, shares=True), kept)
+    assert [block.wall_s for _, block in kept[:3]] == [17.0] * 3
+    assert [block.wall_s for _, block in kept[3:]] == pytest.approx([10 + 2 / 3, 10 + 2 / 3, 10 + 2 / 3 + 5])
+    assert sum(course.wall_s for course in courses) == pytest.approx(host.seconds)
+
+
+def test_the_budget_is_asked_before_each_context_of_a_shared_start() -> None:
+    host = Pretended({0: 100.0, 1: 101.0})
+    courses = study(6, margin=0.0001, max_blocks=50)
+    assert run_all(courses, PretendedSite(host, shares=True), budget_s=100.0) is StopReason.BUDGET
+    assert sorted(len(course.blocks) for course in courses) == [1, 1, 1, 1, 2, 2]
+    assert host.seconds <= 100
+    assert sum(course.wall_s for course in courses) == pytest.approx(host.seconds)
+
+
+def test_a_load_that_fails_on_a_shared_start_leaves_the_others_for_later() -> None:
+    host = Pretended({0: 100.0, 1: 101.0})
+    host.fails = lambda action, arm, block: (action, arm, block, host.context) == ("measure", 1, 4, 2)
+    courses = study(3, fixed_blocks=2)
+    run_all(courses, PretendedSite(host, shares=True))
+    assert sum(course.wall_s for course in courses) == pytest.approx(host.seconds)
+    assert [sum(block.has(0, 1) for block in course.blocks) for course in courses] == [2, 2, 2]
+
+
 def test_a_load_that_fails_is_alone_on_its_starts_from_then_on() -> None:
     host = Pretended({0: 100.0, 1: 101.0})
     host.fails = lambda action, arm, block: (action, arm, block, host.context) == ("measure", 1, 5, 2)
@@ -392,8 +441,19 @@ def test_a_load_that_fails_is_alone_on_its_starts_from_then_on() -> None:
     assert [sum(block.has(0, 1) for block in course.blocks) for course in courses] == [6, 6, 6]
 
 
+def test_a_load_that_writes_after_all_is_alone_on_its_starts_from_then_on() -> None:
+    host = Pretended({0: 100.0, 1: 101.0})
+    host.writes = lambda context, block: (context, block) == (2, 4)
+    courses, kept = study(3, fixed_blocks=4), list[tuple[int, Block]]()
+    run_all(courses, PretendedSite(host, shares=True), kept)
+    assert [course.shares_starts for course in courses] == [True, False, True]
+    # Three by themselves, one of all three, and for each of two numbers one of two and one of the third.
+    assert len(blocks_of(host.journal)) == 3 + 1 + 2 * 2
+    assert [len(course.blocks) for course in courses] == [4, 4, 4]
+
+
 @pytest.mark.parametrize("shares", [False, True])
-@pytest.mark.parametrize("at", [1, 5, 13, 40, 77, 100, 141, 180])
+@pytest.mark.parametrize("at", [1, 5, 13, 40, 52, 61, 77, 89, 100, 120, 141, 170, 180])
 def test_an_interrupted_study_goes_on_as_if_nothing_had_happened(at: int, shares: bool) -> None:  # noqa: FBT001
     undisturbed: list[tuple[int, Block]] = []
     run_all(study(4, fixed_blocks=4), PretendedSite(Pretended({0: 100.0, 1: 101.0}), shares), undisturbed)

@@ -9,7 +9,8 @@ import pytest
 from pgversus.lab.load_gates import load_caveats
 from pgversus.stats.trials import Block
 from pgversus.study.comparison import CacheState, Comparison
-from tests.builders import comparison, rate_block
+from pgversus.study.metrics import Metric
+from tests.builders import comparison, judged_by, rate_block
 
 QUIET = {
     "client_cpu_s": 0.1,
@@ -133,3 +134,16 @@ def test_ratios_that_follow_one_another_are_drift() -> None:
     ]
     assert ("drift", 1) in slugs(drifting)
     assert ("drift", 1) not in slugs(drifting[:11])
+    assert ("drift", 1) not in slugs(drifting, comparison(design=judged_by(Metric.LATENCY_P95)))
+
+
+def test_drift_is_that_of_the_metric_that_carries_the_verdict() -> None:
+    drifting = [
+        replace(
+            block,
+            trials={**block.trials, 1: replace(block.trials[1], quantiles={0.95: 0.001 + 0.0001 * block.number})},
+        )
+        for block in blocks(number=14)
+    ]
+    assert ("drift", 1) in slugs(drifting, comparison(design=judged_by(Metric.LATENCY_P95)))
+    assert ("drift", 1) not in slugs(drifting)

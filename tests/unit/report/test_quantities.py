@@ -54,6 +54,13 @@ def test_counters_that_differ_beyond_chance_follow_the_largest_first_and_none_tw
     assert len(rows(one, most_sure=1)) == 1
 
 
+def test_what_happened_on_one_side_only_comes_first_and_has_no_change() -> None:
+    first, second = rows(counted(steady(1.1), {"temp_files": (0.0, 50_000.0), "buffers_hit": (1000.0, 90_000.0)}))
+    assert (first.name, first.baseline, first.contender) == ("temp_files per transaction", "0", "50")
+    assert (first.change, first.interval) == ("", "")
+    assert second.name == "buffers_hit per transaction"
+
+
 def test_what_the_host_did_is_shown_only_where_it_is_asked_for() -> None:
     one = counted(steady(1.1), {"host_cpu_s": (1.0, 9.0)})
     assert rows(one) == []

@@ -141,3 +141,18 @@ def test_three_comparisons_with_one_baseline_share_the_five_percent() -> None:
 def test_a_plain_interval_looked_at_again_and_again_would_be_wrong_far_more_often() -> None:
     rule = replace(look_rule(Design(max_blocks=20), 1), level=0.05)
     assert any_look_error(np.random.default_rng(20), rule, 1, 20_000) > 0.12
+
+
+@pytest.mark.parametrize("fixed_blocks", [None, 10])
+def test_sixty_quantities_beside_a_verdict_are_called_different_at_most_as_often_as_promised(
+    fixed_blocks: int | None,
+) -> None:
+    studies, quantities, most = 1000, 60, 20
+    rule = look_rule(Design(max_blocks=most, fixed_blocks=fixed_blocks), 1).shared_by(quantities)
+    noise = np.random.default_rng(5).standard_normal((studies, quantities, most))
+    wrong = np.zeros(studies, dtype=bool)
+    for n in range(rule.first_look, rule.last_look + 1):
+        seen = noise[:, :, :n]
+        errors = seen.std(axis=2, ddof=1) / n**0.5
+        wrong |= (np.abs(seen.mean(axis=2)) > rule.half_widths(n) * errors).any(axis=1)
+    assert wrong.mean() <= 0.05 + 3 * (0.05 * 0.95 / studies) ** 0.5

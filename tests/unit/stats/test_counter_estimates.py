@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from pgversus.stats.confidence import LookRule, look_rule
-from pgversus.stats.counter_estimates import CounterRatio, counter_level, counter_ratio, sure_ratios
+from pgversus.stats.counter_estimates import CounterRatio, counter_level, counter_ratio, one_sided, sure_ratios
 from pgversus.stats.trials import Block
 from pgversus.study.counters import COUNTERS
 from pgversus.study.design import Design
@@ -62,7 +62,7 @@ def test_a_ratio_comes_with_an_interval_that_excludes_one_when_it_is_sure() -> N
     assert wal.value == pytest.approx(2.0, rel=0.01)
     assert wal.is_sure
     assert wal.low is not None
-    assert 1.9 < wal.low < wal.value
+    assert 1.8 < wal.low < wal.value
     assert not temp.is_sure
     assert list(sure_ratios(found)) == ["wal_bytes"]
 
@@ -77,3 +77,26 @@ def test_before_the_first_look_there_is_no_interval() -> None:
     pair = [{"wal_bytes": 1.0}, {"wal_bytes": 2.0}]
     found = counter_ratios(blocks(*[pair] * 3), 0, 1, RULE)["wal_bytes"]
     assert (found.low, found.high, found.is_sure) == (None, None, False)
+
+
+@pytest.mark.parametrize("arm", [0, 1])
+def test_what_happens_on_one_side_only_has_no_ratio_and_is_sure_once_there_is_enough_of_it(arm: int) -> None:
+    def found(*values: float) -> tuple[bool, float, float] | None:
+        pairs = [[{"temp_files": value if arm == side else 0.0} for side in (0, 1)] for value in values]
+        result = one_sided(blocks(*pairs), "temp_files", 0, 1, RULE)
+        return None if result is None else (result.is_sure, result.baseline, result.contender)
+
+    expected = (0.12 * 1000, 0.0) if arm == 0 else (0.0, 0.12 * 1000)
+    assert found(*[12_000.0] * 5) == (True, *expected)
+    assert found(*[12_000.0] * 3) == (False, *expected), "before the first look"
+    # One in each block may be chance, however even it looks; and so may what differs much from block to block.
+    assert found(1.0, 1.0, 1.0, 1.0, 1.0) == (False, *(value / 12_000 for value in expected))
+    assert (found(100.0, 12_000.0, 30_000.0, 500.0, 9000.0) or (True,))[0] is False
+    assert found(12_000.0, 0.0, 12_000.0, 12_000.0) is None
+
+
+def test_what_happens_on_both_sides_or_is_not_told_is_not_one_sided() -> None:
+    both = [{"temp_files": 5.0}, {"temp_files": 5.0}]
+    assert one_sided(blocks(*[both] * 5), "temp_files", 0, 1, RULE) is None
+    assert one_sided(blocks(*[[{}, {"temp_files": 5.0}]] * 5), "temp_files", 0, 1, RULE) is None
+    assert one_sided([], "temp_files", 0, 1, RULE) is None

@@ -105,3 +105,8 @@ def test_a_budget_below_one_block_is_refused_and_a_fixed_design_has_none() -> No
         refuse_hopeless_budget(design, 2)
     refuse_hopeless_budget(replace(design, fixed_blocks=2), 2)
     refuse_hopeless_budget(replace(design, window_s=1.0), 2)
+
+
+def test_from_cold_a_window_is_thrown_away_in_the_place_of_the_warm_up() -> None:
+    found = fit_windows(Design(), clients=1, writes=False, slowest_latency_s=2.5, is_cold=True)
+    assert (found.window_s, found.warm_up_s) == (3.0, 3.0)

@@ -6,6 +6,7 @@ from pgversus.study.comparison import CacheState
 from pgversus.study.design import FIRST_LOOK, Design
 from pgversus.study.needs import needs_of
 from pgversus.study.servers import RunningServer
+from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
 from pgversus.study.workload import Dataset
 from tests.builders import comparison
@@ -60,3 +61,29 @@ def test_servers_of_others_need_no_room() -> None:
     arms = tuple(replace(arm, server=RunningServer(uri="postgresql://a")) for arm in asked.contexts[0].comparison.arms)
     one = replace(asked.contexts[0], comparison=replace(asked.contexts[0].comparison, arms=arms))
     assert needs_of(replace(asked, contexts=(one,))).disk_bytes == 0
+
+
+def with_settings(asked: Study, name: str) -> Study:
+    """The same with another value of a setting in each context."""
+    contexts = []
+    for context in asked.contexts:
+        setting = Setting(name=name, value=str(context.number))
+        arms = tuple(replace(arm, settings=(setting,)) for arm in context.comparison.arms)
+        contexts.append(replace(context, comparison=replace(context.comparison, arms=arms)))
+    return replace(asked, contexts=tuple(contexts))
+
+
+def test_big_copies_of_contexts_on_servers_of_their_own_are_kept_together() -> None:
+    # 15 MB for each unit of scale, for two arms of each of nine contexts more.
+    one, ten = (needs_of(with_settings(study(contexts, scale=500), "work_mem")) for contexts in (1, 10))
+    assert (one.snapshots, ten.snapshots) == (2, 2)
+    assert ten.disk_bytes - one.disk_bytes > 9 * 2 * 500 * 15e6
+    assert needs_of(study(10, scale=500)).disk_bytes == needs_of(study(1, scale=500)).disk_bytes
+    small = [needs_of(with_settings(study(contexts), "work_mem")).disk_bytes for contexts in (1, 10)]
+    assert small[0] == small[1]
+
+
+def test_arms_that_differ_in_a_setting_that_shapes_data_are_loaded_apart() -> None:
+    apart = needs_of(with_settings(study(3), "default_statistics_target"))
+    assert apart.snapshots == 3 * 2
+    assert apart.disk_bytes > needs_of(with_settings(study(3), "work_mem")).disk_bytes

@@ -1,0 +1,37 @@
+"""Caveats from what the arms are and did."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from pgversus.lab.gates import caveats
+from pgversus.stats.trials import Block
+from pgversus.study.design import Design, StopReason
+from pgversus.study.preparation import ArmFacts, Preparation
+from tests.builders import comparison, rate_block
+
+FACTS = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="", sha256=None)
+
+
+def block(number: int, contender: Mapping[str, float]) -> Block:
+    made = rate_block(number, 1000.0, 1000.0, transactions=1000)
+    return replace(made, trials={**made.trials, 1: replace(made.trials[1], counters=contender)})
+
+
+def texts(blocks: list[Block], *, writes: bool = False) -> list[str]:
+    known = Preparation(design=Design(), arms=(FACTS, FACTS), differences=(), writes=writes, connect_allowance_s=0)
+    found = caveats(comparison(), known, blocks, StopReason.DECIDED, cpus=2)
+    return [caveat.text for caveat in found if caveat.slug == "late-writes"]
+
+
+@pytest.mark.parametrize("name", ["tuples_inserted", "tuples_updated", "tuples_deleted"])
+def test_a_load_that_seemed_to_read_only_and_wrote_is_told_by_its_own_trials(name: str) -> None:
+    blocks = [block(1, {name: 0.0}), block(2, {name: 3.0}), block(3, {name: 1.0})]
+    (text,) = texts(blocks)
+    assert "first in block 2 and in 2 of 3" in text
+    assert texts(blocks, writes=True) == []
+
+
+def test_rows_that_autovacuum_may_have_written_are_no_late_writes() -> None:
+    assert texts([block(1, {"tuples_updated": 3.0, "autoanalyze_runs": 1.0}), block(2, {})]) == []
