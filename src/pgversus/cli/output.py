@@ -4,7 +4,7 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,15 +32,15 @@ def rendered(print_to: Callable[["Console", int | None], None]) -> str:
     return page.getvalue()
 
 
-def write_file(file: Path, content: str | bytes) -> None:
-    """Write a file whole or not at all; HostError when it cannot be."""
+def write_file(file: Path, content: str | bytes | Iterable[str]) -> None:
+    """Write a file whole or not at all; HostError when it cannot be. content: whole, or in pieces."""
+    pieces: Iterable[str | bytes] = (content,) if isinstance(content, str | bytes) else content
     beside = file.parent / f".{file.name}.part"
     try:
-        beside.write_bytes(content.encode() if isinstance(content, str) else content)
+        with beside.open("wb") as part:
+            part.writelines(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
         beside.replace(file)
     except OSError as error:
-        with suppress(OSError):
-            beside.unlink()
         raise HostError(
             "the report could not be written",
             slug="host-output",
@@ -49,12 +49,16 @@ def write_file(file: Path, content: str | bytes) -> None:
             expected="a file in a folder that this user may write to",
             to_do="name another one with --output",
         ) from error
+    finally:
+        # Gone already where all went well; Ctrl-C leaves nothing either.
+        with suppress(OSError):
+            beside.unlink()
 
 
-def write_out(text: str, results: str) -> None:
-    """Print; HostError when it cannot be, which says where the results are."""
+def write_out(text: str | Iterable[str], results: str) -> None:
+    """Print a text, whole or in pieces; HostError when it cannot be, which says where the results are."""
     try:
-        sys.stdout.write(text)
+        sys.stdout.writelines((text,) if isinstance(text, str) else text)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has what it wants (pgversus ... | head). Python must not try again at exit.

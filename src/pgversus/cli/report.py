@@ -1,6 +1,5 @@
 """`pgversus report`: what earlier results say, in the form that is asked for."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from pgversus.cli.output import rendered, write_file, write_out
 from pgversus.errors import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from pgversus.report.answer import StudyAnswer
 
@@ -47,23 +46,24 @@ def report(results: str, form: str, output: str | None, *, as_json: bool, publis
     return int(ExitCode.DONE)
 
 
-def _content(answer: "StudyAnswer", form: str, *, with_published: bool) -> str | bytes:
+def _content(answer: "StudyAnswer", form: str, *, with_published: bool) -> "str | bytes | Iterable[str]":
     # Imported here: `pgversus --help` does without numpy.
     from pgversus.report.arrow_tables import parquet_bytes  # noqa: PLC0415
-    from pgversus.report.csv_tables import csv_text  # noqa: PLC0415
+    from pgversus.report.csv_tables import csv_lines  # noqa: PLC0415
+    from pgversus.report.json_pieces import json_pieces  # noqa: PLC0415
     from pgversus.report.markdown import markdown  # noqa: PLC0415
     from pgversus.report.study_document import study_document  # noqa: PLC0415
     from pgversus.report.study_terminal import print_study_answer  # noqa: PLC0415
     from pgversus.report.tidy import trial_table, verdict_table  # noqa: PLC0415
 
-    forms: Mapping[str, Callable[[], str | bytes]] = {
+    forms: Mapping[str, Callable[[], str | bytes | Iterable[str]]] = {
         "terminal": lambda: rendered(
             lambda console, columns: print_study_answer(answer, console, columns, with_published=with_published)
         ),
         "markdown": lambda: markdown(answer, with_published=with_published),
-        "csv": lambda: csv_text(verdict_table(answer)),
-        "trials-csv": lambda: csv_text(trial_table(answer)),
-        "json": lambda: json.dumps(study_document(answer), indent=2, allow_nan=False) + "\n",
+        "csv": lambda: csv_lines(verdict_table(answer)),
+        "trials-csv": lambda: csv_lines(trial_table(answer)),
+        "json": lambda: json_pieces(study_document(answer)),
         "parquet": lambda: parquet_bytes(verdict_table(answer)),
         "trials-parquet": lambda: parquet_bytes(trial_table(answer)),
     }

@@ -1,6 +1,5 @@
 """`pgversus run`: a study from a file, or a bundled one; resumed by the same command."""
 
-import json
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,14 +53,14 @@ def run(**options: Any) -> int:
     if options["new"]:
         _put_aside(results)
     answer = measure(study, options, results, resumes=True)
+    from pgversus.report.json_pieces import json_pieces  # noqa: PLC0415 - `pgversus --help` does without numpy
     from pgversus.report.study_document import study_document  # noqa: PLC0415 - the same
     from pgversus.report.study_terminal import print_study_answer  # noqa: PLC0415 - the same
 
     if options["as_json"]:
-        text = json.dumps(study_document(answer), indent=2, allow_nan=False) + "\n"
+        write_out(json_pieces(study_document(answer)), answer.results)
     else:
-        text = rendered(lambda console, columns: print_study_answer(answer, console, columns))
-    write_out(text, answer.results)
+        write_out(rendered(lambda console, columns: print_study_answer(answer, console, columns)), answer.results)
     return int(exit_code(answer, options["fail_on"]))
 
 

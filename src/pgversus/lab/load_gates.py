@@ -5,7 +5,8 @@ Each is a reason to distrust a number and none changes it. Limits are those of d
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from pgversus.lab.pressure_gates import pressure_caveats
 from pgversus.stats.effects import transactions_for_quantile
@@ -32,33 +33,49 @@ _FEW_TRANSACTIONS = 3
 
 def load_caveats(comparison: Comparison, blocks: Sequence[Block], *, cpus: int) -> Iterator[Caveat]:
     """What was wrong with the load or the host, the gravest first. cpus: that the host could use."""
-    for arm in comparison.arms:
-        trials = [block.trials[arm.index] for block in blocks if block.has(arm.index)]
-        if trials:
-            yield from _client_bound(arm, trials)
-            yield from _disturbed(arm, trials, cpus)
-            yield from _throttled(arm, trials)
-            yield from _not_cold(comparison, arm, trials)
-            yield from _not_steady(comparison, arm, trials)
-            yield from _few_transactions(comparison, arm, trials)
+    measured = [_measured(arm, blocks) for arm in comparison.arms]
+    for one in measured:
+        if one.trials:
+            yield from _client_bound(one)
+            yield from _disturbed(one, cpus)
+            yield from _throttled(one)
+            yield from _not_cold(comparison, one)
+            yield from _not_steady(comparison, one.arm, one.trials)
+            yield from _few_transactions(comparison, one.arm, one.trials)
     yield from pressure_caveats(comparison, blocks)
-    yield from _checkpoints(comparison, blocks)
-    yield from _autovacuum(comparison, blocks)
+    yield from _checkpoints(measured)
+    yield from _autovacuum(measured)
     yield from _drift(comparison, blocks)
     yield from _few_for_percentile(blocks)
 
 
-def _share(trials: Sequence[Trial], of: Callable[[Trial], float | None], capacity: float) -> float | None:
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What was measured of one arm."""
+
+    arm: Arm
+    trials: Sequence[Trial]
+    counters: Sequence[Mapping[str, float]]
+    """Of each trial, at hand: those read from results decode themselves at every look."""
+
+
+def _measured(arm: Arm, blocks: Sequence[Block]) -> _Measured:
+    trials = [block.trials[arm.index] for block in blocks if arm.index in block.trials]
+    return _Measured(arm, trials, [dict(trial.counters.items()) for trial in trials])
+
+
+def _share(one: _Measured, of: Callable[[Mapping[str, float]], float | None], capacity: float) -> float | None:
     """Seconds that `of` gives over all trials, as a share of capacity; None where a trial does not tell."""
-    values = [of(trial) for trial in trials]
+    values = [of(counters) for counters in one.counters]
     told = [value for value in values if value is not None]
     if len(told) < len(values):
         return None
-    return math.fsum(told) / (capacity * math.fsum(trial.seconds for trial in trials))
+    return math.fsum(told) / (capacity * math.fsum(trial.seconds for trial in one.trials))
 
 
-def _client_bound(arm: Arm, trials: Sequence[Trial]) -> Iterator[Caveat]:
-    share = _share(trials, lambda trial: trial.counters.get("client_cpu_s"), arm.workload.threads)
+def _client_bound(one: _Measured) -> Iterator[Caveat]:
+    arm = one.arm
+    share = _share(one, lambda counters: counters.get("client_cpu_s"), arm.workload.threads)
     if share is not None and share > _CLIENT_BOUND:
         yield Caveat(
             slug="client-bound",
@@ -68,9 +85,10 @@ def _client_bound(arm: Arm, trials: Sequence[Trial]) -> Iterator[Caveat]:
         )
 
 
-def _disturbed(arm: Arm, trials: Sequence[Trial], cpus: int) -> Iterator[Caveat]:
-    foreign = _share(trials, _foreign_cpu_s, cpus)
-    steal = _share(trials, lambda trial: trial.counters.get("host_steal_s"), cpus)
+def _disturbed(one: _Measured, cpus: int) -> Iterator[Caveat]:
+    arm = one.arm
+    foreign = _share(one, _foreign_cpu_s, cpus)
+    steal = _share(one, lambda counters: counters.get("host_steal_s"), cpus)
     if foreign is not None and foreign > _FOREIGN:
         yield Caveat(
             slug="host-disturbed",
@@ -85,16 +103,18 @@ def _disturbed(arm: Arm, trials: Sequence[Trial], cpus: int) -> Iterator[Caveat]
         )
 
 
-def _foreign_cpu_s(trial: Trial) -> float | None:
-    names = ("host_cpu_s", "server_cpu_user_s", "server_cpu_system_s", "client_cpu_s")
-    if any(name not in trial.counters for name in names):
+def _foreign_cpu_s(counters: Mapping[str, float]) -> float | None:
+    try:
+        host = counters["host_cpu_s"]
+        ours = [counters[name] for name in ("server_cpu_user_s", "server_cpu_system_s", "client_cpu_s")]
+    except KeyError:
         return None
-    host, *ours = (trial.counters[name] for name in names)
     return max(0.0, host - math.fsum(ours))
 
 
-def _throttled(arm: Arm, trials: Sequence[Trial]) -> Iterator[Caveat]:
-    share = _share(trials, lambda trial: trial.counters.get("cpu_throttled_s"), 1)
+def _throttled(one: _Measured) -> Iterator[Caveat]:
+    arm = one.arm
+    share = _share(one, lambda counters: counters.get("cpu_throttled_s"), 1)
     if share is not None and share > _THROTTLED:
         yield Caveat(
             slug="throttled",
@@ -103,10 +123,11 @@ def _throttled(arm: Arm, trials: Sequence[Trial]) -> Iterator[Caveat]:
         )
 
 
-def _not_cold(comparison: Comparison, arm: Arm, trials: Sequence[Trial]) -> Iterator[Caveat]:
+def _not_cold(comparison: Comparison, one: _Measured) -> Iterator[Caveat]:
     if comparison.cache is not CacheState.COLD:
         return
-    most = max(trial.counters.get("still_cached_share", 1.0) for trial in trials)
+    arm = one.arm
+    most = max(counters.get("still_cached_share", 1.0) for counters in one.counters)
     if most > _STILL_CACHED:
         yield Caveat(
             slug="cache-not-cold",
@@ -145,35 +166,34 @@ def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial])
         )
 
 
-def _checkpoints(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
-    for arm, counts in _one_sided(comparison, blocks, ("checkpoints_timed", "checkpoints_requested")):
+def _checkpoints(measured: Sequence[_Measured]) -> Iterator[Caveat]:
+    for arm, counts in _one_sided(measured, ("checkpoints_timed", "checkpoints_requested")):
         yield Caveat(slug="checkpoint-on-one-side", arm=arm, text=f"checkpoints in the windows: {counts}")
 
 
-def _autovacuum(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
-    for arm, counts in _one_sided(comparison, blocks, MAINTENANCE):
+def _autovacuum(measured: Sequence[_Measured]) -> Iterator[Caveat]:
+    for arm, counts in _one_sided(measured, MAINTENANCE):
         yield Caveat(slug="autovacuum-on-one-side", arm=arm, text=f"runs of autovacuum in the windows: {counts}")
 
 
-def _one_sided(comparison: Comparison, blocks: Sequence[Block], names: Sequence[str]) -> Iterator[tuple[int, str]]:
+def _one_sided(measured: Sequence[_Measured], names: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Contenders where something happened that did not on the baseline, or the other way round, with both counts.
 
     Chance, or a difference between the arms; a cost either way.
     """
-    sums = {arm.index: _sum(blocks, arm.index, names) for arm in comparison.arms}
-    counts = {arm: number for arm, number in sums.items() if number is not None}
+    sums = [_sum(one, names) for one in measured]
+    counts = [number for number in sums if number is not None]
     if len(counts) < len(sums):
         return
-    for arm in comparison.contenders:
-        if (counts[arm.index] > 0) != (counts[BASELINE] > 0):
-            base = f"{counts[BASELINE]:.0f} of {comparison.baseline.label}"
-            yield arm.index, f"{base}, {counts[arm.index]:.0f} of {arm.label}"
+    base = measured[BASELINE].arm
+    for one, count in zip(measured, counts, strict=True):
+        if (count > 0) != (counts[BASELINE] > 0):
+            yield one.arm.index, f"{counts[BASELINE]:.0f} of {base.label}, {count:.0f} of {one.arm.label}"
 
 
-def _sum(blocks: Sequence[Block], arm: int, names: Sequence[str]) -> float | None:
-    """Over all blocks; None where one does not tell."""
-    trials = [block.trials[arm] for block in blocks if block.has(arm)]
-    values = [trial.counters.get(name) for trial in trials for name in names]
+def _sum(one: _Measured, names: Sequence[str]) -> float | None:
+    """Over all trials; None where one does not tell."""
+    values = [counters.get(name) for counters in one.counters for name in names]
     told = [value for value in values if value is not None]
     return math.fsum(told) if len(told) == len(values) else None
 

@@ -17,5 +17,6 @@ csv_tables.py      these as CSV
 arrow_tables.py    these for Arrow and Parquet
 document.py        the JSON document of one comparison
 study_document.py  the JSON document of a study
+json_pieces.py     such a document as text
 dry_run.py         what would be done
 """

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 def arrow_table(table: TidyTable) -> "pa.Table":
     """The table with one typed column for each name; null for no value. HostError without pyarrow."""
     arrow = _pyarrow()
-    made: pa.Table = arrow.table({name: arrow.array([row.get(name) for row in table.rows]) for name in table.columns})
+    values = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
+    made: pa.Table = arrow.table(
+        {name: arrow.array(column) for name, column in zip(table.columns, values, strict=True)}
+    )
     return made
 
 

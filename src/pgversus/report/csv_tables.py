@@ -1,15 +1,31 @@
 """Tidy tables as CSV; an empty field for no number."""
 
 import csv
-import io
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic_core import to_json
 
 from pgversus.report.tidy import TidyTable
 
 
-def csv_text(table: TidyTable) -> str:
-    """The table with a line of column names above it."""
-    page = io.StringIO()
-    writer = csv.DictWriter(page, table.columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(table.rows)
-    return page.getvalue()
+def csv_lines(table: TidyTable) -> Iterator[str]:
+    """The table row by row, under a row of column names."""
+    writer = csv.writer(_Passing(), lineterminator="\n")
+    yield writer.writerow(table.columns)
+    for row in table.rows:
+        yield writer.writerow(_cells(row))
+
+
+class _Passing:
+    """A file for csv.writer that hands each row on: what `write` returns, `writerow` returns."""
+
+    def write(self, row: str) -> str:
+        return row
+
+
+def _cells(row: Sequence[Any]) -> list[Any]:
+    """The same values, floats as text: csv would spell them itself, one by one and several times as slowly."""
+    floats = [value for value in row if type(value) is float]
+    spelled = iter(to_json(floats).decode().strip("[]").split(","))
+    return [next(spelled) if type(value) is float else value for value in row]

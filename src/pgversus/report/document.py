@@ -5,7 +5,7 @@ from typing import Any
 
 from pgversus.report.answer import Answer
 from pgversus.report.sentences import answer_sentences, caveats_of
-from pgversus.stats.analysis import Estimate
+from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.study.counters import COUNTERS
 from pgversus.study.metrics import Metric
 from pgversus.study.workload import PgbenchWorkload
@@ -19,7 +19,7 @@ def document(answer: Answer) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "answer": answer_sentences(answer),
-        "verdicts": [_verdict(answer, index) for index in range(len(answer.analysis.results))],
+        "verdicts": verdict_documents(answer),
         "arms": [_arm(answer, index) for index in range(len(comparison.arms))],
         "caveats": [_caveat(answer, index) for index in range(len(answer.caveats))],
         "differences": [
@@ -43,8 +43,13 @@ def document(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _verdict(answer: Answer, index: int) -> dict[str, Any]:
-    result, comparison = answer.analysis.results[index], answer.comparison
+def verdict_documents(answer: Answer) -> list[dict[str, Any]]:
+    """The verdict on each contender, as in the document."""
+    return [_verdict(answer, result) for result in answer.analysis.results]
+
+
+def _verdict(answer: Answer, result: ContenderResult) -> dict[str, Any]:
+    comparison = answer.comparison
     ratio = result.ratios.get(answer.analysis.metric)
     return {
         "workload": comparison.workload.name,

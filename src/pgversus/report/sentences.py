@@ -41,6 +41,7 @@ _GRAVE = frozenset(
         "client-bound",
         "cache-not-cold",
         "drift",
+        "memory-pressure",
     }
 )
 _TOO_NOISY = 3

@@ -1,10 +1,11 @@
 """The JSON document of a study: its verdicts in one list, then every context in the form of a single comparison."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from pgversus.report.answer import StudyAnswer
-from pgversus.report.document import document
+from pgversus.report.document import document, verdict_documents
 from pgversus.report.overview import overview_sentences
 from pgversus.report.published import PublishedRatio, published_ratios
 
@@ -12,24 +13,22 @@ SCHEMA = "pgversus.study/1"
 
 
 def study_document(answer: StudyAnswer) -> dict[str, Any]:
-    """The whole study as plain lists, dicts and numbers, in base units; null where there is no number."""
-    contexts = [
-        {"context": one.context.label, "levels": dict(one.context.levels), **document(one)} for one in answer.answers
-    ]
+    """The whole study as plain lists, dicts and numbers, in base units; None where there is no number.
+
+    Of `verdicts` and `contexts` there may be thousands: they are iterators, which make each when it is asked for.
+    """
     return {
         "schema": SCHEMA,
         "study": answer.name,
         "title": answer.title,
         "question": answer.question,
         "answer": overview_sentences(answer),
-        "verdicts": [
-            {"context": context["context"], **verdict} for context in contexts for verdict in context["verdicts"]
-        ],
+        "verdicts": _verdicts(answer),
         "verdicts_sharing_the_error": answer.verdicts,
         "not_measured": [
             {"context": one.context.label, "failed": one.failed, "words": one.words} for one in answer.unanswered
         ],
-        "contexts": contexts,
+        "contexts": _contexts(answer),
         "left_out": [asdict(one) for one in answer.skipped],
         "published": [_published(row) for row in published_ratios(answer)],
         "stopped": answer.stopped.value,
@@ -50,3 +49,14 @@ def _published(row: PublishedRatio) -> dict[str, Any]:
         "high": measured.high if measured else None,
         "replication": row.replication.value,
     }
+
+
+def _verdicts(answer: StudyAnswer) -> Iterator[dict[str, Any]]:
+    for one in answer.answers:
+        for verdict in verdict_documents(one):
+            yield {"context": one.context.label, **verdict}
+
+
+def _contexts(answer: StudyAnswer) -> Iterator[dict[str, Any]]:
+    for one in answer.answers:
+        yield {"context": one.context.label, "levels": dict(one.context.levels), **document(one)}

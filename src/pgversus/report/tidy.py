@@ -1,6 +1,6 @@
 """Tidy tables: a row for each verdict or for each trial, in base units and full precision; None for no number."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,23 +45,32 @@ _TRIAL_COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TidyTable:
-    """Rows by column name; a row lacks the columns that it has no value for."""
+    """Rows whose cells are in the order of the columns."""
 
     columns: tuple[str, ...]
-    rows: tuple[Mapping[str, Any], ...]
+    rows: Iterator[Sequence[Any]]
+    """To be gone through once: each is made when it is asked for, since there may be hundreds of thousands."""
 
 
 def verdict_table(answer: StudyAnswer) -> TidyTable:
     """One row for each verdict, after the levels of its context."""
-    rows = tuple(_verdict(one, result) for one in answer.answers for result in one.analysis.results)
-    return TidyTable(columns=(*_factors(answer), *_VERDICT_COLUMNS), rows=rows)
+    factors = _factors(answer)
+    rows = (
+        [*_levels(one, factors), *_verdict(one, result)] for one in answer.answers for result in one.analysis.results
+    )
+    return TidyTable(columns=(*factors, *_VERDICT_COLUMNS), rows=rows)
 
 
 def trial_table(answer: StudyAnswer) -> TidyTable:
     """One row for each trial, failed ones included, after the levels of its context and before its counters."""
-    counters = sorted({name for one in answer.answers for block in one.blocks for name in _counter_names(block)})
-    rows = tuple(row for one in answer.answers for block in one.blocks for row in _trials(one, block))
-    return TidyTable(columns=(*_factors(answer), *_TRIAL_COLUMNS, *counters), rows=rows)
+    factors, counters = _factors(answer), _counters(answer)
+    rows = (
+        [*_levels(one, factors), *trial]
+        for one in answer.answers
+        for block in one.blocks
+        for trial in _trials(one, block, counters)
+    )
+    return TidyTable(columns=(*factors, *_TRIAL_COLUMNS, *counters), rows=rows)
 
 
 def _factors(answer: StudyAnswer) -> list[str]:
@@ -70,62 +79,55 @@ def _factors(answer: StudyAnswer) -> list[str]:
     )
 
 
-def _levels(one: Answer) -> dict[str, Any]:
-    return {"workload": one.comparison.workload.name, **dict(one.context.levels)}
+def _counters(answer: StudyAnswer) -> list[str]:
+    """Names of all counters that some trial was told."""
+    trials = (trial for one in answer.answers for block in one.blocks for trial in block.trials.values())
+    return sorted(set().union(*(trial.counters for trial in trials)))
 
 
-def _verdict(one: Answer, result: ContenderResult) -> dict[str, Any]:
+def _levels(one: Answer, factors: Sequence[str]) -> list[str | None]:
+    """Of every other factor, then the workload."""
+    levels = {"workload": one.comparison.workload.name, **dict(one.context.levels)}
+    return [levels.get(factor) for factor in (*factors, "workload")]
+
+
+def _verdict(one: Answer, result: ContenderResult) -> list[Any]:
+    """In the order of _VERDICT_COLUMNS, from the second on."""
     comparison, metric = one.comparison, one.analysis.metric
     ratio = result.ratios.get(metric)
     levels = [one.analysis.levels[arm].get(metric) for arm in (0, result.contender)]
-    return {
-        **_levels(one),
-        "baseline": comparison.baseline.label,
-        "contender": comparison.arms[result.contender].label,
-        "metric": metric.value,
-        "verdict": result.verdict.value,
-        "ratio": ratio.value if ratio else None,
-        "low": ratio.low if ratio else None,
-        "high": ratio.high if ratio else None,
-        "confidence": ratio.confidence if ratio else None,
-        "margin": comparison.design.margin,
-        "baseline_value": levels[0].value if levels[0] else None,
-        "contender_value": levels[1].value if levels[1] else None,
-        "unit": metric.unit,
-        "blocks": result.blocks,
-        "seconds_measured": result.seconds_measured,
-        "caveats": " ".join(caveat.slug for caveat in caveats_of(one, result.contender)),
-    }
+    return [
+        comparison.baseline.label,
+        comparison.arms[result.contender].label,
+        metric.value,
+        result.verdict.value,
+        ratio.value if ratio else None,
+        ratio.low if ratio else None,
+        ratio.high if ratio else None,
+        ratio.confidence if ratio else None,
+        comparison.design.margin,
+        *(level.value if level else None for level in levels),
+        metric.unit,
+        result.blocks,
+        result.seconds_measured,
+        " ".join(caveat.slug for caveat in caveats_of(one, result.contender)),
+    ]
 
 
-def _trials(one: Answer, block: Block) -> Iterator[dict[str, Any]]:
-    arms = one.comparison.arms
-    at = {**_levels(one), "block": block.number}
+def _trials(one: Answer, block: Block, counters: Sequence[str]) -> Iterator[list[Any]]:
+    """In the order of _TRIAL_COLUMNS, from the second on, then the counters."""
     for index, trial in sorted(block.trials.items()):
-        yield {**at, **_arm(index, arms[index].label), "status": "finished", **_numbers(trial), **trial.counters}
+        told = dict(trial.counters.items())
+        yield [block.number, *_arm(one, index), "finished", *_numbers(trial), None, None, *map(told.get, counters)]
     for failure in block.failures:
-        yield {
-            **at,
-            **_arm(failure.arm, arms[failure.arm].label),
-            "status": "failed",
-            "failed_phase": failure.phase.value,
-            "failed_words": failure.words,
-        }
+        lacking = [None] * (3 + len(Metric))
+        words = [failure.phase.value, failure.words]
+        yield [block.number, *_arm(one, failure.arm), "failed", *lacking, *words, *([None] * len(counters))]
 
 
-def _arm(index: int, label: str) -> dict[str, str]:
-    return {"arm": label, "role": "contender" if index else "baseline"}
+def _arm(one: Answer, index: int) -> tuple[str, str]:
+    return one.comparison.arms[index].label, "contender" if index else "baseline"
 
 
-def _numbers(trial: Trial) -> dict[str, Any]:
-    return {
-        "transactions": trial.transactions,
-        "seconds": trial.seconds,
-        "failed": trial.failed,
-        **{metric.value: trial.value(metric) for metric in Metric},
-    }
-
-
-def _counter_names(block: Block) -> Iterator[str]:
-    for trial in block.trials.values():
-        yield from trial.counters
+def _numbers(trial: Trial) -> list[Any]:
+    return [trial.transactions, trial.seconds, trial.failed, *(trial.value(metric) for metric in Metric)]

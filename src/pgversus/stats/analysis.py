@@ -1,18 +1,18 @@
 """Everything that is said of a comparison, computed once from its blocks; every renderer shows this object."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 
 from pgversus.stats.confidence import CONFIDENCE, LookRule, look_rule
-from pgversus.stats.counter_estimates import CounterRatio, OneSided, counter_level, counter_ratio, one_sided
+from pgversus.stats.counter_estimates import CounterEstimates, CounterRatio, OneSided, counter_estimates
 from pgversus.stats.effects import LogEstimate, log_level, log_ratio, quantile_is_supported
 from pgversus.stats.forecast import blocks_to_decide
-from pgversus.stats.on_demand import OnDemand
+from pgversus.stats.on_demand import OnDemand, Together
 from pgversus.stats.samples import Samples
 from pgversus.stats.verdict import UNBOUNDED, Interval, Verdict, interval, judge, ratio_bounds
 from pgversus.study.comparison import BASELINE, Comparison
-from pgversus.study.counters import COUNTERS
 from pgversus.study.design import MOST_BLOCKS
 from pgversus.study.metrics import Metric
 
@@ -101,12 +101,13 @@ def analyse(
 
     invalid: contenders whose trials failed so often that nothing is claimed of them.
     """
+    counted = cache(lambda: counter_estimates(samples.blocks, len(comparison.arms), rule))
     return Analysis(
         metric=comparison.design.metric,
         levels=tuple(_levels(samples, arm.index, rule) for arm in comparison.arms),
-        counters=tuple(_counters(samples, arm.index) for arm in comparison.arms),
+        counters=tuple(_counters(counted, arm.index) for arm in comparison.arms),
         results=tuple(
-            _contender(samples, comparison, rule, arm.index, is_invalid=arm.index in invalid)
+            _contender(samples, comparison, rule, arm.index, counted, is_invalid=arm.index in invalid)
             for arm in comparison.contenders
         ),
     )
@@ -124,7 +125,13 @@ def blocks_needed(result: ContenderResult, comparison: Comparison, rule: LookRul
 
 
 def _contender(
-    samples: Samples, comparison: Comparison, rule: LookRule, contender: int, *, is_invalid: bool
+    samples: Samples,
+    comparison: Comparison,
+    rule: LookRule,
+    contender: int,
+    counted: Callable[[], CounterEstimates],
+    *,
+    is_invalid: bool,
 ) -> ContenderResult:
     stands = standing(samples, comparison, rule, contender)
 
@@ -138,12 +145,8 @@ def _contender(
         verdict=Verdict.INVALID if is_invalid else stands.verdict,
         log_ratio=stands.log_ratio,
         ratios=OnDemand(() if is_invalid else Metric, ratio_of),
-        counters=OnDemand(
-            () if is_invalid else COUNTERS, lambda name: counter_ratio(paired, name, BASELINE, contender, rule)
-        ),
-        one_sided=OnDemand(
-            () if is_invalid else COUNTERS, lambda name: one_sided(paired, name, BASELINE, contender, rule)
-        ),
+        counters=Together(lambda: {} if is_invalid else counted().ratios[contender - 1]),
+        one_sided=Together(lambda: {} if is_invalid else counted().one_sided[contender - 1]),
         blocks=stands.blocks,
         seconds_measured=sum(block.trials[arm].seconds for block in paired for arm in (BASELINE, contender)),
     )
@@ -153,8 +156,8 @@ def _levels(samples: Samples, arm: int, rule: LookRule) -> Mapping[Metric, Estim
     return OnDemand(Metric, lambda metric: _estimate(log_level(samples, metric, arm), samples, metric, rule, (arm,)))
 
 
-def _counters(samples: Samples, arm: int) -> Mapping[str, float]:
-    return OnDemand(COUNTERS, lambda name: counter_level(samples.blocks, name, arm))
+def _counters(counted: Callable[[], CounterEstimates], arm: int) -> Mapping[str, float]:
+    return Together(lambda: counted().levels[arm])
 
 
 def _bounds(estimate: LogEstimate, samples: Samples, metric: Metric, rule: LookRule, arms: tuple[int, ...]) -> Interval:

@@ -1,17 +1,29 @@
 """What counters say of each arm and of their ratio: for a transaction where they grow with it, else as they are.
 
-Some sixty are looked at beside each verdict, so each is judged as strictly as if it were one of so many verdicts.
+All counters of an arm are one table, a row for each block: a study has hundreds of thousands of ratios. Some sixty are
+looked at beside each verdict, so one is sure to differ only by the rule of sixty times as many verdicts.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
+
+import numpy as np
+import numpy.typing as npt
 
 from pgversus.stats.confidence import CONFIDENCE, LookRule
-from pgversus.stats.effects import LogEstimate, mean_of_logs
-from pgversus.stats.trials import Block, Trial
+from pgversus.stats.effects import LogEstimate
+from pgversus.stats.trials import Block
 from pgversus.stats.verdict import interval, ratio_bounds
 from pgversus.study.counters import COUNTERS, CounterUnit
+
+_NAMES = tuple(COUNTERS)
+_PER_TRANSACTION = np.array([counter.per_transaction for counter in COUNTERS.values()])
+# Pages, steps of the processors' clock, or what counts itself: how many single things a value stands for.
+_SMALLEST = {CounterUnit.BYTES: 8192.0, CounterUnit.SECONDS: 0.01, CounterUnit.COUNT: 1.0}
+
+Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,16 +32,13 @@ class CounterRatio:
 
     value: float
     low: float | None
-    """None where no bound is promised yet."""
+    """Bounds by the rule of the verdicts, for who asks for this counter alone; None where none is promised yet."""
     high: float | None
     n: int
     """Blocks behind it."""
+    is_sure: bool
+    """Whether both differ, by the stricter rule for whoever looks at all counters."""
     confidence: float = CONFIDENCE
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether the interval excludes that both are the same."""
-        return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,92 +46,138 @@ class OneSided:
     """A counter that was zero in every block of one arm and in none of the other: there is no ratio to be told."""
 
     baseline: float
-    """Mean over the blocks, as counter_level() gives it."""
+    """Mean over the blocks, as a level."""
     contender: float
     n: int
     """Blocks behind it."""
     is_sure: bool
-    """Whether the interval of their difference excludes that both are the same."""
+    """Whether the interval of their difference excludes that both are the same, by the stricter rule."""
 
 
-def counter_level(blocks: Sequence[Block], name: str, arm: int) -> float | None:
-    """Mean over the blocks of a counter of an arm, in its unit for a transaction, or as it is.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CounterEstimates:
+    """All that is said of counters in one comparison."""
 
-    None for a counter that one of the blocks does not tell.
-    """
-    trials = [block.trials[arm] for block in blocks if block.has(arm)]
-    if not trials or any(name not in trial.counters for trial in trials):
-        return None
-    return math.fsum(_value(trial, name) for trial in trials) / len(trials)
-
-
-def counter_ratio(
-    blocks: Sequence[Block], name: str, baseline: int, contender: int, rule: LookRule
-) -> CounterRatio | None:
-    """Contender / baseline of a counter, by blocks, as throughput is compared.
-
-    None for one that was zero or not told in a block of either arm: nothing has no ratio.
-    """
-    paired = [(block.trials[baseline], block.trials[contender]) for block in blocks if block.has(baseline, contender)]
-    logs = _logs(paired, name)
-    return None if logs is None else _ratio(mean_of_logs(logs), rule.shared_by(len(COUNTERS)))
+    levels: tuple[Mapping[str, float], ...]
+    """For each arm, in order: the mean over its blocks, in the counter's unit for a transaction, or as it is. A counter
+    that one of the blocks does not tell is absent."""
+    ratios: tuple[Mapping[str, CounterRatio], ...]
+    """For each contender, in order, by blocks, as throughput is compared. A counter that was zero or not told in a
+    block of either arm is absent: nothing has no ratio."""
+    one_sided: tuple[Mapping[str, OneSided], ...]
+    """For each contender, in order."""
 
 
-def one_sided(blocks: Sequence[Block], name: str, baseline: int, contender: int, rule: LookRule) -> OneSided | None:
-    """A counter that happened on one arm only, in every block; None for any other."""
-    paired = [(block.trials[baseline], block.trials[contender]) for block in blocks if block.has(baseline, contender)]
-    if not paired or any(name not in trial.counters for pair in paired for trial in pair):
-        return None
-    for zero, other in ((0, 1), (1, 0)):
-        trials = [pair[other] for pair in paired]
-        if all(pair[zero].counters[name] == 0 < pair[other].counters[name] for pair in paired):
-            values = [_value(trial, name) for trial in trials]
-            mean = math.fsum(values) / len(values)
-            return OneSided(
-                baseline=mean if other == 0 else 0.0,
-                contender=mean if other == 1 else 0.0,
-                n=len(values),
-                is_sure=_excludes_zero(values, _events(trials, name), rule.shared_by(len(COUNTERS))),
-            )
-    return None
-
-
-def _excludes_zero(values: Sequence[float], events: float, rule: LookRule) -> bool:
-    """Whether an interval of their mean does. events: in all of them; their root is the least uncertainty there is."""
-    n = len(values)
-    if n < 2 or not rule.may_look(n):  # noqa: PLR2004 - one value has no spread
-        return False
-    mean = math.fsum(values) / n
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1) / n)
-    return mean > rule.half_widths(n) * max(spread, mean / math.sqrt(events))
-
-
-def _events(trials: Sequence[Trial], name: str) -> float:
-    """How many single things were counted: pages of 8 kB, steps of the processors' clock, or what counts itself."""
-    return math.fsum(trial.counters[name] for trial in trials) / _SMALLEST[COUNTERS[name].unit]
-
-
-_SMALLEST = {CounterUnit.BYTES: 8192.0, CounterUnit.SECONDS: 0.01, CounterUnit.COUNT: 1.0}
-
-
-def _value(trial: Trial, name: str) -> float:
-    value = trial.counters[name]
-    return value / trial.transactions if COUNTERS[name].per_transaction else value
-
-
-def _logs(paired: Sequence[tuple[Trial, Trial]], name: str) -> list[float] | None:
-    """ln(contender / baseline) of each pair; None where one side lacks it or has nothing."""
-    if not paired or any(trial.counters.get(name, 0.0) <= 0 for pair in paired for trial in pair):
-        return None
-    return [math.log(_value(other, name) / _value(base, name)) for base, other in paired]
-
-
-def _ratio(estimate: LogEstimate, rule: LookRule) -> CounterRatio:
-    low, high = ratio_bounds(interval(estimate, rule))
-    return CounterRatio(value=math.exp(estimate.point), low=low, high=high, n=estimate.n)
+def counter_estimates(blocks: Sequence[Block], arms: int, rule: LookRule) -> CounterEstimates:
+    """Levels and ratios of all counters. arms: how many there are, the first the baseline."""
+    strict = rule.shared_by(len(COUNTERS))
+    baseline, *contenders = tables = [_table(blocks, arm) for arm in range(arms)]
+    pairs = [_pair(baseline, contender) for contender in contenders]
+    return CounterEstimates(
+        levels=tuple(_levels(table) for table in tables),
+        ratios=tuple(_ratios(pair, rule, strict) for pair in pairs),
+        one_sided=tuple(_one_sided(pair, strict) for pair in pairs),
+    )
 
 
 def sure_ratios(ratios: Mapping[str, CounterRatio]) -> dict[str, CounterRatio]:
-    """Those whose interval excludes one, the largest difference first."""
+    """Those that are sure to differ, the largest difference first."""
     sure = {name: ratio for name, ratio in ratios.items() if ratio.is_sure}
     return dict(sorted(sure.items(), key=lambda item: -abs(math.log(item[1].value))))
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """The counters of one arm."""
+
+    values: Numbers
+    """A row for each block, a column for each counter, as it was counted; nan for what was not told."""
+    transactions: Numbers
+    """Of each block; nan where it does not hold the arm."""
+
+    def shares(self) -> Numbers:
+        """For a transaction where that means something."""
+        return np.where(_PER_TRANSACTION, self.values / self.transactions[:, np.newaxis], self.values)
+
+    def measured(self) -> npt.NDArray[np.bool_]:
+        """Whether a block holds the arm."""
+        return ~np.isnan(self.transactions)
+
+    def only(self, rows: npt.NDArray[np.bool_]) -> "_Table":
+        """These blocks alone."""
+        return _Table(self.values[rows], self.transactions[rows])
+
+
+def _table(blocks: Sequence[Block], arm: int) -> _Table:
+    trials = [block.trials.get(arm) for block in blocks]
+    told = [{} if trial is None else dict(trial.counters.items()) for trial in trials]
+    rows = [list(map(one.get, _NAMES, repeat(math.nan))) for one in told]
+    return _Table(
+        values=np.array(rows, dtype=np.float64).reshape(len(rows), len(_NAMES)),
+        transactions=np.array(
+            [math.nan if trial is None else trial.transactions for trial in trials], dtype=np.float64
+        ),
+    )
+
+
+def _pair(baseline: _Table, contender: _Table) -> tuple[_Table, _Table]:
+    """The blocks that hold both."""
+    paired = baseline.measured() & contender.measured()
+    return baseline.only(paired), contender.only(paired)
+
+
+def _levels(table: _Table) -> dict[str, float]:
+    shares = table.only(table.measured()).shares()
+    if not len(shares):
+        return {}
+    means = shares.mean(axis=0).tolist()
+    return {name: mean for name, mean in zip(_NAMES, means, strict=True) if not math.isnan(mean)}
+
+
+def _ratios(pair: tuple[_Table, _Table], rule: LookRule, strict: LookRule) -> dict[str, CounterRatio]:
+    bases, others = (table.shares() for table in pair)
+    n = len(bases)
+    if not n:
+        return {}
+    told = ((bases > 0) & (others > 0)).all(axis=0)
+    logs = np.log(others[:, told] / bases[:, told])
+    points = logs.mean(axis=0)
+    errors = logs.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full_like(points, math.nan)
+    names = (_NAMES[column] for column in np.flatnonzero(told))
+    return {
+        name: _ratio(LogEstimate(point=point, standard_error=error, n=n), rule, strict)
+        for name, point, error in zip(names, points.tolist(), errors.tolist(), strict=True)
+    }
+
+
+def _ratio(estimate: LogEstimate, rule: LookRule, strict: LookRule) -> CounterRatio:
+    low, high = ratio_bounds(interval(estimate, rule))
+    bounds = interval(estimate, strict)
+    is_sure = bounds.low > 0 or bounds.high < 0
+    return CounterRatio(value=math.exp(estimate.point), low=low, high=high, n=estimate.n, is_sure=is_sure)
+
+
+def _one_sided(pair: tuple[_Table, _Table], strict: LookRule) -> dict[str, OneSided]:
+    found: dict[str, OneSided] = {}
+    for side, (none, some) in enumerate((pair, pair[::-1])):
+        happened = (none.values == 0).all(axis=0) & (some.values > 0).all(axis=0)
+        shares = some.shares()
+        for column in np.flatnonzero(happened) if len(shares) else ():
+            name, mean = _NAMES[column], float(shares[:, column].mean())
+            events = float(some.values[:, column].sum()) / _SMALLEST[COUNTERS[name].unit]
+            found[name] = OneSided(
+                baseline=mean if side else 0.0,
+                contender=0.0 if side else mean,
+                n=len(shares),
+                is_sure=_excludes_zero(shares[:, column], events, strict),
+            )
+    return found
+
+
+def _excludes_zero(values: Numbers, events: float, rule: LookRule) -> bool:
+    """Whether an interval of their mean does. events: in all of them; their root is the least uncertainty there is."""
+    n, mean = len(values), float(values.mean())
+    if n < 2 or not rule.may_look(n):  # noqa: PLR2004 - one value has no spread
+        return False
+    error = max(float(values.std(ddof=1)) / math.sqrt(n), mean / math.sqrt(events))
+    return mean > rule.half_widths(n) * error

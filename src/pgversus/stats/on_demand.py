@@ -1,6 +1,7 @@
-"""A mapping whose values are computed when they are asked for: a table of verdicts needs one metric of many."""
+"""Mappings whose values are computed when they are asked for: a table of verdicts needs one metric of many."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import TypeVar
 
 K = TypeVar("K")
@@ -29,6 +30,32 @@ class OnDemand(Mapping[K, V]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and dict(self) == dict(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Together(Mapping[K, V]):
+    """Values by key that are all made at once, when the first is asked for."""
+
+    def __init__(self, make: Callable[[], Mapping[K, V]]) -> None:
+        """make: pure; called at most once."""
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Mapping[K, V]:
+        return self._make()
+
+    def __getitem__(self, key: K) -> V:
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mapping) and dict(self) == dict(other)

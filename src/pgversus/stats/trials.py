@@ -173,4 +173,4 @@ class Block:
 
     def has(self, *arms: int) -> bool:
         """Whether each of these arms has a finished trial here."""
-        return self.trials.keys() >= set(arms)
+        return all(arm in self.trials for arm in arms)

@@ -6,10 +6,13 @@ most of a report; as text they wait until somebody asks.
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping
 from functools import lru_cache
+from typing import Any
 
-_AT_HAND = 1024
+from pydantic_core import from_json
+
+_AT_HAND = 256
 # Decoded arrays that are kept: those of a context or two, which is what is asked for together.
 
 
@@ -27,31 +30,50 @@ def counters_text(counters: Mapping[str, float], positions: Mapping[str, int]) -
 
 
 class StoredCounters(Mapping[str, float]):
-    """Counters by name, decoded when they are asked for."""
+    """Counters by name, decoded when they are asked for; `items` is the quick way to many of them."""
 
-    __slots__ = ("_names", "_text")
+    __slots__ = ("_positions", "_text")
 
-    def __init__(self, names: tuple[str, ...], text: str) -> None:
-        self._names = names
+    def __init__(self, positions: Mapping[str, int], text: str) -> None:
+        """positions: of every name, counted from 0, in order; one object for all trials. text: the array."""
+        self._positions = positions
         self._text = text
 
     def __getitem__(self, name: str) -> float:
-        return _decoded(self._names, self._text)[name]
+        values = _decoded(self._text)
+        position = self._positions[name]
+        value = values[position] if position < len(values) else None
+        if value is None:
+            raise KeyError(name)
+        return float(value)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_decoded(self._names, self._text))
+        return iter(self._told())
 
     def __len__(self) -> int:
-        return len(_decoded(self._names, self._text))
+        return len(self._told())
+
+    def items(self) -> ItemsView[str, float]:
+        """Of all counters that were told; Mapping's own would look each of them up."""
+        return self._told().items()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and dict(self) == dict(other)
+        return isinstance(other, Mapping) and self._told() == dict(other.items())
 
     __hash__ = None  # type: ignore[assignment]
 
+    def _told(self) -> dict[str, float]:
+        # An array that was written before later names were known is shorter than they are.
+        values = _decoded(self._text)
+        if None not in values:
+            # Nothing to leave out: a dict that is made without a step of Python for each counter.
+            return dict(zip(self._positions, map(float, values), strict=False))
+        told = zip(self._positions, values, strict=False)
+        return {name: float(value) for name, value in told if value is not None}
+
 
 @lru_cache(maxsize=_AT_HAND)
-def _decoded(names: tuple[str, ...], text: str) -> Mapping[str, float]:
-    # An array that was written before later names were known is shorter than they are.
-    values = zip(names, json.loads(text), strict=False)
-    return {name: float(value) for name, value in values if value is not None}
+def _decoded(text: str) -> list[Any]:
+    # Several times as fast as json.loads, to the same floats. Whole numbers are int, null is None.
+    values: list[Any] = from_json(text)
+    return values

@@ -52,7 +52,9 @@ def read_results(folder: Path) -> StoredStudy:
     if not holds_results(folder):
         raise unreadable(folder, f"no {FILE_NAME}")
     try:
-        with closing(sqlite3.connect(_uri(folder), uri=True)) as database:
+        with closing(sqlite3.connect(_uri(folder), uri=True, isolation_level=None)) as database:
+            # One moment of it all: a run may be adding blocks meanwhile.
+            database.execute("BEGIN")
             return _read(folder, database)
     except (sqlite3.Error, ValidationError, ValueError, KeyError) as error:
         raise unreadable(folder, error) from error
@@ -104,13 +106,13 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
 def _blocks(database: sqlite3.Connection) -> Mapping[int, list[Block]]:
     trials: dict[tuple[int, int], dict[int, Trial]] = defaultdict(dict)
     failures: dict[tuple[int, int], list[FailedTrial]] = defaultdict(list)
-    names = counter_names(database)
+    positions = {name: position for position, name in enumerate(counter_names(database))}
     for row in database.execute(_TRIALS):
         context, block, arm, status = row[:4]
         if status == "failed":
             failures[context, block].append(FailedTrial(arm=arm, phase=Phase(row[16]), words=row[17]))
         else:
-            trials[context, block][arm] = _trial(row, names)
+            trials[context, block][arm] = _trial(row, positions)
     result: dict[int, list[Block]] = defaultdict(list)
     for context, number, wall_s in database.execute("SELECT context, block, wall_s FROM block ORDER BY context, block"):
         key = (context, number)
@@ -119,7 +121,7 @@ def _blocks(database: sqlite3.Connection) -> Mapping[int, list[Block]]:
     return result
 
 
-def _trial(row: tuple[Any, ...], names: tuple[str, ...]) -> Trial:
+def _trial(row: tuple[Any, ...], positions: Mapping[str, int]) -> Trial:
     _, _, arm, _, transactions, seconds, failed, unclocked, latency_sum, latency_max, *quantiles, trend, least = row[
         :15
     ]
@@ -134,5 +136,5 @@ def _trial(row: tuple[Any, ...], names: tuple[str, ...]) -> Trial:
         failed=failed,
         unclocked=unclocked,
         trend=trend,
-        counters=StoredCounters(names, row[15]),
+        counters=StoredCounters(positions, row[15]),
     )

@@ -5,24 +5,25 @@ from dataclasses import replace
 
 import pytest
 
-from pgversus.stats.confidence import LookRule, look_rule
-from pgversus.stats.counter_estimates import CounterRatio, counter_level, counter_ratio, one_sided, sure_ratios
+from pgversus.stats.confidence import look_rule
+from pgversus.stats.counter_estimates import CounterRatio, OneSided, counter_estimates, sure_ratios
 from pgversus.stats.trials import Block
-from pgversus.study.counters import COUNTERS
 from pgversus.study.design import Design
 from tests.builders import rate_block
 
 RULE = look_rule(Design(), 1)
 
 
-def counter_levels(of: Sequence[Block], arm: int) -> dict[str, float]:
-    found = {name: counter_level(of, name, arm) for name in COUNTERS}
-    return {name: value for name, value in found.items() if value is not None}
+def levels(of: Sequence[Block], arm: int = 0) -> Mapping[str, float]:
+    return counter_estimates(of, 2, RULE).levels[arm]
 
 
-def counter_ratios(of: Sequence[Block], baseline: int, contender: int, rule: LookRule) -> dict[str, CounterRatio]:
-    found = {name: counter_ratio(of, name, baseline, contender, rule) for name in COUNTERS}
-    return {name: ratio for name, ratio in found.items() if ratio is not None}
+def ratios(of: Sequence[Block]) -> Mapping[str, CounterRatio]:
+    return counter_estimates(of, 2, RULE).ratios[0]
+
+
+def one_sided(of: Sequence[Block]) -> Mapping[str, OneSided]:
+    return counter_estimates(of, 2, RULE).one_sided[0]
 
 
 def blocks(*counters: Sequence[Mapping[str, float]]) -> list[Block]:
@@ -36,54 +37,70 @@ def blocks(*counters: Sequence[Mapping[str, float]]) -> list[Block]:
 
 
 def test_what_grows_with_the_load_is_said_for_a_transaction() -> None:
-    found = counter_levels(blocks(*[[{"wal_bytes": 5000.0, "server_memory_peak_bytes": 7e6}]] * 3), 0)
+    found = levels(blocks(*[[{"wal_bytes": 5000.0, "server_memory_peak_bytes": 7e6}]] * 3))
     assert found == {"wal_bytes": 50.0, "server_memory_peak_bytes": 7e6}
 
 
 def test_a_counter_that_one_block_lacks_is_absent() -> None:
-    assert counter_levels(blocks([{"wal_bytes": 1.0}], [{}]), 0) == {}
-    assert counter_levels([], 0) == {}
+    assert levels(blocks([{"wal_bytes": 1.0}], [{}])) == {}
+    assert levels([]) == {}
 
 
 def test_a_ratio_comes_with_an_interval_that_excludes_one_when_it_is_sure() -> None:
     swing = (1.0, 1.01, 0.99, 1.005, 0.995)
-    found = counter_ratios(
+    found = ratios(
         blocks(
             *[
                 [{"wal_bytes": 100.0 * s, "temp_bytes": 10.0}, {"wal_bytes": 200.0, "temp_bytes": 10.0 * s}]
                 for s in swing
             ]
-        ),
-        0,
-        1,
-        RULE,
+        )
     )
     wal, temp = found["wal_bytes"], found["temp_bytes"]
     assert wal.value == pytest.approx(2.0, rel=0.01)
     assert wal.is_sure
     assert wal.low is not None
-    assert 1.8 < wal.low < wal.value
+    assert 1.9 < wal.low < wal.value
     assert not temp.is_sure
     assert list(sure_ratios(found)) == ["wal_bytes"]
 
 
 def test_nothing_has_no_ratio() -> None:
     pair = [{"temp_bytes": 0.0, "wal_bytes": 1.0}, {"temp_bytes": 5.0, "wal_bytes": 1.0}]
-    assert set(counter_ratios(blocks(*[pair] * 4), 0, 1, RULE)) == {"wal_bytes"}
-    assert counter_ratios([], 0, 1, RULE) == {}
+    assert set(ratios(blocks(*[pair] * 4))) == {"wal_bytes"}
+    assert ratios([]) == {}
 
 
 def test_before_the_first_look_there_is_no_interval() -> None:
     pair = [{"wal_bytes": 1.0}, {"wal_bytes": 2.0}]
-    found = counter_ratios(blocks(*[pair] * 3), 0, 1, RULE)["wal_bytes"]
+    found = ratios(blocks(*[pair] * 3))["wal_bytes"]
     assert (found.low, found.high, found.is_sure) == (None, None, False)
+
+
+def test_a_block_without_an_arm_counts_for_the_other_alone() -> None:
+    pair = [{"wal_bytes": 100.0}, {"wal_bytes": 300.0}]
+    whole = blocks(*[pair] * 4)
+    lost = replace(blocks([{"wal_bytes": 600.0}])[0], number=5)
+    assert levels([*whole, lost]) == {"wal_bytes": 2.0}
+    assert levels([*whole, lost], arm=1) == {"wal_bytes": 3.0}
+    assert ratios([*whole, lost])["wal_bytes"].value == pytest.approx(3.0)
+    assert ratios([lost]) == {}
+    assert levels([lost], arm=1) == {}
+
+
+def test_all_counters_together_are_judged_more_strictly_than_one_that_was_asked_for() -> None:
+    swing = (1.0, 1.15, 0.9, 1.1, 0.95, 1.05)
+    found = ratios(blocks(*[[{"wal_bytes": 100.0}, {"wal_bytes": 150.0 * s}] for s in swing]))["wal_bytes"]
+    assert found.low is not None
+    assert found.low > 1
+    assert not found.is_sure
 
 
 @pytest.mark.parametrize("arm", [0, 1])
 def test_what_happens_on_one_side_only_has_no_ratio_and_is_sure_once_there_is_enough_of_it(arm: int) -> None:
     def found(*values: float) -> tuple[bool, float, float] | None:
         pairs = [[{"temp_files": value if arm == side else 0.0} for side in (0, 1)] for value in values]
-        result = one_sided(blocks(*pairs), "temp_files", 0, 1, RULE)
+        result = one_sided(blocks(*pairs)).get("temp_files")
         return None if result is None else (result.is_sure, result.baseline, result.contender)
 
     expected = (0.12 * 1000, 0.0) if arm == 0 else (0.0, 0.12 * 1000)
@@ -97,6 +114,6 @@ def test_what_happens_on_one_side_only_has_no_ratio_and_is_sure_once_there_is_en
 
 def test_what_happens_on_both_sides_or_is_not_told_is_not_one_sided() -> None:
     both = [{"temp_files": 5.0}, {"temp_files": 5.0}]
-    assert one_sided(blocks(*[both] * 5), "temp_files", 0, 1, RULE) is None
-    assert one_sided(blocks(*[[{}, {"temp_files": 5.0}]] * 5), "temp_files", 0, 1, RULE) is None
-    assert one_sided([], "temp_files", 0, 1, RULE) is None
+    assert one_sided(blocks(*[both] * 5)) == {}
+    assert one_sided(blocks(*[[{}, {"temp_files": 5.0}]] * 5)) == {}
+    assert one_sided([]) == {}

@@ -8,7 +8,9 @@ import pytest
 
 from pgversus.errors import StoreError
 from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
+from pgversus.store import reading
 from pgversus.store.codec import STUDY, StudyFact
+from pgversus.store.counters import counter_names
 from pgversus.store.files import FILE_NAME, check_folder, put_aside
 from pgversus.store.reading import read_results, read_seed
 from pgversus.store.results import Results
@@ -85,6 +87,37 @@ def test_everything_comes_back_as_it_was_written(tmp_path: Path, server: ServerN
     assert (stored.contexts[1].failure, stored.contexts[1].blocks) == ("no such table", ())
     assert read_seed(tmp_path / "r") == 7
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == [FILE_NAME]
+
+
+def test_each_trial_has_the_counters_that_it_was_told_and_no_others(tmp_path: Path) -> None:
+    told: list[dict[str, float]] = [{"wal_bytes": 1 / 3, "deadlocks": 0.0}, {"wal_bytes": 1e300, "temp_bytes": 2.0**63}]
+    results = Results(tmp_path)
+    results.add_study(STUDY.dump_python(FACT, mode="json"), [context(1)])
+    for number, counters in enumerate(told, 1):
+        block = latency_block(number, [1000], None)
+        results.add_block(1, replace(block, trials={0: replace(block.trials[0], counters=counters)}))
+    results.close()
+    found = [block.trials[0].counters for block in read_results(tmp_path).contexts[0].blocks]
+    assert [dict(one) for one in found] == [dict(one.items()) for one in found] == told
+    assert [one.get("temp_bytes") for one in found] == [None, 2.0**63]
+    assert [one.get("deadlocks") for one in found] == [0.0, None]
+    assert all(type(value) is float for one in found for value in one.values())
+    assert [len(one) for one in found] == [2, 2]
+
+
+def test_what_is_read_while_a_run_goes_on_is_one_moment_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = Results(tmp_path)
+    results.add_study(STUDY.dump_python(FACT, mode="json"), [context(1)])
+
+    def meanwhile(database: sqlite3.Connection) -> tuple[str, ...]:
+        results.add_block(1, latency_block(1, [1000], [900]))
+        return counter_names(database)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reading, "counter_names", meanwhile)
+        assert read_results(tmp_path).contexts[0].blocks == ()
+    assert len(read_results(tmp_path).contexts[0].blocks) == 1
+    results.close()
 
 
 def test_a_block_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
