@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pgversus.host.identity import server_user
 from pgversus.lab.answers import read_answer
 from pgversus.lab.progress import Progress, Silence
+from pgversus.lab.results_folder import EarlierResults
 from pgversus.lab.run import Means, run_study
 from pgversus.lab.studies import open_study
 from pgversus.postgres.client import client_at, fixed_client
@@ -95,7 +96,7 @@ def run(
         user=server_user(run_as),
         client=fixed_client() if pgbench is None else client_at(Path(pgbench)),
         results=folder,
-        resumes=True,
+        earlier=EarlierResults.GO_ON,
     )
     run_study(asked, means, progress or Silence())
     return load_results(folder)

@@ -1,7 +1,6 @@
 """`pgversus run`: a study from a file, or a bundled one; resumed by the same command."""
 
 import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,9 +50,10 @@ def run(**options: Any) -> int:
     )
     if options["dry_run"]:
         return _dry_run(study, results)
-    if options["new"]:
-        _put_aside(results)
-    answer = measure(study, options, results, resumes=True)
+    from pgversus.lab.results_folder import EarlierResults  # noqa: PLC0415 - the same
+
+    earlier = EarlierResults.PUT_ASIDE if options["new"] else EarlierResults.GO_ON
+    answer = measure(study, options, results, earlier=earlier)
     from pgversus.report.study_document import study_document  # noqa: PLC0415 - the same
     from pgversus.report.study_terminal import print_study_answer  # noqa: PLC0415 - the same
 
@@ -80,9 +80,3 @@ def _dry_run(study: "Study", results: Path) -> int:
     )
     write_out(text, found.results)
     return int(ExitCode.DONE)
-
-
-def _put_aside(results: Path) -> None:
-    from pgversus.store.files import put_aside  # noqa: PLC0415 - `pgversus --help` does without it
-
-    put_aside(results, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))

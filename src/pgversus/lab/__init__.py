@@ -3,6 +3,8 @@
 studies.py        study files on disk, and where their results go
 dry_run.py        what a study would do, and whether there is room
 run.py            one study, from names to blocks on disk
+results_folder.py  the results folder of a run: locked, earlier results refused, gone on with or put aside
+keeping.py        what a run writes to it, and when
 resuming.py       whether a run may go on with earlier results
 course.py         how far one context has come
 engine.py         blocks, turns, looks, and when to stop

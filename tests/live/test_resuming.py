@@ -1,0 +1,32 @@
+"""Going on: one run at a time in a folder, and only with what the earlier blocks were measured with."""
+
+import signal
+
+from tests.live.conftest import CommandLine
+from tests.live.test_studies import STUDY, trials
+
+
+def test_a_folder_that_a_live_run_holds_is_left_to_it(command_line: CommandLine) -> None:
+    command_line.write("s.toml", STUDY.replace("blocks = 3", "blocks = 50"))
+    results = command_line.directory / "pgversus-results" / "s"
+    first = command_line.start("run", "s.toml", "--seed", "5")
+    # Long before the first block.
+    command_line.wait_for((results / "lock").exists)
+    for arguments in ((), ("--new",)):
+        second = command_line.run("run", "s.toml", "--seed", "5", *arguments)
+        assert second.code == 5
+        assert "error[store-in-use]" in second.stderr
+        assert "loading" not in second.stderr
+    command_line.wait_for(lambda: (results / "results.sqlite").exists() and trials(results))
+    assert command_line.run("run", "s.toml", "--seed", "5", "--new").code == 5
+    assert [path.name for path in results.parent.iterdir()] == ["s"]
+    first.send_signal(signal.SIGINT)
+    first.communicate(timeout=60)
+    assert first.returncode == 130
+    kept = trials(results)
+    begun_anew = command_line.start("run", "s.toml", "--new")
+    command_line.wait_for(lambda: len(list(results.parent.iterdir())) == 2)
+    begun_anew.send_signal(signal.SIGINT)
+    begun_anew.communicate(timeout=60)
+    (aside,) = results.parent.glob("s-until-*")
+    assert trials(aside) == kept
