@@ -30,3 +30,36 @@ def test_a_folder_that_a_live_run_holds_is_left_to_it(command_line: CommandLine)
     begun_anew.communicate(timeout=60)
     (aside,) = results.parent.glob("s-until-*")
     assert trials(aside) == kept
+
+
+FULL_AT_FIRST = r"""
+[datasets.good]
+scale = 1
+
+[datasets.big]
+sql = '''
+\set room `test -e {room} && echo 1 || echo 0`
+\if :room
+CREATE TABLE t AS SELECT 1 AS x;
+\else
+DO $$ BEGIN RAISE 'could not extend file "base/5/16385": No space left on device'; END $$;
+\endif
+'''
+"""
+
+
+def test_a_context_that_finds_the_disk_full_is_tried_again_when_there_is_room(command_line: CommandLine) -> None:
+    room = command_line.directory / "room"
+    study = STUDY.replace("[dataset]\nscale = 1\n", FULL_AT_FIRST.replace("{room}", str(room)))
+    study = study.replace('builtin = "select-only"', 'builtin = "select-only"\ndataset = "good"')
+    study = study.replace('sql = "SELECT count(*) FROM pgbench_branches;"', 'sql = "TABLE t;"\ndataset = "big"')
+    command_line.write("s.toml", study.replace("blocks = 3", "blocks = 2"))
+    ended = command_line.run("run", "s.toml", "--seed", "5")
+    assert ended.code == 3, ended.stderr
+    assert "error[host-disk-full]" in ended.stderr
+    assert "base/5/16385" in ended.stderr
+    room.touch()
+    again = command_line.run("run", "s.toml", "--seed", "5", "--json")
+    assert again.code == 0, again.stderr
+    assert again.document["not_measured"] == []
+    assert len(trials(command_line.directory / "pgversus-results" / "s")) == 2 * 2 * 2

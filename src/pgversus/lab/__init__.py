@@ -16,6 +16,7 @@ arms.py           an arm's server: started on a copy of its snapshot
 server_set.py     the servers of all arms of a context, started and stopped together
 postgres_apparatus.py  the apparatus on real servers and a real pgbench
 readings.py       what servers and host have counted, before and after a window
+failures.py       which failures are the host's and end the run
 pilot.py          the discarded first load: does it run, does it write, how slow is it
 load.py           one window of pgbench
 gates.py          caveats from what the arms are and did

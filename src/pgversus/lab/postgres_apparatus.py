@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
-from pgversus.errors import HostError, PgversusError
+from pgversus.errors import HostError, PgversusError, StoreError
 from pgversus.host.page_cache import evict
 from pgversus.host.process_tree import PeakMemory
 from pgversus.lab.apparatus import TrialFailedError
@@ -78,6 +78,9 @@ class WarmApparatus:
             before = read_before(server, counters)
             window = run_window(self._loads[arm], server.target, self._design.window_s, seed)
             after = read_after(server, counters)
+        except StoreError:
+            # A log that cannot be kept says nothing of this arm either.
+            raise
         except PgversusError as error:
             raise _failed(error) from error
         return replace(window, counters={**window.counters, **grown(before, after)})

@@ -17,6 +17,7 @@ from pgversus.host.leftovers import sweep
 from pgversus.lab.course import Course
 from pgversus.lab.dry_run import check_room
 from pgversus.lab.engine import run_courses
+from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.keeping import Keeper, keep_server_logs
 from pgversus.lab.postgres_apparatus import clock
 from pgversus.lab.progress import Progress
@@ -66,12 +67,14 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
     for name in sweep(cache.runs):
         progress.say(f"removed what the killed run {name} had left")
     check_room(needs_of(study), cache)
-    builds = _provide(study, cache, means, progress)
+    with failures_of_the_host(cache.root):
+        builds = _provide(study, cache, means, progress)
     if earlier is not None:
         check_same_builds(earlier, builds, means.results)
     with ExitStack() as stack:
-        directory = stack.enter_context(run_directory(cache, means.user))
-        study = with_possible_settings(study, builds, partial(_ask, means.user, directory))
+        with failures_of_the_host(cache.runs):
+            directory = stack.enter_context(run_directory(cache, means.user))
+            study = with_possible_settings(study, builds, partial(_ask, means.user, directory))
         for one in study.skipped:
             progress.say(f"left out: {one.label} ({one.reason})")
         if earlier is not None:

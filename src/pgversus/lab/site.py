@@ -11,6 +11,7 @@ from pgversus.errors import DatasetError, StudyError
 from pgversus.host.facts import shared_memory_is_small
 from pgversus.lab.apparatus import Apparatus
 from pgversus.lab.arms import ArmServer, OwnServer, SomebodysServer, server_settings
+from pgversus.lab.failures import HostAwareApparatus, failures_of_the_host
 from pgversus.lab.load import Load, write_scripts
 from pgversus.lab.pilot import PilotResult, run_pilot
 from pgversus.lab.postgres_apparatus import ColdApparatus, WarmApparatus
@@ -82,7 +83,14 @@ class PostgresSite:
         self._ready: dict[int, _Ready] = {}
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
-        """Load what is not loaded yet and try the load; PgversusError when the context cannot be measured."""
+        """Load what is not loaded yet and try the load; PgversusError when the context cannot be measured.
+
+        HostError when it is this host that failed: the context may be tried again.
+        """
+        with failures_of_the_host(self._directory.root):
+            return self._prepare(context, known)
+
+    def _prepare(self, context: Context, known: Preparation | None) -> Preparation:
         arms = context.comparison.arms
         _refuse_cold_of_others(context)
         snapshots = tuple(self._snapshots.get(arm, self._builds[arm.server]) for arm in arms)
@@ -102,9 +110,12 @@ class PostgresSite:
         """The apparatus of a prepared context."""
         ready = self._ready[context.number]
         prewarms = all(snapshot.has_prewarm for snapshot in ready.snapshots)
+        apparatus: Apparatus
         if context.comparison.cache is CacheState.COLD:
-            return ColdApparatus(ready.servers, ready.loads, ready.preparation)
-        return WarmApparatus(ready.servers, ready.loads, ready.preparation, prewarms=prewarms)
+            apparatus = ColdApparatus(ready.servers, ready.loads, ready.preparation)
+        else:
+            apparatus = WarmApparatus(ready.servers, ready.loads, ready.preparation, prewarms=prewarms)
+        return HostAwareApparatus(apparatus, self._directory.root)
 
     def can_share_start(self, one: Context, other: Context) -> bool:
         """Whether both only read, warm, on the same servers."""
