@@ -1,16 +1,15 @@
-"""Whether a run may go on with earlier results: the same question, the same builds."""
+"""Whether a run may go on with earlier results: the same question."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pgversus.errors import StoreError
-from pgversus.postgres.builds.model import Build
 from pgversus.postgres.session import uri_label
 from pgversus.store.codec import CONTEXT, ContextFact, StudyFact
 from pgversus.store.reading import StoredStudy
-from pgversus.study.servers import RunningServer, ServerName
+from pgversus.study.servers import RunningServer
 from pgversus.study.study import Context, Study
 
 _MOST_SHOWN = 8
@@ -49,24 +48,6 @@ def check_same_study(earlier: StoredStudy, study: Study, folder: Path) -> None:
             expected="the study as it was when its first block was run",
             to_do="put it back to go on, or begin afresh with --new",
         )
-
-
-def check_same_builds(earlier: StoredStudy, builds: Mapping[ServerName, Build | None], folder: Path) -> None:
-    """StoreError when a server is not the one that was measured before: 17 may mean a newer one by now."""
-    before = earlier.facts.get("builds", {})
-    for name, build in builds.items():
-        if build is None or str(name) not in before:
-            continue
-        now = f"{build.origin} {build.version} {build.sha256 or ''}".strip()
-        if before[str(name)] != now:
-            raise StoreError(
-                f"{name} is another build than the one measured before",
-                slug="store-other-build",
-                where=str(folder),
-                found=now,
-                expected=before[str(name)],
-                to_do="name the version in full, as it was; or begin afresh with --new",
-            )
 
 
 def _without_secrets(context: Context) -> Context:

@@ -22,8 +22,17 @@ from pgversus.lab.keeping import Keeper, keep_server_logs
 from pgversus.lab.postgres_apparatus import clock
 from pgversus.lab.progress import Progress
 from pgversus.lab.results_folder import EarlierResults, results_folder
-from pgversus.lab.resuming import check_same_builds, check_same_study
+from pgversus.lab.resuming import check_same_study
 from pgversus.lab.run_directory import RunDirectory, run_directory
+from pgversus.lab.same_means import (
+    Fact,
+    build_facts,
+    changes_of_host,
+    check_same_builds,
+    check_same_client,
+    check_same_host,
+    client_facts,
+)
 from pgversus.lab.settings_check import with_possible_settings
 from pgversus.lab.site import PostgresSite
 from pgversus.postgres.builds.model import Build
@@ -61,16 +70,20 @@ def run_study(study: Study, means: Means, progress: Progress) -> StopReason:
 
 def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Progress) -> StopReason:
     cache = open_cache()
-    if earlier is not None and not study.skips_missing_settings:
-        # Before anything is fetched. Else only its servers know what is left of the study.
-        check_same_study(earlier, study, means.results)
+    facts = {"host": host_facts(cache.runs), "client": client_facts(means.client)}
+    if earlier is not None:
+        # Before anything is fetched.
+        _check_what_is_known(earlier, study, facts, means.results)
+        for line in changes_of_host(earlier.facts, facts["host"]):
+            progress.say(line)
     for name in sweep(cache.runs):
         progress.say(f"removed what the killed run {name} had left")
     check_room(needs_of(study), cache)
     with failures_of_the_host(cache.root):
         builds = _provide(study, cache, means, progress)
+    facts["builds"] = build_facts(builds)
     if earlier is not None:
-        check_same_builds(earlier, builds, means.results)
+        check_same_builds(earlier.facts, facts["builds"], means.results)
     with ExitStack() as stack:
         with failures_of_the_host(cache.runs):
             directory = stack.enter_context(run_directory(cache, means.user))
@@ -89,7 +102,6 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
             stack=stack,
             kept_logs=means.results / "transaction-logs" if means.keep_logs else None,
         )
-        facts = _facts(directory, means, builds)
         keeper = Keeper(study, means.results, earlier, facts, servers_of=site.servers_of, stack=stack)
         stopped = run_courses(
             _courses(study, earlier),
@@ -103,6 +115,15 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
         )
         keeper.end(stopped)
         return stopped
+
+
+def _check_what_is_known(earlier: StoredStudy, study: Study, facts: Mapping[str, Fact], folder: Path) -> None:
+    """Everything that can be refused without the servers."""
+    if not study.skips_missing_settings:
+        # Else only its servers know what is left of the study.
+        check_same_study(earlier, study, folder)
+    check_same_client(earlier.facts, facts["client"], folder)
+    check_same_host(earlier.facts, facts["host"], folder)
 
 
 def _courses(study: Study, earlier: StoredStudy | None) -> list[Course]:
@@ -119,14 +140,6 @@ def _provide(study: Study, cache: Cache, means: Means, progress: Progress) -> di
     names = list(dict.fromkeys(arm.server for context in study.contexts for arm in context.comparison.arms))
     builds = provide(names, cache, means.user, progress.say, progress.fetching)
     return dict(zip(names, builds, strict=True))
-
-
-def _facts(directory: RunDirectory, means: Means, builds: Mapping[ServerName, Build | None]) -> dict[str, object]:
-    return {
-        "host": host_facts(directory.root),
-        "client": {"version": means.client.version, "origin": means.client.origin},
-        "builds": {str(name): f"{b.origin} {b.version} {b.sha256 or ''}".strip() for name, b in builds.items() if b},
-    }
 
 
 def _ask(user: ServerUser, directory: RunDirectory, build: Build, name: str, value: str) -> SettingAnswer:

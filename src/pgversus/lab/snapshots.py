@@ -3,13 +3,13 @@
 Arms that differ only in settings share a snapshot, so their data, statistics and files are the same bytes.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError
+from pgversus.host.hashes import file_sha256
 from pgversus.lab.progress import Progress
 from pgversus.lab.run_directory import RunDirectory
 from pgversus.postgres import catalog, dataset
@@ -142,8 +142,7 @@ def _shapes_data(setting: Setting) -> bool:
 def _refuse_changed(file: SetupFile) -> None:
     """Hash it again: a file that was changed while the study waited would be another dataset."""
     try:
-        with Path(file.path).open("rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
+        found = file_sha256(Path(file.path))
     except OSError as error:
         found = error.strerror or str(error)
     if found != file.sha256:

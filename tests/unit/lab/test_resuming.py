@@ -1,4 +1,4 @@
-"""Results are gone on with only by the same question on the same builds; what changed is said."""
+"""Results are gone on with only by the same question; what changed is said."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from pgversus.errors import StoreError
-from pgversus.lab.resuming import check_same_builds, check_same_study, study_fact, without_secrets
-from pgversus.postgres.builds.model import Build
+from pgversus.lab.resuming import check_same_study, study_fact, without_secrets
 from pgversus.store.reading import StoredContext, StoredStudy
 from pgversus.study.comparison import CacheState, Comparison
-from pgversus.study.servers import Release, RunningServer
+from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
 from tests.builders import comparison
@@ -32,12 +31,12 @@ def study(asked: Comparison | None = None, contexts: int = 2) -> Study:
     )
 
 
-def stored(asked: Study, **facts: object) -> StoredStudy:
+def stored(asked: Study) -> StoredStudy:
     contexts = tuple(
         StoredContext(context=context, preparation=None, failure=None, blocks=())
         for context in without_secrets(asked).contexts
     )
-    return StoredStudy(study=study_fact(asked), facts=facts, contexts=contexts)
+    return StoredStudy(study=study_fact(asked), facts={}, contexts=contexts)
 
 
 def changed(change: Callable[[Comparison], Comparison]) -> str:
@@ -84,13 +83,3 @@ def test_no_password_is_kept_and_none_is_asked_for_when_going_on() -> None:
     running = study(replace(asked, arms=(asked.arms[0], replace(asked.arms[1], server=uri))))
     assert PASSWORD not in repr(without_secrets(running))
     check_same_study(stored(running), running, FOLDER)
-
-
-def test_another_build_of_the_same_name_is_refused() -> None:
-    name = Release(major=17, minor=None)
-    build = Build(version="17.8", bin_directory=Path("/x"), origin="zonky", sha256="abc")
-    before = {"17": "zonky 17.8 abc"}
-    check_same_builds(stored(study(), builds=before), {name: build}, FOLDER)
-    with pytest.raises(StoreError) as caught:
-        check_same_builds(stored(study(), builds=before), {name: replace(build, version="17.9")}, FOLDER)
-    assert (caught.value.slug, caught.value.expected) == ("store-other-build", "zonky 17.8 abc")
