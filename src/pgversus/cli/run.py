@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 @click.argument("study_name", metavar="STUDY")
 @click.option("--profile", metavar="NAME", help="A profile of the study.  [default: quick, where there is one]")
 @click.option("--budget", metavar="TIME", help="Time for all blocks, in place of the study's: 90s, 15m, 2h.")
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Of everything random.  [default: drawn, stored]")
+@click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", help="Of everything random.  [default: the study's, or drawn]"
+)
 @click.option(
     "--dry-run", is_flag=True, help="Say what would be done, fetched and stored, and for how long; do nothing."
 )
