@@ -3,6 +3,7 @@
 import signal
 
 from tests.live.conftest import CommandLine
+from tests.live.test_servers import somebodys_server
 from tests.live.test_studies import STUDY, trials
 
 
@@ -63,3 +64,24 @@ def test_a_context_that_finds_the_disk_full_is_tried_again_when_there_is_room(co
     assert again.code == 0, again.stderr
     assert again.document["not_measured"] == []
     assert len(trials(command_line.directory / "pgversus-results" / "s")) == 2 * 2 * 2
+
+
+def test_on_somebodys_server_data_are_loaded_once_and_taken_as_they_are_afterwards(command_line: CommandLine) -> None:
+    results = command_line.directory / "pgversus-results" / "s"
+    with somebodys_server("17.8") as uri:
+        study = STUDY.replace(
+            'server = ["17.8", "17.8"]', f'server = ["{uri}"]\ndefault_statistics_target = ["10", "1000"]'
+        )
+        # One context changes rows: on going on, neither its data nor those of the other are what was loaded.
+        study = 'compare = "default_statistics_target"\n' + study.replace("select-only", "tpcb-like")
+        command_line.write("s.toml", study)
+        first = command_line.start("run", "s.toml", "--seed", "5")
+        command_line.wait_for(lambda: (results / "results.sqlite").exists() and trials(results))
+        first.send_signal(signal.SIGINT)
+        _, said = first.communicate(timeout=60)
+        assert said.count("loading ") == 1
+        assert len(trials(results)) < 12
+        ended = command_line.run("run", "s.toml", "--seed", "5", "--json")
+    assert ended.code == 0, ended.stderr
+    assert "loading " not in ended.stderr
+    assert len(trials(results)) == 12

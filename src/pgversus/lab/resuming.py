@@ -1,15 +1,16 @@
 """Whether a run may go on with earlier results: the same question."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pgversus.errors import StoreError
+from pgversus.lab.course import Course
 from pgversus.postgres.session import uri_label
 from pgversus.store.codec import CONTEXT, ContextFact, StudyFact
-from pgversus.store.reading import StoredStudy
-from pgversus.study.servers import RunningServer
+from pgversus.store.reading import StoredContext, StoredStudy
+from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.study import Context, Study
 
 _MOST_SHOWN = 8
@@ -48,6 +49,43 @@ def check_same_study(earlier: StoredStudy, study: Study, folder: Path) -> None:
             expected="the study as it was when its first block was run",
             to_do="put it back to go on, or begin afresh with --new",
         )
+
+
+def course_so_far(context: Context, stored: StoredContext, verdicts: int, budget_s: float) -> Course:
+    """How far a context has come, with the budget of the last run: that may change, and nothing else of a design."""
+    preparation = stored.preparation
+    if preparation is not None:
+        preparation = replace(preparation, design=replace(preparation.design, budget_s=budget_s))
+    course = Course(context, verdicts)
+    course.go_on_from(preparation, stored.failure, stored.blocks)
+    return course
+
+
+def loaded_before(earlier: StoredStudy, study: Study) -> frozenset[ServerName]:
+    """Running servers on which an earlier run has loaded the study's data."""
+    return _running_servers(study, [one.preparation is not None for one in earlier.contexts])
+
+
+def worn_before(earlier: StoredStudy, study: Study) -> frozenset[ServerName]:
+    """Running servers whose data were changed by the loads of an earlier run."""
+    late = earlier.facts.get("wrote_late", ())
+    return _running_servers(
+        study,
+        [
+            one.preparation is not None and (one.preparation.writes or one.context.number in late)
+            for one in earlier.contexts
+        ],
+    )
+
+
+def _running_servers(study: Study, chosen: Sequence[bool]) -> frozenset[ServerName]:
+    """Those of the chosen contexts. The study's own: in results URIs are without users and passwords."""
+    return frozenset(
+        arm.server
+        for context, is_chosen in zip(study.contexts, chosen, strict=True)
+        for arm in context.comparison.arms
+        if is_chosen and isinstance(arm.server, RunningServer)
+    )
 
 
 def _without_secrets(context: Context) -> Context:

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pgversus.host.directories import Cache, open_cache
 from pgversus.host.facts import host_facts
@@ -22,10 +23,9 @@ from pgversus.lab.keeping import Keeper, keep_server_logs
 from pgversus.lab.postgres_apparatus import clock
 from pgversus.lab.progress import Progress
 from pgversus.lab.results_folder import EarlierResults, results_folder
-from pgversus.lab.resuming import check_same_study
+from pgversus.lab.resuming import check_same_study, course_so_far, loaded_before, worn_before
 from pgversus.lab.run_directory import RunDirectory, run_directory
 from pgversus.lab.same_means import (
-    Fact,
     build_facts,
     changes_of_host,
     check_same_builds,
@@ -70,7 +70,8 @@ def run_study(study: Study, means: Means, progress: Progress) -> StopReason:
 
 def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Progress) -> StopReason:
     cache = open_cache()
-    facts = {"host": host_facts(cache.runs), "client": client_facts(means.client)}
+    facts: dict[str, Any] = {"host": host_facts(cache.runs), "client": client_facts(means.client)}
+    facts["budget_s"] = study.budget_s
     if earlier is not None:
         # Before anything is fetched.
         _check_what_is_known(earlier, study, facts, means.results)
@@ -101,6 +102,8 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
             progress=progress,
             stack=stack,
             kept_logs=means.results / "transaction-logs" if means.keep_logs else None,
+            loaded_before=loaded_before(earlier, study) if earlier is not None else frozenset(),
+            worn_before=worn_before(earlier, study) if earlier is not None else frozenset(),
         )
         keeper = Keeper(study, means.results, earlier, facts, servers_of=site.servers_of, stack=stack)
         stopped = run_courses(
@@ -117,7 +120,7 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
         return stopped
 
 
-def _check_what_is_known(earlier: StoredStudy, study: Study, facts: Mapping[str, Fact], folder: Path) -> None:
+def _check_what_is_known(earlier: StoredStudy, study: Study, facts: Mapping[str, Any], folder: Path) -> None:
     """Everything that can be refused without the servers."""
     if not study.skips_missing_settings:
         # Else only its servers know what is left of the study.
@@ -128,11 +131,12 @@ def _check_what_is_known(earlier: StoredStudy, study: Study, facts: Mapping[str,
 
 def _courses(study: Study, earlier: StoredStudy | None) -> list[Course]:
     """Every context as far as it has come."""
-    courses = [Course(context, study.verdicts) for context in study.contexts]
-    if earlier is not None:
-        for course, stored in zip(courses, earlier.contexts, strict=True):
-            course.go_on_from(stored.preparation, stored.failure, stored.blocks)
-    return courses
+    if earlier is None:
+        return [Course(context, study.verdicts) for context in study.contexts]
+    return [
+        course_so_far(context, stored, study.verdicts, study.budget_s)
+        for context, stored in zip(study.contexts, earlier.contexts, strict=True)
+    ]
 
 
 def _provide(study: Study, cache: Cache, means: Means, progress: Progress) -> dict[ServerName, Build | None]:

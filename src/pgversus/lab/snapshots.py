@@ -46,12 +46,21 @@ class Snapshot:
 class Snapshots:
     """All snapshots of a study; each is made when it is first asked for."""
 
-    def __init__(self, directory: RunDirectory, client: Client, common: Mapping[str, str], progress: Progress) -> None:
-        """common: settings that every server of the study gets."""
+    def __init__(
+        self,
+        directory: RunDirectory,
+        client: Client,
+        common: Mapping[str, str],
+        progress: Progress,
+        *,
+        loaded_before: frozenset[ServerName] = frozenset(),
+    ) -> None:
+        """common: settings that every server of the study gets. loaded_before: running servers with data of ours."""
         self._directory = directory
         self._client = client
         self._common = common
         self._progress = progress
+        self._loaded_before = loaded_before
         self._roots = count(1)
         self._failed: dict[tuple[ServerName, Dataset, tuple[Setting, ...]], PgversusError] = {}
         self._made: dict[tuple[ServerName, Dataset, tuple[Setting, ...]], Snapshot] = {}
@@ -59,13 +68,16 @@ class Snapshots:
 
     def get(self, arm: Arm, build: Build | None) -> Snapshot:
         """The snapshot of an arm; DatasetError or ServerError when its data cannot be loaded."""
-        shaping = tuple(setting for setting in arm.settings if _shapes_data(setting))
+        # Data in somebody's database are there once, whatever the settings of those who look at them.
+        is_ours = not isinstance(arm.server, RunningServer)
+        shaping = tuple(setting for setting in arm.settings if is_ours and _shapes_data(setting))
         key = (arm.server, arm.dataset, shaping)
         if key in self._failed:
             # It would fail again, for each context that wants it.
             raise self._failed[key]
         if key not in self._made:
-            what = "looking at" if arm.dataset.is_empty else "loading"
+            is_there = arm.dataset.is_empty or arm.server in self._loaded_before
+            what = "looking at" if is_there else "loading"
             self._progress.say(f"{what} {arm.label}")
             try:
                 self._made[key] = self._make(arm, build, shaping)
@@ -110,9 +122,14 @@ class Snapshots:
                 to_do="give each dataset a database of its own, and name both by their URIs",
             )
         target = uri_target(server.uri, arm.settings)
-        if arm.dataset.pgbench_scale is not None:
-            _refuse_to_drop_tables(target, arm.label)
-        return Snapshot(fingerprint=self._load(target, arm), cluster=None, size_bytes=0, has_prewarm=False)
+        if server in self._loaded_before:
+            # An earlier run of this study has loaded them. They are taken as they are: nothing can be put back.
+            fingerprint = gather(target)
+        else:
+            if arm.dataset.pgbench_scale is not None:
+                _refuse_to_drop_tables(target, arm.label)
+            fingerprint = self._load(target, arm)
+        return Snapshot(fingerprint=fingerprint, cluster=None, size_bytes=0, has_prewarm=False)
 
     def _load(self, target: Target, arm: Arm) -> Fingerprint:
         data, client = arm.dataset, self._client

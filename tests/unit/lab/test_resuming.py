@@ -2,14 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
 
 from pgversus.errors import StoreError
-from pgversus.lab.resuming import check_same_study, study_fact, without_secrets
+from pgversus.lab.resuming import (
+    check_same_study,
+    course_so_far,
+    loaded_before,
+    study_fact,
+    without_secrets,
+    worn_before,
+)
 from pgversus.store.reading import StoredContext, StoredStudy
 from pgversus.study.comparison import CacheState, Comparison
+from pgversus.study.preparation import Preparation
 from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
@@ -31,12 +40,16 @@ def study(asked: Comparison | None = None, contexts: int = 2) -> Study:
     )
 
 
-def stored(asked: Study) -> StoredStudy:
+def stored(asked: Study, *preparations: Preparation) -> StoredStudy:
     contexts = tuple(
-        StoredContext(context=context, preparation=None, failure=None, blocks=())
-        for context in without_secrets(asked).contexts
+        StoredContext(context=context, preparation=preparation, failure=None, blocks=())
+        for context, preparation in zip_longest(without_secrets(asked).contexts, preparations)
     )
     return StoredStudy(study=study_fact(asked), facts={}, contexts=contexts)
+
+
+def prepared(*, writes: bool) -> Preparation:
+    return Preparation(design=comparison().design, arms=(), differences=(), writes=writes, connect_allowance_s=0)
 
 
 def changed(change: Callable[[Comparison], Comparison]) -> str:
@@ -83,3 +96,30 @@ def test_no_password_is_kept_and_none_is_asked_for_when_going_on() -> None:
     running = study(replace(asked, arms=(asked.arms[0], replace(asked.arms[1], server=uri))))
     assert PASSWORD not in repr(without_secrets(running))
     check_same_study(stored(running), running, FOLDER)
+
+
+def test_a_course_goes_on_with_the_budget_of_the_last_run() -> None:
+    (first, _) = stored(study(), prepared(writes=False)).contexts
+    course = course_so_far(first.context, first, verdicts=2, budget_s=9999.0)
+    assert course.comparison.design.budget_s == 9999.0
+    assert course.comparison.design == replace(comparison().design, budget_s=9999.0)
+
+
+def test_running_servers_that_an_earlier_run_has_loaded_or_worn_are_known_with_their_passwords() -> None:
+    asked = study(contexts=3)
+    uris = [RunningServer(uri=f"postgresql://me:{PASSWORD}@db.example/app{number}") for number in range(3)]
+    contexts = tuple(
+        replace(
+            context,
+            comparison=replace(
+                context.comparison,
+                arms=(context.comparison.arms[0], replace(context.comparison.arms[1], server=uri)),
+            ),
+        )
+        for context, uri in zip(asked.contexts, uris, strict=True)
+    )
+    running = replace(asked, contexts=contexts)
+    earlier = stored(running, prepared(writes=False), prepared(writes=True))
+    assert loaded_before(earlier, running) == set(uris[:2])
+    assert worn_before(earlier, running) == {uris[1]}
+    assert worn_before(replace(earlier, facts={"wrote_late": [1]}), running) == set(uris[:2])
