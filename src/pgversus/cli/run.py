@@ -51,7 +51,7 @@ def run(**options: Any) -> int:
         afresh=options["new"],
     )
     if options["dry_run"]:
-        return _dry_run(study, results)
+        return _dry_run(study, results, options)
     from pgversus.lab.results_folder import EarlierResults  # noqa: PLC0415 - the same
 
     earlier = EarlierResults.PUT_ASIDE if options["new"] else EarlierResults.GO_ON
@@ -67,13 +67,14 @@ def run(**options: Any) -> int:
     return int(exit_code(answer, options["fail_on"]))
 
 
-def _dry_run(study: "Study", results: Path) -> int:
+def _dry_run(study: "Study", results: Path, options: dict[str, Any]) -> int:
+    from pgversus.host.identity import server_user  # noqa: PLC0415 - `pgversus --help` does without psutil
     from pgversus.lab.dry_run import dry_run  # noqa: PLC0415 - `pgversus --help` does without numpy
     from pgversus.report.dry_run import dry_run_text  # noqa: PLC0415 - the same
 
-    found = dry_run(study, results)
+    found = dry_run(study, results, server_user(options["run_as"]), afresh=options["new"])
     text = dry_run_text(
-        study,
+        found.study,
         found.needs,
         downloads=found.downloads,
         free_bytes=found.free_bytes,

@@ -141,7 +141,7 @@ def _courses(study: Study, earlier: StoredStudy | None) -> list[Course]:
 
 def _provide(study: Study, cache: Cache, means: Means, progress: Progress) -> dict[ServerName, Build | None]:
     """A build for every server of the study, all at once, so that they come from one family."""
-    names = list(dict.fromkeys(arm.server for context in study.contexts for arm in context.comparison.arms))
+    names = study.servers
     builds = provide(names, cache, means.user, progress.say, progress.fetching)
     return dict(zip(names, builds, strict=True))
 
