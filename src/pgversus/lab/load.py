@@ -70,7 +70,7 @@ def _run_window(load: Load, target: Target, seconds: float, seed: int) -> Window
         log_prefix=load.scratch / "log",
     )
     limit_s = seconds + load.longest_s + _GRACE_S
-    finished = run(arguments, environment=target.environment(), timeout_s=limit_s)
+    finished = run(arguments, environment=target.environment(), timeout_s=limit_s, ends_with_us=True)
     if finished.timed_out:
         raise TrialFailedError(f"not finished after {limit_s:.0f} s (the budget), so it was ended")
     if not finished.succeeded:
