@@ -19,7 +19,6 @@ from pgversus.lab.resuming import study_fact
 from pgversus.lab.studies import open_study
 from pgversus.stats.histogram import LatencyHistogram
 from pgversus.stats.trials import Block, Trial, Window, trial_of
-from pgversus.store.codec import STUDY
 from pgversus.store.results import Results
 from pgversus.study.counters import COUNTERS
 from pgversus.study.preparation import ArmFacts, Preparation
@@ -101,13 +100,10 @@ def _measured(arguments: tuple[str, ...]) -> tuple[float, float]:
 
 def _write_results(study: Study, folder: Path) -> None:
     rng = np.random.default_rng(1)
-    results = Results(folder)
+    first = {"host": {"cpus": 2}, "client": {"version": "18.6", "origin": "made up"}, "ended": "budget"}
+    results = Results.begin(folder, study_fact(study), study.contexts, first)
     # What is written here is worth nothing after the benchmark.
     results._database.execute("PRAGMA synchronous = off")  # noqa: SLF001
-    results.add_study(STUDY.dump_python(study_fact(study), mode="json"), study.contexts)
-    results.add_fact("host", {"cpus": 2})
-    results.add_fact("client", {"version": "18.6", "origin": "made up"})
-    results.add_fact("ended", "budget")
     facts = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="-O2", sha256=None, data="d")
     histogram = LatencyHistogram.from_microseconds(rng.lognormal(6, 1, 2000).astype(np.int64))
     for context in study.contexts:

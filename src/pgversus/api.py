@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pgversus.host.identity import server_user
 from pgversus.lab.answers import read_answer
 from pgversus.lab.progress import Progress, Silence
+from pgversus.lab.results_folder import EarlierResults
 from pgversus.lab.run import Means, run_study
 from pgversus.lab.studies import open_study
 from pgversus.postgres.client import client_at, fixed_client
@@ -77,11 +78,15 @@ def run(
     results: str | Path | None = None,
     run_as: str | None = None,
     pgbench: str | Path | None = None,
+    keep_logs: bool = False,
+    new: bool = False,
     progress: Progress | None = None,
 ) -> StudyResults:
     """Run a study to its end, or go on with it, and return what it has found; as `pgversus run`.
 
     study: a study file, a folder with a study.toml, or the name of a bundled study. budget: `90s`, `15m`, `2h`.
+    keep_logs: pgbench's transaction logs are kept among the results. new: begin afresh; earlier results are put aside,
+    not removed.
     PgversusError of any kind when it cannot be begun; Ctrl-C ends it with what has been found.
     """
     asked, folder = open_study(
@@ -90,12 +95,14 @@ def run(
         budget_s=None if budget is None else parse_duration(budget, "budget"),
         seed=seed,
         results=None if results is None else Path(results),
+        afresh=new,
     )
     means = Means(
         user=server_user(run_as),
         client=fixed_client() if pgbench is None else client_at(Path(pgbench)),
         results=folder,
-        resumes=True,
+        earlier=EarlierResults.PUT_ASIDE if new else EarlierResults.GO_ON,
+        keep_logs=keep_logs,
     )
     run_study(asked, means, progress or Silence())
     return load_results(folder)

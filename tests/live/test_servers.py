@@ -27,7 +27,7 @@ def _build(name: str) -> Build:
 
 
 @contextmanager
-def _somebodys_server(name: str, *statements: str) -> Iterator[str]:
+def somebodys_server(name: str, *statements: str) -> Iterator[str]:
     """A server that pgversus knows nothing of; its URI."""
     user = server_user()
     with ExitStack() as stack:
@@ -49,7 +49,7 @@ FILLED = "CREATE TABLE t AS SELECT g AS id FROM generate_series(1, 1000) AS g"
 
 def test_running_servers_are_compared_and_left_as_they_are(command_line: CommandLine) -> None:
     script = command_line.write("count.sql", "SELECT count(*) FROM t;\n")
-    with _somebodys_server("16.12", FILLED) as one, _somebodys_server("17.8", FILLED) as other:
+    with somebodys_server("16.12", FILLED) as one, somebodys_server("17.8", FILLED) as other:
         ended = command_line.compare(one, other, "--set", "work_mem=8MB", "-f", script, *QUICK)
         assert ended.code == 0, ended.stderr
         for uri in (one, other):
@@ -65,8 +65,8 @@ def test_running_servers_are_compared_and_left_as_they_are(command_line: Command
 def test_running_servers_with_unequal_data_are_refused(command_line: CommandLine) -> None:
     script = command_line.write("count.sql", "SELECT count(*) FROM t;\n")
     with (
-        _somebodys_server("17.8", FILLED) as one,
-        _somebodys_server("17.8", FILLED, "INSERT INTO t SELECT * FROM t") as other,
+        somebodys_server("17.8", FILLED) as one,
+        somebodys_server("17.8", FILLED, "INSERT INTO t SELECT * FROM t") as other,
     ):
         ended = command_line.compare(one, other, "-f", script, *QUICK)
     assert ended.code == 2
@@ -76,7 +76,7 @@ def test_running_servers_with_unequal_data_are_refused(command_line: CommandLine
 
 def test_pgbench_tables_of_somebody_are_never_dropped(command_line: CommandLine) -> None:
     tables = "CREATE TABLE pgbench_accounts (aid int)"
-    with _somebodys_server("17.8", tables) as one:
+    with somebodys_server("17.8", tables) as one:
         ended = command_line.compare(one, one, "-i", "-S", *QUICK)
         assert ended.code == 2
         assert "error[dataset-would-drop]" in ended.stderr
@@ -86,7 +86,7 @@ def test_pgbench_tables_of_somebody_are_never_dropped(command_line: CommandLine)
 
 def test_a_password_in_a_uri_is_nowhere_in_what_is_said_and_kept(command_line: CommandLine) -> None:
     script = command_line.write("one.sql", "SELECT 1;\n")
-    with _somebodys_server("17.8", "CREATE ROLE u LOGIN SUPERUSER PASSWORD 'Geheim99'") as uri:
+    with somebodys_server("17.8", "CREATE ROLE u LOGIN SUPERUSER PASSWORD 'Geheim99'") as uri:
         secret = uri.replace("postgres@", "u:Geheim99@")
         ended = command_line.compare(secret, secret, "-f", script, *QUICK)
     assert ended.code == 0, ended.stderr

@@ -115,7 +115,9 @@ def compare(**options: Any) -> int:
     """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
     comparison = comparison_of(options)
     results = _results_folder(options["results"], comparison)
-    whole = measure(study_of(comparison), options, results, resumes=False)
+    from pgversus.lab.results_folder import EarlierResults  # noqa: PLC0415 - `pgversus --help` does without numpy
+
+    whole = measure(study_of(comparison), options, results, earlier=EarlierResults.REFUSE)
     write_out(_text(whole.answers[0], as_json=options["as_json"]), whole.results)
     return int(exit_code(whole, options["fail_on"]))
 

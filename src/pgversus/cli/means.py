@@ -9,6 +9,7 @@ import click
 from pgversus.errors import ExitCode
 
 if TYPE_CHECKING:
+    from pgversus.lab.results_folder import EarlierResults
     from pgversus.report.answer import StudyAnswer
     from pgversus.study.study import Study
 
@@ -38,8 +39,8 @@ def means_options(command: Command) -> Command:
     return command
 
 
-def measure(study: "Study", options: dict[str, Any], results: Path, *, resumes: bool) -> "StudyAnswer":
-    """Carry out a study and read its answer back."""
+def measure(study: "Study", options: dict[str, Any], results: Path, *, earlier: "EarlierResults") -> "StudyAnswer":
+    """Carry out a study and read its answer back. earlier: what is done with results that are in the folder."""
     # Imported here: `pgversus --help` and every usage error do without numpy and psycopg.
     from pgversus.cli.progress import ProgressConsole, TerminalProgress  # noqa: PLC0415
     from pgversus.host.identity import server_user  # noqa: PLC0415
@@ -52,7 +53,7 @@ def measure(study: "Study", options: dict[str, Any], results: Path, *, resumes: 
         client=client_at(Path(options["pgbench_path"])) if options["pgbench_path"] else fixed_client(),
         results=results,
         keep_logs=options["keep_logs"],
-        resumes=resumes,
+        earlier=earlier,
     )
     with TerminalProgress(ProgressConsole()) as progress:
         run_study(study, means, progress)

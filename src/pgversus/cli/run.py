@@ -1,6 +1,5 @@
 """`pgversus run`: a study from a file, or a bundled one; resumed by the same command."""
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,9 @@ if TYPE_CHECKING:
 @click.argument("study_name", metavar="STUDY")
 @click.option("--profile", metavar="NAME", help="A profile of the study.  [default: quick, where there is one]")
 @click.option("--budget", metavar="TIME", help="Time for all blocks, in place of the study's: 90s, 15m, 2h.")
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Of everything random.  [default: drawn, stored]")
+@click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", help="Of everything random.  [default: the study's, or drawn]"
+)
 @click.option(
     "--dry-run", is_flag=True, help="Say what would be done, fetched and stored, and for how long; do nothing."
 )
@@ -49,11 +50,12 @@ def run(**options: Any) -> int:
         afresh=options["new"],
     )
     if options["dry_run"]:
-        return _dry_run(study, results)
-    if options["new"]:
-        _put_aside(results)
-    answer = measure(study, options, results, resumes=True)
-    from pgversus.report.json_pieces import json_pieces  # noqa: PLC0415 - `pgversus --help` does without numpy
+        return _dry_run(study, results, options)
+    from pgversus.lab.results_folder import EarlierResults  # noqa: PLC0415 - the same
+
+    earlier = EarlierResults.PUT_ASIDE if options["new"] else EarlierResults.GO_ON
+    answer = measure(study, options, results, earlier=earlier)
+    from pgversus.report.json_pieces import json_pieces  # noqa: PLC0415 - the same
     from pgversus.report.study_document import study_document  # noqa: PLC0415 - the same
     from pgversus.report.study_terminal import print_study_answer  # noqa: PLC0415 - the same
 
@@ -64,13 +66,14 @@ def run(**options: Any) -> int:
     return int(exit_code(answer, options["fail_on"]))
 
 
-def _dry_run(study: "Study", results: Path) -> int:
+def _dry_run(study: "Study", results: Path, options: dict[str, Any]) -> int:
+    from pgversus.host.identity import server_user  # noqa: PLC0415 - `pgversus --help` does without psutil
     from pgversus.lab.dry_run import dry_run  # noqa: PLC0415 - `pgversus --help` does without numpy
     from pgversus.report.dry_run import dry_run_text  # noqa: PLC0415 - the same
 
-    found = dry_run(study, results)
+    found = dry_run(study, results, server_user(options["run_as"]), afresh=options["new"])
     text = dry_run_text(
-        study,
+        found.study,
         found.needs,
         downloads=found.downloads,
         free_bytes=found.free_bytes,
@@ -79,9 +82,3 @@ def _dry_run(study: "Study", results: Path) -> int:
     )
     write_out(text, found.results)
     return int(ExitCode.DONE)
-
-
-def _put_aside(results: Path) -> None:
-    from pgversus.store.files import put_aside  # noqa: PLC0415 - `pgversus --help` does without it
-
-    put_aside(results, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))

@@ -6,6 +6,8 @@ commands.py     running a program to its end, with an environment of our own
 guard.py        cleans up after pgversus when pgversus itself is killed
 leftovers.py    ends and removes what a run that died left behind
 facts.py        processor, memory, kernel, file system
+full_disk.py    telling a full disk from other failures
+hashes.py       telling files apart by their content
 counters.py     what the host has done so far: processors, waiting, disk
 process_tree.py processor time and memory of a server's processes together
 page_cache.py   making the kernel forget files that it has read

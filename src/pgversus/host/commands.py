@@ -5,11 +5,13 @@ would make two sessions differ that should be equal.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from pgversus.host.identity import ServerUser
@@ -61,14 +63,16 @@ def run(
     directory: Path | None = None,
     user: ServerUser | None = None,
     timeout_s: float | None = None,
+    ends_with_us: bool = False,
 ) -> Finished:
     """The end of a program, its output decoded without ever failing on it.
 
     user: None for oneself. A program that outlives timeout_s is killed and comes back with exit code -9.
+    ends_with_us: kill -9 of pgversus ends the program too; for load on servers that do not end with us themselves.
     OSError when it cannot be started at all.
     """
     process = _Program(
-        list(arguments),
+        [*(_ending_with_us() if ends_with_us else ()), *arguments],
         env=dict(environment),
         cwd=directory,
         stdin=subprocess.DEVNULL,
@@ -108,6 +112,19 @@ def client_environment(additions: Mapping[str, str], *, inherit_libpq: bool) -> 
     if inherit_libpq:
         environment |= {name: value for name, value in os.environ.items() if name.startswith("PG") or name == "HOME"}
     return environment | dict(additions)
+
+
+@cache
+def _ending_with_us() -> tuple[str, ...]:
+    """What is put before a command so that the kernel kills it when its parent has ended; nothing where it is missing.
+
+    setpriv(1) asks for it and becomes the program: same process, same exit code. Done between fork and exec by
+    ourselves, it would run Python in a child of a process with threads.
+    """
+    program = shutil.which("setpriv", path=CLEAN_ENVIRONMENT["PATH"])
+    if program is None or "--pdeathsig" not in run([program, "--help"]).stdout:
+        return ()
+    return (program, "--pdeathsig", "KILL", "--")
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:

@@ -3,7 +3,10 @@
 studies.py        study files on disk, and where their results go
 dry_run.py        what a study would do, and whether there is room
 run.py            one study, from names to blocks on disk
+results_folder.py  the results folder of a run: locked, earlier results refused, gone on with or put aside
+keeping.py        what a run writes to it, and when
 resuming.py       whether a run may go on with earlier results
+same_means.py     and only with the same builds, client and machine
 course.py         how far one context has come
 engine.py         turns, looks, and when to stop
 starts.py         one start of the servers and the blocks measured on it
@@ -15,6 +18,7 @@ arms.py           an arm's server: started on a copy of its snapshot
 server_set.py     the servers of all arms of a context, started and stopped together
 postgres_apparatus.py  the apparatus on real servers and a real pgbench
 readings.py       what servers and host have counted, before and after a window
+failures.py       which failures are the host's and end the run
 pilot.py          the discarded first load: does it run, does it write, how slow is it
 load.py           one window of pgbench
 gates.py          caveats from what the arms are and did

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from pgversus.lab.course import Course
 from pgversus.lab.gates import caveats
+from pgversus.lab.resuming import course_so_far
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.stats.analysis import analyse
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
@@ -51,8 +51,8 @@ _NOT_BEGUN = {
 def _answer(
     one: StoredContext, preparation: Preparation, stored: StoredStudy, ended: StopReason, folder: str
 ) -> Answer:
-    course = Course(one.context, stored.study.verdicts)
-    course.go_on_from(preparation, one.failure, one.blocks)
+    budget_s = stored.facts.get("budget_s", preparation.design.budget_s)
+    course = course_so_far(one.context, one, stored.study.verdicts, budget_s)
     stopped = course.stopped or ended
     client = stored.facts["client"]
     return Answer(

@@ -1,12 +1,18 @@
 """What a study would do on this host, without doing it; and the refusal of one that has no room."""
 
 import shutil
+import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pgversus.errors import HostError
 from pgversus.host.directories import Cache, open_cache
-from pgversus.postgres.builds.provide import missing_builds
+from pgversus.host.identity import ServerUser
+from pgversus.lab.resuming import check_same_study
+from pgversus.lab.settings_check import with_possible_settings
+from pgversus.postgres.builds.provide import BuildsHere, builds_here
+from pgversus.postgres.settings_check import ask_setting
 from pgversus.report.units import size
 from pgversus.store.files import holds_results
 from pgversus.store.reading import read_results
@@ -19,6 +25,7 @@ class DryRun:
     """What would be done."""
 
     study: Study
+    """Without the treatments that servers on this host are known to lack a setting for."""
     needs: Needs
     downloads: tuple[str, ...]
     """Builds that are not in the cache yet."""
@@ -29,21 +36,37 @@ class DryRun:
     results: str
 
 
-def dry_run(study: Study, results: Path) -> DryRun:
-    """What running this study would do; BuildError for a version that cannot be had, HostError without room."""
+def dry_run(study: Study, results: Path, user: ServerUser, *, afresh: bool = False) -> DryRun:
+    """What running this study would do; PgversusError for what would be refused, as far as that is known by now.
+
+    afresh: whatever results are there.
+    """
     cache = open_cache()
-    needs = needs_of(study)
+    earlier = read_results(results) if holds_results(results) and not afresh else None
+    here = builds_here(study.servers, cache, user)
+    possible = _with_possible_settings(study, here, user) if study.skips_missing_settings else study
+    if earlier is not None and not (study.skips_missing_settings and here.downloads):
+        # Else only the servers that are not here yet know what is left of the study.
+        check_same_study(earlier, possible, results)
+    needs = needs_of(possible)
     check_room(needs, cache)
-    names = list(dict.fromkeys(arm.server for context in study.contexts for arm in context.comparison.arms))
-    earlier = read_results(results).contexts if holds_results(results) else ()
     return DryRun(
-        study=study,
+        study=possible,
         needs=needs,
-        downloads=missing_builds(names, cache),
+        downloads=here.downloads,
         free_bytes=shutil.disk_usage(cache.runs).free,
-        blocks_there=sum(len(one.blocks) for one in earlier),
+        blocks_there=sum(len(one.blocks) for one in earlier.contexts) if earlier is not None else 0,
         results=str(results),
     )
+
+
+def _with_possible_settings(study: Study, here: BuildsHere, user: ServerUser) -> Study:
+    """Ask the programs that are here; it takes 30 ms for each level of a setting."""
+    with tempfile.TemporaryDirectory(prefix="pgversus-") as name:
+        directory = Path(name)
+        # For the servers' user to enter.
+        directory.chmod(0o755)
+        return with_possible_settings(study, here.builds, partial(ask_setting, user=user, directory=directory))
 
 
 def check_room(needs: Needs, cache: Cache) -> None:

@@ -82,7 +82,7 @@ def _run(load: Load, target: Target, seconds: float, seed: int) -> Finished:
         log_prefix=load.scratch / "log",
     )
     limit_s = seconds + load.connect_allowance_s + load.longest_s + _GRACE_S
-    finished = run(arguments, environment=target.environment(), timeout_s=limit_s)
+    finished = run(arguments, environment=target.environment(), timeout_s=limit_s, ends_with_us=True)
     if finished.timed_out:
         raise TrialFailedError(
             f"pgbench was to run for {seconds:g} s and had not ended after {limit_s:.0f} s, so it was ended; "

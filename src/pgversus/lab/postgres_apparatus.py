@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
-from pgversus.errors import HostError, PgversusError
+from pgversus.errors import HostError, PgversusError, StoreError
 from pgversus.host.page_cache import evict
 from pgversus.host.process_tree import PeakMemory
 from pgversus.lab.apparatus import TrialFailedError
@@ -88,6 +88,9 @@ class WarmApparatus:
                 # Before the log is read, which takes long enough to be taken for work of other programs.
                 after = read_after(server, counters)
                 window = read_window(load, finished)
+        except StoreError:
+            # A log that cannot be kept says nothing of this arm either.
+            raise
         except PgversusError as error:
             raise _failed(error) from error
         return replace(window, counters={**window.counters, **grown(before, after, self._set.own_growth(arm))})

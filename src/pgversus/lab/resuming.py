@@ -1,15 +1,15 @@
-"""Whether a run may go on with earlier results: the same question, the same builds."""
+"""Whether a run may go on with earlier results: the same question."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pgversus.errors import StoreError
-from pgversus.postgres.builds.model import Build
+from pgversus.lab.course import Course
 from pgversus.postgres.session import uri_label
 from pgversus.store.codec import CONTEXT, ContextFact, StudyFact
-from pgversus.store.reading import StoredStudy
+from pgversus.store.reading import StoredContext, StoredStudy
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.study import Context, Study
 
@@ -53,22 +53,40 @@ def check_same_study(earlier: StoredStudy, study: Study, folder: Path) -> None:
         )
 
 
-def check_same_builds(earlier: StoredStudy, builds: Mapping[ServerName, Build | None], folder: Path) -> None:
-    """StoreError when a server is not the one that was measured before: 17 may mean a newer one by now."""
-    before = earlier.facts.get("builds", {})
-    for name, build in builds.items():
-        if build is None or str(name) not in before:
-            continue
-        now = f"{build.origin} {build.version} {build.sha256 or ''}".strip()
-        if before[str(name)] != now:
-            raise StoreError(
-                f"{name} is another build than the one measured before",
-                slug="store-other-build",
-                where=str(folder),
-                found=now,
-                expected=before[str(name)],
-                to_do="name the version in full, as it was; or begin afresh with --new",
-            )
+def course_so_far(context: Context, stored: StoredContext, verdicts: int, budget_s: float) -> Course:
+    """How far a context has come, with the budget of the last run: that may change, and nothing else of a design."""
+    preparation = stored.preparation
+    if preparation is not None:
+        preparation = replace(preparation, design=replace(preparation.design, budget_s=budget_s))
+    course = Course(context, verdicts)
+    course.go_on_from(preparation, stored.failure, stored.blocks)
+    return course
+
+
+def loaded_before(earlier: StoredStudy, study: Study) -> frozenset[ServerName]:
+    """Running servers on which an earlier run has loaded the study's data."""
+    return _running_servers(study, [one.preparation is not None for one in earlier.contexts])
+
+
+def worn_before(earlier: StoredStudy, study: Study) -> frozenset[ServerName]:
+    """Running servers whose data were changed by the loads of an earlier run."""
+    return _running_servers(study, [_has_written(one) for one in earlier.contexts])
+
+
+def _has_written(one: StoredContext) -> bool:
+    if one.preparation is None:
+        return False
+    return one.preparation.writes or any(trial.has_written for block in one.blocks for trial in block.trials.values())
+
+
+def _running_servers(study: Study, chosen: Sequence[bool]) -> frozenset[ServerName]:
+    """Those of the chosen contexts. The study's own: in results URIs are without users and passwords."""
+    return frozenset(
+        arm.server
+        for context, is_chosen in zip(study.contexts, chosen, strict=True)
+        for arm in context.comparison.arms
+        if is_chosen and isinstance(arm.server, RunningServer)
+    )
 
 
 def _without_secrets(context: Context) -> Context:

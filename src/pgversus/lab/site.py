@@ -11,6 +11,7 @@ from pgversus.errors import DatasetError, StudyError
 from pgversus.host.facts import shared_memory_is_small
 from pgversus.lab.apparatus import Apparatus
 from pgversus.lab.arms import ArmServer, OwnServer, SomebodysServer, server_settings
+from pgversus.lab.failures import HostAwareApparatus, failures_of_the_host
 from pgversus.lab.load import Load, write_scripts
 from pgversus.lab.pilot import PilotResult, run_pilot
 from pgversus.lab.postgres_apparatus import ColdApparatus, WarmApparatus
@@ -66,8 +67,14 @@ class PostgresSite:
         progress: Progress,
         stack: ExitStack,
         kept_logs: Path | None,
+        loaded_before: frozenset[ServerName] = frozenset(),
+        worn_before: frozenset[ServerName] = frozenset(),
     ) -> None:
-        """stack: stops all servers at its end. kept_logs: where transaction logs are kept; None to throw them away."""
+        """stack: stops all servers at its end. kept_logs: where transaction logs are kept; None to throw them away.
+
+        loaded_before: running servers on which an earlier run of this study has loaded its data. worn_before: those
+        whose data its loads have changed since, so that they are neither what was loaded nor equal.
+        """
         self._study = study
         self._builds = builds
         self._directory = directory
@@ -76,23 +83,32 @@ class PostgresSite:
         self._stack = stack
         self._kept_logs = kept_logs
         self._common = _common_settings(study)
-        self._snapshots = Snapshots(directory, client, self._common, progress)
+        self._worn_before = worn_before
+        self._snapshots = Snapshots(directory, client, self._common, progress, loaded_before=loaded_before)
         self._sets: dict[tuple[_ArmKey, ...], ServerSet] = {}
         self._scripts: dict[PgbenchWorkload, tuple[Path | None, ...]] = {}
         self._ready: dict[int, _Ready] = {}
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
-        """Load what is not loaded yet and try the load; PgversusError when the context cannot be measured."""
+        """Load what is not loaded yet and try the load; PgversusError when the context cannot be measured.
+
+        HostError when it is this host that failed: the context may be tried again.
+        """
+        with failures_of_the_host(self._directory.root):
+            return self._prepare(context, known)
+
+    def _prepare(self, context: Context, known: Preparation | None) -> Preparation:
         arms = context.comparison.arms
         _refuse_cold_of_others(context)
         snapshots = tuple(self._snapshots.get(arm, self._builds[arm.server]) for arm in arms)
-        _refuse_unequal(arms, snapshots)
+        is_worn = any(arm.server in self._worn_before for arm in arms)
+        if not is_worn:
+            _refuse_unequal(arms, snapshots)
         servers = self._server_set(context, snapshots)
         loads = tuple(self._load_of(arm, context) for arm in arms)
-        if known is None:
-            preparation = self._try_out(context, servers, snapshots, loads)
-        else:
-            preparation = _still_holds(context, known, snapshots)
+        preparation = self._try_out(context, servers, snapshots, loads) if known is None else known
+        if known is not None and not is_worn:
+            _refuse_other_data(context, known, snapshots)
         loads = tuple(
             replace(load, connect_allowance_s=preparation.connect_allowance_s, longest_s=preparation.patience_s)
             for load in loads
@@ -105,9 +121,12 @@ class PostgresSite:
         """The apparatus of a prepared context."""
         ready = self._ready[context.number]
         prewarms = all(snapshot.has_prewarm for snapshot in ready.snapshots)
+        apparatus: Apparatus
         if context.comparison.cache is CacheState.COLD:
-            return ColdApparatus(ready.servers, ready.loads, ready.preparation)
-        return WarmApparatus(ready.servers, ready.loads, ready.preparation, prewarms=prewarms)
+            apparatus = ColdApparatus(ready.servers, ready.loads, ready.preparation)
+        else:
+            apparatus = WarmApparatus(ready.servers, ready.loads, ready.preparation, prewarms=prewarms)
+        return HostAwareApparatus(apparatus, self._directory.root)
 
     def can_share_start(self, one: Context, other: Context) -> bool:
         """Whether both only read, warm, on the same servers."""
@@ -242,8 +261,8 @@ def _refuse_unequal(arms: Sequence[Arm], snapshots: Sequence[Snapshot]) -> None:
     refuse_unequal_data([label for label, _ in like], [fingerprint for _, fingerprint in like])
 
 
-def _still_holds(context: Context, known: Preparation, snapshots: Sequence[Snapshot]) -> Preparation:
-    """What was found before, when the data are still the same; DatasetError when they are not."""
+def _refuse_other_data(context: Context, known: Preparation, snapshots: Sequence[Snapshot]) -> None:
+    """What was found before holds as long as the data are still the same; DatasetError when they are not."""
     for arm, facts, snapshot in zip(context.comparison.arms, known.arms, snapshots, strict=True):
         if facts.data != _data_hash(snapshot.fingerprint):
             raise DatasetError(
@@ -254,7 +273,6 @@ def _still_holds(context: Context, known: Preparation, snapshots: Sequence[Snaps
                 expected="the same rows each time they are loaded",
                 to_do="no random() or now() in setup files without a fixed seed; --new begins afresh",
             )
-    return known
 
 
 def _data_hash(fingerprint: Fingerprint) -> str:

@@ -3,13 +3,13 @@
 Arms that differ only in settings share a snapshot, so their data, statistics and files are the same bytes.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError
+from pgversus.host.hashes import file_sha256
 from pgversus.lab.progress import Progress
 from pgversus.lab.run_directory import RunDirectory
 from pgversus.postgres import catalog, dataset
@@ -42,12 +42,21 @@ class Snapshot:
 class Snapshots:
     """All snapshots of a study; each is made when it is first asked for."""
 
-    def __init__(self, directory: RunDirectory, client: Client, common: Mapping[str, str], progress: Progress) -> None:
-        """common: settings that every server of the study gets."""
+    def __init__(
+        self,
+        directory: RunDirectory,
+        client: Client,
+        common: Mapping[str, str],
+        progress: Progress,
+        *,
+        loaded_before: frozenset[ServerName] = frozenset(),
+    ) -> None:
+        """common: settings that every server of the study gets. loaded_before: running servers with data of ours."""
         self._directory = directory
         self._client = client
         self._common = common
         self._progress = progress
+        self._loaded_before = loaded_before
         self._roots = count(1)
         self._failed: dict[tuple[ServerName, Dataset, tuple[Setting, ...]], PgversusError] = {}
         self._made: dict[tuple[ServerName, Dataset, tuple[Setting, ...]], Snapshot] = {}
@@ -55,13 +64,15 @@ class Snapshots:
 
     def get(self, arm: Arm, build: Build | None) -> Snapshot:
         """The snapshot of an arm; DatasetError or ServerError when its data cannot be loaded."""
-        shaping = shaping_settings(arm.settings)
+        # Data in somebody's database are there once, whatever the settings of those who look at them.
+        shaping = () if isinstance(arm.server, RunningServer) else shaping_settings(arm.settings)
         key = (arm.server, arm.dataset, shaping)
         if key in self._failed:
             # It would fail again, for each context that wants it.
             raise self._failed[key]
         if key not in self._made:
-            what = "looking at" if arm.dataset.is_empty else "loading"
+            is_there = arm.dataset.is_empty or arm.server in self._loaded_before
+            what = "looking at" if is_there else "loading"
             self._progress.say(f"{what} {arm.label}")
             try:
                 self._made[key] = self._make(arm, build, shaping)
@@ -106,9 +117,14 @@ class Snapshots:
                 to_do="give each dataset a database of its own, and name both by their URIs",
             )
         target = uri_target(server.uri, arm.settings)
-        if arm.dataset.pgbench_scale is not None:
-            _refuse_to_drop_tables(target, arm.label)
-        return Snapshot(fingerprint=self._load(target, arm), cluster=None, size_bytes=0, has_prewarm=False)
+        if server in self._loaded_before:
+            # An earlier run of this study has loaded them. They are taken as they are: nothing can be put back.
+            fingerprint = gather(target)
+        else:
+            if arm.dataset.pgbench_scale is not None:
+                _refuse_to_drop_tables(target, arm.label)
+            fingerprint = self._load(target, arm)
+        return Snapshot(fingerprint=fingerprint, cluster=None, size_bytes=0, has_prewarm=False)
 
     def _load(self, target: Target, arm: Arm) -> Fingerprint:
         data, client = arm.dataset, self._client
@@ -134,8 +150,7 @@ class Snapshots:
 def _refuse_changed(file: SetupFile) -> None:
     """Hash it again: a file that was changed while the study waited would be another dataset."""
     try:
-        with Path(file.path).open("rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
+        found = file_sha256(Path(file.path))
     except OSError as error:
         found = error.strerror or str(error)
     if found != file.sha256:

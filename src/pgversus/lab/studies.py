@@ -88,7 +88,8 @@ def open_study(
 ) -> tuple[Study, Path]:
     """The study that is meant, and the folder of its results; StudyError or StudyFileError when it is none.
 
-    seed: None takes that of the results that are there already, else one is drawn. afresh: whatever is there.
+    seed: in place of the file's. Where neither has one it is that of the results that are there already, else it is
+    drawn. afresh: whatever is there.
     """
     path = find_study(text)
     content = path.text()
@@ -100,11 +101,12 @@ def open_study(
             read=path.read,
             profile=profile,
             seed=number,
+            asked_seed=seed,
             budget_s=budget_s,
             name_server=labelled_server,
         )
 
-    study = read_with(secrets.randbelow(2**31) if seed is None else seed)
+    study = read_with(secrets.randbelow(2**31))
     folder = results or Path("pgversus-results") / study.name
     earlier = None if seed is not None or afresh else _seed_of(folder)
     return (study if earlier is None else read_with(earlier)), folder

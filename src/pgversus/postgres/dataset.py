@@ -23,7 +23,7 @@ LOADING_SETTINGS = {
 
 def make_pgbench_tables(target: Target, arguments: Sequence[str], label: str) -> None:
     """Run `pgbench -i`; DatasetError with its words when it fails."""
-    finished = run(arguments, environment=target.environment())
+    finished = run(arguments, environment=target.environment(), ends_with_us=True)
     if not finished.succeeded:
         raise _failed("pgbench could not make its tables", "pgbench -i", label, finished)
 
@@ -34,7 +34,7 @@ def run_setup_file(target: Target, client: Client, file: Path, label: str, *, na
     name: how the user knows the file.
     """
     arguments = [str(client.psql), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", str(file), "-d", target.conninfo]
-    finished = run(arguments, environment=target.environment())
+    finished = run(arguments, environment=target.environment(), ends_with_us=True)
     if not finished.succeeded:
         raise _failed("the setup file failed", name, label, finished)
 

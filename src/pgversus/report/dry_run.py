@@ -20,6 +20,7 @@ def dry_run_text(
                 f"{count(study.verdicts, 'verdict')} that share one error of 5 %",
             ]
         ),
+        *_left_out(study),
         f"trials: {needs.least_trials} or more",
         f"downloads: {', '.join(downloads) if downloads else 'none, all builds are in the cache'}",
         f"disk: about {size(needs.disk_bytes)}{_and_setup(needs)}, {size(free_bytes)} free",
@@ -32,6 +33,12 @@ def dry_run_text(
     if len(labels) > _MOST_SHOWN:
         lines.append(f"  ... and {len(labels) - _MOST_SHOWN} more")
     return "\n".join(lines) + "\n"
+
+
+def _left_out(study: Study) -> list[str]:
+    if not study.skipped:
+        return []
+    return [f"left out: {count(len(study.skipped), 'treatment')} whose server lacks the setting"]
 
 
 def _and_setup(needs: Needs) -> str:

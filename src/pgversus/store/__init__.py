@@ -2,6 +2,7 @@
 
 schema.sql    the tables, with what each column means
 files.py      folders, and the errors of both sides
+lock.py       one run at a time
 codec.py      value objects to JSON and back
 counters.py   the counters of a trial in one field
 results.py    writing

@@ -1,72 +1,73 @@
 """Writing results: a block is on disk, whole, before the next one begins."""
 
 import json
+import os
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from importlib import metadata, resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from filelock import FileLock, Timeout
-
-from pgversus.errors import StoreError
 from pgversus.stats.trials import Block, FailedTrial, Trial
-from pgversus.store.codec import CONTEXT, PREPARATION, ContextFact
+from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, ContextFact, StudyFact
 from pgversus.store.counters import counter_names, counters_text
-from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, check_folder, holds_results, unwritable
+from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, unwritable
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context
+
+Row = tuple[str, Mapping[str, Any]]
+"""A table and the values of one row."""
 
 _QUANTILE_COLUMNS = {0.50: "latency_p50_s", 0.95: "latency_p95_s", 0.99: "latency_p99_s"}
 
 
 class Results:
-    """The results folder of one study while it runs; nobody else writes to it."""
+    """The results folder of one study while it runs; whoever writes holds its lock (store/lock.py)."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the file in this folder, or make both; StoreError when that cannot be, or when another run has it."""
+        """Open the results that are in this folder; StoreError when they cannot be written."""
         self.folder = folder
-        check_folder(folder, may_hold_results=True)
-        is_new = not holds_results(folder)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(folder / "lock")
-            self._lock.acquire(blocking=False)
-        except Timeout as error:
-            raise _in_use(folder) from error
-        except OSError as error:
-            raise unwritable(folder, error.strerror or error) from error
         try:
             self._database = sqlite3.connect(folder / FILE_NAME, isolation_level=None)
             self._database.execute("PRAGMA journal_mode = wal")
             self._database.execute("PRAGMA synchronous = full")
             self._database.execute("PRAGMA foreign_keys = on")
-            if is_new:
-                self._make_tables()
             self._known = {name: at for at, name in enumerate(counter_names(self._database))}
         except sqlite3.Error as error:
-            self._lock.release()
             raise unwritable(folder, error) from error
+
+    @classmethod
+    def begin(
+        cls, folder: Path, study: StudyFact, contexts: Sequence[Context], facts: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Make the folder and the file in it, with the question, all its contexts and the first facts.
+
+        The file gets its name when it is whole: there is no moment at which a kill leaves one without its study.
+        """
+        part = folder / f"{FILE_NAME}.part"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            part.unlink(missing_ok=True)
+            _write_whole(part, study, contexts, facts or {})
+            part.rename(folder / FILE_NAME)
+            _sync_directory(folder)
+        except OSError as error:
+            raise unwritable(folder, error.strerror or error) from error
+        except sqlite3.Error as error:
+            raise unwritable(folder, error) from error
+        finally:
+            part.unlink(missing_ok=True)
+        return cls(folder)
 
     def close(self) -> None:
         """Close the file, so that it is one file again (no -wal beside it)."""
         self._database.close()
-        self._lock.release()
-        (self.folder / "lock").unlink(missing_ok=True)
 
     def add_fact(self, name: str, value: Any) -> None:
         """Keep something that was asked, decided or found, as JSON."""
-        self._write([("fact", {"name": name, "recorded_at": _now(), "value": json.dumps(value)})])
-
-    def add_study(self, fact: Mapping[str, Any], contexts: Sequence[Context]) -> None:
-        """Keep the question and all its contexts, in one transaction: a study is there whole or not at all."""
-        rows: list[tuple[str, dict[str, Any]]] = [
-            ("fact", {"name": "study", "recorded_at": _now(), "value": json.dumps(dict(fact))})
-        ]
-        for context in contexts:
-            rows += _context(context)
-        self._write(rows)
+        self._write([_fact(name, value)])
 
     def add_preparation(self, context: int, preparation: Preparation | None, failure: str | None) -> None:
         """Keep what was found while a context was prepared, or why it cannot be."""
@@ -83,7 +84,7 @@ class Results:
         """Keep a block with all its trials, in one transaction."""
         at = {"context": context, "block": block.number}
         positions = self._positions(block)
-        rows: list[tuple[str, dict[str, Any]]] = [
+        rows: list[Row] = [
             ("counter_name", {"position": position, "name": name})
             for name, position in positions.items()
             if name not in self._known
@@ -102,18 +103,10 @@ class Results:
         new = [name for name in names if name not in self._known]
         return self._known | {name: len(self._known) + number for number, name in enumerate(new)}
 
-    def _make_tables(self) -> None:
-        script = resources.files(__package__).joinpath("schema.sql").read_text()
-        program = f"pgversus {metadata.version('pgversus')}"
-        self._database.executescript(f"BEGIN; {script}")
-        self._insert("schema", version=SCHEMA_VERSION, program=program)
-        self._database.execute("COMMIT")
-
-    def _write(self, rows: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    def _write(self, rows: Sequence[Row]) -> None:
         try:
             self._database.execute("BEGIN")
-            for table, row in rows:
-                self._insert(table, **row)
+            _insert(self._database, rows)
             self._database.execute("COMMIT")
         except sqlite3.Error as error:
             raise unwritable(self.folder, error) from error
@@ -122,16 +115,48 @@ class Results:
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")
 
-    def _insert(self, table: str, **row: Any) -> None:
+
+def _write_whole(file: Path, study: StudyFact, contexts: Sequence[Context], facts: Mapping[str, Any]) -> None:
+    """A new file with its tables and everything that is known before the first block, in one transaction."""
+    schema = resources.files(__package__).joinpath("schema.sql").read_text()
+    rows: list[Row] = [
+        ("schema", {"version": SCHEMA_VERSION, "program": f"pgversus {metadata.version('pgversus')}"}),
+        _fact("study", STUDY.dump_python(study, mode="json")),
+        *(_fact(name, value) for name, value in facts.items()),
+    ]
+    for context in contexts:
+        rows += _context(context)
+    with closing(sqlite3.connect(file, isolation_level=None)) as database:
+        # No journal beside it: a kill leaves a file that nobody looks at.
+        database.executescript(f"PRAGMA journal_mode = memory; BEGIN; {schema}")
+        _insert(database, rows)
+        database.execute("COMMIT")
+
+
+def _sync_directory(folder: Path) -> None:
+    """Make the file's name last through a power cut, as its content does."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _insert(database: sqlite3.Connection, rows: Iterable[Row]) -> None:
+    for table, row in rows:
         # Table and column names are our own words; values are bound.
         names = ", ".join(f'"{name}"' for name in row)
         marks = ", ".join("?" for _ in row)
-        self._database.execute(f'INSERT INTO "{table}" ({names}) VALUES ({marks})', tuple(row.values()))  # noqa: S608
+        database.execute(f'INSERT INTO "{table}" ({names}) VALUES ({marks})', tuple(row.values()))  # noqa: S608
 
 
-def _context(context: Context) -> list[tuple[str, dict[str, Any]]]:
+def _fact(name: str, value: Any) -> Row:
+    return "fact", {"name": name, "recorded_at": _now(), "value": json.dumps(value)}
+
+
+def _context(context: Context) -> list[Row]:
     fact = ContextFact(levels=context.levels, comparison=context.comparison)
-    rows: list[tuple[str, dict[str, Any]]] = [
+    rows: list[Row] = [
         (
             "context",
             {"context": context.number, "label": context.label, "comparison": CONTEXT.dump_json(fact).decode()},
@@ -187,14 +212,3 @@ def _windows(trial: Trial) -> list[dict[str, Any]]:
 
 def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-
-
-def _in_use(folder: Path) -> StoreError:
-    return StoreError(
-        "another run of pgversus is writing to this folder",
-        slug="store-in-use",
-        where=str(folder),
-        found="its lock is held",
-        expected="one run at a time",
-        to_do="wait for it, or name another folder with --results",
-    )

@@ -12,7 +12,8 @@ CREATE TABLE schema (
 );
 
 -- What was asked, decided and found around the trials; each value one JSON document. Of a name that was recorded more
--- than once the last one holds: study, host, client, builds, ended, answer
+-- than once the last one holds. study: once. host, client, builds (by the server's name in full), budget_s, ended: of
+-- each run.
 CREATE TABLE fact (
     name TEXT NOT NULL,
     recorded_at TEXT NOT NULL,

@@ -62,6 +62,7 @@ class RunningServer:
     """A libpq connection URI; it may hold a password and is never shown or stored whole."""
 
 
+Named = Release | BinDirectory
 ServerName = Release | BinDirectory | RunningServer
 
 _RELEASE = re.compile(r"(?:(?P<family>[a-z]+):)?(?P<major>[0-9]{1,2})(?:\.(?P<minor>[0-9]{1,3}))?")
@@ -92,6 +93,15 @@ def parse_server(text: str) -> ServerName:
             to_do="give the bin directory of your own build of it",
         )
     return Release(major=major, minor=None if minor is None else int(minor), family=_family(match["family"], text))
+
+
+def name_in_full(name: Named) -> str:
+    """`zonky:17.8`, `17`, `/path/to/bin`: no two names that mean something else have the same text."""
+    match name:
+        case Release(family=family):
+            return str(name) if family is None else f"{family}:{name}"
+        case BinDirectory(path=path):
+            return path
 
 
 def _family(name: str | None, text: str) -> Family | None:

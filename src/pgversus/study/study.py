@@ -7,6 +7,7 @@ comparison. Contexts are decided one by one, each by blocks of its own.
 from dataclasses import dataclass
 
 from pgversus.study.comparison import Comparison
+from pgversus.study.servers import ServerName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +59,11 @@ class Study:
     def verdicts(self) -> int:
         """How many verdicts the study gives: they share one error."""
         return sum(len(context.comparison.contenders) for context in self.contexts)
+
+    @property
+    def servers(self) -> list[ServerName]:
+        """Every server that is compared, once."""
+        return list(dict.fromkeys(arm.server for context in self.contexts for arm in context.comparison.arms))
 
     @property
     def treatments(self) -> int:

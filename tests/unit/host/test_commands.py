@@ -1,9 +1,13 @@
 import os
 import signal
+import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from pgversus.host.commands import CLEAN_ENVIRONMENT, Finished, client_environment, run
@@ -105,3 +109,29 @@ def test_a_program_that_was_killed_has_used_processor_time() -> None:
     killed = run([sys.executable, "-c", "while True: pass"], timeout_s=1)
     assert killed.timed_out
     assert killed.cpu_s > 0.1
+
+
+def test_a_program_that_ends_with_us_does_so_after_kill_9(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    code = "import sys; from pgversus.host.commands import run; run(sys.argv[1:], ends_with_us=True)"
+    script = 'echo $$ > "$0.part"; mv "$0.part" "$0"; exec sleep 60'
+    parent = subprocess.Popen([sys.executable, "-c", code, SHELL, "-c", script, str(note)])
+    wait_until(note.exists)
+    program = psutil.Process(int(note.read_text()))
+    assert program.is_running()
+    parent.kill()
+    parent.wait()
+    program.wait(timeout=10)
+
+
+def test_a_program_that_ends_with_us_is_otherwise_as_any_other() -> None:
+    finished = run([SHELL, "-c", "echo out; echo err >&2; exit 3"], ends_with_us=True)
+    assert (finished.stdout, finished.stderr, finished.exit_code) == ("out\n", "err\n", 3)
+    assert run([SHELL, "-c", "kill -TERM $$"], ends_with_us=True).exit_code == -signal.SIGTERM
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

@@ -1,20 +1,28 @@
-"""Results are gone on with only by the same question on the same builds; what changed is said."""
+"""Results are gone on with only by the same question; what changed is said."""
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
 
 from pgversus.errors import StoreError
-from pgversus.lab.resuming import check_same_builds, check_same_study, study_fact, without_secrets
-from pgversus.postgres.builds.model import Build
+from pgversus.lab.resuming import (
+    check_same_study,
+    course_so_far,
+    loaded_before,
+    study_fact,
+    without_secrets,
+    worn_before,
+)
 from pgversus.store.reading import StoredContext, StoredStudy
 from pgversus.study.comparison import CacheState, Comparison
-from pgversus.study.servers import Release, RunningServer
+from pgversus.study.preparation import Preparation
+from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
-from tests.builders import comparison
+from tests.builders import comparison, rate_block
 
 FOLDER = Path("r")
 PASSWORD = "secret"  # noqa: S105 - what must not be found anywhere
@@ -32,12 +40,16 @@ def study(asked: Comparison | None = None, contexts: int = 2) -> Study:
     )
 
 
-def stored(asked: Study, **facts: object) -> StoredStudy:
+def stored(asked: Study, *preparations: Preparation) -> StoredStudy:
     contexts = tuple(
-        StoredContext(context=context, preparation=None, failure=None, blocks=())
-        for context in without_secrets(asked).contexts
+        StoredContext(context=context, preparation=preparation, failure=None, blocks=())
+        for context, preparation in zip_longest(without_secrets(asked).contexts, preparations)
     )
-    return StoredStudy(study=study_fact(asked), facts=facts, contexts=contexts)
+    return StoredStudy(study=study_fact(asked), facts={}, contexts=contexts)
+
+
+def prepared(*, writes: bool) -> Preparation:
+    return Preparation(design=comparison().design, arms=(), differences=(), writes=writes, connect_allowance_s=0)
 
 
 def changed(change: Callable[[Comparison], Comparison]) -> str:
@@ -86,11 +98,31 @@ def test_no_password_is_kept_and_none_is_asked_for_when_going_on() -> None:
     check_same_study(stored(running), running, FOLDER)
 
 
-def test_another_build_of_the_same_name_is_refused() -> None:
-    name = Release(major=17, minor=None)
-    build = Build(version="17.8", bin_directory=Path("/x"), origin="zonky", sha256="abc")
-    before = {"17": "zonky 17.8 abc"}
-    check_same_builds(stored(study(), builds=before), {name: build}, FOLDER)
-    with pytest.raises(StoreError) as caught:
-        check_same_builds(stored(study(), builds=before), {name: replace(build, version="17.9")}, FOLDER)
-    assert (caught.value.slug, caught.value.expected) == ("store-other-build", "zonky 17.8 abc")
+def test_a_course_goes_on_with_the_budget_of_the_last_run() -> None:
+    (first, _) = stored(study(), prepared(writes=False)).contexts
+    course = course_so_far(first.context, first, verdicts=2, budget_s=9999.0)
+    assert course.comparison.design.budget_s == 9999.0
+    assert course.comparison.design == replace(comparison().design, budget_s=9999.0)
+
+
+def test_running_servers_that_an_earlier_run_has_loaded_or_worn_are_known_with_their_passwords() -> None:
+    asked = study(contexts=3)
+    uris = [RunningServer(uri=f"postgresql://me:{PASSWORD}@db.example/app{number}") for number in range(3)]
+    contexts = tuple(
+        replace(
+            context,
+            comparison=replace(
+                context.comparison,
+                arms=(context.comparison.arms[0], replace(context.comparison.arms[1], server=uri)),
+            ),
+        )
+        for context, uri in zip(asked.contexts, uris, strict=True)
+    )
+    running = replace(asked, contexts=contexts)
+    earlier = stored(running, prepared(writes=False), prepared(writes=True))
+    assert loaded_before(earlier, running) == set(uris[:2])
+    assert worn_before(earlier, running) == {uris[1]}
+    block = rate_block(1, 100.0, 100.0)
+    trials = {arm: replace(trial, counters={"tuples_updated": 1.0}) for arm, trial in block.trials.items()}
+    first = replace(earlier.contexts[0], blocks=(replace(block, trials=trials),))
+    assert worn_before(replace(earlier, contexts=(first, *earlier.contexts[1:])), running) == set(uris[:2])

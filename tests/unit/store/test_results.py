@@ -9,9 +9,10 @@ import pytest
 from pgversus.errors import StoreError
 from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
 from pgversus.store import reading
-from pgversus.store.codec import STUDY, StudyFact
+from pgversus.store import results as results_module
+from pgversus.store.codec import StudyFact
 from pgversus.store.counters import counter_names
-from pgversus.store.files import FILE_NAME, check_folder, put_aside
+from pgversus.store.files import FILE_NAME, check_folder, holds_results, put_aside
 from pgversus.store.reading import read_results, read_seed
 from pgversus.store.results import Results
 from pgversus.study.caveats import Difference
@@ -38,6 +39,10 @@ def context(number: int, server: ServerName = SERVERS[0]) -> Context:
         replace(arm, server=server, dataset=data, settings=(Setting(name="jit", value="off"),)) for arm in asked.arms
     )
     return Context(number=number, levels=(("load", f"c{number}"),), comparison=replace(asked, arms=arms))
+
+
+def begun(folder: Path) -> Results:
+    return Results.begin(folder, FACT, [context(1)])
 
 
 def preparation(of: Context) -> Preparation:
@@ -69,18 +74,18 @@ def test_everything_comes_back_as_it_was_written(tmp_path: Path, server: ServerN
     contexts = [context(1, server), context(2, server)]
     blocks = [counted(latency_block(1, [1000, 1100], [900, 950, 990])), latency_block(2, [1000], None)]
     failed = replace(blocks[1], failures=(FailedTrial(arm=1, phase=Phase.WARM_UP, words='it\'s "lost"'),))
-    results = Results(tmp_path / "r")
-    results.add_study(STUDY.dump_python(FACT, mode="json"), contexts)
+    results = Results.begin(tmp_path / "r", FACT, contexts, {"ended": "interrupted", "host": {"cpus": 2}})
     results.add_preparation(1, preparation(contexts[0]), None)
     results.add_preparation(2, None, "no such table")
     results.add_block(1, blocks[0])
     results.add_block(1, failed)
-    results.add_fact("ended", "interrupted")
+    results.close()
+    results = Results(tmp_path / "r")
     results.add_fact("ended", "decided")
     results.close()
     stored = read_results(tmp_path / "r")
     assert stored.study == FACT
-    assert stored.facts["ended"] == "decided"
+    assert (stored.facts["ended"], stored.facts["host"]) == ("decided", {"cpus": 2})
     assert [one.context for one in stored.contexts] == contexts
     assert stored.contexts[0].preparation == preparation(contexts[0])
     assert list(stored.contexts[0].blocks) == [as_read(blocks[0]), as_read(failed)]
@@ -91,8 +96,7 @@ def test_everything_comes_back_as_it_was_written(tmp_path: Path, server: ServerN
 
 def test_each_trial_has_the_counters_that_it_was_told_and_no_others(tmp_path: Path) -> None:
     told: list[dict[str, float]] = [{"wal_bytes": 1 / 3, "deadlocks": 0.0}, {"wal_bytes": 1e300, "temp_bytes": 2.0**63}]
-    results = Results(tmp_path)
-    results.add_study(STUDY.dump_python(FACT, mode="json"), [context(1)])
+    results = begun(tmp_path)
     for number, counters in enumerate(told, 1):
         block = latency_block(number, [1000], None)
         results.add_block(1, replace(block, trials={0: replace(block.trials[0], counters=counters)}))
@@ -106,8 +110,7 @@ def test_each_trial_has_the_counters_that_it_was_told_and_no_others(tmp_path: Pa
 
 
 def test_what_is_read_while_a_run_goes_on_is_one_moment_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    results = Results(tmp_path)
-    results.add_study(STUDY.dump_python(FACT, mode="json"), [context(1)])
+    results = begun(tmp_path)
 
     def meanwhile(database: sqlite3.Connection) -> tuple[str, ...]:
         results.add_block(1, latency_block(1, [1000], [900]))
@@ -121,8 +124,7 @@ def test_what_is_read_while_a_run_goes_on_is_one_moment_of_it(tmp_path: Path, mo
 
 
 def test_a_block_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
-    results = Results(tmp_path)
-    results.add_study(STUDY.dump_python(FACT, mode="json"), [context(1)])
+    results = begun(tmp_path)
     results.add_block(1, latency_block(1, [1000], [900]))
     with pytest.raises(StoreError):
         # Its trials are written before the second one of the same number is noticed.
@@ -134,13 +136,25 @@ def test_a_block_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [block.number for block in read_results(tmp_path).contexts[0].blocks] == [1, 2]
 
 
-def test_two_runs_do_not_write_to_one_folder(tmp_path: Path) -> None:
-    first = Results(tmp_path)
-    with pytest.raises(StoreError) as caught:
-        Results(tmp_path)
-    assert caught.value.slug == "store-in-use"
-    first.close()
-    Results(tmp_path).close()
+@pytest.mark.parametrize("moment", ["_insert", "_sync_directory"])
+def test_a_file_without_its_study_is_never_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    whole = getattr(results_module, moment)
+
+    def interrupted(*arguments: object) -> None:
+        whole(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(results_module, moment, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            Results.begin(tmp_path, FACT, [context(1)])
+    assert [path.name for path in tmp_path.iterdir()] == ([] if moment == "_insert" else [FILE_NAME])
+    if holds_results(tmp_path):
+        assert read_results(tmp_path).study == FACT
+    else:
+        (tmp_path / f"{FILE_NAME}.part").write_text("what a kill in the middle left")
+        begun(tmp_path).close()
+        assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
 
 
 @pytest.mark.parametrize("damage", ["absent", "empty", "no database", "another version", "no study", "cut"])
@@ -151,10 +165,12 @@ def test_what_cannot_be_read_is_said_and_never_a_traceback(tmp_path: Path, damag
     elif damage == "no database":
         file.write_text("not a database " * 100)
     elif damage != "absent":
-        results = Results(tmp_path)
-        if damage != "no study":
-            results.add_study(STUDY.dump_python(FACT, mode="json"), [context(1)])
-        results.close()
+        begun(tmp_path).close()
+        if damage == "no study":
+            database = sqlite3.connect(file)
+            database.execute("DELETE FROM fact")
+            database.commit()
+            database.close()
         if damage == "another version":
             database = sqlite3.connect(file)
             database.execute("UPDATE schema SET version = 99")
@@ -168,7 +184,7 @@ def test_what_cannot_be_read_is_said_and_never_a_traceback(tmp_path: Path, damag
 
 
 def test_results_that_are_there_are_no_place_for_a_comparison(tmp_path: Path) -> None:
-    Results(tmp_path).close()
+    begun(tmp_path).close()
     with pytest.raises(StoreError) as caught:
         check_folder(tmp_path)
     assert caught.value.slug == "store-not-empty"
@@ -177,7 +193,7 @@ def test_results_that_are_there_are_no_place_for_a_comparison(tmp_path: Path) ->
 
 def test_results_put_aside_are_kept(tmp_path: Path) -> None:
     assert put_aside(tmp_path / "r", "then") is None
-    Results(tmp_path / "r").close()
+    begun(tmp_path / "r").close()
     aside = put_aside(tmp_path / "r", "then")
     assert aside == tmp_path / "r-until-then"
     assert (aside / FILE_NAME).exists()

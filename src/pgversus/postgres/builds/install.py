@@ -1,6 +1,5 @@
 """One build into the cache: fetched once, checked, unpacked beside its place and moved there whole."""
 
-import hashlib
 import json
 import os
 import re
@@ -16,6 +15,7 @@ from filelock import FileLock
 
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
+from pgversus.host.hashes import file_sha256
 from pgversus.postgres.builds.checksums import known_checksum
 from pgversus.postgres.builds.families import SOURCES, RegistryError
 from pgversus.postgres.builds.inspect import missing_libraries, read_version
@@ -78,7 +78,7 @@ def _install(cache: Cache, choice: Choice, scratch: Path, progress: NotifyBytes)
         artifact = source.fetch(choice.version, download, progress)
     except RegistryError as error:
         raise _not_fetched(choice, error) from error
-    sha256 = _sha256(artifact.path)
+    sha256 = file_sha256(artifact.path)
     for expected in (artifact.sha256, known_checksum(choice.family, choice.version)):
         if expected and expected != sha256:
             raise _damaged(choice, f"SHA-256 {sha256}", expected=f"SHA-256 {expected}")
@@ -115,11 +115,6 @@ def _name(choice: Choice) -> str:
 
 def _place(cache: Cache, choice: Choice) -> Path:
     return cache.builds / _name(choice)
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _open_to_all(directory: Path) -> None:

@@ -1,7 +1,8 @@
 """Names in, builds out: all arms of a comparison at once, so that they come from one family."""
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pgversus.errors import BuildError
@@ -38,16 +39,31 @@ def provide(
     return tuple(result)
 
 
-def missing_builds(names: Sequence[ServerName], cache: Cache) -> tuple[str, ...]:
-    """The releases among these names that would be fetched, as `family version`; BuildError when one cannot be had."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildsHere:
+    """What would be used for some servers, without fetching any of it."""
+
+    builds: Mapping[ServerName, Build | None]
+    """None for one that is not in the cache yet, and for a server that somebody else runs."""
+    downloads: tuple[str, ...]
+    """What would be fetched, as `family version`."""
+
+
+def builds_here(names: Sequence[ServerName], cache: Cache, user: ServerUser) -> BuildsHere:
+    """The builds of these names as far as they are on this host; BuildError when one cannot be had."""
+    builds: dict[ServerName, Build | None] = dict.fromkeys(names)
+    downloads: dict[str, None] = {}
     releases = [name for name in names if isinstance(name, Release)]
-    if not releases:
-        return ()
-    _check_platform(releases[0])
-    choices = resolve(releases, _offers_for(releases, cache))
-    return tuple(
-        dict.fromkeys(f"{choice.family} {choice.version}" for choice in choices if installed(cache, choice) is None)
-    )
+    if releases:
+        _check_platform(releases[0])
+        for release, choice in zip(releases, resolve(releases, _offers_for(releases, cache)), strict=True):
+            builds[release] = installed(cache, choice)
+            if builds[release] is None:
+                downloads[f"{choice.family} {choice.version}"] = None
+    for name in names:
+        if isinstance(name, BinDirectory):
+            builds[name] = inspect_bin_directory(Path(name.path), user)
+    return BuildsHere(builds=builds, downloads=tuple(downloads))
 
 
 def _provide_releases(releases: Sequence[Release], cache: Cache, notify: Notify, progress: NotifyBytes) -> list[Build]:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import PurePath
 
+from pgversus.study.choices import DesignChoices
 from pgversus.study.file import schema
 from pgversus.study.file.compared import baseline_level, compared_factor
 from pgversus.study.file.contents import Contents, ReadFile
@@ -34,6 +35,7 @@ def read_study(
     read: ReadFile,
     profile: str | None = None,
     seed: int,
+    asked_seed: int | None = None,
     budget_s: float | None = None,
     name_server: NameServer = server_as_written,
 ) -> Study:
@@ -41,7 +43,8 @@ def read_study(
 
     name: of the file, for messages and for the study. read: gets a path as the file has it and returns its absolute
     path and content; every file is read once, now. profile: None takes `quick` where the file has it. seed: holds
-    where the file has none. budget_s: in place of the file's. name_server: how a server is shown, and what it is.
+    where the file has none. asked_seed, budget_s: in place of the file's. name_server: how a server is shown, and what
+    it is.
     Raises StudyFileError with all problems in the order of the file, and nothing else.
     """
     text = text.removeprefix("\ufeff")
@@ -60,7 +63,12 @@ def read_study(
     sections = schema.Sections.model_validate(merged)
     contents = Contents(read, problems)
     figures = _figures(sections, contents, problems)
-    plan = _plan(sections, contents, problems, seed=seed, budget_s=budget_s, name_server=name_server)
+    choices = choices_of(sections.design, problems, seed=seed)
+    if asked_seed is not None:
+        choices = replace(choices, seed=asked_seed)
+    if budget_s is not None:
+        choices = replace(choices, budget_s=budget_s)
+    plan = _plan(sections, contents, problems, choices, name_server=name_server)
     problems.refuse()
     # Without a plan there was a problem, so this is not reached.
     contexts = () if plan is None else contexts_of(plan, problems)
@@ -94,9 +102,8 @@ def _plan(
     sections: schema.Sections,
     contents: Contents,
     problems: Problems,
+    choices: DesignChoices,
     *,
-    seed: int,
-    budget_s: float | None,
     name_server: NameServer,
 ) -> Plan | None:
     """What the contexts are made of, to be used only when there is no problem; None when nothing can be compared."""
@@ -104,9 +111,6 @@ def _plan(
     matrix = _matrix(sections, contents, name_server, problems)
     compared = compared_factor(sections, matrix, problems)
     baseline = baseline_level(sections, matrix, compared, problems)
-    choices = choices_of(sections.design, problems, seed=seed)
-    if budget_s is not None:
-        choices = replace(choices, budget_s=budget_s)
     designs = designs_for([level.value for level in matrix.load.levels], choices, problems)
     selection = selection_of(sections.exclude or (), sections.only or (), matrix, problems)
     refuse_too_many(matrix, problems)

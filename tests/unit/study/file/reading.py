@@ -22,8 +22,18 @@ def read_file(path: str) -> tuple[str, bytes]:
     return f"/studies/{path}", b"SELECT '\xe9';" if path.startswith("latin") else f"SELECT '{path}';".encode()
 
 
-def study(text: str, *, profile: str | None = None, budget_s: float | None = None) -> Study:
-    return read_study(text, name="planner.toml", read=read_file, profile=profile, seed=SEED, budget_s=budget_s)
+def study(
+    text: str, *, profile: str | None = None, asked_seed: int | None = None, budget_s: float | None = None
+) -> Study:
+    return read_study(
+        text,
+        name="planner.toml",
+        read=read_file,
+        profile=profile,
+        seed=SEED,
+        asked_seed=asked_seed,
+        budget_s=budget_s,
+    )
 
 
 def problems(text: str, *, profile: str | None = None) -> list[StudyError]:

@@ -244,6 +244,11 @@ def test_a_budget_from_outside_is_in_place_of_the_own_one() -> None:
     assert found.budget_s == found.contexts[0].comparison.design.budget_s == 60.0
 
 
+def test_a_seed_from_outside_is_in_place_of_the_own_one() -> None:
+    found = study(f"{SHORT}[design]\nseed = 5\n", asked_seed=9)
+    assert found.seed == found.contexts[0].comparison.design.seed == 9
+
+
 def test_each_load_is_judged_by_the_metric_that_fits_it() -> None:
     loads = "[loads.closed]\nclients = 2\n[loads.open]\nclients = 2\nrate = 100\n"
     designs = [context.comparison.design for context in study(SHORT + loads).contexts]

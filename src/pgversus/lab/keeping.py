@@ -1,0 +1,78 @@
+"""What a run writes to its results folder, and when."""
+
+import shutil
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from pgversus.lab.course import Course
+from pgversus.lab.resuming import study_fact, without_secrets
+from pgversus.lab.run_directory import RunDirectory
+from pgversus.stats.trials import Block
+from pgversus.store.files import holds_results
+from pgversus.store.reading import StoredStudy
+from pgversus.store.results import Results
+from pgversus.study.design import StopReason
+from pgversus.study.study import Study
+
+
+class Keeper:
+    """Writes what happens to the results folder, whose file is made when there is something to keep."""
+
+    def __init__(
+        self,
+        study: Study,
+        folder: Path,
+        earlier: StoredStudy | None,
+        facts: Mapping[str, Any],
+        *,
+        stack: ExitStack,
+    ) -> None:
+        """facts: what this run is carried out with. stack: closes the file at its end."""
+        self._study = study
+        self._folder = folder
+        self._earlier = earlier
+        self._stack = stack
+        # Until it has ended otherwise; nobody will be there to say so after kill -9.
+        self._facts = {"ended": StopReason.INTERRUPTED.value, **facts}
+        self._results: Results | None = None
+
+    def keep_preparation(self, course: Course) -> None:
+        """What was found while a context was prepared."""
+        self._open().add_preparation(course.context.number, course.preparation, course.failure)
+
+    def keep(self, course: Course, block: Block) -> None:
+        """A block, before anything else is done with it."""
+        self._open().add_block(course.context.number, block)
+
+    def end(self, stopped: StopReason) -> None:
+        """Why it ended."""
+        self._open().add_fact("ended", stopped.value)
+
+    def _open(self) -> Results:
+        if self._results is None:
+            self._results = self._begin() if self._earlier is None else self._go_on()
+            self._stack.callback(self._results.close)
+        return self._results
+
+    def _begin(self) -> Results:
+        # Before the first block: what is asked, on what, in which order (the seed); nothing rests on memory.
+        hidden = without_secrets(self._study)
+        return Results.begin(self._folder, study_fact(hidden), hidden.contexts, self._facts)
+
+    def _go_on(self) -> Results:
+        results = Results(self._folder)
+        for name, value in self._facts.items():
+            results.add_fact(name, value)
+        return results
+
+
+def keep_server_logs(directory: RunDirectory, results: Path) -> None:
+    """What the servers said, beside the results: the run's own directory goes with the run."""
+    # A server of somebody else has no log here, and a full disk is no reason to lose the answer.
+    with suppress(OSError):
+        for log in directory.server_logs():
+            if holds_results(results):
+                with log.open("rb") as words, (results / log.name).open("ab") as kept:
+                    shutil.copyfileobj(words, kept)

@@ -1,0 +1,122 @@
+"""What a study is carried out with, and the refusal to mix blocks of two clients, two machines or two builds.
+
+Each is kept as a fact with the results. A ratio is one of two arms in one block; blocks that were measured with other
+means are blocks of another question.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pgversus.errors import StoreError
+from pgversus.host.hashes import file_sha256
+from pgversus.postgres.builds.model import Build
+from pgversus.postgres.client import Client
+from pgversus.study.servers import RunningServer, ServerName, name_in_full
+
+Fact = Mapping[str, Any]
+
+_HOST = ("machine", "cpu_model", "cpus", "cpus_usable", "file_system")
+_MEMORY_SHARE = 0.05
+# A kernel keeps some megabytes more or less for itself after an update; another machine has another size.
+_WORTH_A_LINE = ("kernel", "libc", "governor", "transparent_hugepage")
+
+
+def build_facts(builds: Mapping[ServerName, Build | None]) -> dict[str, Fact]:
+    """What each server's program is, by the server's name in full; servers of somebody else have none."""
+    return {
+        name_in_full(name): {
+            "origin": build.origin,
+            "version": build.version,
+            "artifact_sha256": build.sha256,
+            "postgres_sha256": _sha256(build.program("postgres")),
+        }
+        for name, build in builds.items()
+        if build is not None and not isinstance(name, RunningServer)
+    }
+
+
+def client_facts(client: Client) -> Fact:
+    """What puts the load on."""
+    return {"version": client.version, "origin": client.origin, "sha256": _sha256(client.pgbench)}
+
+
+def check_same_builds(earlier: Mapping[str, Any], now: Mapping[str, Fact], folder: Path) -> None:
+    """StoreError when a server is not the one that was measured before: 17 may mean a newer one by now.
+
+    earlier: the facts of the results. now: build_facts().
+    """
+    before = earlier.get("builds", {})
+    for name, build in now.items():
+        if name in before and before[name] != build:
+            raise _another(
+                f"{name} is another build than the one measured before",
+                folder,
+                slug="store-other-build",
+                before=before[name],
+                now=build,
+                to_do="name the version in full, or put the build back, as it was; or begin afresh with --new",
+            )
+
+
+def check_same_client(earlier: Mapping[str, Any], now: Fact, folder: Path) -> None:
+    """StoreError when another pgbench puts the load on."""
+    before = earlier.get("client", now)
+    if before != now:
+        raise _another(
+            "this pgbench is not the one that measured before, and another pgbench is another load",
+            folder,
+            slug="store-other-client",
+            before=before,
+            now=now,
+            to_do="use the same pgbench (--pgbench) and the same release of pgversus; or begin afresh with --new",
+        )
+
+
+def check_same_host(earlier: Mapping[str, Any], now: Fact, folder: Path) -> None:
+    """StoreError when this is not the machine of the earlier blocks, or not as big as it was."""
+    before = earlier.get("host", now)
+    names = [name for name in _HOST if before.get(name) != now.get(name)]
+    if _is_another_size(before.get("memory_bytes"), now.get("memory_bytes")):
+        names.append("memory_bytes")
+    if names:
+        raise _another(
+            "this is not the machine of the earlier blocks, and blocks of two machines are not mixed",
+            folder,
+            slug="store-other-host",
+            before={name: before.get(name) for name in names},
+            now={name: now.get(name) for name in names},
+            to_do="go on there, with the same processors and the same file system; or begin afresh with --new",
+        )
+
+
+def changes_of_host(earlier: Mapping[str, Any], now: Fact) -> Iterator[str]:
+    """What an update or a reboot has changed of the machine: worth a line, no reason to refuse."""
+    before = earlier.get("host", now)
+    for name in _WORTH_A_LINE:
+        if before.get(name) != now.get(name):
+            yield f"{name} was {before.get(name)} for the earlier blocks and is {now.get(name)} now"
+
+
+def _is_another_size(before: int | None, now: int | None) -> bool:
+    return before is not None and now is not None and abs(now - before) > _MEMORY_SHARE * before
+
+
+def _sha256(program: Path) -> str | None:
+    # A program may be executable for us and not readable: then its version has to do.
+    with suppress(OSError):
+        return file_sha256(program)
+    return None
+
+
+def _another(what: str, folder: Path, *, slug: str, before: Fact, now: Fact, to_do: str) -> StoreError:
+    return StoreError(
+        what, slug=slug, where=str(folder), found=_words(before, now), expected=_words(now, before), to_do=to_do
+    )
+
+
+def _words(other: Fact, one: Fact) -> str:
+    """What `one` is: its version, and everything in which it is not the other."""
+    shown = [f"{name} {value}" for name, value in one.items() if name == "version" or other.get(name) != value]
+    return ", ".join(shown)

@@ -1,0 +1,87 @@
+"""Going on: one run at a time in a folder, and only with what the earlier blocks were measured with."""
+
+import signal
+
+from tests.live.conftest import CommandLine
+from tests.live.test_servers import somebodys_server
+from tests.live.test_studies import STUDY, trials
+
+
+def test_a_folder_that_a_live_run_holds_is_left_to_it(command_line: CommandLine) -> None:
+    command_line.write("s.toml", STUDY.replace("blocks = 3", "blocks = 50"))
+    results = command_line.directory / "pgversus-results" / "s"
+    first = command_line.start("run", "s.toml", "--seed", "5")
+    # Long before the first block.
+    command_line.wait_for((results / "lock").exists)
+    for arguments in ((), ("--new",)):
+        second = command_line.run("run", "s.toml", "--seed", "5", *arguments)
+        assert second.code == 5
+        assert "error[store-in-use]" in second.stderr
+        assert "loading" not in second.stderr
+    command_line.wait_for(lambda: (results / "results.sqlite").exists() and trials(results))
+    assert command_line.run("run", "s.toml", "--seed", "5", "--new").code == 5
+    assert [path.name for path in results.parent.iterdir()] == ["s"]
+    first.send_signal(signal.SIGINT)
+    first.communicate(timeout=60)
+    assert first.returncode == 130
+    kept = trials(results)
+    begun_anew = command_line.start("run", "s.toml", "--new")
+    command_line.wait_for(lambda: len(list(results.parent.iterdir())) == 2)
+    begun_anew.send_signal(signal.SIGINT)
+    begun_anew.communicate(timeout=60)
+    (aside,) = results.parent.glob("s-until-*")
+    assert trials(aside) == kept
+
+
+FULL_AT_FIRST = r"""
+[datasets.good]
+scale = 1
+
+[datasets.big]
+sql = '''
+\set room `test -e {room} && echo 1 || echo 0`
+\if :room
+CREATE TABLE t AS SELECT 1 AS x;
+\else
+DO $$ BEGIN RAISE 'could not extend file "base/5/16385": No space left on device'; END $$;
+\endif
+'''
+"""
+
+
+def test_a_context_that_finds_the_disk_full_is_tried_again_when_there_is_room(command_line: CommandLine) -> None:
+    room = command_line.directory / "room"
+    study = STUDY.replace("[dataset]\nscale = 1\n", FULL_AT_FIRST.replace("{room}", str(room)))
+    study = study.replace('builtin = "select-only"', 'builtin = "select-only"\ndataset = "good"')
+    study = study.replace('sql = "SELECT count(*) FROM pgbench_branches;"', 'sql = "TABLE t;"\ndataset = "big"')
+    command_line.write("s.toml", study.replace("blocks = 3", "blocks = 2"))
+    ended = command_line.run("run", "s.toml", "--seed", "5")
+    assert ended.code == 3, ended.stderr
+    assert "error[host-disk-full]" in ended.stderr
+    assert "base/5/16385" in ended.stderr
+    room.touch()
+    again = command_line.run("run", "s.toml", "--seed", "5", "--json")
+    assert again.code == 0, again.stderr
+    assert again.document["not_measured"] == []
+    assert len(trials(command_line.directory / "pgversus-results" / "s")) == 2 * 2 * 2
+
+
+def test_on_somebodys_server_data_are_loaded_once_and_taken_as_they_are_afterwards(command_line: CommandLine) -> None:
+    results = command_line.directory / "pgversus-results" / "s"
+    with somebodys_server("17.8") as uri:
+        study = STUDY.replace(
+            'server = ["17.8", "17.8"]', f'server = ["{uri}"]\ndefault_statistics_target = ["10", "1000"]'
+        )
+        # One context changes rows: on going on, neither its data nor those of the other are what was loaded.
+        study = 'compare = "default_statistics_target"\n' + study.replace("select-only", "tpcb-like")
+        command_line.write("s.toml", study)
+        first = command_line.start("run", "s.toml", "--seed", "5")
+        command_line.wait_for(lambda: (results / "results.sqlite").exists() and trials(results))
+        first.send_signal(signal.SIGINT)
+        _, said = first.communicate(timeout=60)
+        assert said.count("loading ") == 1
+        assert len(trials(results)) < 12
+        ended = command_line.run("run", "s.toml", "--seed", "5", "--json")
+    assert ended.code == 0, ended.stderr
+    assert "loading " not in ended.stderr
+    assert len(trials(results)) == 12

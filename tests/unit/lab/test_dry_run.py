@@ -1,0 +1,84 @@
+"""A dry run refuses what the run would refuse, and counts what the run would measure."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pgversus.errors import StoreError
+from pgversus.host.directories import Cache
+from pgversus.host.identity import ServerUser
+from pgversus.lab import dry_run as module
+from pgversus.lab.dry_run import dry_run
+from pgversus.lab.resuming import study_fact
+from pgversus.lab.studies import open_study
+from pgversus.report.dry_run import dry_run_text
+from pgversus.store.results import Results
+from pgversus.study.study import Study
+
+# Takes the settings that stand beside it in a file.
+POSTGRES = """#!/bin/sh
+[ "$1" = --version ] && echo "postgres (PostgreSQL) 17.8" && exit
+grep -qx "$2" "${0%/*}/settings" && echo "${4#*=}" && exit
+echo "FATAL:  unrecognized configuration parameter \\"$2\\"" >&2
+exit 1
+"""
+TEXT = """
+title = "A setting that came late"
+compare = "io_method"
+if_missing = "skip"
+
+[factors]
+server = ["{new}", "{old}"]
+io_method = ["sync", "worker"]
+
+[workload]
+builtin = "select-only"
+
+[design]
+seed = 5
+"""
+USER = ServerUser(name="me", uid=os.getuid(), gid=os.getgid(), is_self=True)
+
+
+def bin_directory(directory: Path, *settings: str) -> Path:
+    directory.mkdir()
+    (directory / "settings").write_text("".join(f"{setting}\n" for setting in settings))
+    for name in ("postgres", "initdb"):
+        (directory / name).write_text(POSTGRES)
+        (directory / name).chmod(0o755)
+    return directory
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    cache = Cache(root=tmp_path / "cache")
+    cache.runs.mkdir(parents=True)
+    monkeypatch.setattr(module, "open_cache", lambda: cache)
+    new, old = bin_directory(tmp_path / "new", "io_method"), bin_directory(tmp_path / "old")
+    (tmp_path / "s.toml").write_text(TEXT.format(new=new, old=old))
+    return open_study(str(tmp_path / "s.toml"))[0]
+
+
+def test_treatments_that_a_server_here_cannot_have_are_not_counted(study: Study, tmp_path: Path) -> None:
+    found = dry_run(study, tmp_path / "r", USER)
+    assert (study.treatments, found.study.treatments) == (4, 2)
+    text = dry_run_text(
+        found.study, found.needs, downloads=(), free_bytes=1, blocks_there=found.blocks_there, results=found.results
+    )
+    assert "1 comparison, 2 treatments, 1 verdict" in text
+    assert "left out: 2 treatments" in text
+    assert not (tmp_path / "r").exists()
+
+
+def test_results_of_another_study_are_refused_before_anything_is_done(study: Study, tmp_path: Path) -> None:
+    possible = dry_run(study, tmp_path / "r", USER).study
+    Results.begin(tmp_path / "r", study_fact(possible), possible.contexts).close()
+    dry_run(study, tmp_path / "r", USER)
+    text = (tmp_path / "s.toml").read_text().replace("select-only", "tpcb-like")
+    (tmp_path / "s.toml").write_text(text)
+    other, _ = open_study(str(tmp_path / "s.toml"))
+    with pytest.raises(StoreError) as caught:
+        dry_run(other, tmp_path / "r", USER)
+    assert caught.value.slug == "store-other-study"
+    dry_run(other, tmp_path / "r", USER, afresh=True)

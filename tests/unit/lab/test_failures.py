@@ -1,0 +1,95 @@
+"""What fails for want of room ends the run; what fails by itself stays the failure of its arm."""
+
+import errno
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from pgversus.errors import DatasetError, HostError, PgversusError, ServerError, StoreError, WorkloadError
+from pgversus.lab import failures
+from pgversus.lab.apparatus import TrialFailedError
+from pgversus.lab.failures import HostAwareApparatus, failures_of_the_host
+from pgversus.stats.trials import Window
+from tests.builders import window
+
+NO_ROOM = 'ERROR:  could not extend file "base/5/1": No space left on device'
+SLUG = "host-disk-full"
+
+
+class _Failing:
+    """Measures arm 0 and nothing else."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def start(self, arm: int) -> None:
+        raise self._of(arm)
+
+    def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
+        raise self._of(arm + seed)
+
+    def measure(self, arm: int, seed: int) -> Window:
+        if arm:
+            raise self._of(seed)
+        return window([100])
+
+    def stop_all(self) -> None:
+        return
+
+    def _of(self, number: int) -> Exception:
+        return self.error if number >= 0 else ValueError(number)
+
+
+def ended_by(error: Exception, directory: Path) -> HostError:
+    with pytest.raises(HostError) as caught, failures_of_the_host(directory):
+        raise error
+    return caught.value
+
+
+@pytest.mark.parametrize("kind", [DatasetError, ServerError, WorkloadError])
+def test_words_of_a_full_disk_are_the_hosts_whoever_says_them(tmp_path: Path, kind: type[PgversusError]) -> None:
+    error = ended_by(kind("it failed", slug="x", found=f"NOTICE: a\n{NO_ROOM}\n"), tmp_path)
+    assert (error.slug, error.found) == (SLUG, NO_ROOM)
+
+
+def test_system_calls_that_fail_are_the_hosts(tmp_path: Path) -> None:
+    full = ended_by(OSError(errno.ENOSPC, "No space left on device", "/x/script-0.sql"), tmp_path)
+    assert (full.slug, full.where) == (SLUG, "/x/script-0.sql")
+    broken = ended_by(OSError(errno.EIO, "Input/output error", "/x/log.1"), tmp_path)
+    assert (broken.slug, broken.where, broken.found) == ("host-failed", "/x/log.1", "Input/output error")
+
+
+def test_a_real_full_device_is_known(tmp_path: Path) -> None:
+    with pytest.raises(HostError) as caught, failures_of_the_host(tmp_path):
+        Path("/dev/full").write_text("a script")
+    assert caught.value.slug == SLUG
+
+
+def test_without_such_words_the_file_system_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut = TrialFailedError("pgbench counted 90 transactions and logged 57")
+    with pytest.raises(TrialFailedError), failures_of_the_host(tmp_path):
+        raise cut
+    monkeypatch.setattr(failures, "has_no_room", lambda _: True)
+    assert ended_by(cut, tmp_path).slug == SLUG
+
+
+def test_other_failures_stay_what_they_are(tmp_path: Path) -> None:
+    for error in (
+        DatasetError("the setup file failed", slug="dataset-load-failed", found="ERROR:  division by zero"),
+        StoreError("results cannot be written", slug="store-unwritable", found="No space left on device"),
+        HostError("a cluster could not be copied", slug="host-copy", found="No space left on device"),
+        TrialFailedError("ERROR:  canceling statement due to statement timeout"),
+    ):
+        with pytest.raises(type(error)) as caught, failures_of_the_host(tmp_path):
+            raise error
+        assert caught.value is error
+
+
+def test_no_trial_fails_because_a_disk_is_full(tmp_path: Path) -> None:
+    apparatus = HostAwareApparatus(_Failing(TrialFailedError(NO_ROOM)), tmp_path)
+    assert apparatus.measure(0, 1).transactions == 1
+    for act in (lambda: apparatus.start(0), lambda: apparatus.warm_up(0, 1), lambda: apparatus.measure(1, 1)):
+        with pytest.raises(HostError) as caught:
+            act()
+        assert caught.value.slug == SLUG

@@ -1,0 +1,42 @@
+"""What a run does with earlier results in its folder, and that nobody else can do it meanwhile."""
+
+from pathlib import Path
+
+import pytest
+
+from pgversus.errors import StoreError
+from pgversus.lab.results_folder import EarlierResults, results_folder
+from pgversus.store.codec import StudyFact
+from pgversus.store.files import FILE_NAME
+from pgversus.store.results import Results
+
+FACT = StudyFact(name="s", title="t", question="q", seed=7, verdicts=0, contexts=0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    Results.begin(tmp_path / "r", FACT, []).close()
+    return tmp_path / "r"
+
+
+def test_earlier_results_are_refused_read_or_put_aside(folder: Path) -> None:
+    with pytest.raises(StoreError) as caught, results_folder(folder, EarlierResults.REFUSE):
+        pass
+    assert caught.value.slug == "store-not-empty"
+    with results_folder(folder, EarlierResults.GO_ON) as earlier:
+        assert earlier is not None
+        assert earlier.study == FACT
+    with results_folder(folder, EarlierResults.PUT_ASIDE) as earlier:
+        assert earlier is None
+    (aside,) = folder.parent.iterdir()
+    assert aside.name.startswith("r-until-")
+    assert (aside / FILE_NAME).exists()
+
+
+@pytest.mark.parametrize("earlier", [EarlierResults.GO_ON, EarlierResults.PUT_ASIDE])
+def test_the_folder_of_a_live_run_is_neither_gone_on_with_nor_put_aside(folder: Path, earlier: EarlierResults) -> None:
+    with results_folder(folder, EarlierResults.GO_ON):
+        with pytest.raises(StoreError) as caught, results_folder(folder, earlier):
+            pass
+        assert caught.value.slug == "store-in-use"
+        assert [path.name for path in folder.parent.iterdir()] == ["r"]

@@ -1,0 +1,111 @@
+"""Blocks of two builds, two clients or two machines are not mixed; what a reboot changes is no reason to refuse."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgversus.errors import StoreError
+from pgversus.lab.same_means import (
+    build_facts,
+    changes_of_host,
+    check_same_builds,
+    check_same_client,
+    check_same_host,
+    client_facts,
+)
+from pgversus.postgres.builds.model import Build
+from pgversus.postgres.client import Client
+from pgversus.study.servers import BinDirectory, Family, Release, RunningServer
+
+FOLDER = Path("r")
+HOST = {
+    "machine": "x86_64",
+    "cpu_model": "Xeon",
+    "cpus": 2,
+    "cpus_usable": 2,
+    "memory_bytes": 8_000_000_000,
+    "file_system": "ext4",
+    "kernel": "Linux 6.1.0-30",
+    "free_bytes": 7,
+}
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Build:
+    (tmp_path / "postgres").write_text("one")
+    return Build(version="17.8", bin_directory=tmp_path, origin="zonky", sha256="abc")
+
+
+def test_builds_of_two_families_have_two_names(build: Build) -> None:
+    zonky, wheel = (Release(major=17, minor=8, family=family) for family in Family)
+    facts = build_facts({zonky: build, wheel: replace(build, origin="wheel"), RunningServer(uri="x"): None})
+    assert sorted(facts) == ["wheel:17.8", "zonky:17.8"]
+    check_same_builds({"builds": facts}, facts, FOLDER)
+
+
+def test_another_version_under_the_same_name_is_refused(build: Build) -> None:
+    name = Release(major=17, minor=None)
+    before = {"builds": build_facts({name: build})}
+    with pytest.raises(StoreError) as caught:
+        check_same_builds(before, build_facts({name: replace(build, version="17.9")}), FOLDER)
+    assert caught.value.slug == "store-other-build"
+    assert (caught.value.found, caught.value.expected) == ("version 17.9", "version 17.8")
+
+
+def test_another_build_of_the_same_version_in_the_same_directory_is_refused(build: Build) -> None:
+    name = BinDirectory(path="/my/bin")
+    before = {"builds": build_facts({name: build})}
+    build.program("postgres").write_text("another")
+    with pytest.raises(StoreError) as caught:
+        check_same_builds(before, build_facts({name: build}), FOLDER)
+    assert caught.value.slug == "store-other-build"
+    assert "postgres_sha256" in caught.value.found
+    assert caught.value.found != caught.value.expected
+
+
+def test_a_program_that_cannot_be_read_is_known_by_its_version(build: Build) -> None:
+    build.program("postgres").unlink()
+    facts = build_facts({Release(major=17, minor=None): build})
+    assert facts["17"]["postgres_sha256"] is None
+
+
+def test_another_pgbench_is_refused(tmp_path: Path) -> None:
+    pgbench = tmp_path / "pgbench"
+    pgbench.write_text("one")
+    client = Client(pgbench=pgbench, psql=tmp_path / "psql", version="18.6", origin="--pgbench")
+    before = {"client": client_facts(client)}
+    check_same_client(before, client_facts(client), FOLDER)
+    for other in (replace(client, version="17.8"), replace(client, origin="package 2")):
+        with pytest.raises(StoreError) as caught:
+            check_same_client(before, client_facts(other), FOLDER)
+        assert caught.value.slug == "store-other-client"
+    pgbench.write_text("another")
+    with pytest.raises(StoreError):
+        check_same_client(before, client_facts(client), FOLDER)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("cpu_model", "EPYC"),
+        ("cpus", 4),
+        ("cpus_usable", 1),
+        ("machine", "aarch64"),
+        ("memory_bytes", 16_000_000_000),
+        ("file_system", "tmpfs"),
+    ],
+)
+def test_another_machine_is_refused(name: str, value: object) -> None:
+    with pytest.raises(StoreError) as caught:
+        check_same_host({"host": HOST}, {**HOST, name: value}, FOLDER)
+    assert caught.value.slug == "store-other-host"
+    assert (caught.value.found, caught.value.expected) == (f"{name} {value}", f"{name} {HOST[name]}")
+
+
+def test_an_updated_kernel_is_said_and_goes_on() -> None:
+    now = {**HOST, "kernel": "Linux 6.1.0-31", "memory_bytes": 7_999_000_000, "free_bytes": 9}
+    check_same_host({"host": HOST}, now, FOLDER)
+    (line,) = changes_of_host({"host": HOST}, now)
+    assert "6.1.0-30" in line
+    assert "6.1.0-31" in line
