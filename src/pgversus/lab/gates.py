@@ -101,8 +101,10 @@ def _not_restarted(comparison: Comparison, facts: Sequence[ArmFacts], *, writes:
 
 def _late_writes(preparation: Preparation, blocks: Sequence[Block]) -> Iterator[Caveat]:
     """A load that did not write when it was tried, so that it was measured as one that reads only."""
+    if preparation.writes:
+        return
     writing = [block for block in blocks if any(trial.has_written for trial in block.trials.values())]
-    if writing and not preparation.writes:
+    if writing:
         yield Caveat(
             slug="late-writes",
             text=f"the load seemed to read only and then wrote, first in block {writing[0].number} and in "

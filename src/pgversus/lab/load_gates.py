@@ -5,10 +5,13 @@ Each is a reason to distrust a number and none changes it. Limits are those of d
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from pgversus.lab.measured import Measured, measured_of
 from pgversus.lab.pressure_gates import pressure_caveats
+from pgversus.stats.counter_table import CounterTable
 from pgversus.stats.effects import transactions_for_quantile
 from pgversus.stats.trials import Block, Trial
 from pgversus.study.caveats import Caveat
@@ -33,7 +36,7 @@ _FEW_TRANSACTIONS = 3
 
 def load_caveats(comparison: Comparison, blocks: Sequence[Block], *, cpus: int) -> Iterator[Caveat]:
     """What was wrong with the load or the host, the gravest first. cpus: that the host could use."""
-    measured = [_measured(arm, blocks) for arm in comparison.arms]
+    measured = [measured_of(arm, blocks) for arm in comparison.arms]
     for one in measured:
         if one.trials:
             yield from _client_bound(one)
@@ -42,40 +45,21 @@ def load_caveats(comparison: Comparison, blocks: Sequence[Block], *, cpus: int) 
             yield from _not_cold(comparison, one)
             yield from _not_steady(comparison, one.arm, one.trials)
             yield from _few_transactions(comparison, one.arm, one.trials)
-    yield from pressure_caveats(comparison, blocks)
+    yield from pressure_caveats(measured)
     yield from _checkpoints(measured)
     yield from _autovacuum(measured)
     yield from _drift(comparison, blocks)
     yield from _few_for_percentile(blocks)
 
 
-@dataclass(frozen=True, slots=True)
-class _Measured:
-    """What was measured of one arm."""
-
-    arm: Arm
-    trials: Sequence[Trial]
-    counters: Sequence[Mapping[str, float]]
-    """Of each trial, at hand: those read from results decode themselves at every look."""
+def _share(one: Measured, seconds: float | None, capacity: float) -> float | None:
+    """Of what all windows could have had; None where a trial does not tell."""
+    return None if seconds is None else seconds / (capacity * one.seconds)
 
 
-def _measured(arm: Arm, blocks: Sequence[Block]) -> _Measured:
-    trials = [block.trials[arm.index] for block in blocks if arm.index in block.trials]
-    return _Measured(arm, trials, [dict(trial.counters.items()) for trial in trials])
-
-
-def _share(one: _Measured, of: Callable[[Mapping[str, float]], float | None], capacity: float) -> float | None:
-    """Seconds that `of` gives over all trials, as a share of capacity; None where a trial does not tell."""
-    values = [of(counters) for counters in one.counters]
-    told = [value for value in values if value is not None]
-    if len(told) < len(values):
-        return None
-    return math.fsum(told) / (capacity * math.fsum(trial.seconds for trial in one.trials))
-
-
-def _client_bound(one: _Measured) -> Iterator[Caveat]:
+def _client_bound(one: Measured) -> Iterator[Caveat]:
     arm = one.arm
-    share = _share(one, lambda counters: counters.get("client_cpu_s"), arm.workload.threads)
+    share = _share(one, one.counters.total("client_cpu_s"), arm.workload.threads)
     if share is not None and share > _CLIENT_BOUND:
         yield Caveat(
             slug="client-bound",
@@ -85,10 +69,10 @@ def _client_bound(one: _Measured) -> Iterator[Caveat]:
         )
 
 
-def _disturbed(one: _Measured, cpus: int) -> Iterator[Caveat]:
+def _disturbed(one: Measured, cpus: int) -> Iterator[Caveat]:
     arm = one.arm
-    foreign = _share(one, _foreign_cpu_s, cpus)
-    steal = _share(one, lambda counters: counters.get("host_steal_s"), cpus)
+    foreign = _share(one, _foreign_cpu_s(one.counters), cpus)
+    steal = _share(one, one.counters.total("host_steal_s"), cpus)
     if foreign is not None and foreign > _FOREIGN:
         yield Caveat(
             slug="host-disturbed",
@@ -103,18 +87,18 @@ def _disturbed(one: _Measured, cpus: int) -> Iterator[Caveat]:
         )
 
 
-def _foreign_cpu_s(counters: Mapping[str, float]) -> float | None:
-    try:
-        host = counters["host_cpu_s"]
-        ours = [counters[name] for name in ("server_cpu_user_s", "server_cpu_system_s", "client_cpu_s")]
-    except KeyError:
-        return None
-    return max(0.0, host - math.fsum(ours))
+def _foreign_cpu_s(counters: CounterTable) -> float | None:
+    """Of all trials: what the host worked and neither servers nor client did; None where a trial does not tell."""
+    ours = ("server_cpu_user_s", "server_cpu_system_s", "client_cpu_s")
+    foreign = counters.column("host_cpu_s") - sum(counters.column(name) for name in ours)
+    # The clocks of host and processes tick apart: in a short window ours may be the larger.
+    total = float(np.maximum(foreign, 0.0).sum())
+    return None if math.isnan(total) else total
 
 
-def _throttled(one: _Measured) -> Iterator[Caveat]:
+def _throttled(one: Measured) -> Iterator[Caveat]:
     arm = one.arm
-    share = _share(one, lambda counters: counters.get("cpu_throttled_s"), 1)
+    share = _share(one, one.counters.total("cpu_throttled_s"), 1)
     if share is not None and share > _THROTTLED:
         yield Caveat(
             slug="throttled",
@@ -123,11 +107,11 @@ def _throttled(one: _Measured) -> Iterator[Caveat]:
         )
 
 
-def _not_cold(comparison: Comparison, one: _Measured) -> Iterator[Caveat]:
+def _not_cold(comparison: Comparison, one: Measured) -> Iterator[Caveat]:
     if comparison.cache is not CacheState.COLD:
         return
     arm = one.arm
-    most = max(counters.get("still_cached_share", 1.0) for counters in one.counters)
+    most = float(np.nan_to_num(one.counters.column("still_cached_share"), nan=1.0).max())
     if most > _STILL_CACHED:
         yield Caveat(
             slug="cache-not-cold",
@@ -166,17 +150,17 @@ def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial])
         )
 
 
-def _checkpoints(measured: Sequence[_Measured]) -> Iterator[Caveat]:
+def _checkpoints(measured: Sequence[Measured]) -> Iterator[Caveat]:
     for arm, counts in _one_sided(measured, ("checkpoints_timed", "checkpoints_requested")):
         yield Caveat(slug="checkpoint-on-one-side", arm=arm, text=f"checkpoints in the windows: {counts}")
 
 
-def _autovacuum(measured: Sequence[_Measured]) -> Iterator[Caveat]:
+def _autovacuum(measured: Sequence[Measured]) -> Iterator[Caveat]:
     for arm, counts in _one_sided(measured, MAINTENANCE):
         yield Caveat(slug="autovacuum-on-one-side", arm=arm, text=f"runs of autovacuum in the windows: {counts}")
 
 
-def _one_sided(measured: Sequence[_Measured], names: Sequence[str]) -> Iterator[tuple[int, str]]:
+def _one_sided(measured: Sequence[Measured], names: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Contenders where something happened that did not on the baseline, or the other way round, with both counts.
 
     Chance, or a difference between the arms; a cost either way.
@@ -191,11 +175,11 @@ def _one_sided(measured: Sequence[_Measured], names: Sequence[str]) -> Iterator[
             yield one.arm.index, f"{counts[BASELINE]:.0f} of {base.label}, {count:.0f} of {one.arm.label}"
 
 
-def _sum(one: _Measured, names: Sequence[str]) -> float | None:
-    """Over all trials; None where one does not tell."""
-    values = [counters.get(name) for counters in one.counters for name in names]
-    told = [value for value in values if value is not None]
-    return math.fsum(told) if len(told) == len(values) else None
+def _sum(one: Measured, names: Sequence[str]) -> float | None:
+    """Over all trials, 0 for none; None where one does not tell."""
+    totals = [one.counters.total(name) for name in names] if one.trials else [0.0]
+    told = [total for total in totals if total is not None]
+    return math.fsum(told) if len(told) == len(totals) else None
 
 
 def _drift(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:

@@ -4,12 +4,12 @@ Waiting for a processor is no sign: more clients than processors wait by design,
 to work is often what is compared. What others take from the processors is seen as their time (load_gates.py).
 """
 
-import math
 from collections.abc import Iterator, Sequence
 
-from pgversus.stats.trials import Block, Trial
+import numpy as np
+
+from pgversus.lab.measured import Measured
 from pgversus.study.caveats import Caveat
-from pgversus.study.comparison import Comparison
 
 _MEMORY = 0.01
 """Share of the windows. Both working sets must fit into memory, and then nothing ever waits for it."""
@@ -21,42 +21,39 @@ _MOVED_PAGES = ("buffers_read", "checkpoint_buffers_written", "background_buffer
 _MOVED_BYTES = ("wal_bytes", "temp_bytes", "server_io_write_bytes", "server_io_extend_bytes")
 
 
-def pressure_caveats(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
-    """What made processes wait that should not have to."""
-    disk_is_ours = not all(_leaves_disk_alone(trial) for block in blocks for trial in block.trials.values())
-    for arm in comparison.arms:
-        trials = [block.trials[arm.index] for block in blocks if block.has(arm.index)]
-        memory, disk = (_waited(trials, f"pressure_{what}_s") for what in ("memory", "io"))
+def pressure_caveats(measured: Sequence[Measured]) -> Iterator[Caveat]:
+    """What made processes wait that should not have to. measured: every arm of the comparison."""
+    for one in measured:
+        memory, disk = (_waited(one, f"pressure_{what}_s") for what in ("memory", "io"))
         if memory > _MEMORY:
             yield Caveat(
                 slug="memory-pressure",
-                arm=arm.index or None,
-                text=f"processes waited for memory in {100 * memory:.0f} % of the windows of {arm.label}: servers and "
-                "data do not fit into it together, or another program needs it",
+                arm=one.arm.index or None,
+                text=f"processes waited for memory in {100 * memory:.0f} % of the windows of {one.arm.label}: servers "
+                "and data do not fit into it together, or another program needs it",
             )
-        if disk > _DISK and not disk_is_ours:
+        if disk > _DISK and all(_leaves_disk_alone(other) for other in measured):
             yield Caveat(
                 slug="disk-disturbed",
-                arm=arm.index or None,
-                text=f"processes waited for disk in {100 * disk:.0f} % of the windows of {arm.label}, though no server "
-                "of this comparison moved any data worth mentioning: another program did",
+                arm=one.arm.index or None,
+                text=f"processes waited for disk in {100 * disk:.0f} % of the windows of {one.arm.label}, though no "
+                "server of this comparison moved any data worth mentioning: another program did",
             )
 
 
-def _waited(trials: Sequence[Trial], name: str) -> float:
+def _waited(one: Measured, name: str) -> float:
     """Share of all windows; 0 where a trial does not tell."""
-    if not trials or any(name not in trial.counters for trial in trials):
-        return 0.0
-    return math.fsum(trial.counters[name] for trial in trials) / math.fsum(trial.seconds for trial in trials)
+    total = one.counters.total(name)
+    return 0.0 if total is None else total / one.seconds
 
 
-def _leaves_disk_alone(trial: Trial) -> bool:
+def _leaves_disk_alone(one: Measured) -> bool:
     """Whether its server hardly asked the system for anything; of all arms, as one's pages are written in any window.
 
     A page that was asked of the system may have been in its cache: better to say nothing than to blame others.
     """
-    if any(name not in trial.counters for name in _MOVED_PAGES):
-        return False
-    pages = math.fsum(trial.counters[name] for name in _MOVED_PAGES)
-    moved = _PAGE_BYTES * pages + math.fsum(trial.counters.get(name, 0.0) for name in _MOVED_BYTES)
-    return moved < _QUIET_BYTES_PER_S * trial.seconds
+    pages = sum(one.counters.column(name) for name in _MOVED_PAGES)
+    others = sum(np.nan_to_num(one.counters.column(name)) for name in _MOVED_BYTES)
+    limits = np.array([_QUIET_BYTES_PER_S * trial.seconds for trial in one.trials])
+    # What is not told compares as false.
+    return bool((_PAGE_BYTES * pages + others < limits).all())

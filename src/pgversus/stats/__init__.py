@@ -9,6 +9,7 @@ effects.py      ratios between two arms, and the level of one arm
 verdict.py      the rule that turns an interval into a verdict
 forecast.py     how many blocks more an answer would need
 analysis.py     all of it for one comparison: the object that every renderer shows
+counter_table.py      the counters of many trials as one table
 counter_estimates.py  what counters say of each arm and of their ratio
 counters.py     how much counters grew between two readings
 """

@@ -7,12 +7,12 @@ looked at beside each verdict, so one is sure to differ only by the rule of sixt
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
 
 from pgversus.stats.confidence import CONFIDENCE, LookRule
+from pgversus.stats.counter_table import counter_table
 from pgversus.stats.effects import LogEstimate
 from pgversus.stats.trials import Block
 from pgversus.stats.verdict import interval, ratio_bounds
@@ -110,14 +110,11 @@ class _Table:
 
 def _table(blocks: Sequence[Block], arm: int) -> _Table:
     trials = [block.trials.get(arm) for block in blocks]
-    told = [{} if trial is None else dict(trial.counters.items()) for trial in trials]
-    rows = [list(map(one.get, _NAMES, repeat(math.nan))) for one in told]
-    return _Table(
-        values=np.array(rows, dtype=np.float64).reshape(len(rows), len(_NAMES)),
-        transactions=np.array(
-            [math.nan if trial is None else trial.transactions for trial in trials], dtype=np.float64
-        ),
-    )
+    measured = np.array([trial is not None for trial in trials], dtype=np.bool_)
+    values = np.full((len(trials), len(_NAMES)), math.nan)
+    values[measured] = counter_table([trial for trial in trials if trial is not None]).in_order(_NAMES)
+    transactions = [math.nan if trial is None else trial.transactions for trial in trials]
+    return _Table(values=values, transactions=np.array(transactions, dtype=np.float64))
 
 
 def _pair(baseline: _Table, contender: _Table) -> tuple[_Table, _Table]:
