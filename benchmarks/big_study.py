@@ -1,8 +1,9 @@
 """A study of 10,000 treatments: expanding it, a dry run, and reports over 100,000 trials. `make bench-study`.
 
-Each command is run as a user runs it, in a process of its own, and measured whole: wall-clock time and the most memory
-that it held. The results are synthetic: written by the real store, from made-up blocks. Exits with 1 when one takes
-5 seconds or 500 MB.
+Each command is run as a user runs it, in a process of its own, and measured whole: wall-clock time, the least of three
+runs, since other work on the host only adds to it; and the most memory that it held. The results are synthetic: written
+by the real store, from made-up blocks. Exits with 1 when one takes 500 MB, or its time: 5 seconds, and 30 for the two
+that write every counter of every trial, six million numbers.
 """
 
 import os
@@ -20,12 +21,14 @@ from pgversus.lab.studies import open_study
 from pgversus.stats.histogram import LatencyHistogram
 from pgversus.stats.trials import Block, Trial, Window, trial_of
 from pgversus.store.results import Results
-from pgversus.study.counters import COUNTERS
+from pgversus.study.counters import COUNTERS, MAINTENANCE, ROWS_WRITTEN
 from pgversus.study.preparation import ArmFacts, Preparation
 from pgversus.study.study import Study
 
 TREATMENTS, TRIALS = 10_000, 100_000
-MOST_S, MOST_BYTES = 5.0, 500e6
+MOST_S, MOST_S_OF_DUMP, MOST_BYTES = 5.0, 30.0, 500e6
+DUMPS = frozenset({"trials-csv", "json"})
+RUNS = 3
 BLOCKS = TRIALS // TREATMENTS
 
 STUDY_FILE = """
@@ -73,9 +76,11 @@ def main() -> None:
         }
         too_much = False
         for what, arguments in rows.items():
-            seconds, most = _measured(arguments)
+            runs = [_measured(arguments) for _ in range(RUNS)]
+            seconds, most = min(seconds for seconds, _ in runs), max(most for _, most in runs)
             print(f"{what:<44}{seconds:>7.2f}{most / 1e6:>7.0f}", flush=True)
-            too_much = too_much or seconds >= MOST_S or most >= MOST_BYTES
+            limit_s = MOST_S_OF_DUMP if DUMPS & set(arguments) else MOST_S
+            too_much = too_much or seconds >= limit_s or most >= MOST_BYTES
     if too_much:
         raise SystemExit(1)
 
@@ -124,7 +129,9 @@ def _trial(arm: int, histogram: LatencyHistogram, rng: np.random.Generator) -> T
         latency_max_s=0.1,
         histogram=histogram,
     )
-    return replace(trial_of(arm, [window]), counters={name: float(rng.random()) + 1 for name in COUNTERS})
+    # Both workloads only read, nothing else happened on their servers, and nobody waited for memory or disk.
+    quiet = dict.fromkeys((*ROWS_WRITTEN, *MAINTENANCE, "pressure_memory_s", "pressure_io_s"), 0.0)
+    return replace(trial_of(arm, [window]), counters={name: float(rng.random()) + 1 for name in COUNTERS} | quiet)
 
 
 if __name__ == "__main__":

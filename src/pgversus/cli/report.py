@@ -1,5 +1,6 @@
 """`pgversus report`: what earlier results say, in the form that is asked for."""
 
+import gc
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,9 @@ def report(results: str, form: str, output: str | None, *, as_json: bool, publis
     """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
     from pgversus.lab.answers import read_answer  # noqa: PLC0415 - `pgversus --help` does without numpy
 
+    # What is read stays until the end, millions of objects of a large study: looking through them for garbage, again
+    # and again, would take as long as all the rest.
+    gc.disable()
     answer = read_answer(Path(results))
     content = _content(answer, "json" if as_json else form, with_published=published)
     if output is not None:

@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from pgversus.lab.load_gates import load_caveats
+from pgversus.lab.measured import Measured, measured_of
 from pgversus.stats.trials import Block
 from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.comparison import Comparison
+from pgversus.study.counters import ROWS_WRITTEN
 from pgversus.study.design import StopReason
 from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation
 
@@ -23,16 +25,17 @@ def caveats(
 ) -> tuple[Caveat, ...]:
     """Every reason to trust this comparison less, the gravest first. cpus: that the host could use."""
     facts, differences = preparation.arms, preparation.differences
+    measured = [measured_of(arm, blocks) for arm in comparison.arms]
     return (
         *_mixed_builds(comparison, facts, differences),
         *_unequal_settings(comparison, differences),
         *_unequal_indexes(comparison, differences),
         *_not_restarted(comparison, facts, writes=preparation.writes),
-        *_late_writes(preparation, blocks),
+        *_late_writes(preparation, blocks, measured),
         *_failures(comparison, blocks),
         *_failed_transactions(comparison, blocks),
         *_unclocked(comparison, blocks),
-        *load_caveats(comparison, blocks, cpus=cpus),
+        *load_caveats(comparison, blocks, measured, cpus=cpus),
         *_interrupted(stopped),
     )
 
@@ -99,9 +102,10 @@ def _not_restarted(comparison: Comparison, facts: Sequence[ArmFacts], *, writes:
         )
 
 
-def _late_writes(preparation: Preparation, blocks: Sequence[Block]) -> Iterator[Caveat]:
+def _late_writes(preparation: Preparation, blocks: Sequence[Block], measured: Sequence[Measured]) -> Iterator[Caveat]:
     """A load that did not write when it was tried, so that it was measured as one that reads only."""
-    if preparation.writes:
+    columns = (one.counters.column(name) for one in measured for name in ROWS_WRITTEN)
+    if preparation.writes or not any((column > 0).any() for column in columns):
         return
     writing = [block for block in blocks if any(trial.has_written for trial in block.trials.values())]
     if writing:

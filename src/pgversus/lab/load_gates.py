@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pgversus.lab.measured import Measured, measured_of
+from pgversus.lab.measured import Measured
 from pgversus.lab.pressure_gates import pressure_caveats
 from pgversus.stats.counter_table import CounterTable
 from pgversus.stats.effects import transactions_for_quantile
@@ -34,9 +34,13 @@ _FEW_TRANSACTIONS = 3
 """For each client and window: below this the end of the last transaction is a large part of the window."""
 
 
-def load_caveats(comparison: Comparison, blocks: Sequence[Block], *, cpus: int) -> Iterator[Caveat]:
-    """What was wrong with the load or the host, the gravest first. cpus: that the host could use."""
-    measured = [measured_of(arm, blocks) for arm in comparison.arms]
+def load_caveats(
+    comparison: Comparison, blocks: Sequence[Block], measured: Sequence[Measured], *, cpus: int
+) -> Iterator[Caveat]:
+    """What was wrong with the load or the host, the gravest first.
+
+    measured: every arm in these blocks. cpus: that the host could use.
+    """
     for one in measured:
         if one.trials:
             yield from _client_bound(one)

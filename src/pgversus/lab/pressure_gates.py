@@ -53,7 +53,7 @@ def _leaves_disk_alone(one: Measured) -> bool:
     A page that was asked of the system may have been in its cache: better to say nothing than to blame others.
     """
     pages = sum(one.counters.column(name) for name in _MOVED_PAGES)
-    others = sum(np.nan_to_num(one.counters.column(name)) for name in _MOVED_BYTES)
+    others = np.nansum([one.counters.column(name) for name in _MOVED_BYTES], axis=0)
     limits = np.array([_QUIET_BYTES_PER_S * trial.seconds for trial in one.trials])
     # What is not told compares as false.
     return bool((_PAGE_BYTES * pages + others < limits).all())

@@ -7,7 +7,7 @@ from typing import Any
 
 from pgversus.errors import StoreError
 from pgversus.lab.course import Course
-from pgversus.postgres.session import uri_label
+from pgversus.postgres.labels import label_of_running
 from pgversus.store.codec import CONTEXT, ContextFact, StudyFact
 from pgversus.store.reading import StoredContext, StoredStudy
 from pgversus.study.servers import RunningServer, ServerName
@@ -94,7 +94,7 @@ def _without_secrets(context: Context) -> Context:
     if not any(isinstance(arm.server, RunningServer) for arm in comparison.arms):
         return context
     arms = tuple(
-        replace(arm, server=RunningServer(uri=uri_label(arm.server.uri)))
+        replace(arm, server=RunningServer(uri=label_of_running(arm.server)))
         if isinstance(arm.server, RunningServer)
         else arm
         for arm in comparison.arms

@@ -9,8 +9,13 @@ def labelled_server(text: str) -> tuple[str, ServerName]:
     """How a server is shown, and what it is; StudyError for a text that names none."""
     server = parse_server(text)
     if isinstance(server, RunningServer):
-        from pgversus.postgres.session import uri_label  # noqa: PLC0415 - psycopg's import is for those who need it
-
-        return uri_label(server.uri), server
+        return label_of_running(server), server
     # A path that is no UTF-8 can be opened, and not be shown or stored as it is.
     return os.fsencode(text).decode(errors="replace"), server
+
+
+def label_of_running(server: RunningServer) -> str:
+    """Its host, port and database: no user and no password."""
+    from pgversus.postgres.session import uri_label  # noqa: PLC0415 - psycopg's import is for those who need it
+
+    return uri_label(server.uri)

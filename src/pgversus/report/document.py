@@ -67,8 +67,12 @@ def _verdict(answer: Answer, result: ContenderResult) -> dict[str, Any]:
         "caveats": [caveat.slug for caveat in caveats_of(answer, result.contender)],
         "ratios": _estimates(result.ratios),
         "counter_ratios": {
-            name: {"value": found.value, "low": found.low, "high": found.high, "blocks": found.n}
+            name: {"value": found.value, "low": found.low, "high": found.high, "sure": found.is_sure, "blocks": found.n}
             for name, found in result.counters.items()
+        },
+        "counters_on_one_side": {
+            name: {"baseline": found.baseline, "contender": found.contender, "sure": found.is_sure, "blocks": found.n}
+            for name, found in result.one_sided.items()
         },
     }
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from pydantic_core import from_json
 
-from pgversus.stats.counter_table import CounterRow
+from pgversus.stats.counter_table import Columns, CounterRow
 
 
 def counter_names(database: sqlite3.Connection) -> tuple[str, ...]:
@@ -27,11 +27,10 @@ def counters_text(counters: Mapping[str, float], positions: Mapping[str, int]) -
     return json.dumps(values, separators=(",", ":"))
 
 
-def counter_rows(names: tuple[str, ...], texts: Sequence[str]) -> list[CounterRow]:
-    """The counters of many trials, from their arrays. names: of counter_names(), one object for all."""
+def counter_rows(columns: Columns, texts: Sequence[str]) -> list[CounterRow]:
+    """The counters of many trials, from their arrays. columns: of counter_names()."""
     # Several times as fast as json.loads, to the same floats.
-    rows = from_json(f"[{','.join(texts)}]")
+    rows, width = from_json(f"[{','.join(texts)}]"), len(columns.names)
     # An array that was written before later names were known is shorter than they are.
-    filled = [row if len(row) == len(names) else [*row, *[None] * (len(names) - len(row))] for row in rows]
-    values = np.array(filled, dtype=np.float64).reshape(len(filled), len(names))
-    return [CounterRow(names, row) for row in values]
+    filled = [row if len(row) == width else [*row, *[None] * (width - len(row))] for row in rows]
+    return [CounterRow(columns, row) for row in np.array(filled, dtype=np.float64).reshape(len(filled), width)]

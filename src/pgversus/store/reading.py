@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from pgversus.stats.counter_table import Columns
 from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
 from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, StudyFact
 from pgversus.store.counters import counter_names, counter_rows
@@ -111,12 +112,12 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
 def _blocks(database: sqlite3.Connection) -> Mapping[int, list[Block]]:
     trials: dict[tuple[int, int], dict[int, Trial]] = defaultdict(dict)
     failures: dict[tuple[int, int], list[FailedTrial]] = defaultdict(list)
-    names = counter_names(database)
+    columns = Columns(counter_names(database))
     for context, block, arm, phase, words in database.execute(_FAILED):
         failures[context, block].append(FailedTrial(arm=arm, phase=Phase(phase), words=words))
     cursor = database.execute(_FINISHED)
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-        for row, counters in zip(rows, counter_rows(names, [row[-1] for row in rows]), strict=True):
+        for row, counters in zip(rows, counter_rows(columns, [row[-1] for row in rows]), strict=True):
             trials[row[0], row[1]][row[2]] = _trial(row, counters)
     result: dict[int, list[Block]] = defaultdict(list)
     for context, number, wall_s in database.execute("SELECT context, block, wall_s FROM block ORDER BY context, block"):

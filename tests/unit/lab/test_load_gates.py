@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pgversus.lab.load_gates import load_caveats
+from pgversus.lab.measured import measured_of
 from pgversus.stats.trials import Block
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.metrics import Metric
@@ -47,7 +48,9 @@ def blocks(
 
 
 def slugs(of: list[Block], asked: Comparison | None = None) -> list[tuple[str, int | None]]:
-    return [(caveat.slug, caveat.arm) for caveat in load_caveats(asked or comparison(), of, cpus=2)]
+    whole = asked or comparison()
+    measured = [measured_of(arm, of) for arm in whole.arms]
+    return [(caveat.slug, caveat.arm) for caveat in load_caveats(whole, of, measured, cpus=2)]
 
 
 def test_a_quiet_run_has_no_caveat() -> None:

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from pgversus.lab.load_gates import load_caveats
+from pgversus.lab.measured import measured_of
+from pgversus.lab.pressure_gates import pressure_caveats
 from tests.builders import comparison, rate_block
 
 READS_ONLY = {
@@ -27,7 +28,8 @@ def found(contender: Mapping[str, float], baseline: Mapping[str, float] | None =
     counters = {0: READS_ONLY | dict(baseline or {}), 1: READS_ONLY | dict(contender)}
     trials = {arm: replace(trial, seconds=1.0, counters=counters[arm]) for arm, trial in block.trials.items()}
     blocks = [replace(block, trials=trials)] * 4
-    return [(caveat.slug, caveat.arm) for caveat in load_caveats(comparison(), blocks, cpus=2)]
+    measured = [measured_of(arm, blocks) for arm in comparison().arms]
+    return [(caveat.slug, caveat.arm) for caveat in pressure_caveats(measured)]
 
 
 @pytest.mark.parametrize(
@@ -59,4 +61,4 @@ def test_waiting_for_a_processor_is_none() -> None:
 
 def test_a_host_that_does_not_tell_has_none() -> None:
     silent = rate_block(1, 1000.0, 1000.0, transactions=1000)
-    assert list(load_caveats(comparison(), [silent], cpus=2)) == []
+    assert list(pressure_caveats([measured_of(arm, [silent]) for arm in comparison().arms])) == []
