@@ -9,6 +9,9 @@ cores that happens to a third of short transactions. What the log does tell exac
 a client without a rate begins the next one at once. So in a closed loop a latency is the time from one beginning to the
 next of the same client; only the last transaction of each client keeps the time that was logged, unless that is not
 even half of the shortest of the others: then the clock was read before the end.
+
+Where pgbench itself was kept waiting, even beginnings share one look at the clock. What lies between that moment and
+the next is then the time of all transactions that began at it, and each is given an equal part.
 """
 
 import re
@@ -81,10 +84,22 @@ def _begin_to_begin(lines: Numbers) -> tuple[Numbers, int]:
     same_client, next_number = np.diff(ordered[:, _CLIENT]) == 0, np.diff(ordered[:, _NUMBER]) == 1
     is_followed = np.append(same_client & next_number, np.zeros(min(1, len(lines)), dtype=bool))
     steps = np.append(np.diff(begin), np.zeros(min(1, len(lines)), dtype=np.int64))
-    latencies = np.where(is_followed, np.maximum(steps, 0), ordered[:, _TIME])
-    least = max(1, int(latencies[is_followed].min()) // 2) if is_followed.any() else 1
-    is_known = is_followed | (latencies >= least)
+    latencies = np.where(is_followed, _shared(np.maximum(steps, 0), is_followed), ordered[:, _TIME])
+    followed = latencies[is_followed & (latencies > 0)]
+    is_known = latencies >= (max(1, int(followed.min()) // 2) if followed.size else 1)
     return latencies[is_known], int((~is_known).sum())
+
+
+def _shared(steps: Numbers, is_followed: npt.NDArray[np.bool_]) -> Numbers:
+    """The steps, those of 0 and the one that ends them in equal parts.
+
+    A row of zeros that no longer step follows has nothing to share.
+    """
+    joins_next = is_followed & (steps == 0)
+    group = np.cumsum(np.append(True, ~joins_next[:-1])) - 1 if len(steps) else np.zeros(0, dtype=np.int64)
+    totals = np.bincount(group, weights=np.where(is_followed, steps, 0))
+    shares: Numbers = (totals / np.bincount(group)).astype(np.int64)[group]
+    return shares
 
 
 def _read_numbers(file: Path, columns: int) -> Numbers:

@@ -170,6 +170,16 @@ def test_no_transaction_is_lost_between_those_with_and_without_a_time(
     assert found.histogram.total + found.unclocked == len(latencies)
 
 
+def test_transactions_that_began_at_one_look_at_the_clock_share_the_time_until_the_next(tmp_path: Path) -> None:
+    begins = (0, 5000, 5000, 5000, 17000)
+    log = "".join(f"0 {number} 3000 0 1 {begin + 3000}\n" for number, begin in enumerate(begins, 1))
+    found = closed([written(tmp_path, log.encode())])
+    assert found.histogram.total == 5
+    assert found.sum_s == pytest.approx(0.017 + 0.003)
+    assert found.max_s == pytest.approx(0.005)
+    assert found.histogram.least == pytest.approx(0.003, rel=0.01)
+
+
 def test_a_last_transaction_that_was_clocked_too_early_has_no_latency(tmp_path: Path) -> None:
     log = b"0 1 5000 0 1 5000\n0 2 5000 0 1 10000\n0 3 %d 0 1 15000\n"
     early, possible = closed([written(tmp_path, log % 8)]), closed([written(tmp_path, log % 4000)])
