@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.sentences import caveats_of
 from pgversus.stats.analysis import ContenderResult
+from pgversus.stats.counter_table import counter_table
 from pgversus.stats.trials import Block, Trial
 from pgversus.study.metrics import Metric
 
@@ -79,10 +81,10 @@ def _factors(answer: StudyAnswer) -> list[str]:
     )
 
 
-def _counters(answer: StudyAnswer) -> list[str]:
+def _counters(answer: StudyAnswer) -> tuple[str, ...]:
     """Names of all counters that some trial was told."""
-    trials = (trial for one in answer.answers for block in one.blocks for trial in block.trials.values())
-    return sorted(set().union(*(trial.counters for trial in trials)))
+    contexts = ([trial for block in one.blocks for trial in block.trials.values()] for one in answer.answers)
+    return tuple(sorted(set[str]().union(*(counter_table(trials).told() for trials in contexts if trials))))
 
 
 def _levels(one: Answer, factors: Sequence[str]) -> list[str | None]:
@@ -114,11 +116,13 @@ def _verdict(one: Answer, result: ContenderResult) -> list[Any]:
     ]
 
 
-def _trials(one: Answer, block: Block, counters: Sequence[str]) -> Iterator[list[Any]]:
+def _trials(one: Answer, block: Block, counters: tuple[str, ...]) -> Iterator[list[Any]]:
     """In the order of _TRIAL_COLUMNS, from the second on, then the counters."""
-    for index, trial in sorted(block.trials.items()):
-        told = dict(trial.counters.items())
-        yield [block.number, *_arm(one, index), "finished", *_numbers(trial), None, None, *map(told.get, counters)]
+    trials = sorted(block.trials.items())
+    table = counter_table([trial for _, trial in trials]).in_order(counters).tolist()
+    for (index, trial), values in zip(trials, table, strict=True):
+        told = (None if isnan(value) else value for value in values)
+        yield [block.number, *_arm(one, index), "finished", *_numbers(trial), None, None, *told]
     for failure in block.failures:
         lacking = [None] * (3 + len(Metric))
         words = [failure.phase.value, failure.words]

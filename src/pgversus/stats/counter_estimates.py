@@ -13,9 +13,7 @@ import numpy.typing as npt
 
 from pgversus.stats.confidence import CONFIDENCE, LookRule
 from pgversus.stats.counter_table import counter_table
-from pgversus.stats.effects import LogEstimate
 from pgversus.stats.trials import Block
-from pgversus.stats.verdict import interval, ratio_bounds
 from pgversus.study.counters import COUNTERS, CounterUnit
 
 _NAMES = tuple(COUNTERS)
@@ -139,19 +137,22 @@ def _ratios(pair: tuple[_Table, _Table], rule: LookRule, strict: LookRule) -> di
     told = ((bases > 0) & (others > 0)).all(axis=0)
     logs = np.log(others[:, told] / bases[:, told])
     points = logs.mean(axis=0)
-    errors = logs.std(axis=0, ddof=1) / math.sqrt(n) if n > 1 else np.full_like(points, math.nan)
+    is_bounded = n > 1 and rule.may_look(n)
+    errors = logs.std(axis=0, ddof=1) / math.sqrt(n) if is_bounded else np.full_like(points, math.inf)
+    half = rule.half_widths(n) * errors
+    sure = np.abs(points) > strict.half_widths(n) * errors
     names = (_NAMES[column] for column in np.flatnonzero(told))
+    with np.errstate(over="ignore"):
+        columns = zip(*(np.exp(logs).tolist() for logs in (points, points - half, points + half)), strict=True)
     return {
-        name: _ratio(LogEstimate(point=point, standard_error=error, n=n), rule, strict)
-        for name, point, error in zip(names, points.tolist(), errors.tolist(), strict=True)
+        name: CounterRatio(value=value, low=_bound(low), high=_bound(high), n=n, is_sure=is_sure)
+        for name, (value, low, high), is_sure in zip(names, columns, sure.tolist(), strict=True)
     }
 
 
-def _ratio(estimate: LogEstimate, rule: LookRule, strict: LookRule) -> CounterRatio:
-    low, high = ratio_bounds(interval(estimate, rule))
-    bounds = interval(estimate, strict)
-    is_sure = bounds.low > 0 or bounds.high < 0
-    return CounterRatio(value=math.exp(estimate.point), low=low, high=high, n=estimate.n, is_sure=is_sure)
+def _bound(ratio: float) -> float | None:
+    """None for one that is not promised, or so far away that no number holds it."""
+    return ratio if 0 < ratio < math.inf else None
 
 
 def _one_sided(pair: tuple[_Table, _Table], strict: LookRule) -> dict[str, OneSided]:

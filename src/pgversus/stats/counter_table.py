@@ -81,6 +81,10 @@ class CounterTable:
         position = self._columns.positions.get(name)
         return np.full(len(self._values), nan) if position is None else self._values[:, position]
 
+    def told(self) -> set[str]:
+        """Names that some trial tells."""
+        return {self._columns.names[column] for column in np.flatnonzero(~np.isnan(self._values).all(axis=0))}
+
     def in_order(self, names: tuple[str, ...]) -> Numbers:
         """The columns of these names, in their order; nan where there is none."""
         wanted, position = self._columns.places(names)
