@@ -22,6 +22,7 @@ failures.py       which failures are the host's and end the run
 pilot.py          the discarded first load: does it run, does it write, how slow is it
 load.py           one window of pgbench
 gates.py          caveats from what the arms are and did
+disturbance.py    whether something else had the host in a window
 measured.py       what was measured of one arm
 load_gates.py     caveats from what was counted in the windows
 pressure_gates.py  caveats from waiting for memory and disk

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from pgversus.lab.disturbance import FOREIGN, STEAL
 from pgversus.lab.measured import Measured
 from pgversus.lab.pressure_gates import pressure_caveats
 from pgversus.stats.counter_table import CounterTable
@@ -21,9 +22,6 @@ from pgversus.study.metrics import QUANTILES, Metric
 
 _CLIENT_BOUND = 0.9
 """Share of one processor for each thread of pgbench."""
-_FOREIGN = 0.10
-_STEAL = 0.05
-"""Shares of all processors of the host."""
 _THROTTLED = 0.01
 _STILL_CACHED = 0.05
 _TREND = 0.05
@@ -77,13 +75,13 @@ def _disturbed(one: Measured, cpus: int) -> Iterator[Caveat]:
     arm = one.arm
     foreign = _share(one, _foreign_cpu_s(one.counters), cpus)
     steal = _share(one, one.counters.total("host_steal_s"), cpus)
-    if foreign is not None and foreign > _FOREIGN:
+    if foreign is not None and foreign > FOREIGN:
         yield Caveat(
             slug="host-disturbed",
             arm=arm.index or None,
             text=f"other programs used {_percent(foreign)} of the processors in the windows of {arm.label}",
         )
-    if steal is not None and steal > _STEAL:
+    if steal is not None and steal > STEAL:
         yield Caveat(
             slug="host-stolen",
             arm=arm.index or None,

@@ -1,5 +1,6 @@
 """The engine's apparatus on real servers and a real pgbench, warm or cold."""
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -9,6 +10,7 @@ from pgversus.errors import HostError, PgversusError, StoreError
 from pgversus.host.page_cache import evict
 from pgversus.host.process_tree import PeakMemory
 from pgversus.lab.apparatus import TrialFailedError
+from pgversus.lab.disturbance import is_disturbed
 from pgversus.lab.load import Load, finished_load, read_window, run_window
 from pgversus.lab.readings import grown, read_after, read_before
 from pgversus.lab.server_set import ServerSet
@@ -18,6 +20,7 @@ from pgversus.stats.trials import Window
 from pgversus.study.preparation import Preparation
 
 clock = time.monotonic
+_CPUS = os.cpu_count() or 1
 
 
 class WarmApparatus:
@@ -93,7 +96,8 @@ class WarmApparatus:
             raise
         except PgversusError as error:
             raise _failed(error) from error
-        return replace(window, counters={**window.counters, **grown(before, after, self._set.own_growth(arm))})
+        counted = {**window.counters, **grown(before, after, self._set.own_growth(arm))}
+        return replace(window, counters=counted, was_disturbed=is_disturbed(counted, window.seconds, _CPUS))
 
 
 class ColdApparatus(WarmApparatus):

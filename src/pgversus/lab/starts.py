@@ -103,6 +103,7 @@ class _Attempt:
         self._windows: dict[int, list[Window]] = {arm: [] for arm in self._schedule.start_order}
         self._levels: dict[int, Mapping[str, float]] = {}
         self._failures: list[FailedTrial] = []
+        self._repeated_rounds = 0
 
     @property
     def load_has_failed(self) -> bool:
@@ -116,8 +117,8 @@ class _Attempt:
         for arm in self._schedule.start_order:
             self._try(arm, Phase.WARM_UP, 0, partial(self._warm_up, arm, self._schedule.seeds[0]))
         for number, (order, seed) in enumerate(zip(self._schedule.rounds, self._schedule.seeds, strict=True), 1):
-            for arm in order:
-                self._try(arm, Phase.MEASURE, number, partial(self._measure, arm, seed))
+            for arm, window in self._undisturbed_round(number, order, seed).items():
+                self._windows[arm].append(window)
 
     def block(self, wall_s: float) -> Block:
         """The block; arms that failed, or finished no transaction, have words instead of a trial."""
@@ -131,13 +132,41 @@ class _Attempt:
             else:
                 words = "no transaction finished in any window"
                 failures.append(FailedTrial(arm=arm, phase=Phase.MEASURE, words=words))
-        return Block(number=self.course.next_number, trials=trials, failures=tuple(failures), wall_s=wall_s)
+        return Block(
+            number=self.course.next_number,
+            trials=trials,
+            failures=tuple(failures),
+            wall_s=wall_s,
+            repeated_rounds=self._repeated_rounds,
+        )
+
+    def _undisturbed_round(self, number: int, order: Sequence[int], seed: int) -> Mapping[int, Window]:
+        """A round, measured again as a whole as long as something else had the host in any of its windows.
+
+        All arms again, so that none is favoured; in one block at most half as often as it has rounds, then it counts as
+        it is: a host that is always disturbed must not make a study take twice as long.
+        """
+        windows = self._round(number, order, seed)
+        while any(window.was_disturbed for window in windows.values()) and self._may_repeat():
+            self._repeated_rounds += 1
+            # An arm that fails now has failed; the others keep what they had.
+            windows = {**windows, **self._round(number, order, seed)}
+        return windows
+
+    def _may_repeat(self) -> bool:
+        return self._repeated_rounds < len(self._schedule.rounds) // 2 and not self._failures
+
+    def _round(self, number: int, order: Sequence[int], seed: int) -> dict[int, Window]:
+        windows: dict[int, Window] = {}
+        for arm in order:
+            self._try(arm, Phase.MEASURE, number, partial(self._measure, arm, seed, windows))
+        return windows
 
     def _warm_up(self, arm: int, seed: int) -> None:
         self._levels[arm] = self._apparatus.warm_up(arm, seed)
 
-    def _measure(self, arm: int, seed: int) -> None:
-        self._windows[arm].append(self._apparatus.measure(arm, seed))
+    def _measure(self, arm: int, seed: int, windows: dict[int, Window]) -> None:
+        windows[arm] = self._apparatus.measure(arm, seed)
 
     def _try(self, arm: int, phase: Phase, number: int, action: Callable[[], None]) -> None:
         if self._has_failed(arm) or self._is_pointless():

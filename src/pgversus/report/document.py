@@ -35,6 +35,7 @@ def document(answer: Answer) -> dict[str, Any]:
         "design": _design(answer),
         "stopped": answer.stopped.value,
         "blocks_run": answer.blocks_run,
+        "repeated_rounds": sum(block.repeated_rounds for block in answer.blocks),
         "failed_trials": answer.failed_trials,
         "wall_s": answer.wall_s,
         "client": answer.client,

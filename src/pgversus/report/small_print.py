@@ -30,6 +30,7 @@ def comparison_lines(answer: Answer) -> list[str]:
             f"{count(answer.blocks_run, 'block')} of {_windows(design)} for each arm, {_restarts([answer])}"
             f"margin ±{percent(design.margin)}, seed {design.seed}; {looks}"
         ),
+        *_repeated([answer]),
         f"results: {answer.results}",
     ]
 
@@ -50,6 +51,7 @@ def study_lines(answer: StudyAnswer) -> list[str]:
             f"blocks of {_listed(windows, ' or ')} for each arm, {_restarts(answers)}"
             f"margin {_listed(margins, ' or ')}, seed {answer.seed}"
         ),
+        *_repeated(answers),
     ]
 
 
@@ -66,6 +68,12 @@ def _host(answer: Answer) -> Iterator[str]:
     ]
     if told := [str(part) for part in parts if part]:
         yield f"host: {', '.join(told)}"
+
+
+def _repeated(answers: Iterable[Answer]) -> Iterator[str]:
+    repeated = sum(block.repeated_rounds for one in answers for block in one.blocks)
+    if repeated:
+        yield f"{count(repeated, 'round')} of windows measured again, because something else had the host"
 
 
 def _windows(design: Design) -> str:

@@ -34,6 +34,8 @@ class Window:
     """What servers and host counted while it lasted, by name."""
     levels: Mapping[str, float] = field(default_factory=dict)
     """What does not add up over windows; of a trial the largest counts."""
+    was_disturbed: bool = False
+    """Whether the host tells that something else had it meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +172,8 @@ class Block:
     failures: tuple[FailedTrial, ...] = ()
     wall_s: float = 0.0
     """From the first start to the last stop."""
+    repeated_rounds: int = 0
+    """Rounds measured again because something else had the host; what was measured first counts for nothing."""
 
     def has(self, *arms: int) -> bool:
         """Whether each of these arms has a finished trial here."""

@@ -28,6 +28,7 @@ _FAILED = """
 SELECT context, block, arm, failed_phase, failed_words
 FROM trial WHERE status = 'failed' ORDER BY context, block, arm
 """
+_BLOCKS = "SELECT context, block, wall_s, repeated_rounds FROM block ORDER BY context, block"
 _ROWS_AT_ONCE = 2000
 # Their counters are decoded together, and twice as many are not faster.
 
@@ -120,9 +121,15 @@ def _blocks(database: sqlite3.Connection) -> Mapping[int, list[Block]]:
         for row, counters in zip(rows, counter_rows(columns, [row[-1] for row in rows]), strict=True):
             trials[row[0], row[1]][row[2]] = _trial(row, counters)
     result: dict[int, list[Block]] = defaultdict(list)
-    for context, number, wall_s in database.execute("SELECT context, block, wall_s FROM block ORDER BY context, block"):
+    for context, number, wall_s, repeated in database.execute(_BLOCKS):
         key = (context, number)
-        block = Block(number=number, trials=trials.get(key, {}), failures=tuple(failures.get(key, ())), wall_s=wall_s)
+        block = Block(
+            number=number,
+            trials=trials.get(key, {}),
+            failures=tuple(failures.get(key, ())),
+            wall_s=wall_s,
+            repeated_rounds=repeated,
+        )
         result[context].append(block)
     return result
 

@@ -89,7 +89,8 @@ class Results:
             for name, position in positions.items()
             if name not in self._known
         ]
-        rows.append(("block", {**at, "finished_at": _now(), "wall_s": block.wall_s}))
+        told = {"finished_at": _now(), "wall_s": block.wall_s, "repeated_rounds": block.repeated_rounds}
+        rows.append(("block", {**at, **told}))
         for trial in block.trials.values():
             rows.append(("trial", {**at, **_finished(trial), "counters": counters_text(trial.counters, positions)}))
             rows += [("window", {**at, **row}) for row in _windows(trial)]

@@ -40,6 +40,8 @@ class Pretended:
     tps_of: dict[int, dict[int, float]] = field(default_factory=dict)
     stop_s: float = 0.0
     writes: Callable[[int, int], bool] = lambda _context, _block: False
+    disturbed: Callable[[int], bool] = lambda _window: False
+    """By the number of the window, over all arms and blocks."""
 
     def clock(self) -> float:
         return self.seconds
@@ -62,6 +64,7 @@ class Pretended:
             latency_max_s=1.0,
             histogram=LATENCIES,
             counters={"tuples_updated": 1.0 if self.writes(self.context, self.block) else 0.0},
+            was_disturbed=self.disturbed(sum(what == "measure" for what, _ in self.journal)),
         )
 
     def stop_all(self) -> None:
@@ -219,6 +222,35 @@ def test_every_block_starts_warms_and_measures_every_arm_in_mirrored_rounds(arms
         assert all(sorted(one) == everybody for one in rounds)
         assert rounds[1] == rounds[0][::-1]
         assert rounds[3] == rounds[2][::-1]
+
+
+def test_a_round_that_was_disturbed_is_measured_again_by_all_arms_in_the_same_order() -> None:
+    # The second window of the first round, at its first try.
+    host = Pretended({0: 100.0, 1: 100.0}, disturbed=lambda window: window == 2)
+    ended = run(comparison(fixed_blocks=2), host)
+    first, second = ([arm for what, arm in block if what == "measure"] for block in blocks_of(host.journal))
+    assert [block.repeated_rounds for block in ended.blocks] == [1, 0]
+    assert first[:2] == first[2:4]
+    assert (len(first), len(second)) == (10, 8)
+    assert all(len(trial.windows) == 4 for block in ended.blocks for trial in block.trials.values())
+    kept = [window for block in ended.blocks for trial in block.trials.values() for window in trial.windows]
+    assert not any(window.was_disturbed for window in kept)
+
+
+def test_a_host_that_is_always_disturbed_costs_a_block_no_more_than_half_its_rounds() -> None:
+    host = Pretended({0: 100.0, 1: 100.0}, disturbed=lambda _window: True)
+    ended = run(comparison(fixed_blocks=2), host)
+    assert [block.repeated_rounds for block in ended.blocks] == [2, 2]
+    assert [len(block) for block in blocks_of(host.journal)] == [4 + 12, 4 + 12]
+    assert all(len(trial.windows) == 4 for block in ended.blocks for trial in block.trials.values())
+
+
+def test_an_arm_that_fails_while_a_round_is_measured_again_has_failed_and_the_rest_goes_on() -> None:
+    host = Pretended(dict.fromkeys(range(3), 100.0), disturbed=lambda window: window == 1)
+    host.fails = lambda what, arm, block: (what, arm, block) == ("measure", 2, 1) and host.seconds > 9
+    ended = run(comparison(3, fixed_blocks=2), host)
+    assert [failure.arm for failure in ended.blocks[0].failures] == [2]
+    assert {arm: len(trial.windows) for arm, trial in ended.blocks[0].trials.items()} == {0: 4, 1: 4}
 
 
 def test_chance_decides_who_is_first_and_the_seed_decides_chance() -> None:

@@ -232,3 +232,13 @@ def test_the_tps_of_each_level_stand_under_their_workloads() -> None:
         for cell, one in zip(cells, whole().answers, strict=True):
             assert float(cell.replace(" ", "")) == pytest.approx(one.analysis.levels[arm][Metric.TPS].value, rel=1e-3)
     assert tps_table(study_answer([CASES["faster"]()])) is None
+
+
+def test_rounds_that_were_measured_again_are_counted_in_every_report() -> None:
+    one = CASES["faster"]()
+    blocks = tuple(replace(block, repeated_rounds=2) for block in one.blocks)
+    answer = study_answer([replace(one, blocks=blocks), CASES["equivalent"]()])
+    line = f"{2 * len(blocks)} rounds of windows measured again, because something else had the host"
+    assert line in study_lines(answer)
+    assert line in terminal(answer)
+    assert not any("measured again" in text for text in study_lines(whole()))

@@ -1,0 +1,29 @@
+"""What the host tells of others is what a round is measured again for, and nothing else is."""
+
+import pytest
+
+from pgversus.lab.disturbance import is_disturbed
+
+OURS = {
+    "server_cpu_user_s": 0.7,
+    "server_cpu_system_s": 0.2,
+    "client_cpu_s": 0.1,
+    "host_cpu_s": 1.0,
+    "host_steal_s": 0.0,
+}
+
+
+def test_a_quiet_host_is_not_disturbed() -> None:
+    assert not is_disturbed(OURS, 1.0, 2)
+
+
+@pytest.mark.parametrize(("name", "too_much", "bearable"), [("host_cpu_s", 1.21, 1.19), ("host_steal_s", 0.11, 0.09)])
+def test_others_beyond_their_share_of_two_processors_disturb(name: str, too_much: float, bearable: float) -> None:
+    assert is_disturbed(OURS | {name: too_much}, 1.0, 2)
+    assert not is_disturbed(OURS | {name: bearable}, 1.0, 2)
+    assert not is_disturbed(OURS | {name: too_much}, 2.0, 2)
+
+
+def test_where_nobody_tells_nothing_is_blamed_on_others() -> None:
+    assert not is_disturbed({}, 1.0, 2)
+    assert not is_disturbed({"host_cpu_s": 2.0}, 1.0, 2), "it may all have been ours"
