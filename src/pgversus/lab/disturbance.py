@@ -10,7 +10,8 @@ FOREIGN = 0.10
 STEAL = 0.05
 """Shares of all processors of the host."""
 
-_OURS = ("server_cpu_user_s", "server_cpu_system_s", "client_cpu_s")
+OURS = ("server_cpu_user_s", "server_cpu_system_s", "client_cpu_s")
+"""What is no work of others in the time that the host's processors worked."""
 
 
 def is_disturbed(counters: Mapping[str, float], seconds: float, cpus: int) -> bool:
@@ -19,5 +20,5 @@ def is_disturbed(counters: Mapping[str, float], seconds: float, cpus: int) -> bo
     counters: of a window of so many seconds. False for a host that does not tell.
     """
     capacity = cpus * seconds
-    foreign = counters.get("host_cpu_s", 0.0) - math.fsum(counters.get(name, math.inf) for name in _OURS)
+    foreign = counters.get("host_cpu_s", 0.0) - math.fsum(counters.get(name, math.inf) for name in OURS)
     return foreign > FOREIGN * capacity or counters.get("host_steal_s", 0.0) > STEAL * capacity

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pgversus.lab.disturbance import FOREIGN, STEAL
+from pgversus.lab.disturbance import FOREIGN, OURS, STEAL
 from pgversus.lab.measured import Measured
 from pgversus.lab.pressure_gates import pressure_caveats
 from pgversus.stats.counter_table import CounterTable
@@ -91,8 +91,7 @@ def _disturbed(one: Measured, cpus: int) -> Iterator[Caveat]:
 
 def _foreign_cpu_s(counters: CounterTable) -> float | None:
     """Of all trials: what the host worked and neither servers nor client did; None where a trial does not tell."""
-    ours = ("server_cpu_user_s", "server_cpu_system_s", "client_cpu_s")
-    foreign = counters.column("host_cpu_s") - sum(counters.column(name) for name in ours)
+    foreign = counters.column("host_cpu_s") - sum(counters.column(name) for name in OURS)
     # The clocks of host and processes tick apart: in a short window ours may be the larger.
     total = float(np.maximum(foreign, 0.0).sum())
     return None if math.isnan(total) else total

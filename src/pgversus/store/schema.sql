@@ -3,7 +3,7 @@
 --
 -- Versions of this schema:
 -- 1  one comparison in a file
--- 2  many contexts in a file; percentiles and counters of each trial
+-- 2  many contexts in a file; percentiles and counters of each trial; repeated rounds of each block
 
 -- One row: which form this file has.
 CREATE TABLE schema (
