@@ -69,13 +69,15 @@ def loaded_before(earlier: StoredStudy, study: Study) -> frozenset[ServerName]:
 
 
 def worn_before(earlier: StoredStudy, study: Study) -> frozenset[ServerName]:
-    """Running servers whose data were changed by the loads of an earlier run."""
-    return _running_servers(study, [_has_written(one) for one in earlier.contexts])
+    """Those of them whose data its loads have changed since, or may have."""
+    may_have = _running_servers(study, [_may_have_written(one) for one in earlier.contexts])
+    return loaded_before(earlier, study) & may_have
 
 
-def _has_written(one: StoredContext) -> bool:
+def _may_have_written(one: StoredContext) -> bool:
     if one.preparation is None:
-        return False
+        # Nobody knows whether the run ended while this load was tried for the first time.
+        return True
     return one.preparation.writes or any(trial.has_written for block in one.blocks for trial in block.trials.values())
 
 

@@ -73,7 +73,7 @@ class PostgresSite:
         """stack: stops all servers at its end. kept_logs: where transaction logs are kept; None to throw them away.
 
         loaded_before: running servers on which an earlier run of this study has loaded its data. worn_before: those
-        whose data its loads have changed since, so that they are neither what was loaded nor equal.
+        whose data its loads have changed since, or may have, so that they are neither what was loaded nor equal.
         """
         self._study = study
         self._builds = builds

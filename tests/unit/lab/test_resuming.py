@@ -1,6 +1,6 @@
 """Results are gone on with only by the same question; what changed is said."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -105,20 +105,20 @@ def test_a_course_goes_on_with_the_budget_of_the_last_run() -> None:
     assert course.comparison.design == replace(comparison().design, budget_s=9999.0)
 
 
+def on_running_servers(asked: Study, servers: Sequence[RunningServer]) -> Study:
+    """The same study with the second arm of each context on one of them."""
+    contexts = []
+    for context, server in zip(asked.contexts, servers, strict=True):
+        (first, second) = context.comparison.arms
+        arms = (first, replace(second, server=server))
+        contexts.append(replace(context, comparison=replace(context.comparison, arms=arms)))
+    return replace(asked, contexts=tuple(contexts))
+
+
 def test_running_servers_that_an_earlier_run_has_loaded_or_worn_are_known_with_their_passwords() -> None:
     asked = study(contexts=3)
     uris = [RunningServer(uri=f"postgresql://me:{PASSWORD}@db.example/app{number}") for number in range(3)]
-    contexts = tuple(
-        replace(
-            context,
-            comparison=replace(
-                context.comparison,
-                arms=(context.comparison.arms[0], replace(context.comparison.arms[1], server=uri)),
-            ),
-        )
-        for context, uri in zip(asked.contexts, uris, strict=True)
-    )
-    running = replace(asked, contexts=contexts)
+    running = on_running_servers(asked, uris)
     earlier = stored(running, prepared(writes=False), prepared(writes=True))
     assert loaded_before(earlier, running) == set(uris[:2])
     assert worn_before(earlier, running) == {uris[1]}
@@ -126,3 +126,12 @@ def test_running_servers_that_an_earlier_run_has_loaded_or_worn_are_known_with_t
     trials = {arm: replace(trial, counters={"tuples_updated": 1.0}) for arm, trial in block.trials.items()}
     first = replace(earlier.contexts[0], blocks=(replace(block, trials=trials),))
     assert worn_before(replace(earlier, contexts=(first, *earlier.contexts[1:])), running) == set(uris[:2])
+
+
+def test_a_load_that_was_perhaps_being_tried_when_the_run_ended_may_have_changed_the_data() -> None:
+    asked = study(contexts=2)
+    uri = RunningServer(uri="postgresql://db.example/app")
+    running = on_running_servers(asked, [uri, uri])
+    reads = prepared(writes=False)
+    assert worn_before(stored(running, reads), running) == {uri}
+    assert worn_before(stored(running, reads, reads), running) == set()
