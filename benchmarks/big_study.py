@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 
-from pgversus.lab.resuming import study_fact
 from pgversus.lab.studies import open_study
 from pgversus.stats.histogram import LatencyHistogram
 from pgversus.stats.trials import Block, Trial, Window, trial_of
@@ -106,7 +105,7 @@ def _measured(arguments: tuple[str, ...]) -> tuple[float, float]:
 def _write_results(study: Study, folder: Path) -> None:
     rng = np.random.default_rng(1)
     first = {"host": {"cpus": 2}, "client": {"version": "18.6", "origin": "made up"}, "ended": "budget"}
-    results = Results.begin(folder, study_fact(study), study.contexts, first)
+    results = Results.begin(folder, study.fact, study.contexts, first)
     # What is written here is worth nothing after the benchmark.
     results._database.execute("PRAGMA synchronous = off")  # noqa: SLF001
     facts = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="-O2", sha256=None, data="d")

@@ -19,7 +19,7 @@ from pgversus.study.design import MARGINS, Design, StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.preparation import ArmFacts
 from pgversus.study.servers import Release
-from pgversus.study.study import Context
+from pgversus.study.study import Context, Skipped, StudyFact
 from pgversus.study.workload import Dataset, PgbenchWorkload, QueryMode, Script
 
 DATA = Path(__file__).parent / "data"
@@ -154,6 +154,8 @@ def study_answer(
     *,
     unanswered: Sequence[Unanswered] = (),
     published: str | None = None,
+    metrics: Sequence[str] = (),
+    skipped: Sequence[Skipped] = (),
     stopped: StopReason = StopReason.DECIDED,
 ) -> StudyAnswer:
     """A study of these comparisons, its contexts told apart by workload and load."""
@@ -162,12 +164,17 @@ def study_answer(
         for number, one in enumerate(answers, 1)
     )
     return StudyAnswer(
-        name="s-quick",
-        title="Two | workloads",
-        question="Is one of them *faster*?",
-        seed=7,
-        verdicts=sum(len(one.analysis.results) for one in answers) + len(unanswered),
-        published=published,
+        study=StudyFact(
+            name="s-quick",
+            title="Two | workloads",
+            question="Is one of them *faster*?",
+            seed=7,
+            verdicts=sum(len(one.analysis.results) for one in answers) + len(unanswered),
+            contexts=len(answers) + len(unanswered),
+            published=published,
+            metrics=tuple(metrics),
+            skipped=tuple(skipped),
+        ),
         answers=placed,
         unanswered=tuple(unanswered),
         stopped=stopped,

@@ -15,6 +15,7 @@ site.py           where a study is carried out: data, servers and loads, made wh
 settings_check.py  whether every server takes every setting
 snapshots.py      data loaded once for each server and dataset
 arms.py           an arm's server: started on a copy of its snapshot
+equal_data.py     whether arms hold the same rows, also later on
 server_set.py     the servers of all arms of a context, started and stopped together
 postgres_apparatus.py  the apparatus on real servers and a real pgbench
 readings.py       what servers and host have counted, before and after a window

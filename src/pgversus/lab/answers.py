@@ -22,16 +22,8 @@ def read_answer(folder: Path) -> StudyAnswer:
             unanswered.append(Unanswered(context=one.context, failed=one.failure is not None, words=words))
         else:
             answers.append(_answer(one, one.preparation, stored, ended, str(folder)))
-    study = stored.study
     return StudyAnswer(
-        name=study.name,
-        title=study.title,
-        question=study.question,
-        seed=study.seed,
-        verdicts=study.verdicts,
-        published=study.published,
-        metrics=study.metrics,
-        skipped=study.skipped,
+        study=stored.study,
         answers=tuple(answers),
         unanswered=tuple(unanswered),
         stopped=ended,

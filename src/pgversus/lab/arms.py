@@ -5,11 +5,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pgversus.errors import ServerError
+from pgversus.host.facts import shared_memory_is_small
 from pgversus.postgres.cluster import Cluster, copy_cluster, remove_directory
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, uri_target
 from pgversus.study.comparison import Arm
 from pgversus.study.needs import CHEAP_COPY_BYTES
+from pgversus.study.study import Study
+
+_USUAL_CONNECTIONS = 100
+_SPARE_CONNECTIONS = 10
+# For pgversus' own sessions and the reserved ones; more clients than fit raise max_connections on every arm.
 
 
 class ArmServer(ABC):
@@ -160,6 +166,17 @@ class SomebodysServer(ArmServer):
 
     def forget_copy(self) -> None:
         """Nothing: there is none."""
+
+
+def common_settings(study: Study) -> dict[str, str]:
+    """What every server of a study gets besides its arm's own settings, so that it can run its loads on this host."""
+    common = {}
+    clients = max(arm.workload.clients for context in study.contexts for arm in context.comparison.arms)
+    if clients + _SPARE_CONNECTIONS > _USUAL_CONNECTIONS:
+        common["max_connections"] = str(clients + _SPARE_CONNECTIONS)
+    if shared_memory_is_small():
+        common["dynamic_shared_memory_type"] = "mmap"
+    return common
 
 
 def server_settings(arm: Arm, common: Mapping[str, str]) -> dict[str, str]:

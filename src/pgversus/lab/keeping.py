@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pgversus.lab.course import Course
-from pgversus.lab.resuming import study_fact, without_secrets
+from pgversus.lab.resuming import without_secrets
 from pgversus.lab.run_directory import RunDirectory
 from pgversus.stats.trials import Block
 from pgversus.store.files import holds_results
@@ -59,7 +59,7 @@ class Keeper:
     def _begin(self) -> Results:
         # Before the first block: what is asked, on what, in which order (the seed); nothing rests on memory.
         hidden = without_secrets(self._study)
-        return Results.begin(self._folder, study_fact(hidden), hidden.contexts, self._facts)
+        return Results.begin(self._folder, hidden.fact, hidden.contexts, self._facts)
 
     def _go_on(self) -> Results:
         results = Results(self._folder)

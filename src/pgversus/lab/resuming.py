@@ -8,7 +8,7 @@ from typing import Any
 from pgversus.errors import StoreError
 from pgversus.lab.course import Course
 from pgversus.postgres.labels import label_of_running
-from pgversus.store.codec import CONTEXT, ContextFact, StudyFact
+from pgversus.store.codec import CONTEXT, ContextFact
 from pgversus.store.reading import StoredContext, StoredStudy
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.study import Context, Study
@@ -16,21 +16,6 @@ from pgversus.study.study import Context, Study
 _MOST_SHOWN = 8
 # What a resumed study may have otherwise: more time never spoils an answer (docs/statistics.md).
 _MAY_CHANGE = frozenset({"budget_s"})
-
-
-def study_fact(study: Study) -> StudyFact:
-    """What is kept of a study besides its contexts."""
-    return StudyFact(
-        name=study.name,
-        title=study.title,
-        question=study.question,
-        seed=study.seed,
-        verdicts=study.verdicts,
-        published=study.published,
-        metrics=study.metrics,
-        skipped=study.skipped,
-        contexts=len(study.contexts),
-    )
 
 
 def without_secrets(study: Study) -> Study:

@@ -1,16 +1,15 @@
 """Where a study is carried out on this host: builds, loaded data, servers and loads, each made when first needed."""
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pgversus.errors import DatasetError, StudyError
-from pgversus.host.facts import shared_memory_is_small
+from pgversus.errors import StudyError
 from pgversus.lab.apparatus import Apparatus
-from pgversus.lab.arms import ArmServer, OwnServer, SomebodysServer, server_settings
+from pgversus.lab.arms import ArmServer, OwnServer, SomebodysServer, common_settings, server_settings
+from pgversus.lab.equal_data import data_hash, refuse_other_data, refuse_unequal
 from pgversus.lab.failures import HostAwareApparatus, failures_of_the_host
 from pgversus.lab.load import Load, write_scripts
 from pgversus.lab.pilot import PilotResult, run_pilot
@@ -23,7 +22,7 @@ from pgversus.postgres import catalog
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.catalog import SettingValue
 from pgversus.postgres.client import Client
-from pgversus.postgres.fingerprint import Fingerprint, differences, refuse_unequal_data
+from pgversus.postgres.fingerprint import Fingerprint, differences
 from pgversus.postgres.session import connect
 from pgversus.study.comparison import Arm, CacheState
 from pgversus.study.design import fit_windows, refuse_hopeless_budget
@@ -33,9 +32,6 @@ from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
 from pgversus.study.workload import Dataset, PgbenchWorkload
 
-_USUAL_CONNECTIONS = 100
-_SPARE_CONNECTIONS = 10
-# For pgversus' own sessions and the reserved ones; more clients than fit raise max_connections on every arm.
 _CLIENTS_PER_SECOND = 50
 # Connections that any host makes in a second; only the pilot has to guess.
 _SLOW_CONNECT_S = 0.2
@@ -82,7 +78,7 @@ class PostgresSite:
         self._progress = progress
         self._stack = stack
         self._kept_logs = kept_logs
-        self._common = _common_settings(study)
+        self._common = common_settings(study)
         self._worn_before = worn_before
         self._snapshots = Snapshots(directory, client, self._common, progress, loaded_before=loaded_before)
         self._sets: dict[tuple[_ArmKey, ...], ServerSet] = {}
@@ -103,12 +99,12 @@ class PostgresSite:
         snapshots = tuple(self._snapshots.get(arm, self._builds[arm.server]) for arm in arms)
         is_worn = any(arm.server in self._worn_before for arm in arms)
         if not is_worn:
-            _refuse_unequal(arms, snapshots)
+            refuse_unequal(arms, snapshots)
         servers = self._server_set(context, snapshots)
         loads = tuple(self._load_of(arm, context) for arm in arms)
         preparation = self._try_out(context, servers, snapshots, loads) if known is None else known
         if known is not None and not is_worn:
-            _refuse_other_data(context, known, snapshots)
+            refuse_other_data(context, known, snapshots)
         loads = tuple(
             replace(load, connect_allowance_s=preparation.connect_allowance_s, longest_s=preparation.patience_s)
             for load in loads
@@ -184,7 +180,7 @@ class PostgresSite:
         self, context: Context, servers: ServerSet, snapshots: Sequence[Snapshot], loads: Sequence[Load]
     ) -> Preparation:
         comparison = context.comparison
-        self._progress.say(_with_label("trying the workload once on every arm", context))
+        self._progress.say(context.located("trying the workload once on every arm"))
         writes = True
         try:
             for server in servers.servers:
@@ -223,18 +219,8 @@ class PostgresSite:
             compiler=fingerprint.compiler,
             flags=fingerprint.build_flags,
             sha256=build.sha256 if build else None,
-            data=_data_hash(fingerprint),
+            data=data_hash(fingerprint),
         )
-
-
-def _common_settings(study: Study) -> dict[str, str]:
-    common = {}
-    clients = max(arm.workload.clients for context in study.contexts for arm in context.comparison.arms)
-    if clients + _SPARE_CONNECTIONS > _USUAL_CONNECTIONS:
-        common["max_connections"] = str(clients + _SPARE_CONNECTIONS)
-    if shared_memory_is_small():
-        common["dynamic_shared_memory_type"] = "mmap"
-    return common
 
 
 def _refuse_cold_of_others(context: Context) -> None:
@@ -251,35 +237,6 @@ def _refuse_cold_of_others(context: Context) -> None:
         )
 
 
-def _refuse_unequal(arms: Sequence[Arm], snapshots: Sequence[Snapshot]) -> None:
-    """Arms with the same dataset must hold the same rows; another dataset may be what is compared."""
-    like = [
-        (arm.label, snapshot.fingerprint)
-        for arm, snapshot in zip(arms, snapshots, strict=True)
-        if arm.dataset == arms[0].dataset
-    ]
-    refuse_unequal_data([label for label, _ in like], [fingerprint for _, fingerprint in like])
-
-
-def _refuse_other_data(context: Context, known: Preparation, snapshots: Sequence[Snapshot]) -> None:
-    """What was found before holds as long as the data are still the same; DatasetError when they are not."""
-    for arm, facts, snapshot in zip(context.comparison.arms, known.arms, snapshots, strict=True):
-        if facts.data != _data_hash(snapshot.fingerprint):
-            raise DatasetError(
-                "the data are not those of the earlier blocks",
-                slug="dataset-not-the-same",
-                where=_with_label(arm.label, context),
-                found="other rows than when the study began",
-                expected="the same rows each time they are loaded",
-                to_do="no random() or now() in setup files without a fixed seed; --new begins afresh",
-            )
-
-
-def _data_hash(fingerprint: Fingerprint) -> str:
-    text = "\n".join(f"{name} {table.rows} {table.digest}" for name, table in sorted(fingerprint.tables.items()))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def _connect_allowance_s(pilot: PilotResult) -> int:
     """Twice of what it took once: a window in which nobody is connected in time is a failed trial."""
     return math.ceil(2 * pilot.connect_s) if pilot.connect_s > _SLOW_CONNECT_S else 0
@@ -288,7 +245,3 @@ def _connect_allowance_s(pilot: PilotResult) -> int:
 def _settings(server: ArmServer) -> Mapping[str, SettingValue]:
     with connect(server.target, as_the_load=True) as connection:
         return catalog.session_settings(connection)
-
-
-def _with_label(text: str, context: Context) -> str:
-    return f"{text} ({context.label})" if context.label else text

@@ -11,7 +11,7 @@ from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import StopReason
 from pgversus.study.preparation import ArmFacts
-from pgversus.study.study import Context, Skipped
+from pgversus.study.study import Context, StudyFact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,19 +54,9 @@ class Unanswered:
 class StudyAnswer:
     """The end of a study, or how it stands: one answer for each context that was measured."""
 
-    name: str
-    title: str
-    question: str
-    seed: int
-    verdicts: int
-    """Of all contexts together, answered or not: they share one error."""
-    published: str | None
+    study: StudyFact
     answers: tuple[Answer, ...]
     unanswered: tuple[Unanswered, ...]
     stopped: StopReason
     results: str
     """The results folder."""
-    metrics: tuple[str, ...] = ()
-    """Metrics and counters of interest; empty for the usual ones."""
-    skipped: tuple[Skipped, ...] = ()
-    """Treatments that were left out, since a server cannot have them."""

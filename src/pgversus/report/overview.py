@@ -71,7 +71,7 @@ def shared_caveats(answer: StudyAnswer) -> list[str]:
 def not_measured(answer: StudyAnswer) -> list[str]:
     """What has no block, with the reason: contexts, and treatments that were left out; of many only the first."""
     lines = [f"{one.context.label or 'the comparison'}: {one.words}" for one in answer.unanswered]
-    lines += [f"{one.label}, left out: {one.reason}" for one in answer.skipped]
+    lines += [f"{one.label}, left out: {one.reason}" for one in answer.study.skipped]
     rest = len(lines) - MOST_ROWS
     return lines[:MOST_ROWS] + ([f"{rest} more"] if rest > 0 else [])
 
@@ -108,15 +108,15 @@ def _counts(answer: StudyAnswer) -> str:
 def _error(answer: StudyAnswer) -> str:
     fixed = all(one.comparison.design.fixed_blocks is not None for one in answer.answers)
     looks = "at one look after a fixed number of blocks" if fixed else "however often one looked"
-    if answer.verdicts == 1:
+    if answer.study.verdicts == 1:
         return f"Wrong at most 1 time in 20, {looks}."
-    return f"All {answer.verdicts} verdicts together are wrong at most 1 time in 20, {looks}."
+    return f"All {answer.study.verdicts} verdicts together are wrong at most 1 time in 20, {looks}."
 
 
 def _ending(answer: StudyAnswer) -> Iterator[str]:
     wall_s = sum(one.wall_s for one in answer.answers)
     blocks = sum(one.blocks_run for one in answer.answers)
-    yield f"{count(blocks, 'block')}, {duration(wall_s)}, seed {answer.seed}."
+    yield f"{count(blocks, 'block')}, {duration(wall_s)}, seed {answer.study.seed}."
     if answer.stopped is StopReason.BUDGET:
         yield "The budget ended; the same command with a larger --budget goes on from here."
     elif answer.stopped is StopReason.INTERRUPTED:

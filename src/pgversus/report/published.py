@@ -44,7 +44,7 @@ class PublishedRatio:
 
 def published_ratios(answer: StudyAnswer) -> list[PublishedRatio]:
     """One for each verdict of which there are published figures, in the order of the study."""
-    figures = read_figures(answer.published) if answer.published else ()
+    figures = read_figures(answer.study.published) if answer.study.published else ()
     found = (_held_against(one, result, figures) for one in answer.answers for result in one.analysis.results)
     return [row for row in found if row is not None]
 

@@ -74,7 +74,7 @@ def study_quantity_rows(answer: StudyAnswer) -> list[PlacedQuantityRow]:
         )
         for one in answer.answers
         for result in one.analysis.results
-        for row in quantity_rows(one, result, answer.metrics, _MOST_SURE_OF_STUDY)
+        for row in quantity_rows(one, result, answer.study.metrics, _MOST_SURE_OF_STUDY)
     ]
 
 

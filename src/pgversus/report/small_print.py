@@ -49,7 +49,7 @@ def study_lines(answer: StudyAnswer) -> list[str]:
         *_host(answers[0]),
         (
             f"blocks of {_listed(windows, ' or ')} for each arm, {_restarts(answers)}"
-            f"margin {_listed(margins, ' or ')}, seed {answer.seed}"
+            f"margin {_listed(margins, ' or ')}, seed {answer.study.seed}"
         ),
         *_repeated(answers),
     ]

@@ -19,20 +19,20 @@ def study_document(answer: StudyAnswer) -> dict[str, Any]:
     """
     return {
         "schema": SCHEMA,
-        "study": answer.name,
-        "title": answer.title,
-        "question": answer.question,
+        "study": answer.study.name,
+        "title": answer.study.title,
+        "question": answer.study.question,
         "answer": overview_sentences(answer),
         "verdicts": _verdicts(answer),
-        "verdicts_sharing_the_error": answer.verdicts,
+        "verdicts_sharing_the_error": answer.study.verdicts,
         "not_measured": [
             {"context": one.context.label, "failed": one.failed, "words": one.words} for one in answer.unanswered
         ],
         "contexts": _contexts(answer),
-        "left_out": [asdict(one) for one in answer.skipped],
+        "left_out": [asdict(one) for one in answer.study.skipped],
         "published": [_published(row) for row in published_ratios(answer)],
         "stopped": answer.stopped.value,
-        "seed": answer.seed,
+        "seed": answer.study.seed,
         "results": answer.results,
     }
 

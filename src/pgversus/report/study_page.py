@@ -49,8 +49,8 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
     is_single = len(answer.answers) == 1
     rest = f"{len(shown)} of {verdicts} verdicts are shown; --format csv has them all."
     return StudyPage(
-        title=answer.title,
-        question=answer.question,
+        title=answer.study.title,
+        question=answer.study.question,
         verdicts=shown,
         published=published_ratios(answer)[:MOST_ROWS] if with_published else None,
         levels=level_rows(answer) if arms <= MOST_ROWS else [],

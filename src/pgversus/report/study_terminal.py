@@ -24,7 +24,7 @@ def print_study_answer(
     console and columns: as of print_answer. with_published: the published figures beside the measured ones, where the
     study has some.
     """
-    if len(answer.answers) == 1 and not answer.unanswered and not answer.title:
+    if len(answer.answers) == 1 and not answer.unanswered and not answer.study.title:
         print_answer(answer.answers[0], console, columns)
         return
     print_parts(_parts(study_page(answer, with_published=with_published)), console, columns)

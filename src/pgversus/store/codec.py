@@ -6,24 +6,7 @@ from pydantic import TypeAdapter
 
 from pgversus.study.comparison import Comparison
 from pgversus.study.preparation import Preparation
-from pgversus.study.study import Skipped
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudyFact:
-    """What a study is, besides its contexts."""
-
-    name: str
-    title: str
-    question: str
-    seed: int
-    verdicts: int
-    """Of all contexts: they share one error."""
-    contexts: int
-    """How many there are."""
-    published: str | None = None
-    metrics: tuple[str, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
+from pgversus.study.study import StudyFact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

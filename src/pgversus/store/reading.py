@@ -13,11 +13,11 @@ from pydantic import ValidationError
 
 from pgversus.stats.counter_table import Columns
 from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
-from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, StudyFact
+from pgversus.store.codec import CONTEXT, PREPARATION, STUDY
 from pgversus.store.counters import counter_names, counter_rows
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, holds_results, unreadable
 from pgversus.study.preparation import Preparation
-from pgversus.study.study import Context
+from pgversus.study.study import Context, StudyFact
 
 _FINISHED = """
 SELECT context, block, arm, transactions, seconds, failed, unclocked, latency_sum_s, latency_min_s, latency_max_s,

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from pgversus.stats.trials import Block, FailedTrial, Trial
-from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, ContextFact, StudyFact
+from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, ContextFact
 from pgversus.store.counters import counter_names, counters_text
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, unwritable
 from pgversus.study.preparation import Preparation
-from pgversus.study.study import Context
+from pgversus.study.study import Context, StudyFact
 
 Row = tuple[str, Mapping[str, Any]]
 """A table and the values of one row."""

@@ -25,6 +25,10 @@ class Context:
         """`workload=cte_in load=c4`; empty for the only context of its study."""
         return " ".join(f"{factor}={level}" for factor, level in self.levels)
 
+    def located(self, text: str) -> str:
+        """The text, and for which context of the study it holds."""
+        return f"{text} ({self.label})" if self.label else text
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
@@ -32,6 +36,23 @@ class Skipped:
 
     label: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyFact:
+    """What is kept and shown of a study besides its contexts."""
+
+    name: str
+    title: str
+    question: str
+    seed: int
+    verdicts: int
+    """Of all contexts, answered or not: they share one error."""
+    contexts: int
+    """How many there are."""
+    published: str | None = None
+    metrics: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +80,21 @@ class Study:
     def verdicts(self) -> int:
         """How many verdicts the study gives: they share one error."""
         return sum(len(context.comparison.contenders) for context in self.contexts)
+
+    @property
+    def fact(self) -> StudyFact:
+        """What is known of it without its contexts."""
+        return StudyFact(
+            name=self.name,
+            title=self.title,
+            question=self.question,
+            seed=self.seed,
+            verdicts=self.verdicts,
+            contexts=len(self.contexts),
+            published=self.published,
+            metrics=self.metrics,
+            skipped=self.skipped,
+        )
 
     @property
     def servers(self) -> list[ServerName]:

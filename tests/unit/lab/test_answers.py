@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from pgversus.lab.answers import read_answer
-from pgversus.lab.resuming import study_fact
 from pgversus.store.results import Results
 from pgversus.study.preparation import ArmFacts, Preparation
 from pgversus.study.study import Context, Study
@@ -18,7 +17,7 @@ def test_the_budget_that_is_told_is_that_of_the_last_run(tmp_path: Path) -> None
     arm = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="", sha256=None)
     design = context.comparison.design
     found = Preparation(design=design, arms=(arm, arm), differences=(), writes=False, connect_allowance_s=0)
-    results = Results.begin(tmp_path, study_fact(asked), asked.contexts, {**HOST_AND_CLIENT, "budget_s": 60.0})
+    results = Results.begin(tmp_path, asked.fact, asked.contexts, {**HOST_AND_CLIENT, "budget_s": 60.0})
     results.add_preparation(1, found, None)
     results.add_block(1, latency_block(1, [1000] * 50, [900] * 50))
     results.close()

@@ -10,7 +10,6 @@ from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab import dry_run as module
 from pgversus.lab.dry_run import dry_run
-from pgversus.lab.resuming import study_fact
 from pgversus.lab.studies import open_study
 from pgversus.report.dry_run import dry_run_text
 from pgversus.store.results import Results
@@ -73,7 +72,7 @@ def test_treatments_that_a_server_here_cannot_have_are_not_counted(study: Study,
 
 def test_results_of_another_study_are_refused_before_anything_is_done(study: Study, tmp_path: Path) -> None:
     possible = dry_run(study, tmp_path / "r", USER).study
-    Results.begin(tmp_path / "r", study_fact(possible), possible.contexts).close()
+    Results.begin(tmp_path / "r", possible.fact, possible.contexts).close()
     dry_run(study, tmp_path / "r", USER)
     text = (tmp_path / "s.toml").read_text().replace("select-only", "tpcb-like")
     (tmp_path / "s.toml").write_text(text)

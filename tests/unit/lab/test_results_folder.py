@@ -6,9 +6,9 @@ import pytest
 
 from pgversus.errors import StoreError
 from pgversus.lab.results_folder import EarlierResults, results_folder
-from pgversus.store.codec import StudyFact
 from pgversus.store.files import FILE_NAME
 from pgversus.store.results import Results
+from pgversus.study.study import StudyFact
 
 FACT = StudyFact(name="s", title="t", question="q", seed=7, verdicts=0, contexts=0)
 

@@ -12,7 +12,6 @@ from pgversus.lab.resuming import (
     check_same_study,
     course_so_far,
     loaded_before,
-    study_fact,
     without_secrets,
     worn_before,
 )
@@ -45,7 +44,7 @@ def stored(asked: Study, *preparations: Preparation) -> StoredStudy:
         StoredContext(context=context, preparation=preparation, failure=None, blocks=())
         for context, preparation in zip_longest(without_secrets(asked).contexts, preparations)
     )
-    return StoredStudy(study=study_fact(asked), facts={}, contexts=contexts)
+    return StoredStudy(study=asked.fact, facts={}, contexts=contexts)
 
 
 def prepared(*, writes: bool) -> Preparation:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pgversus.lab.studies import open_study
-from pgversus.store.codec import StudyFact
 from pgversus.store.results import Results
+from pgversus.study.study import StudyFact
 
 TEXT = """
 title = "Two servers"

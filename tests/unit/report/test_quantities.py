@@ -81,7 +81,7 @@ def test_what_one_arm_does_not_tell_is_no_row() -> None:
 
 def test_a_study_has_the_rows_of_each_verdict_in_its_order() -> None:
     one = counted(steady(1.1), {"server_memory_peak_bytes": (1e6, 2e6)})
-    study = replace(study_answer([one, one]), metrics=("latency_mean", "server_memory_peak_bytes"))
+    study = study_answer([one, one], metrics=("latency_mean", "server_memory_peak_bytes"))
     placed = study_quantity_rows(study)
     assert [(row.context, row.quantity.name) for row in placed] == [
         ("workload=w1 load=c4", "latency_mean"),

@@ -204,7 +204,9 @@ def test_how_it_was_measured_is_said_once_for_all_contexts() -> None:
 
 
 def test_what_was_left_out_is_said_with_its_reason() -> None:
-    skipped = replace(whole(), skipped=(Skipped(label="io_combine_limit=1 on 16.12", reason="no such setting"),))
+    skipped = study_answer(
+        [CASES["faster"]()], skipped=[Skipped(label="io_combine_limit=1 on 16.12", reason="no such setting")]
+    )
     assert "io_combine_limit=1 on 16.12, left out: no such setting" in not_measured(skipped)
     assert study_document(skipped)["left_out"][0]["reason"] == "no such setting"
 

@@ -10,7 +10,6 @@ from pgversus.errors import StoreError
 from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
 from pgversus.store import reading
 from pgversus.store import results as results_module
-from pgversus.store.codec import StudyFact
 from pgversus.store.counters import counter_names
 from pgversus.store.files import FILE_NAME, check_folder, holds_results, put_aside
 from pgversus.store.reading import read_results, read_seed
@@ -19,7 +18,7 @@ from pgversus.study.caveats import Difference
 from pgversus.study.preparation import ArmFacts, Preparation
 from pgversus.study.servers import BinDirectory, Family, Release, RunningServer, ServerName
 from pgversus.study.settings import Setting
-from pgversus.study.study import Context
+from pgversus.study.study import Context, StudyFact
 from pgversus.study.workload import Dataset, SetupFile
 from tests.builders import comparison, latency_block, open_loop
 
