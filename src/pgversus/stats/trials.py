@@ -19,13 +19,13 @@ class Window:
     seconds: float
     """Length of the window, without the time of connecting."""
     latency_sum_s: float
-    """Sum of the latencies of its transactions."""
+    """Sum of the latencies of its transactions; one that nobody knows is taken as long as the mean of the others."""
     latency_max_s: float
     histogram: LatencyHistogram
     failed: int = 0
     """Transactions that ended in a serialization failure or a deadlock."""
     unclocked: int = 0
-    """Transactions whose end the load generator did not look at its clock for."""
+    """Transactions whose latency the load generator did not measure, and of which nobody knows it."""
     connect_s: float = 0.0
     """Time of connecting before the window."""
     output: str = ""
@@ -55,7 +55,7 @@ class Trial:
     failed: int = 0
     """Transactions that did not succeed."""
     unclocked: int = 0
-    """Transactions whose end the load generator did not look at its clock for."""
+    """Transactions whose latency nobody knows."""
     trend: float | None = None
     """ln of the throughput of the second half of its windows over the first; None where a half has none."""
     counters: Mapping[str, float] = field(default_factory=dict)

@@ -115,6 +115,12 @@ def parse_summary(text: str) -> Summary:
     )
 
 
+def has_begun_nothing(text: str) -> bool:
+    """Whether the summary of a run that had no error counts no transaction, neither finished nor failed."""
+    transactions = _TRANSACTIONS.search(text)
+    return transactions is not None and int(transactions[1]) == 0 and _FAILED.search(text) is None
+
+
 def error_words(stderr: str, most_lines: int = 6) -> str:
     """What pgbench said went wrong: its error lines, else the last lines, without progress and notices."""
     lines = [line for line in stderr.splitlines() if line.strip()]

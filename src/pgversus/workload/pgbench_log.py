@@ -4,14 +4,11 @@ A line is `client transaction time script epoch microseconds [lag] [retries]`; t
 words `failed` and `skipped` for a transaction that has no latency. With a rate, time counts from the scheduled start.
 
 The times themselves are not to be trusted in a closed loop. pgbench looks at its clock lazily: where the last reply is
-there already when it looks for it, the transaction is logged with the time of its own beginning, a latency of 0. On two
-cores that happens to a third of short transactions. What the log does tell exactly is when each transaction began, and
-a client without a rate begins the next one at once. So in a closed loop a latency is the time from one beginning to the
-next of the same client; only the last transaction of each client keeps the time that was logged, unless that is not
-even half of the shortest of the others: then the clock was read before the end.
-
-Where pgbench itself was kept waiting, even beginnings share one look at the clock. What lies between that moment and
-the next is then the time of all transactions that began at it, and each is given an equal part.
+there already when it looks for it, the transaction is logged with a time of 0. On two cores that happens to a third of
+short transactions. The moment at the end of the line is another look at the clock and always true: when the transaction
+ended. A client without a rate begins the next one at once, so in a closed loop a latency is the time from one end to
+the next of the same client. Only the first transaction of each client, and one after a transaction without a latency,
+keeps the time that was logged; where that is 0, nobody knows it.
 """
 
 import re
@@ -47,8 +44,8 @@ class Latencies:
     sum_s: float
     max_s: float
     unclocked: int
-    """Transactions whose end pgbench did not look at its clock for. In a closed loop they are the last ones of their
-    clients and are left out; with a rate they are counted with what was logged, which is too low."""
+    """Transactions that pgbench logged with a time of 0. In a closed loop they are first ones of their clients and are
+    left out; with a rate they are counted with what was logged, which is too low."""
 
 
 def read_latencies(files: Sequence[Path], *, is_open_loop: bool) -> Latencies:
@@ -60,7 +57,7 @@ def read_latencies(files: Sequence[Path], *, is_open_loop: bool) -> Latencies:
         raise UnreadableLogError("pgbench left no transaction log")
     columns = _COLUMNS_OF_OPEN_LOOP if is_open_loop else _COLUMNS_OF_CLOSED_LOOP
     parts = [_read_numbers(file, columns) for file in files]
-    take = _scheduled if is_open_loop else _begin_to_begin
+    take = _scheduled if is_open_loop else _end_to_end
     latencies, unclocked = zip(*(take(part) for part in parts), strict=True)
     microseconds = np.concatenate(latencies)
     return Latencies(
@@ -76,30 +73,18 @@ def _scheduled(lines: Numbers) -> tuple[Numbers, int]:
     return lines[:, _TIME], int((lines[:, _TIME] <= lines[:, _LAG]).sum())
 
 
-def _begin_to_begin(lines: Numbers) -> tuple[Numbers, int]:
-    """Times from each beginning to the client's next, and how many transactions had neither that nor a time."""
+def _end_to_end(lines: Numbers) -> tuple[Numbers, int]:
+    """Times from the client's last end to each end, and how many transactions had neither that nor a time."""
+    if not len(lines):
+        return lines[:, _TIME], 0
     ordered = lines[np.lexsort((lines[:, _NUMBER], lines[:, _CLIENT]))]
-    begin = ordered[:, _EPOCH] * 1_000_000 + ordered[:, _MICROSECONDS] - ordered[:, _TIME]
-    # A failed transaction between two others leaves a gap in the numbers: then the next beginning is not the next.
+    end = ordered[:, _EPOCH] * 1_000_000 + ordered[:, _MICROSECONDS]
+    # One without a latency leaves a gap in the numbers: the end before this one is then not that of the one before.
     same_client, next_number = np.diff(ordered[:, _CLIENT]) == 0, np.diff(ordered[:, _NUMBER]) == 1
-    is_followed = np.append(same_client & next_number, np.zeros(min(1, len(lines)), dtype=bool))
-    steps = np.append(np.diff(begin), np.zeros(min(1, len(lines)), dtype=np.int64))
-    latencies = np.where(is_followed, _shared(np.maximum(steps, 0), is_followed), ordered[:, _TIME])
-    followed = latencies[is_followed & (latencies > 0)]
-    is_known = latencies >= (max(1, int(followed.min()) // 2) if followed.size else 1)
+    follows = np.append(False, same_client & next_number)
+    latencies = np.where(follows, np.append(0, np.diff(end)), ordered[:, _TIME])
+    is_known = follows | (ordered[:, _TIME] > 0)
     return latencies[is_known], int((~is_known).sum())
-
-
-def _shared(steps: Numbers, is_followed: npt.NDArray[np.bool_]) -> Numbers:
-    """The steps, those of 0 and the one that ends them in equal parts.
-
-    A row of zeros that no longer step follows has nothing to share.
-    """
-    joins_next = is_followed & (steps == 0)
-    group = np.cumsum(np.append(True, ~joins_next[:-1])) - 1 if len(steps) else np.zeros(0, dtype=np.int64)
-    totals = np.bincount(group, weights=np.where(is_followed, steps, 0))
-    shares: Numbers = (totals / np.bincount(group)).astype(np.int64)[group]
-    return shares
 
 
 def _read_numbers(file: Path, columns: int) -> Numbers:

@@ -57,6 +57,37 @@ def test_a_finished_load_leaves_its_log_to_be_read_and_nothing_else(tmp_path: Pa
     assert list(asked.scratch.iterdir()) == []
 
 
+NOBODY_CONNECTED_AT_FIRST = AS_IT_WAS.replace(
+    "#!/bin/sh\n",
+    """#!/bin/sh
+echo run >> "$0.runs"
+if [ $(wc -l < "$0.runs") -lt 3 ]; then echo "number of transactions actually processed: 0"; exit 0; fi
+""",
+)
+
+
+def test_a_run_in_which_nobody_was_connected_in_time_is_done_again(tmp_path: Path) -> None:
+    assert run_window(load(tmp_path, NOBODY_CONNECTED_AT_FIRST), TARGET, 1.0, 1).transactions > 0
+
+
+def test_but_not_for_ever(tmp_path: Path) -> None:
+    with pytest.raises(TrialFailedError, match="no transaction finished"):
+        run_window(load(tmp_path, NOBODY_CONNECTED_AT_FIRST.replace("-lt 3", "-lt 9")), TARGET, 1.0, 1)
+    assert len((tmp_path / "pgbench.runs").read_text().splitlines()) == 3
+
+
+def test_the_mean_is_that_of_the_transactions_whose_latency_is_known(tmp_path: Path) -> None:
+    program = """#!/bin/sh
+for argument; do case $argument in --log-prefix=*) prefix=${argument#*=};; esac; done
+printf '0 1 0 0 1 0\\n0 2 40 0 1 100\\n1 1 300 0 1 300\\n' > "$prefix.1"
+echo "number of transactions actually processed: 3"
+echo "tps = 3 (without initial connection time)"
+"""
+    found = run_window(load(tmp_path, program), TARGET, 1.0, 1)
+    assert (found.transactions, found.unclocked) == (3, 1)
+    assert found.latency_sum_s / found.transactions == pytest.approx((100 + 300) / 2 / 1e6)
+
+
 def test_logs_are_kept_on_request_also_of_a_window_that_cannot_be_read(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     asked = load(tmp_path, AS_IT_WAS.replace("closed_loop.stdout", "rate.stdout"), kept_logs=kept)
