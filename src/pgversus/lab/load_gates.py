@@ -13,12 +13,11 @@ from pgversus.lab.disturbance import FOREIGN, OURS, STEAL
 from pgversus.lab.measured import Measured
 from pgversus.lab.pressure_gates import pressure_caveats
 from pgversus.stats.counter_table import CounterTable
-from pgversus.stats.effects import transactions_for_quantile
 from pgversus.stats.trials import Block, Trial
 from pgversus.study.caveats import Caveat
 from pgversus.study.comparison import BASELINE, Arm, CacheState, Comparison
 from pgversus.study.counters import MAINTENANCE
-from pgversus.study.metrics import QUANTILES, Metric
+from pgversus.study.metrics import QUANTILES, Metric, transactions_for_quantile
 
 _CLIENT_BOUND = 0.9
 """Share of one processor for each thread of pgbench."""

@@ -13,7 +13,7 @@ from pgversus.lab.load import Load, run_window
 from pgversus.lab.server_set import wrote_since
 from pgversus.postgres import catalog
 from pgversus.postgres.session import connect
-from pgversus.study.design import Design
+from pgversus.study.design import Design, least_window_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +34,11 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[Load], design: Design) 
     """Each arm's load on each started arm in turn; WorkloadError with pgbench's words when it fails on one."""
     windows, writes = [], False
     for server, load in zip(arms, loads, strict=True):
+        seconds = max(design.warm_up_s, least_window_s(load.workload.rate))
         with connect(server.target) as connection:
             before = catalog.rows_written(connection)
         try:
-            window = run_window(load, server.target, design.warm_up_s, design.seed or 1)
+            window = run_window(load, server.target, seconds, design.seed or 1)
         except TrialFailedError as error:
             raise WorkloadError(
                 f"the workload fails on {server.arm.label}",

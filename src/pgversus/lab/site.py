@@ -25,7 +25,7 @@ from pgversus.postgres.client import Client
 from pgversus.postgres.fingerprint import Fingerprint, differences
 from pgversus.postgres.session import connect
 from pgversus.study.comparison import Arm, CacheState
-from pgversus.study.design import fit_windows, refuse_hopeless_budget
+from pgversus.study.design import fit_windows, refuse_hopeless_budget, refuse_short_windows
 from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
@@ -96,6 +96,7 @@ class PostgresSite:
     def _prepare(self, context: Context, known: Preparation | None) -> Preparation:
         arms = context.comparison.arms
         _refuse_cold_of_others(context)
+        refuse_short_windows(context.comparison.design, context.comparison.workload.rate)
         snapshots = tuple(self._snapshots.get(arm, self._builds[arm.server]) for arm in arms)
         is_worn = any(arm.server in self._worn_before for arm in arms)
         if not is_worn:
@@ -199,6 +200,7 @@ class PostgresSite:
             clients=comparison.workload.clients,
             writes=pilot.writes,
             slowest_latency_s=pilot.slowest_latency_s,
+            rate=comparison.workload.rate,
             is_cold=comparison.cache is CacheState.COLD,
         )
         refuse_hopeless_budget(design, len(comparison.arms))

@@ -15,11 +15,10 @@ from pgversus.report.units import (
 )
 from pgversus.stats.analysis import ContenderResult, blocks_needed
 from pgversus.stats.confidence import CONFIDENCE
-from pgversus.stats.effects import transactions_for_quantile
 from pgversus.stats.verdict import Verdict
 from pgversus.study.caveats import Caveat
 from pgversus.study.design import MOST_BLOCKS, StopReason
-from pgversus.study.metrics import Metric
+from pgversus.study.metrics import Metric, transactions_for_quantile
 
 METRIC_WORDS = {
     Metric.TPS: "tps",

@@ -10,10 +10,7 @@ from dataclasses import dataclass
 
 from pgversus.stats.histogram import BIN_WIDTH
 from pgversus.stats.samples import Samples
-from pgversus.study.metrics import Metric
-
-_TRANSACTIONS_BEYOND_QUANTILE = 5
-# With fewer transactions beyond it, the percentile of a block is decided by one or two of them.
+from pgversus.study.metrics import Metric, transactions_for_quantile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +48,6 @@ def log_level(samples: Samples, metric: Metric, arm: int) -> LogEstimate | None:
 def quantile_is_supported(samples: Samples, q: float, arms: Iterable[int]) -> bool:
     """Whether every block that holds these arms has enough transactions of each for an interval of the quantile q."""
     return samples.fewest_transactions(arms) >= transactions_for_quantile(q)
-
-
-def transactions_for_quantile(q: float) -> int:
-    """How many transactions of an arm each block must hold for an interval of its quantile q: p95 100, p99 500."""
-    return round(_TRANSACTIONS_BEYOND_QUANTILE / (1 - q))
 
 
 def _estimate(logs: Sequence[float], metric: Metric) -> LogEstimate:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pgversus.errors import StudyError
-from pgversus.study.metrics import Metric
+from pgversus.study.metrics import Metric, transactions_for_quantile
 
 FIRST_LOOK = 4
 # With three blocks the interval would be wider than 15 standard errors: no decision could come of it.
@@ -28,6 +28,9 @@ WARM_UP_S = 2.0
 _ROUNDS = 8
 _ROUNDS_OF_WRITES = 4
 # Windows that write are longer; sqrt(10 * overhead / pair) says how many pay (docs/statistics.md, "Pairs per block").
+_TRANSACTIONS_UNDER_RATE = 10
+_SPARE = 1.5
+# Times the transactions that a percentile needs, since blocks differ.
 _TRANSACTIONS_PER_CLIENT = 3
 # A window ends when the last transaction begun in it ends; with fewer than this many transactions
 # for each client that rest would be the larger part of the window.
@@ -82,30 +85,65 @@ class Design:
         return self.window_s * self.rounds
 
 
+def least_window_s(rate: float | None) -> float:
+    """Seconds in which a load with a rate finishes something all but surely: 0 transactions of 10 come once in 22,000.
+
+    0 without a rate: a client of a closed loop finishes what it begins.
+    """
+    return 0.0 if rate is None else float(math.ceil(_TRANSACTIONS_UNDER_RATE / rate))
+
+
 def fit_windows(
-    design: Design, *, clients: int, writes: bool, slowest_latency_s: float, is_cold: bool = False
+    design: Design,
+    *,
+    clients: int,
+    writes: bool,
+    slowest_latency_s: float,
+    rate: float | None = None,
+    is_cold: bool = False,
 ) -> Design:
     """The same design with windows that suit the load, where the user has not chosen them.
 
     slowest_latency_s: mean latency of the slowest arm, from the discarded first load. Short windows are the biggest
     lever on the time to a verdict. Loads that write get longer ones, because one arm's dirty pages are flushed during
     the other's window; slow transactions get windows that hold a few of them. What grows in length becomes fewer, so
-    that a block's load stays about as long; never less than two windows of each arm.
+    that a block's load stays about as long; never less than two windows of each arm. Where a percentile is judged, they
+    are as long as its interval needs transactions in a block.
+    rate: transactions per second over all clients, in an open loop.
     is_cold: every window begins on a restarted server with an empty cache. It is as short as can be, since only its
     beginning is cold, and there are few of them, since each costs a restart. One more, in which nothing is measured,
     stands in the place of the warm-up.
     """
+    least_s = least_window_s(rate)
     if is_cold:
-        window_s = design.window_s if design.window_is_given else float(max(1, math.ceil(slowest_latency_s)))
+        window_s = design.window_s if design.window_is_given else float(max(1, least_s, math.ceil(slowest_latency_s)))
         rounds = design.rounds if design.rounds_are_given else _ROUNDS_OF_WRITES
         return replace(design, window_s=window_s, rounds=rounds, warm_up_s=window_s)
     usual_rounds = _ROUNDS_OF_WRITES if writes else _ROUNDS
     usual_s = 5.0 if writes else 1.0 if clients <= FEW_CLIENTS else 2.0
-    needed_s = max(usual_s, float(math.ceil(slowest_latency_s * _TRANSACTIONS_PER_CLIENT)))
+    needed_s = max(usual_s, least_s, float(math.ceil(slowest_latency_s * _TRANSACTIONS_PER_CLIENT)))
     window_s = design.window_s if design.window_is_given else needed_s
     fitting = max(2, 2 * round(usual_s * usual_rounds / window_s / 2))
     rounds = design.rounds if design.rounds_are_given else min(fitting, usual_rounds)
-    return replace(design, window_s=window_s, rounds=rounds)
+    if design.metric.quantile is not None and not design.window_is_given:
+        tps = clients / max(slowest_latency_s, 1e-6) if rate is None else rate
+        needed = _SPARE * transactions_for_quantile(design.metric.quantile)
+        window_s = max(window_s, float(math.ceil(needed / tps / rounds)))
+    return replace(design, window_s=window_s, rounds=rounds, warm_up_s=max(design.warm_up_s, least_s))
+
+
+def refuse_short_windows(design: Design, rate: float | None) -> None:
+    """StudyError when the user's windows are so short that under his rate many of them hold no transaction."""
+    least_s = least_window_s(rate)
+    if design.window_is_given and design.window_s < least_s:
+        raise StudyError(
+            "the windows are too short for the rate",
+            slug="study-short-window",
+            where=f"--window {design.window_s:g}s",
+            found=f"{rate:g} transactions per second: some windows would hold none",
+            expected=f"room for {_TRANSACTIONS_UNDER_RATE} transactions",
+            to_do=f"--window {least_s:g}s, or no --window to have it fitted",
+        )
 
 
 def refuse_hopeless_budget(design: Design, arms: int) -> None:

@@ -38,3 +38,11 @@ JUDGED = (Metric.TPS, Metric.LATENCY_MEAN, Metric.LATENCY_P50, Metric.LATENCY_P9
 BY_NAME = {metric.value.removesuffix("_s"): metric for metric in Metric}
 """All by the word that flags and study files use: without the unit."""
 JUDGED_BY_NAME = {name: metric for name, metric in BY_NAME.items() if metric in JUDGED}
+
+_TRANSACTIONS_BEYOND_QUANTILE = 5
+# With fewer transactions beyond it, the percentile of a block is decided by one or two of them.
+
+
+def transactions_for_quantile(q: float) -> int:
+    """How many transactions of an arm each block must hold for an interval of its quantile q: p95 100, p99 500."""
+    return round(_TRANSACTIONS_BEYOND_QUANTILE / (1 - q))

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.errors import StudyError
-from pgversus.study.design import MARGINS, Design, fit_windows, refuse_hopeless_budget
-from pgversus.study.metrics import JUDGED
+from pgversus.study.design import MARGINS, Design, fit_windows, refuse_hopeless_budget, refuse_short_windows
+from pgversus.study.metrics import JUDGED, Metric, transactions_for_quantile
 
 LOADS = st.tuples(st.integers(1, 200), st.booleans(), st.floats(0, 600))
 
@@ -110,3 +110,30 @@ def test_a_budget_below_one_block_is_refused_and_a_fixed_design_has_none() -> No
 def test_from_cold_a_window_is_thrown_away_in_the_place_of_the_warm_up() -> None:
     found = fit_windows(Design(), clients=1, writes=False, slowest_latency_s=2.5, is_cold=True)
     assert (found.window_s, found.warm_up_s) == (3.0, 3.0)
+
+
+@pytest.mark.parametrize("is_cold", [False, True])
+@given(rate=st.floats(0.01, 1000))
+def test_under_a_rate_hardly_any_window_is_empty(rate: float, is_cold: bool) -> None:  # noqa: FBT001 - a column
+    found = fit_windows(Design(), clients=4, writes=False, slowest_latency_s=0.001, rate=rate, is_cold=is_cold)
+    assert found.window_s * rate >= 10
+    assert found.warm_up_s * rate >= 10
+
+
+@given(rate=st.floats(0.1, 1000))
+def test_where_a_percentile_is_judged_a_block_holds_enough_transactions(rate: float) -> None:
+    design = Design(metric=Metric.LATENCY_P95)
+    open_loop = fit_windows(design, clients=4, writes=False, slowest_latency_s=0.001, rate=rate)
+    closed_loop = fit_windows(design, clients=1, writes=False, slowest_latency_s=1 / rate)
+    for found in (open_loop, closed_loop):
+        assert found.measured_s_per_block * rate >= transactions_for_quantile(0.95)
+
+
+def test_windows_that_are_too_short_for_a_rate_are_refused_and_fitted_ones_never_are() -> None:
+    short = Design(window_s=2.0, window_is_given=True)
+    with pytest.raises(StudyError) as refused:
+        refuse_short_windows(short, 2.0)
+    assert (refused.value.slug, refused.value.to_do[:11]) == ("study-short-window", "--window 5s")
+    refuse_short_windows(short, 5.0)
+    refuse_short_windows(short, None)
+    refuse_short_windows(Design(), 0.1)

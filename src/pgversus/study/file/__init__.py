@@ -15,6 +15,7 @@ workloads.py    workloads, datasets and loads
 factors.py      factors and levels
 compared.py     the compared factor and its baseline
 designs.py      the design
+quantities.py   durations and shares, by the parsers of the flags
 selection.py    exclude and only
 expansion.py    contexts and arms
 reference.py    the page and the JSON schema, made from the schema

@@ -1,7 +1,6 @@
 """The design of a study, and what it is for each kind of load."""
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pgversus.errors import StudyError
@@ -9,6 +8,7 @@ from pgversus.study.choices import DesignChoices, design_of, refuse_two_designs
 from pgversus.study.design import Design
 from pgversus.study.file import schema
 from pgversus.study.file.problems import Problems
+from pgversus.study.file.quantities import quantity
 from pgversus.study.file.workloads import NamedLoad
 from pgversus.study.metrics import JUDGED_BY_NAME
 from pgversus.study.quantities import parse_duration, parse_share, parse_whole_seconds
@@ -19,13 +19,13 @@ def choices_of(table: schema.Design | None, problems: Problems, *, seed: int) ->
     table = table or schema.Design()
     choices = DesignChoices(
         metric=JUDGED_BY_NAME[table.metric] if table.metric else None,
-        margin=_quantity("margin", table.margin, parse_share, problems),
-        budget_s=_quantity("budget", table.budget, parse_duration, problems),
+        margin=quantity(("design", "margin"), table.margin, parse_share, problems),
+        budget_s=quantity(("design", "budget"), table.budget, parse_duration, problems),
         max_blocks=table.max_blocks,
         fixed_blocks=table.blocks,
-        window_s=_quantity("window", table.window, parse_whole_seconds, problems),
+        window_s=quantity(("design", "window"), table.window, parse_whole_seconds, problems),
         rounds=table.windows,
-        warm_up_s=_quantity("warm_up", table.warm_up, parse_whole_seconds, problems),
+        warm_up_s=quantity(("design", "warm_up"), table.warm_up, parse_whole_seconds, problems),
         seed=seed if table.seed is None else table.seed,
     )
     try:
@@ -39,24 +39,20 @@ def choices_of(table: schema.Design | None, problems: Problems, *, seed: int) ->
     return choices
 
 
-def designs_for(loads: Iterable[NamedLoad], choices: DesignChoices, problems: Problems) -> Mapping[bool, Design]:
-    """One design for closed loops (False) and one for open loops (True), as far as there are such loads."""
-    designs: dict[bool, Design] = {}
+def designs_for(loads: Iterable[NamedLoad], choices: DesignChoices, problems: Problems) -> Mapping[str, Design]:
+    """A design for each load by its name; those of open loops are left out when they cannot be had."""
+    loads = list(loads)
+    kinds: dict[bool, Design] = {}
     for is_open_loop in sorted({load.rate is not None for load in loads}):
         with problems.catch(
             ("design", "metric"), to_do="leave metric out (under a rate p95 latency is judged), or leave rate out"
         ):
-            designs[is_open_loop] = design_of(choices, is_open_loop=is_open_loop)
-    return designs
+            kinds[is_open_loop] = design_of(choices, is_open_loop=is_open_loop)
+    kind_of = {load.name: kinds.get(load.rate is not None) for load in loads}
+    return {load.name: _of_load(design, load) for load in loads if (design := kind_of[load.name])}
 
 
-def _quantity(key: str, text: str | None, parse: Callable[[str, str], float], problems: Problems) -> float | None:
-    if text is None:
-        return None
-    try:
-        return parse(text, key)
-    except StudyError as error:
-        # The parser speaks of flags: `budget 15m` there is `budget = "15m"` here.
-        error.to_do = re.sub(rf"{key} (\S+)", rf'{key} = "\1"', error.to_do)
-        problems.add(("design", key), error)
-        return None
+def _of_load(design: Design, load: NamedLoad) -> Design:
+    if load.window_s is None:
+        return design
+    return replace(design, window_s=load.window_s, window_is_given=True)

@@ -40,8 +40,8 @@ class Plan:
     selection: Selection
     shared: tuple[Setting, ...]
     """Settings of every arm."""
-    designs: Mapping[bool, Design]
-    """By whether the load is an open loop."""
+    designs: Mapping[str, Design]
+    """By the name of the load."""
 
 
 def refuse_too_many(matrix: Matrix, problems: Problems) -> None:
@@ -160,7 +160,7 @@ class _Assembler:
         comparison = Comparison(
             arms=tuple(self._arm(index, factor, combination) for index, combination in enumerate(combinations)),
             factors=(factor.name,),
-            design=self.plan.designs[load.rate is not None],
+            design=self.plan.designs[load.name],
             cache=matrix.cache.levels[fixed[_CACHE]].value,
         )
         return Context(number=number, levels=_named_levels(self.plan, fixed), comparison=comparison)

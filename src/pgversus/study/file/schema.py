@@ -196,6 +196,9 @@ class Load(Table):
         default="none: as fast as it goes",
         example=100,
     )
+    window: Quantity | None = _key(
+        "length of one window under this load, in whole seconds", default="that of the design", example="10s"
+    )
 
 
 class Design(Table):

@@ -10,8 +10,10 @@ from pgversus.study.file.contents import Contents, inline_setup
 from pgversus.study.file.description import listed, nearest
 from pgversus.study.file.places import Path
 from pgversus.study.file.problems import Problems
+from pgversus.study.file.quantities import quantity
 from pgversus.study.file.settings import settings_of
 from pgversus.study.file.values import as_key, as_toml, shown
+from pgversus.study.quantities import parse_whole_seconds
 from pgversus.study.settings import Setting
 from pgversus.study.workload import (
     PgbenchWorkload,
@@ -55,6 +57,8 @@ class NamedLoad:
     threads: int = 1
     query_mode: QueryMode = QueryMode.SIMPLE
     rate: float | None = None
+    window_s: float | None = None
+    """None for the design's."""
 
 
 def datasets_of(sections: schema.Sections, contents: Contents, problems: Problems) -> dict[str, NamedDataset]:
@@ -80,6 +84,7 @@ def loads_of(sections: schema.Sections, problems: Problems) -> dict[str, NamedLo
             threads=table.threads or 1,
             query_mode=table.protocol or QueryMode.SIMPLE,
             rate=table.rate,
+            window_s=quantity((*path, "window"), table.window, parse_whole_seconds, problems),
         )
         if not problems.concern(*path, "clients"):
             with problems.catch((*path, "threads"), to_do=f"threads = {load.clients}, or more clients"):

@@ -239,6 +239,14 @@ def test_a_design_is_that_of_the_flags() -> None:
     assert study(f"{SHORT}[design]\nblocks = 6\n").contexts[0].comparison.design.fixed_blocks == 6
 
 
+def test_a_load_may_have_a_window_of_its_own() -> None:
+    loads = '[loads.a]\nclients = 1\n[loads.b]\nclients = 2\nwindow = "300s"\n[design]\nwindow = "7s"\n'
+    first, second = (context.comparison.design for context in study(SHORT + loads).contexts)
+    assert (first.window_s, second.window_s, second.window_is_given) == (7.0, 300.0, True)
+    fitted, given = (context.comparison.design for context in study(SHORT + loads.partition("[design]")[0]).contexts)
+    assert (fitted.window_is_given, given.window_is_given) == (False, True)
+
+
 def test_a_budget_from_outside_is_in_place_of_the_own_one() -> None:
     found = study(f'{SHORT}[design]\nbudget = "30m"\n', budget_s=60.0)
     assert found.budget_s == found.contexts[0].comparison.design.budget_s == 60.0
