@@ -1,0 +1,132 @@
+"""Whatever study a file describes: every block measures every arm that is open once in each round."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgversus.errors import StudyFileError
+from pgversus.lab.course import Course
+from pgversus.lab.engine import run_courses
+from pgversus.lab.progress import Silence
+from pgversus.stats.histogram import LatencyHistogram
+from pgversus.stats.trials import Block, Window
+from pgversus.study.preparation import Preparation
+from pgversus.study.study import Context, Study
+from tests.unit.study.file.reading import study
+from tests.unit.study.file.test_garbage import many, near_a_good_one
+
+LATENCIES = LatencyHistogram.from_microseconds(np.full(600, 1000))
+MOST_ACTIONS = 400
+MOST_CONTEXTS = 40
+
+
+@dataclass
+class Written:
+    """A site, its apparatus and its clock in one, which write down what is asked of them."""
+
+    rng: Random
+    actions: list[tuple[str, int, int]] = field(default_factory=list)
+    """What, of which context, on which arm, since the last block was kept; a start is of no context."""
+    done: int = 0
+
+    def prepare(self, context: Context, known: Preparation | None) -> Preparation:
+        del known
+        design = context.comparison.design
+        return Preparation(design=design, arms=(), differences=(), writes=False, connect_allowance_s=0)
+
+    def apparatus(self, context: Context) -> "WrittenContext":
+        return WrittenContext(self, context.number)
+
+    def can_share_start(self, one: Context, other: Context) -> bool:
+        return len(one.comparison.arms) == len(other.comparison.arms)
+
+    def clock(self) -> float:
+        return float(self.done)
+
+    def note(self, what: str, context: int, arm: int) -> None:
+        self.done += 1
+        if self.done > MOST_ACTIONS:
+            raise KeyboardInterrupt
+        self.actions.append((what, context, arm))
+
+
+@dataclass
+class WrittenContext:
+    """What one context asks."""
+
+    site: Written
+    number: int
+
+    def start(self, arm: int) -> None:
+        self.site.note("start", 0, arm)
+
+    def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
+        del seed
+        self.site.note("warm-up", self.number, arm)
+        return {}
+
+    def measure(self, arm: int, seed: int) -> Window:
+        del seed
+        self.site.note("measure", self.number, arm)
+        faster = 2 if arm % 2 else 1
+        return Window(
+            transactions=faster * self.site.rng.randint(900, 1100),
+            seconds=1.0,
+            latency_sum_s=1.0,
+            latency_max_s=1.0,
+            histogram=LATENCIES,
+        )
+
+    def stop_all(self) -> None:
+        pass
+
+
+def check_runs(asked: Study, site: Written) -> int:
+    """How many blocks of it were run."""
+    courses = [Course(context, asked.verdicts) for context in asked.contexts]
+    numbers: Counter[int] = Counter()
+
+    def keep(course: Course, block: Block) -> None:
+        context = course.context.number
+        arms, rounds = {0, *course.open_arms}, course.comparison.design.rounds
+        numbers[context] += 1
+        assert block.number == numbers[context]
+        assert set(block.trials) == arms
+        mine = [(what, arm) for what, whose, arm in site.actions if whose == context]
+        assert Counter(mine) == {**{("warm-up", arm): 1 for arm in arms}, **{("measure", arm): rounds for arm in arms}}
+        measured = [arm for what, arm in mine if what == "measure"]
+        for first in range(0, len(measured), len(arms)):
+            assert set(measured[first : first + len(arms)]) == arms
+        site.actions = [action for action in site.actions if action[1] != context]
+
+    run_courses(
+        courses,
+        site,
+        seed=asked.seed,
+        budget_s=1e9,
+        clock=site.clock,
+        progress=Silence(),
+        keep=keep,
+        keep_preparation=lambda _course: None,
+    )
+    assert all(course.stopped for course in courses) or site.done > MOST_ACTIONS
+    return numbers.total()
+
+
+@many(100)
+@given(st.integers(0, 2**64))
+def test_each_arm_that_is_open_runs_once_in_each_round_of_each_block(seed: int) -> None:
+    rng = Random(seed)  # noqa: S311 - a test, no secret
+    blocks = 0
+    while not blocks:
+        try:
+            asked = study(near_a_good_one(rng))
+        except StudyFileError:
+            continue
+        if len(asked.contexts) <= MOST_CONTEXTS and asked.contexts[0].comparison.design.rounds <= MOST_ACTIONS:
+            blocks = check_runs(asked, Written(rng))
