@@ -96,7 +96,11 @@ _LEAST_FIXED = 2
     metavar="N",
     help="Windows of each arm in one block.  [default: fitted to the load]",
 )
-@click.option("--warm-up", metavar="TIME", help="Load thrown away after each start, in whole seconds.  [default: 2s]")
+@click.option(
+    "--warm-up",
+    metavar="TIME",
+    help="Load thrown away after each start, in whole seconds; more until it is steady.  [default: 2s]",
+)
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Of everything random; stored.  [default: drawn]")
 @click.option(
     "--results", type=click.Path(), metavar="DIR", help="New results folder.  [default: pgversus-results/TIME-ARMS]"

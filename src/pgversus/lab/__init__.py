@@ -18,6 +18,7 @@ arms.py           an arm's server: started on a copy of its snapshot
 equal_data.py     whether arms hold the same rows, also later on
 server_set.py     the servers of all arms of a context, started and stopped together
 postgres_apparatus.py  the apparatus on real servers and a real pgbench
+warm_up.py        load that is thrown away until it is steady
 readings.py       what servers and host have counted, before and after a window
 failures.py       which failures are the host's and end the run
 pilot.py          the discarded first load: does it run, does it write, how slow is it

@@ -5,6 +5,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 from pgversus.errors import HostError, PgversusError, StoreError
 from pgversus.host.page_cache import evict
@@ -14,6 +15,7 @@ from pgversus.lab.disturbance import is_disturbed
 from pgversus.lab.load import Load, finished_load, read_window, run_window
 from pgversus.lab.readings import grown, read_after, read_before
 from pgversus.lab.server_set import ServerSet
+from pgversus.lab.warm_up import run_until_steady
 from pgversus.postgres import catalog
 from pgversus.postgres.session import connect
 from pgversus.stats.trials import Window
@@ -58,7 +60,7 @@ class WarmApparatus:
             raise _failed(error) from error
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
-        """Load whose numbers are thrown away, but for the most memory that the server held under it.
+        """Load until it is steady, whose numbers are thrown away but for the most memory that the server held.
 
         Before it the size of the database is read, as every block finds it.
         """
@@ -69,7 +71,7 @@ class WarmApparatus:
             raise _failed(error) from error
         pid = server.postmaster_pid
         with PeakMemory(pid) if pid is not None else nullcontext() as peak:
-            run_window(self._loads[arm], server.target, self._design.warm_up_s, seed)
+            self._load_until_steady(arm, seed)
         most = peak.peak_bytes if peak is not None else None
         return levels if most is None else {**levels, "server_memory_peak_bytes": float(most)}
 
@@ -80,6 +82,11 @@ class WarmApparatus:
     def stop_all(self) -> None:
         """Stop every server of ours; before that, notice a load that writes after all."""
         self._set.stop_all(writes=self._writes)
+
+    def _load_until_steady(self, arm: int, seed: int) -> None:
+        run_until_steady(
+            partial(run_window, self._loads[arm], self._set.servers[arm].target), self._design.warm_up_s, seed
+        )
 
     def _measured(self, arm: int, seed: int) -> Window:
         server = self._set.servers[arm]
@@ -126,6 +133,10 @@ class ColdApparatus(WarmApparatus):
         window = self._measured(arm, seed)
         # Where nobody can look, it is taken as not evicted: a caveat too many is better than one too few.
         return replace(window, levels={"still_cached_share": 1.0 if still_cached is None else still_cached})
+
+    def _load_until_steady(self, arm: int, seed: int) -> None:
+        """Only once: from cold nothing becomes steady."""
+        run_window(self._loads[arm], self._set.servers[arm].target, self._design.warm_up_s, seed)
 
     def _restart_cold(self, arm: int) -> float | None:
         """The share of its files that is still cached; None where nobody can look."""

@@ -1,0 +1,25 @@
+"""Load that is thrown away until it is steady."""
+
+from collections.abc import Callable
+
+from pgversus.stats.trials import Window
+
+_MOST_HALVES = 8
+_STEADY = 1.05
+# Windows this short differ by as much from noise alone.
+
+
+def run_until_steady(load: Callable[[float, int], Window], seconds: float, seed: int) -> None:
+    """Two halves of a warm-up, then more of them as long as each is over 5 % faster than the one before.
+
+    load: runs for so many seconds, with a random seed, which is another one each time, so that it warms more than the
+    rows of one draw. seconds: of the two halves, each at least one. Four times as long at most; whatever is not steady
+    by then is seen in the windows (docs/statistics.md).
+    """
+    half_s, before = max(1.0, seconds / 2), 0.0
+    for number in range(_MOST_HALVES):
+        window = load(half_s, seed + number)
+        tps = window.transactions / window.seconds
+        if number and tps <= _STEADY * before:
+            break
+        before = tps
