@@ -94,7 +94,7 @@ def connect(target: Target, *, as_the_load: bool = False) -> Iterator[Connection
     try:
         with connection:
             if not as_the_load:
-                connection.execute(_UNLIMITED)
+                _lift_limits(connection)
             yield connection
     except psycopg.Error as error:
         raise question_failed(target, error) from error
@@ -105,11 +105,22 @@ def question_failed(target: Target, error: psycopg.Error) -> ServerError:
     return _failed(target, error, what="a question that pgversus asks the server failed", slug="server-query")
 
 
-_UNLIMITED = """
-SELECT set_config('statement_timeout', '0', false),
-       set_config('lock_timeout', '0', false),
-       set_config('default_transaction_read_only', 'off', false)
-"""
+_UNLIMITED = (
+    (0, "statement_timeout", "0"),
+    (0, "lock_timeout", "0"),
+    (0, "idle_in_transaction_session_timeout", "0"),
+    (140000, "idle_session_timeout", "0"),
+    (170000, "transaction_timeout", "0"),
+    (0, "default_transaction_read_only", "off"),
+)
+# The first server_version_num that has it, name, value.
+
+
+def _lift_limits(connection: Connection) -> None:
+    """Nothing ends a session of ours: one that reads counters is idle as long as a window lasts."""
+    version = connection.info.server_version
+    calls = [f"set_config('{name}', '{value}', false)" for first, name, value in _UNLIMITED if version >= first]
+    connection.execute(f"SELECT {', '.join(calls)}".encode())
 
 
 @contextmanager
