@@ -75,13 +75,20 @@ def test_running_servers_with_unequal_data_are_refused(command_line: CommandLine
 
 
 def test_pgbench_tables_of_somebody_are_never_dropped(command_line: CommandLine) -> None:
-    tables = "CREATE TABLE pgbench_accounts (aid int)"
-    with somebodys_server("17.8", tables) as one:
+    # Two of the four that -i drops, one of them where only the search path of the role leads to.
+    tables = (
+        "CREATE SCHEMA bench",
+        "ALTER ROLE postgres SET search_path = public, bench",
+        "CREATE TABLE pgbench_history (mine int)",
+        "CREATE TABLE bench.pgbench_tellers (mine int)",
+    )
+    with somebodys_server("17.8", *tables) as one:
         ended = command_line.compare(one, one, "-i", "-S", *QUICK)
         assert ended.code == 2
         assert "error[dataset-would-drop]" in ended.stderr
+        assert "pgbench_history, pgbench_tellers" in ended.stderr
         with psycopg.connect(one) as connection:
-            assert connection.execute("SELECT count(*) FROM pgbench_accounts").fetchone() == (0,)
+            assert connection.execute("SELECT count(*) FROM pgbench_history, pgbench_tellers").fetchone() == (0,)
 
 
 def test_a_password_in_a_uri_is_nowhere_in_what_is_said_and_kept(command_line: CommandLine) -> None:

@@ -167,12 +167,12 @@ def _refuse_changed(file: SetupFile) -> None:
 def _refuse_to_drop_tables(target: Target, label: str) -> None:
     """pgbench -i drops its tables first; in somebody's database they may be somebody's."""
     with connect(target) as connection:
-        if catalog.has_pgbench_tables(connection):
+        if tables := catalog.pgbench_tables(connection):
             raise DatasetError(
                 "this database has pgbench's tables already, and -i would drop them",
                 slug="dataset-would-drop",
                 where=label,
-                found="pgbench_accounts",
+                found=", ".join(tables),
                 expected="no table of pgbench's",
                 to_do="leave -i out to use them as they are, or drop them yourself",
             )
