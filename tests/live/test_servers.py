@@ -116,6 +116,31 @@ def test_a_bin_directory_is_used_as_it_is(command_line: CommandLine) -> None:
     assert [arm["origin"] for arm in ended.document["arms"]] == ["bin directory"] * 2
 
 
+def test_setup_files_find_the_settings_they_need_whatever_the_build_has_for_wal_segments(
+    command_line: CommandLine,
+) -> None:
+    programs = _build("17.8").bin_directory
+    # Where the servers' user can enter.
+    other = command_line.cache / "bin"
+    other.mkdir()
+    for program in programs.iterdir():
+        (other / program.name).symlink_to(program)
+    (other / "initdb").unlink()
+    # As one that was configured --with-wal-segsize=64.
+    (other / "initdb").write_text(f'#!/bin/sh\nexec {programs}/initdb --wal-segsize=64 "$@"\n')
+    (other / "initdb").chmod(0o755)
+    setup = command_line.write(
+        "setup.sql",
+        "CREATE TABLE t (id int); BEGIN; INSERT INTO t VALUES (1);\n"
+        "PREPARE TRANSACTION 'x'; COMMIT PREPARED 'x';\n"
+        "SELECT 1 / (current_setting('shared_preload_libraries') = 'auto_explain')::int;\n",
+    )
+    script = command_line.write("one.sql", "SELECT count(*) FROM t;\n")
+    settings = ("--set", "max_prepared_transactions=2", "--set", "shared_preload_libraries=auto_explain")
+    ended = command_line.compare(str(other), str(other), *settings, "--setup", setup, "-f", script, *QUICK)
+    assert ended.code == 0, ended.stderr
+
+
 def test_arms_that_were_not_built_alike_carry_a_caveat_before_the_verdict(command_line: CommandLine) -> None:
     ended = command_line.compare("zonky:17.11", "wheel:17.11", "-i", "-S", *QUICK)
     assert ended.code == 0, ended.stderr

@@ -65,7 +65,8 @@ class Snapshots:
     def get(self, arm: Arm, build: Build | None) -> Snapshot:
         """The snapshot of an arm; DatasetError or ServerError when its data cannot be loaded."""
         # Data in somebody's database are there once, whatever the settings of those who look at them.
-        shaping = () if isinstance(arm.server, RunningServer) else shaping_settings(arm.settings)
+        runs_files = bool(arm.dataset.setup_files)
+        shaping = () if isinstance(arm.server, RunningServer) else shaping_settings(arm.settings, runs_files=runs_files)
         key = (arm.server, arm.dataset, shaping)
         if key in self._failed:
             # It would fail again, for each context that wants it.
