@@ -75,13 +75,20 @@ def test_running_servers_with_unequal_data_are_refused(command_line: CommandLine
 
 
 def test_pgbench_tables_of_somebody_are_never_dropped(command_line: CommandLine) -> None:
-    tables = "CREATE TABLE pgbench_accounts (aid int)"
-    with somebodys_server("17.8", tables) as one:
+    # Two of the four that -i drops, one of them where only the search path of the role leads to.
+    tables = (
+        "CREATE SCHEMA bench",
+        "ALTER ROLE postgres SET search_path = public, bench",
+        "CREATE TABLE pgbench_history (mine int)",
+        "CREATE TABLE bench.pgbench_tellers (mine int)",
+    )
+    with somebodys_server("17.8", *tables) as one:
         ended = command_line.compare(one, one, "-i", "-S", *QUICK)
         assert ended.code == 2
         assert "error[dataset-would-drop]" in ended.stderr
+        assert "pgbench_history, pgbench_tellers" in ended.stderr
         with psycopg.connect(one) as connection:
-            assert connection.execute("SELECT count(*) FROM pgbench_accounts").fetchone() == (0,)
+            assert connection.execute("SELECT count(*) FROM pgbench_history, pgbench_tellers").fetchone() == (0,)
 
 
 def test_a_password_in_a_uri_is_nowhere_in_what_is_said_and_kept(command_line: CommandLine) -> None:
@@ -107,6 +114,31 @@ def test_a_bin_directory_is_used_as_it_is(command_line: CommandLine) -> None:
     ended = command_line.compare(directory, directory, "-i", "-S", *QUICK)
     assert ended.code == 0, ended.stderr
     assert [arm["origin"] for arm in ended.document["arms"]] == ["bin directory"] * 2
+
+
+def test_setup_files_find_the_settings_they_need_whatever_the_build_has_for_wal_segments(
+    command_line: CommandLine,
+) -> None:
+    programs = _build("17.8").bin_directory
+    # Where the servers' user can enter.
+    other = command_line.cache / "bin"
+    other.mkdir()
+    for program in programs.iterdir():
+        (other / program.name).symlink_to(program)
+    (other / "initdb").unlink()
+    # As one that was configured --with-wal-segsize=64.
+    (other / "initdb").write_text(f'#!/bin/sh\nexec {programs}/initdb --wal-segsize=64 "$@"\n')
+    (other / "initdb").chmod(0o755)
+    setup = command_line.write(
+        "setup.sql",
+        "CREATE TABLE t (id int); BEGIN; INSERT INTO t VALUES (1);\n"
+        "PREPARE TRANSACTION 'x'; COMMIT PREPARED 'x';\n"
+        "SELECT 1 / (current_setting('shared_preload_libraries') = 'auto_explain')::int;\n",
+    )
+    script = command_line.write("one.sql", "SELECT count(*) FROM t;\n")
+    settings = ("--set", "max_prepared_transactions=2", "--set", "shared_preload_libraries=auto_explain")
+    ended = command_line.compare(str(other), str(other), *settings, "--setup", setup, "-f", script, *QUICK)
+    assert ended.code == 0, ended.stderr
 
 
 def test_arms_that_were_not_built_alike_carry_a_caveat_before_the_verdict(command_line: CommandLine) -> None:

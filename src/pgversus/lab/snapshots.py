@@ -65,7 +65,8 @@ class Snapshots:
     def get(self, arm: Arm, build: Build | None) -> Snapshot:
         """The snapshot of an arm; DatasetError or ServerError when its data cannot be loaded."""
         # Data in somebody's database are there once, whatever the settings of those who look at them.
-        shaping = () if isinstance(arm.server, RunningServer) else shaping_settings(arm.settings)
+        runs_files = bool(arm.dataset.setup_files)
+        shaping = () if isinstance(arm.server, RunningServer) else shaping_settings(arm.settings, runs_files=runs_files)
         key = (arm.server, arm.dataset, shaping)
         if key in self._failed:
             # It would fail again, for each context that wants it.
@@ -167,12 +168,12 @@ def _refuse_changed(file: SetupFile) -> None:
 def _refuse_to_drop_tables(target: Target, label: str) -> None:
     """pgbench -i drops its tables first; in somebody's database they may be somebody's."""
     with connect(target) as connection:
-        if catalog.has_pgbench_tables(connection):
+        if tables := catalog.pgbench_tables(connection):
             raise DatasetError(
                 "this database has pgbench's tables already, and -i would drop them",
                 slug="dataset-would-drop",
                 where=label,
-                found="pgbench_accounts",
+                found=", ".join(tables),
                 expected="no table of pgbench's",
                 to_do="leave -i out to use them as they are, or drop them yourself",
             )

@@ -18,6 +18,8 @@ from pgversus.postgres.session import Connection
 _POLL_S, _MOST_POLLS = 0.01, 100
 _FIRST_WITH_SHARED_STATISTICS = 150000
 
+_PGBENCH_TABLES = ("pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers")
+
 # Row text must not depend on what a role or a database has set: hashed rows are written in one fixed form.
 _OUTPUT_FORM = {
     "DateStyle": "ISO, YMD",
@@ -103,9 +105,12 @@ def index_definitions(connection: Connection) -> dict[str, str]:
     return {f"{schema}.{name}": text for schema, name, text in connection.execute(_text("user_indexes"))}
 
 
-def has_pgbench_tables(connection: Connection) -> bool:
-    """Whether `pgbench -i` would drop something here."""
-    return connection.execute("SELECT to_regclass('pgbench_accounts')").fetchone() != (None,)
+def pgbench_tables(connection: Connection) -> list[str]:
+    """What `pgbench -i` would drop here: relations of these names, in any schema of the search path."""
+    found = connection.execute(
+        "SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL", [list(_PGBENCH_TABLES)]
+    )
+    return [name for (name,) in found]
 
 
 def rows_written(connection: Connection) -> int:

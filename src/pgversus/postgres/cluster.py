@@ -20,6 +20,8 @@ INITDB_OPTIONS = (
     "--auth-host=reject",
     # On in 18 unless told otherwise, off before: the same everywhere. Its opposite can be said in 18 only.
     "--data-checksums",
+    # In MB: a build may be configured with another size, which the settings for loading would not fit.
+    "--wal-segsize=16",
     # What matters is written out before measuring, by sync and by a checkpoint.
     "--no-sync",
 )

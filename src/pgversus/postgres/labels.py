@@ -6,7 +6,7 @@ from pgversus.study.servers import RunningServer, ServerName, parse_server
 
 
 def labelled_server(text: str) -> tuple[str, ServerName]:
-    """How a server is shown, and what it is; StudyError for a text that names none."""
+    """How a server is shown, and what it is; StudyError for a text that names none, or a URI that cannot be used."""
     server = parse_server(text)
     if isinstance(server, RunningServer):
         return label_of_running(server), server
@@ -15,7 +15,7 @@ def labelled_server(text: str) -> tuple[str, ServerName]:
 
 
 def label_of_running(server: RunningServer) -> str:
-    """Its host, port and database: no user and no password."""
+    """Its host, port and database: no user and no password. StudyError for a URI that cannot be used."""
     from pgversus.postgres.session import uri_label  # noqa: PLC0415 - psycopg's import is for those who need it
 
     return uri_label(server.uri)

@@ -1,7 +1,7 @@
 """Connections to servers, ours and others'."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 from psycopg import conninfo
 
-from pgversus.errors import ServerError
+from pgversus.errors import ServerError, StudyError
 from pgversus.host.commands import client_environment
 from pgversus.study.settings import Setting
 
@@ -18,6 +18,9 @@ DATABASE = "postgres"
 SUPERUSER = "postgres"
 PORT = 5432
 # Every server of ours has the same port, in a socket directory of its own: no port is ever allocated.
+
+_OTHER_SECRETS = ("sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
+# libpq takes them from no variable of the environment, and what stands on a command line is read by every user.
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -48,19 +51,9 @@ def own_target(socket_directory: Path) -> Target:
 def uri_target(uri: str, settings: Sequence[Setting]) -> Target:
     """A server of somebody else, whose settings are given in the connection of every session.
 
-    ServerError when the URI is none.
+    StudyError when the URI is none, or holds a secret that would be seen.
     """
-    try:
-        parameters = conninfo.conninfo_to_dict(uri)
-    except psycopg.Error as error:
-        raise ServerError(
-            "this is no connection URI",
-            slug="server-bad-uri",
-            where="server postgresql://...",
-            found=str(error).strip(),
-            expected="postgresql://user@host:port/database",
-            to_do="as for psql",
-        ) from error
+    parameters = _parameters(uri)
     password = parameters.pop("password", None)
     options = " ".join(f"-c {_escape(str(setting))}" for setting in settings)
     if options:
@@ -73,11 +66,11 @@ def uri_target(uri: str, settings: Sequence[Setting]) -> Target:
 
 
 def uri_label(uri: str) -> str:
-    """How a URI is shown and stored: host, port and database, no user and no password."""
-    try:
-        parameters: Mapping[str, Any] = conninfo.conninfo_to_dict(uri)
-    except psycopg.Error:
-        return "postgresql://..."
+    """How a URI is shown and stored: host, port and database, no user and no password.
+
+    StudyError when it is none, or holds a secret that would be seen.
+    """
+    parameters = _parameters(uri)
     host = str(parameters.get("host") or parameters.get("hostaddr") or "local socket")
     port = f":{parameters['port']}" if "port" in parameters else ""
     return f"{host}{port}/{parameters.get('dbname', '')}".rstrip("/")
@@ -101,7 +94,7 @@ def connect(target: Target, *, as_the_load: bool = False) -> Iterator[Connection
     try:
         with connection:
             if not as_the_load:
-                connection.execute(_UNLIMITED)
+                _lift_limits(connection)
             yield connection
     except psycopg.Error as error:
         raise question_failed(target, error) from error
@@ -112,11 +105,22 @@ def question_failed(target: Target, error: psycopg.Error) -> ServerError:
     return _failed(target, error, what="a question that pgversus asks the server failed", slug="server-query")
 
 
-_UNLIMITED = """
-SELECT set_config('statement_timeout', '0', false),
-       set_config('lock_timeout', '0', false),
-       set_config('default_transaction_read_only', 'off', false)
-"""
+_UNLIMITED = (
+    (0, "statement_timeout", "0"),
+    (0, "lock_timeout", "0"),
+    (0, "idle_in_transaction_session_timeout", "0"),
+    (140000, "idle_session_timeout", "0"),
+    (170000, "transaction_timeout", "0"),
+    (0, "default_transaction_read_only", "off"),
+)
+# The first server_version_num that has it, name, value.
+
+
+def _lift_limits(connection: Connection) -> None:
+    """Nothing ends a session of ours: one that reads counters is idle as long as a window lasts."""
+    version = connection.info.server_version
+    calls = [f"set_config('{name}', '{value}', false)" for first, name, value in _UNLIMITED if version >= first]
+    connection.execute(f"SELECT {', '.join(calls)}".encode())
 
 
 @contextmanager
@@ -127,6 +131,50 @@ def _environment_of(target: Target) -> Iterator[None]:
         yield
     finally:
         os.environ.update(hidden)
+
+
+def _parameters(uri: str) -> dict[str, Any]:
+    """What a URI says, by libpq's keywords. StudyError, in which nothing of it is repeated, when it cannot be used."""
+    try:
+        parameters = conninfo.conninfo_to_dict(uri)
+    except psycopg.Error:
+        # Without libpq's words and without the error itself: they quote the part that holds a password.
+        raise _bad_uri(
+            "this is no connection URI", found="something that libpq cannot read", to_do=_HOW_TO_WRITE
+        ) from None
+    if _has_stray_at(uri):
+        raise _bad_uri("this is no connection URI", found="an @ behind the first one", to_do=_HOW_TO_WRITE)
+    secrets = [name for name in _OTHER_SECRETS if name in parameters]
+    if secrets:
+        raise _bad_uri(
+            "a secret in a connection URI would be seen on the command line of pgbench",
+            found=" and ".join(secrets),
+            to_do="leave it out, and let the server take a password or a key without one",
+        )
+    return parameters
+
+
+def _has_stray_at(uri: str) -> bool:
+    """Whether a password holds an @ or a / as it is: libpq then takes a part of it for host, port or database."""
+    body = uri.partition("://")[2]
+    user, at, place = body.partition("@")
+    if not at or "/" in user:
+        place = body
+    return "@" in place.partition("?")[0]
+
+
+_HOW_TO_WRITE = "write @ : / % and # in a user, a password or a name as %40 %3A %2F %25 and %23"
+
+
+def _bad_uri(what: str, *, found: str, to_do: str) -> StudyError:
+    return StudyError(
+        what,
+        slug="study-bad-uri",
+        where="server postgresql://...",
+        found=f"{found} (not shown, because a password may be in it)",
+        expected="postgresql://user@host:port/database",
+        to_do=to_do,
+    )
 
 
 def _failed(target: Target, error: psycopg.Error, *, what: str, slug: str) -> ServerError:

@@ -46,7 +46,7 @@ def needs_of(study: Study) -> Needs:
     """What this study will need."""
     arms = [arm for context in study.contexts for arm in context.comparison.arms]
     ours = dict.fromkeys(
-        (arm.server, arm.dataset, shaping_settings(arm.settings))
+        (arm.server, arm.dataset, shaping_settings(arm.settings, runs_files=bool(arm.dataset.setup_files)))
         for arm in arms
         if not isinstance(arm.server, RunningServer)
     )

@@ -67,6 +67,8 @@ ServerName = Release | BinDirectory | RunningServer
 
 _RELEASE = re.compile(r"(?:(?P<family>[a-z]+):)?(?P<major>[0-9]{1,2})(?:\.(?P<minor>[0-9]{1,3}))?")
 _URI = re.compile(r"postgres(ql)?://", re.IGNORECASE)
+_CONNECTION = re.compile(r"\s*(\w+\s*=|(jdbc:)?postgres(ql)?:)", re.IGNORECASE)
+# Other ways of saying where to connect; a password may be in them, so they are not shown.
 _FORMS = "17, 17.8, wheel:17.11, zonky:17.8, /path/to/bin, or postgresql://host/database"
 
 
@@ -77,6 +79,8 @@ def parse_server(text: str) -> ServerName:
     """
     if _URI.match(text):
         return RunningServer(uri=text)
+    if _CONNECTION.match(text):
+        raise _not_a_uri()
     if "/" in text or text in (".", ".."):
         return BinDirectory(path=text)
     match = _RELEASE.fullmatch(text)
@@ -118,6 +122,18 @@ def _family(name: str | None, text: str) -> Family | None:
             expected=" or ".join(Family),
             to_do=f"leave it out ({text.partition(':')[2]}) and pgversus chooses one family for all arms",
         ) from None
+
+
+def _not_a_uri() -> StudyError:
+    return StudyError(
+        "this connection string does not name a server",
+        slug="study-unknown-server",
+        where="server",
+        found="a connection string of another form (not shown, because a password may be in it)",
+        expected=_FORMS,
+        to_do="write it as postgresql://user@host:port/database; a socket directory goes at its end: "
+        "postgresql:///database?host=/run/postgresql; a bin directory with = in its name begins with / or ./",
+    )
 
 
 def _not_a_server(text: str) -> StudyError:

@@ -120,7 +120,22 @@ def _split_levels(values: str, text: str) -> list[str]:
 # setting (bench.rows) may be read by a setup file, so it counts as well.
 _SHAPE_DATA = frozenset({"default_statistics_target", "default_table_access_method", "default_toast_compression"})
 
+# Settings without which a setup file may fail: CREATE EXTENSION of a library that must be preloaded, PREPARE
+# TRANSACTION, thousands of partitions made at once. pgbench -i needs none of them, so that arms with pgbench's tables
+# alone go on sharing their data. wal_level is not here: data need no other, levels of it are worth comparing on the
+# same bytes, and loading is far quicker with minimal.
+_NEEDED_BY_FILES = frozenset(
+    {
+        "local_preload_libraries",
+        "max_locks_per_transaction",
+        "max_prepared_transactions",
+        "session_preload_libraries",
+        "shared_preload_libraries",
+    }
+)
 
-def shaping_settings(settings: Iterable[Setting]) -> tuple[Setting, ...]:
-    """Those with which data are loaded."""
-    return tuple(setting for setting in settings if setting.name.lower() in _SHAPE_DATA or "." in setting.name)
+
+def shaping_settings(settings: Iterable[Setting], *, runs_files: bool) -> tuple[Setting, ...]:
+    """Those with which data are loaded. runs_files: whether setup files are among what makes the data."""
+    names = _SHAPE_DATA | _NEEDED_BY_FILES if runs_files else _SHAPE_DATA
+    return tuple(setting for setting in settings if setting.name.lower() in names or "." in setting.name)

@@ -8,7 +8,7 @@ from pgversus.study.needs import needs_of
 from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
-from pgversus.study.workload import Dataset
+from pgversus.study.workload import Dataset, SetupFile
 from tests.builders import comparison
 
 
@@ -87,3 +87,14 @@ def test_arms_that_differ_in_a_setting_that_shapes_data_are_loaded_apart() -> No
     apart = needs_of(with_settings(study(3), "default_statistics_target"))
     assert apart.snapshots == 3 * 2
     assert apart.disk_bytes > needs_of(with_settings(study(3), "work_mem")).disk_bytes
+
+
+def test_what_setup_files_may_need_is_loaded_apart_only_where_there_are_any() -> None:
+    asked = with_settings(study(3), "shared_preload_libraries")
+    assert needs_of(asked).snapshots == 2
+    files = Dataset(setup_files=(SetupFile(path="/s.sql", sha256=""),))
+    contexts = []
+    for context in asked.contexts:
+        arms = tuple(replace(arm, dataset=files) for arm in context.comparison.arms)
+        contexts.append(replace(context, comparison=replace(context.comparison, arms=arms)))
+    assert needs_of(replace(asked, contexts=tuple(contexts))).snapshots == 3 * 2

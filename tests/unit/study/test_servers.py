@@ -26,6 +26,7 @@ from pgversus.study.servers import (
         ("./bin", BinDirectory(path="./bin")),
         ("bin/", BinDirectory(path="bin/")),
         ("17/bin", BinDirectory(path="17/bin")),
+        ("./cflags=-O3/bin", BinDirectory(path="./cflags=-O3/bin")),
         (".", BinDirectory(path=".")),
         ("..", BinDirectory(path="..")),
         ("postgresql://host/db", RunningServer(uri="postgresql://host/db")),
@@ -76,12 +77,33 @@ def test_an_unknown_family_names_those_that_are_known_and_the_version_without_it
     assert "17.8" in caught.value.to_do
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "host=/run/postgresql dbname=app password=Geheim99",
+        " dbname = app password=Geheim99",
+        "password='Geheim99' host=db/x",
+        "postgresql:/u:Geheim99@host/db",
+        "jdbc:postgresql://host/db?password=Geheim99",
+        " postgresql://u:Geheim99@host/db",
+    ],
+)
+def test_other_connection_strings_are_answered_with_the_form_of_a_uri_and_never_shown(text: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_server(text)
+    error = caught.value
+    assert error.slug == "study-unknown-server"
+    assert "postgresql:///database?host=/run/postgresql" in error.to_do
+    assert "Geheim99" not in repr(error)
+
+
 @given(st.text() | st.from_regex(r"([a-z]+:)?\d{0,4}(\.\d{0,5})?\+?"))
 def test_garbage_is_a_study_error_or_a_server_and_nothing_else(text: str) -> None:
     try:
         server = parse_server(text)
     except StudyError as error:
-        assert text in error.where  # noqa: PT017 - the other branch is no failure
+        # One that may hold a password is not shown.
+        assert text in error.where or "not shown" in error.found  # noqa: PT017 - the other branch is no failure
     else:
         assert isinstance(server, Release | BinDirectory | RunningServer)
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.errors import StudyError
-from pgversus.study.settings import Setting, SettingLevels, parse_setting, refuse_repeated_names
+from pgversus.study.settings import Setting, SettingLevels, parse_setting, refuse_repeated_names, shaping_settings
 
 PLAIN = st.text(alphabet="abcXYZ0129._-/ :", min_size=1, max_size=12).map(str.strip).filter(bool)
 LINE = st.text(alphabet=st.characters(exclude_characters="\r\n"), max_size=40)
@@ -83,3 +83,21 @@ def test_different_names_are_not_refused() -> None:
 
 def test_a_setting_reads_as_name_and_value() -> None:
     assert str(Setting(name="jit", value="off")) == "jit=off"
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes"),
+    [
+        ("default_toast_compression", (True, True)),
+        ("bench.rows", (True, True)),
+        ("shared_preload_libraries", (False, True)),
+        ("Max_Prepared_Transactions", (False, True)),
+        ("wal_level", (False, False)),
+        ("work_mem", (False, False)),
+    ],
+)
+def test_data_are_loaded_with_what_shapes_them_and_with_what_setup_files_need(
+    name: str, shapes: tuple[bool, bool]
+) -> None:
+    setting = Setting(name=name, value="x")
+    assert tuple(shaping_settings([setting], runs_files=files) == (setting,) for files in (False, True)) == shapes
