@@ -1,6 +1,7 @@
 """Comparisons that end well: what comes out, and that it was measured as asked."""
 
 import json
+import os
 import sqlite3
 from pathlib import Path
 
@@ -175,3 +176,13 @@ def test_transaction_logs_are_kept_only_when_asked_for(command_line: CommandLine
     # Two blocks, two arms, two windows, and the warm-up of each arm in each block; and what had to be measured again.
     loads = 2 * (2 * (2 + 1) + ended.document["repeated_rounds"])
     assert len(list((Path(ended.document["results"]) / "transaction-logs").iterdir())) == loads
+
+
+def test_a_umask_that_closes_all_to_others_does_not_keep_the_servers_user_out(command_line: CommandLine) -> None:
+    # Under root the servers, and the program that is asked about settings, run as another user.
+    before = os.umask(0o077)
+    try:
+        ended = command_line.compare("17.8", "--set", "work_mem=1MB,2MB", "-i", "-S", *QUICK)
+    finally:
+        os.umask(before)
+    assert ended.code == 0, ended.stderr

@@ -3,11 +3,23 @@
 import os
 import signal
 import sqlite3
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import psutil
 import pytest
 
+from pgversus.host.directories import open_cache
+from pgversus.host.identity import server_user
 from pgversus.host.leftovers import processes_in
+from pgversus.lab.progress import Silence
+from pgversus.postgres.builds.provide import provide
+from pgversus.postgres.cluster import make_cluster
+from pgversus.postgres.server import Server
+from pgversus.study.servers import parse_server
 from tests.live.conftest import CommandLine
 
 LOAD = (
@@ -116,6 +128,47 @@ def test_what_a_run_left_that_died_with_its_guard_is_swept_by_the_next(command_l
     assert ended.code == 0, ended.stderr
     assert "removed what the killed run" in ended.stderr
     assert not any(path.exists() for path in sockets)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """A server that is not started."""
+    silence, user = Silence(), server_user()
+    (build,) = provide([parse_server("17.8")], open_cache(), user, silence.say, silence.fetching)
+    assert build is not None
+    with tempfile.TemporaryDirectory(prefix="interrupted-", dir="/tmp") as name:
+        directory = Path(name)
+        user.give(directory)
+        server = Server(make_cluster(build, directory / "cluster", user), directory, directory / "log", {})
+        yield server
+        server.stop()
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+# Python says so of a program that it was interrupted in starting.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_at_any_moment_of_a_start_ends_the_server_at_once(server: Server) -> None:
+    # Between the shell's beginning and the moment in which a postmaster listens to signals there are some 20 ms.
+    before = signal.signal(signal.SIGALRM, _interrupt)
+    try:
+        for tenths_of_ms in range(2, 400, 8):
+            begin = time.monotonic()
+            with suppress(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, tenths_of_ms / 10_000)
+                server.start()
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            server.stop()
+            while processes_in(server.cluster.data_directory):
+                # Interrupted before there was anything to be stopped: its watchdog does it.
+                assert time.monotonic() < begin + 20, f"interrupted after {tenths_of_ms / 10} ms"
+                time.sleep(0.05)
+            assert time.monotonic() < begin + 20, f"interrupted after {tenths_of_ms / 10} ms"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _pgbench(parent: int) -> list[int]:

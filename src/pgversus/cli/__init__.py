@@ -8,7 +8,7 @@ report.py       pgversus report: what earlier results say
 studies.py      pgversus studies: the bundled studies
 means.py        what compare and run have in common
 values.py       how flags are read: variables
-output.py       standard output
+output.py       standard output and standard error
 progress.py     what is shown while it runs
 errors.py       errors as people read them
 """

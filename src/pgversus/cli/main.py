@@ -1,17 +1,15 @@
 """Entry: commands, errors, exit codes."""
 
-import io
-import os
 import signal
 import sys
 from importlib import metadata
-from pathlib import Path
 from types import FrameType
 
 import click
 
 from pgversus.cli.compare import compare
 from pgversus.cli.errors import error_text, write_crash_report
+from pgversus.cli.output import let_go, make_streams_safe
 from pgversus.cli.report import report
 from pgversus.cli.run import run as run_command
 from pgversus.cli.studies import studies
@@ -47,16 +45,14 @@ def main() -> None:
         try:
             stream.flush()
         except OSError:
-            # Its reader has gone. Python would try again at exit, and return 120 instead of our code.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            let_go(stream)
     sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
     """The exit code of one command line; whatever went wrong has been said on standard error."""
-    _make_streams_safe()
-    for number in _INTERRUPTS:
-        signal.signal(number, _interrupt)
+    make_streams_safe()
+    _take_interrupts()
     try:
         result = pgversus.main(arguments, prog_name="pgversus", standalone_mode=False)
     except PgversusError as error:
@@ -69,8 +65,8 @@ def run(arguments: list[str]) -> int:
         sys.stderr.write("interrupted; blocks that were finished, if any, are in the results folder\n")
         return int(ExitCode.INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the one place where a bug of ours becomes a message
-        path = write_crash_report(error)
-        sys.stderr.write(f"error[bug]: {type(error).__name__}: {error}\n  this is a bug of pgversus; report: {path}\n")
+        words = f"error[bug]: {type(error).__name__}: {error}\n  this is a bug of pgversus; report: "
+        sys.stderr.write(f"{words}{_crash_report(error)}\n")
         return int(ExitCode.BUG)
     return int(result or ExitCode.DONE)
 
@@ -78,14 +74,19 @@ def run(arguments: list[str]) -> int:
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def _make_streams_safe() -> None:
-    """Closed streams and narrow encodings must not end a measurement: what cannot be shown is still in the results."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - for as long as the process lives
-        elif isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+def _take_interrupts() -> None:
+    """Handle the signals that end us, but for those that whoever started us wants ignored, as nohup does."""
+    for number in _INTERRUPTS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+
+
+def _crash_report(error: Exception) -> str:
+    """Where the report of a bug is, or why there is none: on a full disk the exit code must still be that of a bug."""
+    try:
+        return str(write_crash_report(error))
+    except OSError as reason:
+        return f"none, it could not be written ({reason.strerror})"
 
 
 def _usage(error: click.ClickException) -> StudyError:

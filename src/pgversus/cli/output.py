@@ -1,4 +1,4 @@
-"""Standard output, which may be closed, full, or read by somebody who has had enough."""
+"""Standard output and standard error, which may be closed, full, or read by somebody who has had enough."""
 
 import io
 import os
@@ -7,12 +7,50 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from pgversus.errors import HostError
 
 if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
     from rich.console import Console
+
+
+class _Lossy(io.FileIO):
+    """A file to which writing never fails: what cannot be written is lost, and nothing else."""
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        with suppress(OSError):
+            # None where it would have to wait.
+            if (written := super().write(data)) is not None:
+                return written
+        return memoryview(data).nbytes
+
+
+def make_streams_safe() -> None:
+    """Closed streams and narrow encodings must not end a measurement: what cannot be shown is still in the results.
+
+    What is said on standard error never fails, so that neither progress nor an error's words change how we end.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - for as long as the process lives
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        raw = _Lossy(sys.stderr.fileno(), "wb", closefd=False)
+        sys.stderr = io.TextIOWrapper(
+            io.BufferedWriter(raw), sys.stderr.encoding, sys.stderr.errors, line_buffering=True
+        )
+
+
+def let_go(stream: TextIO) -> None:
+    """Send what a stream still holds nowhere, as it cannot be written.
+
+    Python would try again at exit, and return 120 instead of our code.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def rendered(print_to: Callable[["Console", int | None], None]) -> str:
@@ -61,10 +99,10 @@ def write_out(text: str | Iterable[str], results: str) -> None:
         sys.stdout.writelines((text,) if isinstance(text, str) else text)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has what it wants (pgversus ... | head). Python must not try again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has what it wants (pgversus ... | head).
+        let_go(sys.stdout)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        let_go(sys.stdout)
         raise HostError(
             "the answer could not be printed",
             slug="host-output",

@@ -22,17 +22,6 @@ _MEGABYTE = 1e6
 _PHASES = {Phase.START: "starting", Phase.WARM_UP: "warming up", Phase.MEASURE: "measuring"}
 
 
-class ProgressConsole(Console):
-    """Standard error for progress; when its reader goes away, the measurement goes on in silence."""
-
-    def __init__(self) -> None:
-        super().__init__(stderr=True)
-
-    def on_broken_pipe(self) -> None:
-        """Say nothing more; rich itself would exit."""
-        self.quiet = True
-
-
 class TerminalProgress:
     """One line that is rewritten, and lines above it that stay."""
 

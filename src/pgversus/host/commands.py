@@ -29,6 +29,8 @@ class Finished:
     stderr: str
     cpu_s: float
     """Processor time that it and the programs it waited for used, in their own code and in the kernel."""
+    cpu_user_s: float
+    """In their own code alone."""
     timed_out: bool = False
     """Whether we ended it because it took too long."""
 
@@ -42,6 +44,7 @@ class _Program(subprocess.Popen[bytes]):
     """A program whose processor time is known once it has been waited for."""
 
     cpu_s = 0.0
+    cpu_user_s = 0.0
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
         # Where Popen asks the kernel for the end of exactly this child. RUSAGE_CHILDREN would need no such hook, but
@@ -53,6 +56,7 @@ class _Program(subprocess.Popen[bytes]):
             return self.pid, 0
         if pid == self.pid:
             self.cpu_s = used.ru_utime + used.ru_stime
+            self.cpu_user_s = used.ru_utime
         return pid, status
 
 
@@ -98,6 +102,7 @@ def run(
         stdout=stdout.decode(errors="replace"),
         stderr=stderr.decode(errors="replace"),
         cpu_s=process.cpu_s,
+        cpu_user_s=process.cpu_user_s,
         timed_out=timed_out,
     )
 

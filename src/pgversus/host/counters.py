@@ -28,6 +28,7 @@ def _processors() -> dict[str, float]:
     return {
         # What virtual machines on this host use is in `user` already.
         "host_cpu_s": times.user + times.nice + times.system + times.irq + times.softirq,
+        "host_cpu_user_s": times.user + times.nice,
         "host_steal_s": times.steal,
         "host_iowait_s": times.iowait,
         "context_switches": float(psutil.cpu_stats().ctx_switches),

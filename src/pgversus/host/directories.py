@@ -64,10 +64,8 @@ def open_cache() -> Cache:
         if is_root:
             _check_reachable(root)
         for directory in (root, cache.builds, cache.index, cache.staging, cache.runs):
-            if not directory.is_dir():
-                directory.mkdir(parents=True, exist_ok=True)
-                # Whatever the umask: where servers run as another user, that one must get in.
-                directory.chmod(0o755 if is_root else 0o700)
+            # Where servers run as another user, that one must get in.
+            make_directory(directory, 0o755 if is_root else 0o700)
     except OSError as error:
         raise HostError(
             "the cache directory cannot be made",
@@ -78,6 +76,16 @@ def open_cache() -> Cache:
             to_do="name another one in the environment variable PGVERSUS_CACHE",
         ) from error
     return cache
+
+
+def make_directory(directory: Path, mode: int) -> None:
+    """Make a directory, and those above it that are missing, all with this mode; those that are there keep theirs.
+
+    The umask has no say: under 077 the servers' user could not enter what root has made. OSError when it cannot be.
+    """
+    for path in reversed([path for path in (directory, *directory.parents) if not path.is_dir()]):
+        path.mkdir(exist_ok=True)
+        path.chmod(mode)
 
 
 def make_socket_directory() -> Path:

@@ -4,14 +4,29 @@ Never by how fast the window was: who measures again what looks slow finds what 
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 FOREIGN = 0.10
 STEAL = 0.05
 """Shares of all processors of the host."""
 
-OURS = ("server_cpu_user_s", "server_cpu_system_s", "client_cpu_s")
-"""What is no work of others in the time that the host's processors worked."""
+Amount = TypeVar("Amount", float, npt.NDArray[np.float64])
+
+
+def foreign_cpu_s(told: Callable[[str], Amount]) -> Amount:
+    """Processor time that programs other than servers and pgbench spent in their own code; nan where it is not told.
+
+    Time in the kernel is left out: its threads encrypt, compress and write back for whichever arm has asked for it, and
+    taken for work of others it would be held against the arm that moves more data. The clocks of host and processes
+    tick apart, so that in a short window it may be a little below 0.
+
+    told: a counter by its name, of one window or of each trial; nan where it is not told.
+    """
+    return told("host_cpu_user_s") - told("server_cpu_user_s") - told("client_cpu_user_s")
 
 
 def is_disturbed(counters: Mapping[str, float], seconds: float, cpus: int) -> bool:
@@ -20,5 +35,6 @@ def is_disturbed(counters: Mapping[str, float], seconds: float, cpus: int) -> bo
     counters: of a window of so many seconds. False for a host that does not tell.
     """
     capacity = cpus * seconds
-    foreign = counters.get("host_cpu_s", 0.0) - math.fsum(counters.get(name, math.inf) for name in OURS)
+    # What is not told compares as false.
+    foreign = foreign_cpu_s(lambda name: counters.get(name, math.nan))
     return foreign > FOREIGN * capacity or counters.get("host_steal_s", 0.0) > STEAL * capacity

@@ -122,7 +122,7 @@ def read_window(load: Load, finished: Finished) -> Window:
         histogram=latencies.histogram,
         unclocked=latencies.unclocked,
         connect_s=summary.connect_s,
-        counters={"client_cpu_s": finished.cpu_s},
+        counters={"client_cpu_s": finished.cpu_s, "client_cpu_user_s": finished.cpu_user_s},
         output=finished.stdout + _shortened(finished.stderr),
     )
 

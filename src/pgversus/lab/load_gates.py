@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from pgversus.lab.disturbance import FOREIGN, OURS, STEAL
+from pgversus.lab.disturbance import FOREIGN, STEAL, foreign_cpu_s
 from pgversus.lab.measured import Measured
 from pgversus.lab.pressure_gates import pressure_caveats
 from pgversus.stats.counter_table import CounterTable
@@ -78,7 +78,8 @@ def _disturbed(one: Measured, cpus: int) -> Iterator[Caveat]:
         yield Caveat(
             slug="host-disturbed",
             arm=arm.index or None,
-            text=f"other programs used {_percent(foreign)} of the processors in the windows of {arm.label}",
+            text=f"other programs used {_percent(foreign)} of the processors for their own code in the windows of "
+            f"{arm.label}",
         )
     if steal is not None and steal > STEAL:
         yield Caveat(
@@ -89,10 +90,8 @@ def _disturbed(one: Measured, cpus: int) -> Iterator[Caveat]:
 
 
 def _foreign_cpu_s(counters: CounterTable) -> float | None:
-    """Of all trials: what the host worked and neither servers nor client did; None where a trial does not tell."""
-    foreign = counters.column("host_cpu_s") - sum(counters.column(name) for name in OURS)
-    # The clocks of host and processes tick apart: in a short window ours may be the larger.
-    total = float(np.maximum(foreign, 0.0).sum())
+    """Of all trials; None where one does not tell."""
+    total = float(np.maximum(foreign_cpu_s(counters.column), 0.0).sum())
     return None if math.isnan(total) else total
 
 

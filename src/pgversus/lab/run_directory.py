@@ -7,7 +7,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pgversus.host.directories import Cache, make_socket_directory
+from pgversus.host.directories import Cache, make_directory, make_socket_directory
 from pgversus.host.guard import Guard
 from pgversus.host.identity import ServerUser
 from pgversus.host.leftovers import lock_file, remember_socket_directory, run_name
@@ -28,7 +28,7 @@ class RunDirectory:
     def copy_directory(self, server_set: int, arm: int) -> Path:
         """For the data directory that one arm's load runs on; its parent is made here, for the servers' user alone."""
         parent = self.root / f"copies-{server_set}"
-        parent.mkdir(mode=0o700, exist_ok=True)
+        make_directory(parent, 0o700)
         self.user.give(parent)
         return parent / f"arm-{arm}"
 
@@ -37,9 +37,9 @@ class RunDirectory:
         return self.root / f"arm-{arm}.log"
 
     def settings_directory(self) -> Path:
-        """An empty configuration, for asking a server's program about settings."""
+        """An empty configuration, for asking a server's program about settings; the servers' user can enter it."""
         directory = self.root / "settings"
-        directory.mkdir(mode=0o755, exist_ok=True)
+        make_directory(directory, 0o755)
         return directory
 
     def server_logs(self) -> list[Path]:
@@ -49,7 +49,7 @@ class RunDirectory:
     def socket_directory(self, arm: int) -> Path:
         """For the socket of one arm's server; made when first asked for."""
         directory = self.sockets / str(arm)
-        directory.mkdir(mode=0o700, exist_ok=True)
+        make_directory(directory, 0o700)
         self.user.give(directory)
         return directory
 
@@ -66,8 +66,7 @@ def run_directory(cache: Cache, user: ServerUser) -> Iterator[RunDirectory]:
     sockets = make_socket_directory()
     guard = Guard([root, sockets, lock_file(root)])
     try:
-        root.mkdir()
-        root.chmod(0o755)
+        make_directory(root, 0o755)
         user.give(sockets)
         remember_socket_directory(root, sockets)
         yield RunDirectory(root=root, sockets=sockets, user=user)

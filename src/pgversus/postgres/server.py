@@ -24,16 +24,20 @@ _START_TIMEOUT_S = 120.0
 # Fast shutdown with its checkpoint, then immediate, then the kernel's way; seconds of patience with each.
 _STOPPING = ((signal.SIGINT, 120.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 10.0))
 _POLL_S = 0.01
+_REPEAT_S = 0.2
+# A postmaster that has just begun loses a signal: as a background job of a shell it ignores SIGINT until it has
+# handlers of its own. One that is stopping already takes no notice of the next.
 _READY_LINE = 7
 # The eighth line of postmaster.pid says "ready" once connections are accepted (miscadmin.h, LOCK_FILE_LINE_PM_STATUS).
 
 # The watchdog. Descriptor 3 is the pipe; the server gets neither it nor our standard input. The first line of output
-# is the postmaster's process id. The reader ignores INT and TERM so that only the end of the pipe ends it.
+# is the postmaster's process id. The reader ignores INT and TERM so that only the end of the pipe ends it; it repeats
+# its signal for the sake of a postmaster that has just begun.
 _WATCHDOG = """
 exec 3<&0
 "$@" </dev/null >&2 3<&- &
 p=$!
-(trap '' INT TERM HUP; read -r _ <&3; kill -INT "$p") >/dev/null 2>&1 &
+(trap '' INT TERM HUP; read -r _ <&3; while kill -INT "$p"; do sleep 0.2; done) >/dev/null 2>&1 &
 r=$!
 echo "$p"
 exec >/dev/null
@@ -72,11 +76,10 @@ class Server:
         log_position = self._log_file.stat().st_size if self._log_file.exists() else 0
         with self._log_file.open("ab") as log:
             self._watchdog = self._start_watchdog(log)
-        assert self._watchdog.stdout is not None  # noqa: S101 - it was asked for
-        first_line = self._watchdog.stdout.readline().strip()
-        self._watchdog.stdout.close()
-        self._pid = int(first_line) if first_line else None
         try:
+            assert self._watchdog.stdout is not None  # noqa: S101 - it was asked for
+            first_line = self._watchdog.stdout.readline().strip()
+            self._pid = int(first_line) if first_line else None
             self._wait_until_ready(log_position)
         except BaseException:
             self._stop()
@@ -100,12 +103,18 @@ class Server:
         """Whether it stopped cleanly; True for one that is not started."""
         if self._watchdog is None:
             return True
+        assert self._watchdog.stdin is not None  # noqa: S101 - it was asked for
+        assert self._watchdog.stdout is not None  # noqa: S101 - the same
+        if self._pid is None:
+            # Interrupted before we were told: the watchdog knows it, and ends it when this pipe does.
+            self._watchdog.stdin.close()
         for number, patience_s in _STOPPING:
             if self._end(number, patience_s):
                 break
-        if self._watchdog.stdin is not None:
-            self._watchdog.stdin.close()
+        self._watchdog.stdin.close()
         was_clean = self._watchdog.wait() == 0
+        # Not before: a watchdog that cannot say the process id would end without waiting for it.
+        self._watchdog.stdout.close()
         self._watchdog, self._pid = None, None
         return was_clean
 
@@ -153,16 +162,17 @@ class Server:
         return len(lines) > _READY_LINE and lines[0] == str(self._pid) and lines[_READY_LINE].strip() == "ready"
 
     def _end(self, number: signal.Signals, patience_s: float) -> bool:
-        """Whether the postmaster is gone that long after this signal, however it went."""
+        """Whether the postmaster is gone that long after this signal, repeated until then, however it went."""
         assert self._watchdog is not None  # noqa: S101 - asked by _stop()
-        if self._pid is not None and self._watchdog.poll() is None:
-            with suppress(ProcessLookupError):
-                os.kill(self._pid, number)
-        try:
-            self._watchdog.wait(patience_s)
-        except subprocess.TimeoutExpired:
-            return False
-        return True
+        deadline = time.monotonic() + patience_s
+        while time.monotonic() < deadline:
+            if self._pid is not None and self._watchdog.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.kill(self._pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                self._watchdog.wait(_REPEAT_S)
+                return True
+        return False
 
     def _did_not_start(self, words: str) -> ServerError:
         return ServerError(

@@ -21,11 +21,21 @@ _MOST_SURE_OF_STUDY = 3
 _USUAL = ("server_memory_peak_bytes",)
 # What the host did as a whole is a condition of the measurement and no property of an arm.
 _OF_HOST = frozenset(
-    {"host_cpu_s", "host_steal_s", "host_iowait_s", "pressure_cpu_s", "pressure_io_s", "pressure_memory_s"}
+    {
+        "host_cpu_s",
+        "host_cpu_user_s",
+        "host_steal_s",
+        "host_iowait_s",
+        "pressure_cpu_s",
+        "pressure_io_s",
+        "pressure_memory_s",
+    }
 )
 # Its own transactions and what the load does by definition: they differ as the throughput does.
 _OF_LOAD = frozenset({"transactions_committed", "tuples_inserted", "tuples_updated", "tuples_deleted"})
-_NAMED_ALIKE = frozenset({"server_io_hits", "client_io_hits", "server_io_read_bytes", "server_io_write_bytes"})
+_NAMED_ALIKE = frozenset(
+    {"server_io_hits", "client_io_hits", "server_io_read_bytes", "server_io_write_bytes", "client_cpu_user_s"}
+)
 """The same work under another name than a counter that is shown."""
 _NEVER_BY_ITSELF = _OF_HOST | _OF_LOAD | _NAMED_ALIKE
 

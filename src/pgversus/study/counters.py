@@ -103,12 +103,14 @@ _PROCESSES = {
     "server_cpu_user_s": _cost_of_load("processor time of the server's processes in their own code", _SECONDS),
     "server_cpu_system_s": _cost_of_load("processor time of the server's processes in the kernel", _SECONDS),
     "client_cpu_s": _cost_of_load("processor time of pgbench, its own code and the kernel", _SECONDS),
+    "client_cpu_user_s": _cost_of_load("processor time of pgbench in its own code", _SECONDS),
     "server_memory_peak_bytes": _cost_aside("most memory that the server's processes held together", _BYTES),
     "data_bytes": _cost_aside("size of the database before its load", _BYTES),
 }
 
 _HOST = {
     "host_cpu_s": _cost_aside("time in which the host's processors worked, for whomever", _SECONDS),
+    "host_cpu_user_s": _cost_aside("time in which the host's processors worked outside the kernel", _SECONDS),
     "host_steal_s": _cost_aside("processor time that the hypervisor gave to other guests", _SECONDS),
     "host_iowait_s": _cost_aside("time in which processors were idle while something waited for disk", _SECONDS),
     "context_switches": _cost_of_load("switches between processes on the host"),

@@ -84,8 +84,14 @@ def test_additions_win_over_what_is_inherited(monkeypatch: pytest.MonkeyPatch) -
 def test_processor_time_is_that_of_the_program_and_of_what_it_started() -> None:
     alone = run([sys.executable, "-c", BURN])
     assert alone.cpu_s >= 0.3
+    assert 0 < alone.cpu_user_s <= alone.cpu_s
     both = run([SHELL, "-c", '"$0" -c "$1"; "$0" -c "$1"', sys.executable, BURN])
     assert both.cpu_s >= 0.6
+
+
+def test_time_in_the_kernel_is_told_from_that_in_a_programs_own_code() -> None:
+    copying = run(["/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=8000"])
+    assert copying.cpu_user_s < copying.cpu_s / 2
 
 
 def test_a_program_that_waits_uses_no_processor_time() -> None:

@@ -59,7 +59,7 @@ def test_in_a_container_only_groups_that_can_be_seen_are_looked_at() -> None:
 def test_every_counter_of_this_host_is_described(tmp_path: Path) -> None:
     found = read_host(tmp_path)
     assert set(found) <= set(COUNTERS)
-    assert {"host_cpu_s", "host_steal_s", "host_iowait_s", "context_switches"} <= set(found)
+    assert {"host_cpu_s", "host_cpu_user_s", "host_steal_s", "host_iowait_s", "context_switches"} <= set(found)
 
 
 def test_work_is_seen(tmp_path: Path) -> None:
@@ -67,7 +67,9 @@ def test_work_is_seen(tmp_path: Path) -> None:
     begin = time.process_time()
     while time.process_time() - begin < 0.3:
         pass
-    assert difference(before, read_host(tmp_path))["host_cpu_s"] >= 0.25
+    grown = difference(before, read_host(tmp_path))
+    assert grown["host_cpu_s"] >= 0.25
+    assert 0 < grown["host_cpu_user_s"] <= grown["host_cpu_s"]
 
 
 def test_a_directory_on_no_device_has_no_disk(tmp_path: Path) -> None:

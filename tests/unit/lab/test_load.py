@@ -109,7 +109,7 @@ def test_servers_and_host_are_read_before_the_log_is(tmp_path: Path, monkeypatch
     @contextmanager
     def finished(*_: object) -> Iterator[Finished]:
         journal.append("load")
-        yield Finished(exit_code=0, stdout="", stderr="", cpu_s=0.0)
+        yield Finished(exit_code=0, stdout="", stderr="", cpu_s=0.0, cpu_user_s=0.0)
 
     def read_after(*_: object) -> Reading:
         journal.append("readings")

@@ -1,0 +1,78 @@
+"""How the program ends: its exit code says what happened, whether or not its words could be written."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+# A command that ends as asked, beside the real ones.
+PROGRAM = """
+import os, signal
+import click
+from pgversus.cli import main
+from pgversus.errors import HostError
+
+@main.pgversus.command()
+@click.argument("how")
+def end(how):
+    click.echo("begun", err=True)
+    if how == "hangup":
+        os.kill(os.getpid(), signal.SIGHUP)
+    if how == "interrupt":
+        raise KeyboardInterrupt
+    if how == "error":
+        raise HostError("it is so", slug="host-x", where="here")
+    if how == "bug":
+        raise ZeroDivisionError
+    if how == "progress":
+        from rich.console import Console
+        from pgversus.cli.progress import TerminalProgress
+        with TerminalProgress(Console(stderr=True)) as progress:
+            for number in range(2000):
+                progress.say(f"line {number}")
+
+main.main()
+"""
+CODES = {"interrupt": 130, "error": 3, "bug": 70, "progress": 0, "unknown": 0}
+
+
+def ended(how: str, *, stderr: int, before: str = "") -> int:
+    """The exit code. before: what the shell does first."""
+    command = ["/bin/sh", "-c", f'{before}\nexec "$@"', "sh", sys.executable, "-c", PROGRAM, "end", how]
+    return subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stderr=stderr).returncode
+
+
+@pytest.mark.parametrize(("how", "code"), CODES.items())
+def test_a_standard_error_that_nobody_reads_does_not_change_the_exit_code(how: str, code: int) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        assert ended(how, stderr=writer) == code
+    finally:
+        os.close(writer)
+
+
+@pytest.mark.parametrize(("how", "code"), CODES.items())
+def test_a_standard_error_on_a_full_disk_does_not_change_the_exit_code(how: str, code: int) -> None:
+    file = os.open("/dev/full", os.O_WRONLY)
+    try:
+        assert ended(how, stderr=file) == code
+    finally:
+        os.close(file)
+
+
+def test_a_standard_error_that_is_closed_does_not_change_the_exit_code() -> None:
+    assert ended("error", stderr=subprocess.DEVNULL, before="exec 2>&-") == CODES["error"]
+
+
+def test_a_bug_whose_report_cannot_be_written_is_still_one() -> None:
+    command = [sys.executable, "-c", f"import tempfile; tempfile.tempdir = '/proc'\n{PROGRAM}", "end", "bug"]
+    process = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert process.returncode == CODES["bug"]
+    assert "report: none, it could not be written" in process.stderr
+
+
+def test_a_hangup_ends_it_but_for_who_wants_it_ignored() -> None:
+    assert ended("hangup", stderr=subprocess.DEVNULL) == CODES["interrupt"]
+    assert ended("hangup", stderr=subprocess.DEVNULL, before="trap '' HUP") == 0

@@ -1,0 +1,62 @@
+"""What is made has the mode it needs, whatever the umask of the shell."""
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pgversus.host.directories import make_directory, open_cache
+
+
+@pytest.fixture(params=[0o000, 0o027, 0o077])
+def _umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.mark.usefixtures("_umask")
+def test_all_directories_that_are_made_have_the_mode_that_was_asked_for(tmp_path: Path) -> None:
+    make_directory(tmp_path / "one" / "two", 0o755)
+    make_directory(tmp_path / "one" / "closed", 0o700)
+    assert [mode(tmp_path / name) for name in ("one", "one/two", "one/closed")] == [0o755, 0o755, 0o700]
+
+
+def test_a_directory_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+    make_directory(tmp_path / "there", 0o750)
+    make_directory(tmp_path / "there" / "new", 0o755)
+    make_directory(tmp_path / "there", 0o755)
+    assert mode(tmp_path / "there") == 0o750
+
+
+def test_a_file_in_the_way_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError):
+        make_directory(tmp_path / "file" / "below", 0o755)
+
+
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """One that everybody can enter, which pytest's own are not."""
+    directory = Path(tempfile.mkdtemp(prefix="pgversus-test-"))
+    directory.chmod(0o755)
+    yield directory
+    shutil.rmtree(directory)
+
+
+@pytest.mark.usefixtures("_umask")
+def test_every_directory_of_a_new_cache_can_be_reached_by_the_servers(
+    open_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGVERSUS_CACHE", str(open_directory / "far" / "cache"))
+    cache = open_cache()
+    expected = 0o755 if os.geteuid() == 0 else 0o700
+    assert [mode(path) for path in (open_directory / "far", cache.root, cache.runs)] == [expected] * 3
