@@ -15,13 +15,15 @@ def read_answer(folder: Path) -> StudyAnswer:
     """Everything that can be said of the results in a folder; StoreError when they cannot be read."""
     stored = read_results(folder)
     ended = StopReason(stored.facts.get("ended", StopReason.INTERRUPTED))
+    not_prepared = stored.facts.get("not_prepared", {})
     answers, unanswered = [], []
     for one in stored.contexts:
+        failure = one.failure or not_prepared.get(str(one.context.number))
         if one.preparation is None:
-            words = one.failure or _NOT_BEGUN[ended]
-            unanswered.append(Unanswered(context=one.context, failed=one.failure is not None, words=words))
+            words = failure or _NOT_BEGUN[ended]
+            unanswered.append(Unanswered(context=one.context, failed=failure is not None, words=words))
         else:
-            answers.append(_answer(one, one.preparation, stored, ended, str(folder)))
+            answers.append(_answer(one, one.preparation, stored, ended, failure, str(folder)))
     return StudyAnswer(
         study=stored.study,
         answers=tuple(answers),
@@ -41,7 +43,12 @@ _NOT_BEGUN = {
 
 
 def _answer(
-    one: StoredContext, preparation: Preparation, stored: StoredStudy, ended: StopReason, folder: str
+    one: StoredContext,
+    preparation: Preparation,
+    stored: StoredStudy,
+    ended: StopReason,
+    failure: str | None,
+    folder: str,
 ) -> Answer:
     budget_s = stored.facts.get("budget_s", preparation.design.budget_s)
     course = course_so_far(one.context, one, stored.study.verdicts, budget_s)
@@ -59,9 +66,11 @@ def _answer(
             course.blocks,
             stopped,
             cpus=stored.facts["host"]["cpus"],
+            failure=failure,
         ),
         differences=preparation.differences,
         stopped=stopped,
+        failure=failure,
         failed_trials=sum(len(block.failures) for block in course.blocks),
         blocks=tuple(course.blocks),
         blocks_run=len(course.blocks),

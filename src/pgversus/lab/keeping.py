@@ -1,7 +1,7 @@
 """What a run writes to its results folder, and when."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ class Keeper:
         self._earlier = earlier
         self._stack = stack
         # Until it has ended otherwise; nobody will be there to say so after kill -9.
-        self._facts = {"ended": StopReason.INTERRUPTED.value, **facts}
+        self._facts = {"ended": StopReason.INTERRUPTED.value, "not_prepared": {}, **facts}
         self._results: Results | None = None
 
     def keep_preparation(self, course: Course) -> None:
@@ -46,8 +46,10 @@ class Keeper:
         """A block, before anything else is done with it."""
         self._open().add_block(course.context.number, block)
 
-    def end(self, stopped: StopReason) -> None:
-        """Why it ended."""
+    def end(self, stopped: StopReason, courses: Sequence[Course]) -> None:
+        """Why it ended, and why contexts could not be prepared in it."""
+        words = {str(course.context.number): course.failure for course in courses if course.failure is not None}
+        self._open().add_fact("not_prepared", words)
         self._open().add_fact("ended", stopped.value)
 
     def _open(self) -> Results:

@@ -106,8 +106,9 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
             worn_before=worn_before(earlier, study) if earlier is not None else frozenset(),
         )
         keeper = Keeper(study, means.results, earlier, facts, stack=stack)
+        courses = _courses(study, earlier)
         stopped = run_courses(
-            _courses(study, earlier),
+            courses,
             site,
             seed=study.seed,
             budget_s=study.budget_s,
@@ -116,7 +117,7 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
             keep=keeper.keep,
             keep_preparation=keeper.keep_preparation,
         )
-        keeper.end(stopped)
+        keeper.end(stopped, courses)
         return stopped
 
 
