@@ -15,7 +15,7 @@ from pgversus.lab.settings_check import with_possible_settings
 from pgversus.postgres.builds.provide import BuildsHere, builds_here
 from pgversus.postgres.settings_check import ask_setting
 from pgversus.report.units import size
-from pgversus.store.files import holds_results
+from pgversus.store.files import check_folder, holds_results
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.needs import Needs, needs_of
 from pgversus.study.study import Study
@@ -43,6 +43,7 @@ def dry_run(study: Study, results: Path, user: ServerUser, *, afresh: bool = Fal
     afresh: whatever results are there.
     """
     cache = open_cache()
+    check_folder(results, may_hold_results=True)
     earlier = read_results(results) if holds_results(results) and not afresh else None
     here = _builds_here(study, earlier, cache, user)
     possible = _with_possible_settings(study, here, user) if study.skips_missing_settings else study

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from pgversus.cli.means import exit_code
-from pgversus.errors import ExitCode
+from pgversus.errors import ExitCode, StoreError
 from pgversus.lab.answers import read_answer
 from pgversus.store.results import Results
 from pgversus.study.preparation import ArmFacts, Preparation
@@ -57,6 +59,34 @@ def test_contexts_that_the_last_run_could_not_prepare_have_failed_with_its_words
     results.add_fact("not_prepared", {})
     results.close()
     assert exit_code(read_answer(tmp_path), ()) is ExitCode.DONE
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("client", {"version": "18.6"}),
+        ("host", {}),
+        ("host", 2),
+        ("ended", "somehow"),
+        ("budget_s", "long"),
+        ("not_prepared", ["x"]),
+    ],
+)
+def test_facts_that_are_damaged_are_said_and_never_a_traceback(tmp_path: Path, name: str, value: object) -> None:
+    one_block(tmp_path)
+    results = Results(tmp_path)
+    results.add_fact(name, value)
+    results.close()
+    with pytest.raises(StoreError) as caught:
+        read_answer(tmp_path)
+    assert caught.value.slug == "store-unreadable"
+
+
+def test_facts_that_are_missing_are_said_too(tmp_path: Path) -> None:
+    asked = Study(name="s", title="t", question="q", contexts=(), seed=7, budget_s=60.0)
+    Results.begin(tmp_path, asked.fact, ()).close()
+    with pytest.raises(StoreError):
+        read_answer(tmp_path)
 
 
 def test_a_context_with_blocks_that_could_not_be_gone_on_with_is_enough_for_the_exit_code(tmp_path: Path) -> None:
