@@ -54,7 +54,7 @@ class Keeper:
 
     def _open(self) -> Results:
         if self._results is None:
-            self._results = self._begin() if self._earlier is None else self._go_on()
+            self._results = self._begin() if self._earlier is None else self._go_on(self._earlier)
             self._stack.callback(self._results.close)
         return self._results
 
@@ -63,8 +63,11 @@ class Keeper:
         hidden = without_secrets(self._study)
         return Results.begin(self._folder, hidden.fact, hidden.contexts, self._facts)
 
-    def _go_on(self) -> Results:
+    def _go_on(self, earlier: StoredStudy) -> Results:
         results = Results(self._folder)
+        if earlier.study != self._study.fact:
+            # Its words, and what is of interest in it: of its contexts nothing has changed.
+            results.add_study(self._study.fact)
         for name, value in self._facts.items():
             results.add_fact(name, value)
         return results

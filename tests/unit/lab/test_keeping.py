@@ -1,10 +1,13 @@
 """What a run says of itself in its results, and the next one after it."""
 
+import sqlite3
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 from pgversus.lab.course import Course
 from pgversus.lab.keeping import Keeper
+from pgversus.store.files import FILE_NAME
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.design import StopReason
 from pgversus.study.study import Context, Study
@@ -22,6 +25,17 @@ def run(folder: Path, earlier: StoredStudy | None, *, failing: bool, asked: Stud
     with ExitStack() as stack:
         Keeper(asked, folder, earlier, {"budget_s": 60.0}, stack=stack).end(StopReason.DECIDED, courses)
     return read_results(folder)
+
+
+def test_what_a_study_says_of_itself_is_what_it_says_now(tmp_path: Path) -> None:
+    first = run(tmp_path, None, failing=False)
+    again = replace(ASKED, title="T", question="Q", published="level,tps\n17,1\n", metrics=("wal_bytes",))
+    second = run(tmp_path, first, failing=False, asked=again)
+    assert (first.study, second.study) == (ASKED.fact, again.fact)
+    run(tmp_path, second, failing=False, asked=again)
+    database = sqlite3.connect(tmp_path / FILE_NAME)
+    assert database.execute("SELECT count(*) FROM fact WHERE name = 'study'").fetchone() == (2,)
+    database.close()
 
 
 def test_what_could_not_be_prepared_is_a_fact_of_one_run(tmp_path: Path) -> None:

@@ -82,6 +82,8 @@ def test_everything_comes_back_as_it_was_written(tmp_path: Path, server: ServerN
     results.close()
     results = Results(tmp_path / "r")
     results.add_fact("ended", "decided")
+    asked = replace(asked, title="another", seed=8)
+    results.add_study(asked)
     results.close()
     stored = read_results(tmp_path / "r")
     assert stored.study == asked
@@ -90,7 +92,7 @@ def test_everything_comes_back_as_it_was_written(tmp_path: Path, server: ServerN
     assert stored.contexts[0].preparation == preparation(contexts[0])
     assert list(stored.contexts[0].blocks) == [as_read(blocks[0]), as_read(failed)]
     assert (stored.contexts[1].failure, stored.contexts[1].blocks) == ("no such table", ())
-    assert read_seed(tmp_path / "r") == 7
+    assert read_seed(tmp_path / "r") == 8
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == [FILE_NAME]
 
 
