@@ -120,6 +120,7 @@ def answer(
     differences: Sequence[Difference] = (),
     stopped: StopReason = StopReason.DECIDED,
     invalid: frozenset[int] = frozenset(),
+    failure: str | None = None,
     wall_s: float | None = None,
 ) -> Answer:
     """The answer that these blocks give; 44 seconds for each block unless told."""
@@ -139,6 +140,7 @@ def answer(
         caveats=tuple(caveats),
         differences=tuple(differences),
         stopped=stopped,
+        failure=failure,
         failed_trials=sum(len(block.failures) for block in blocks),
         blocks=tuple(blocks),
         blocks_run=len(blocks),

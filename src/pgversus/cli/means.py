@@ -73,5 +73,6 @@ def exit_code(answer: "StudyAnswer", fail_on: tuple[str, ...]) -> ExitCode:
     verdicts += ["undecided"] * len(answer.unanswered)
     if any(verdict in fail_on for verdict in verdicts):
         return ExitCode.FAIL_ON
-    has_failed = any(one.failed_trials for one in answer.answers) or any(one.failed for one in answer.unanswered)
+    has_failed = any(one.failed_trials or one.failure for one in answer.answers)
+    has_failed = has_failed or any(one.failed for one in answer.unanswered)
     return ExitCode.FAILED_TRIALS if has_failed else ExitCode.DONE

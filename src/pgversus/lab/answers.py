@@ -1,34 +1,71 @@
 """From a results folder to what is said of it: the same for a run that has just ended and for one of years ago."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from pgversus.lab.gates import caveats
 from pgversus.lab.resuming import course_so_far
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.stats.analysis import analyse
+from pgversus.store.files import unreadable
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.design import StopReason
 from pgversus.study.preparation import Preparation
+from pgversus.study.study import StudyFact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Client:
+    version: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Facts:
+    """What a report needs of the facts around the trials."""
+
+    host: dict[str, Any]
+    client: _Client
+    ended: StopReason = StopReason.INTERRUPTED
+    budget_s: float | None = None
+    not_prepared: dict[int, str] = field(default_factory=dict)
+
+
+_FACTS = TypeAdapter(_Facts)
 
 
 def read_answer(folder: Path) -> StudyAnswer:
     """Everything that can be said of the results in a folder; StoreError when they cannot be read."""
     stored = read_results(folder)
-    ended = StopReason(stored.facts.get("ended", StopReason.INTERRUPTED))
+    facts = _facts(stored, folder)
     answers, unanswered = [], []
     for one in stored.contexts:
+        failure = one.failure or facts.not_prepared.get(one.context.number)
         if one.preparation is None:
-            words = one.failure or _NOT_BEGUN[ended]
-            unanswered.append(Unanswered(context=one.context, failed=one.failure is not None, words=words))
+            words = failure or _NOT_BEGUN[facts.ended]
+            unanswered.append(Unanswered(context=one.context, failed=failure is not None, words=words))
         else:
-            answers.append(_answer(one, one.preparation, stored, ended, str(folder)))
+            answers.append(_answer(one, one.preparation, stored.study, facts, failure, str(folder)))
     return StudyAnswer(
         study=stored.study,
         answers=tuple(answers),
         unanswered=tuple(unanswered),
-        stopped=ended,
+        stopped=facts.ended,
         results=str(folder),
     )
+
+
+def _facts(stored: StoredStudy, folder: Path) -> _Facts:
+    try:
+        facts = _FACTS.validate_python(dict(stored.facts))
+    except ValidationError as error:
+        raise unreadable(folder, error) from error
+    if not isinstance(facts.host.get("cpus"), int):
+        raise unreadable(folder, "the fact host does not tell its processors")
+    return facts
 
 
 _NOT_BEGUN = {
@@ -41,12 +78,16 @@ _NOT_BEGUN = {
 
 
 def _answer(
-    one: StoredContext, preparation: Preparation, stored: StoredStudy, ended: StopReason, folder: str
+    one: StoredContext,
+    preparation: Preparation,
+    study: StudyFact,
+    facts: _Facts,
+    failure: str | None,
+    folder: str,
 ) -> Answer:
-    budget_s = stored.facts.get("budget_s", preparation.design.budget_s)
-    course = course_so_far(one.context, one, stored.study.verdicts, budget_s)
-    stopped = course.stopped or ended
-    client = stored.facts["client"]
+    budget_s = preparation.design.budget_s if facts.budget_s is None else facts.budget_s
+    course = course_so_far(one.context, one, study.verdicts, budget_s)
+    stopped = course.stopped or facts.ended
     return Answer(
         context=one.context,
         comparison=course.comparison,
@@ -58,15 +99,17 @@ def _answer(
             preparation,
             course.blocks,
             stopped,
-            cpus=stored.facts["host"]["cpus"],
+            cpus=facts.host["cpus"],
+            failure=failure,
         ),
         differences=preparation.differences,
         stopped=stopped,
+        failure=failure,
         failed_trials=sum(len(block.failures) for block in course.blocks),
         blocks=tuple(course.blocks),
         blocks_run=len(course.blocks),
         wall_s=course.wall_s,
-        client=f"pgbench {client['version']} ({client['origin']})",
-        host=stored.facts["host"],
+        client=f"pgbench {facts.client.version} ({facts.client.origin})",
+        host=facts.host,
         results=folder,
     )

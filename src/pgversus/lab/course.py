@@ -38,7 +38,7 @@ class Course:
         """Contenders of which nothing is claimed because their trials kept failing."""
         self.stopped: StopReason | None = None
         self.failure: str | None = None
-        """Why it could not be prepared, so that there is no block."""
+        """Why it could not be prepared, so that it gets no block in this run."""
         self.wall_s = 0.0
         # What its blocks say of that, each looked at once.
         self._is_harmless, self._seen = True, 0
@@ -86,7 +86,7 @@ class Course:
         self.comparison = replace(self.comparison, design=preparation.design)
 
     def fail(self, words: str) -> None:
-        """It cannot be prepared: nothing of it is ever measured."""
+        """It cannot be prepared: nothing of it is measured in this run."""
         self.failure, self.stopped = words, StopReason.FAILED
 
     def go_on_from(self, preparation: Preparation | None, failure: str | None, blocks: Sequence[Block]) -> None:

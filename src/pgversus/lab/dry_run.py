@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -10,12 +10,13 @@ from pgversus.errors import HostError
 from pgversus.host.directories import Cache, open_cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab.resuming import check_same_study
+from pgversus.lab.same_means import as_measured_before
 from pgversus.lab.settings_check import with_possible_settings
 from pgversus.postgres.builds.provide import BuildsHere, builds_here
 from pgversus.postgres.settings_check import ask_setting
 from pgversus.report.units import size
-from pgversus.store.files import holds_results
-from pgversus.store.reading import read_results
+from pgversus.store.files import check_folder, holds_results
+from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.needs import Needs, needs_of
 from pgversus.study.study import Study
 
@@ -42,8 +43,9 @@ def dry_run(study: Study, results: Path, user: ServerUser, *, afresh: bool = Fal
     afresh: whatever results are there.
     """
     cache = open_cache()
+    check_folder(results, may_hold_results=True)
     earlier = read_results(results) if holds_results(results) and not afresh else None
-    here = builds_here(study.servers, cache, user)
+    here = _builds_here(study, earlier, cache, user)
     possible = _with_possible_settings(study, here, user) if study.skips_missing_settings else study
     if earlier is not None and not (study.skips_missing_settings and here.downloads):
         # Else only the servers that are not here yet know what is left of the study.
@@ -58,6 +60,13 @@ def dry_run(study: Study, results: Path, user: ServerUser, *, afresh: bool = Fal
         blocks_there=sum(len(one.blocks) for one in earlier.contexts) if earlier is not None else 0,
         results=str(results),
     )
+
+
+def _builds_here(study: Study, earlier: StoredStudy | None, cache: Cache, user: ServerUser) -> BuildsHere:
+    names = study.servers
+    meant = names if earlier is None else as_measured_before(names, earlier.facts)
+    here = builds_here(meant, cache, user)
+    return replace(here, builds={name: here.builds[same] for name, same in zip(names, meant, strict=True)})
 
 
 def _with_possible_settings(study: Study, here: BuildsHere, user: ServerUser) -> Study:

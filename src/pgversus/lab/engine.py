@@ -12,21 +12,24 @@ from contextlib import closing
 
 import numpy as np
 
-from pgversus.errors import DatasetError, ServerError, StudyError, WorkloadError
+from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError, WorkloadError
 from pgversus.lab.apparatus import Clock, Site
 from pgversus.lab.course import Course
 from pgversus.lab.progress import Progress
 from pgversus.lab.starts import run_start
 from pgversus.stats.trials import Block
 from pgversus.study.design import StopReason
+from pgversus.study.servers import RunningServer
 
 # Streams of their own beside those of the blocks, [seed, number of the block, number of the context - 1].
 _TURNS, _TOGETHER = 1, 2
+_MAY_PASS = frozenset({"dataset-changed"})
+# Of those that a load or its data have on servers of ours.
 
 Keep = Callable[[Course, Block], None]
 """Takes each finished block before anything else is done with it."""
 KeepPreparation = Callable[[Course], None]
-"""Takes each context once it is prepared, or has failed to be."""
+"""Takes each context once it is prepared, or cannot be for good."""
 
 
 def run_courses(
@@ -46,6 +49,7 @@ def run_courses(
     follows from seeds and numbers of blocks alone, so that a resumed study goes on as the interrupted one would have.
     """
     ready: set[int] = set()
+    is_new = not any(course.preparation for course in courses)
     try:
         while open_courses := [course for course in courses if course.stopped is None]:
             left_s = budget_s - sum(course.wall_s for course in courses)
@@ -65,8 +69,8 @@ def run_courses(
                     looks = measured.looks(measured.take(block))
                     progress.block_finished(measured.context, block, looks, measured.wall_s)
     except KeyboardInterrupt:
-        if not any(course.preparation for course in courses):
-            # Nothing is known yet, so there is nothing to be shown.
+        if is_new and not ready:
+            # Nothing is kept yet, so there is nothing to be shown.
             raise
         return StopReason.INTERRUPTED
     return StopReason.DECIDED
@@ -87,7 +91,10 @@ def _by_chance(courses: Sequence[Course], seed: int, number: int, stream: int) -
 
 
 def _prepare(course: Course, site: Site, keep: KeepPreparation, progress: Progress, courses: int) -> bool:
-    """Whether it is ready; a context that cannot be prepared ends without stopping the others."""
+    """Whether it is ready; a context that cannot be prepared ends without stopping the others.
+
+    What would fail again by itself is kept; anything else the next run tries again.
+    """
     known = course.preparation
     try:
         course.begin(site.prepare(course.context, known))
@@ -96,12 +103,22 @@ def _prepare(course: Course, site: Site, keep: KeepPreparation, progress: Progre
             raise
         course.fail(f"{error.what} ({error.where}): {error.found}")
         progress.say(f"{course.context.label}: {course.failure}")
-        if known is not None or isinstance(error, StudyError):
-            # What was found before still holds, and a larger budget may help: the next run tries it again.
-            return False
+        if known is None and _fails_for_good(error, course):
+            keep(course)
+        return False
     if known is None:
         keep(course)
-    return course.failure is None
+    return True
+
+
+def _fails_for_good(error: PgversusError, course: Course) -> bool:
+    """Whether the same load on the same data fails again, whatever the moment.
+
+    A server of somebody else may be back, a changed file may be put back, and a larger budget may help.
+    """
+    if any(isinstance(arm.server, RunningServer) for arm in course.comparison.arms):
+        return False
+    return isinstance(error, DatasetError | WorkloadError) and error.slug not in _MAY_PASS
 
 
 def _sharing(course: Course, others: Sequence[Course], site: Site) -> list[Course]:

@@ -22,11 +22,16 @@ def caveats(
     stopped: StopReason,
     *,
     cpus: int,
+    failure: str | None = None,
 ) -> tuple[Caveat, ...]:
-    """Every reason to trust this comparison less, the gravest first. cpus: that the host could use."""
+    """Every reason to trust this comparison less, the gravest first.
+
+    cpus: that the host could use. failure: why the last run could not go on with it.
+    """
     facts, differences = preparation.arms, preparation.differences
     measured = [measured_of(arm, blocks) for arm in comparison.arms]
     return (
+        *_not_gone_on(failure),
         *_mixed_builds(comparison, facts, differences),
         *_unequal_settings(comparison, differences),
         *_unequal_indexes(comparison, differences),
@@ -38,6 +43,11 @@ def caveats(
         *load_caveats(comparison, blocks, measured, cpus=cpus),
         *_interrupted(stopped),
     )
+
+
+def _not_gone_on(failure: str | None) -> Iterator[Caveat]:
+    if failure is not None:
+        yield Caveat(slug="not-gone-on", text=f"the last run could not go on with the earlier blocks: {failure}")
 
 
 def _mixed_builds(

@@ -1,7 +1,7 @@
 """What a run writes to its results folder, and when."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ class Keeper:
         self._earlier = earlier
         self._stack = stack
         # Until it has ended otherwise; nobody will be there to say so after kill -9.
-        self._facts = {"ended": StopReason.INTERRUPTED.value, **facts}
+        self._facts = {"ended": StopReason.INTERRUPTED.value, "not_prepared": {}, **facts}
         self._results: Results | None = None
 
     def keep_preparation(self, course: Course) -> None:
@@ -46,13 +46,15 @@ class Keeper:
         """A block, before anything else is done with it."""
         self._open().add_block(course.context.number, block)
 
-    def end(self, stopped: StopReason) -> None:
-        """Why it ended."""
+    def end(self, stopped: StopReason, courses: Sequence[Course]) -> None:
+        """Why it ended, and why contexts could not be prepared in it."""
+        words = {str(course.context.number): course.failure for course in courses if course.failure is not None}
+        self._open().add_fact("not_prepared", words)
         self._open().add_fact("ended", stopped.value)
 
     def _open(self) -> Results:
         if self._results is None:
-            self._results = self._begin() if self._earlier is None else self._go_on()
+            self._results = self._begin() if self._earlier is None else self._go_on(self._earlier)
             self._stack.callback(self._results.close)
         return self._results
 
@@ -61,8 +63,11 @@ class Keeper:
         hidden = without_secrets(self._study)
         return Results.begin(self._folder, hidden.fact, hidden.contexts, self._facts)
 
-    def _go_on(self) -> Results:
+    def _go_on(self, earlier: StoredStudy) -> Results:
         results = Results(self._folder)
+        if earlier.study != self._study.fact:
+            # Its words, and what is of interest in it: of its contexts nothing has changed.
+            results.add_study(self._study.fact)
         for name, value in self._facts.items():
             results.add_fact(name, value)
         return results

@@ -1,5 +1,6 @@
 """Whether a run may go on with earlier results: the same question."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,9 @@ from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.study import Context, Study
 
 _MOST_SHOWN = 8
-# What a resumed study may have otherwise: more time never spoils an answer (docs/statistics.md).
-_MAY_CHANGE = frozenset({"budget_s"})
+# What a resumed study may have otherwise: more time never spoils an answer (docs/statistics.md), and a setup file is
+# known by its hash, wherever it lies now and however the way to it is written.
+_MAY_CHANGE = re.compile(r"(.*\.)?(budget_s|dataset\.setup_files\.\d+\.path)")
 
 
 def without_secrets(study: Study) -> Study:
@@ -99,7 +101,7 @@ def _changes(earlier: StoredStudy, study: Study) -> Iterator[str]:
             continue
         before, now = _flat(stored.context), _flat(context)
         for key in sorted({*before, *now}):
-            if key.rpartition(".")[2] not in _MAY_CHANGE and before.get(key) != now.get(key):
+            if not _MAY_CHANGE.fullmatch(key) and before.get(key) != now.get(key):
                 where = f"context {context.number}, " if len(study.contexts) > 1 else ""
                 yield f"{where}{key}: {_shown(before.get(key))}, now {_shown(now.get(key))}"
 

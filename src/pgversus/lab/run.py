@@ -26,6 +26,7 @@ from pgversus.lab.results_folder import EarlierResults, results_folder
 from pgversus.lab.resuming import check_same_study, course_so_far, loaded_before, worn_before
 from pgversus.lab.run_directory import RunDirectory, run_directory
 from pgversus.lab.same_means import (
+    as_measured_before,
     build_facts,
     changes_of_host,
     check_same_builds,
@@ -81,7 +82,7 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
         progress.say(f"removed what the killed run {name} had left")
     check_room(needs_of(study), cache)
     with failures_of_the_host(cache.root):
-        builds = _provide(study, cache, means, progress)
+        builds = _provide(study, earlier, cache, means, progress)
     facts["builds"] = build_facts(builds)
     if earlier is not None:
         check_same_builds(earlier.facts, facts["builds"], means.results)
@@ -106,8 +107,9 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
             worn_before=worn_before(earlier, study) if earlier is not None else frozenset(),
         )
         keeper = Keeper(study, means.results, earlier, facts, stack=stack)
+        courses = _courses(study, earlier)
         stopped = run_courses(
-            _courses(study, earlier),
+            courses,
             site,
             seed=study.seed,
             budget_s=study.budget_s,
@@ -116,7 +118,7 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
             keep=keeper.keep,
             keep_preparation=keeper.keep_preparation,
         )
-        keeper.end(stopped)
+        keeper.end(stopped, courses)
         return stopped
 
 
@@ -139,10 +141,13 @@ def _courses(study: Study, earlier: StoredStudy | None) -> list[Course]:
     ]
 
 
-def _provide(study: Study, cache: Cache, means: Means, progress: Progress) -> dict[ServerName, Build | None]:
-    """A build for every server of the study, all at once, so that they come from one family."""
+def _provide(
+    study: Study, earlier: StoredStudy | None, cache: Cache, means: Means, progress: Progress
+) -> dict[ServerName, Build | None]:
+    """A build for every server of the study, all at once, so that they come from one family; the ones of `earlier`."""
     names = study.servers
-    builds = provide(names, cache, means.user, progress.say, progress.fetching)
+    meant = names if earlier is None else as_measured_before(names, earlier.facts)
+    builds = provide(meant, cache, means.user, progress.say, progress.fetching)
     return dict(zip(names, builds, strict=True))
 
 

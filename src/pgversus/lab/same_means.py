@@ -4,8 +4,9 @@ Each is kept as a fact with the results. A ratio is one of two arms in one block
 means are blocks of another question.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from pgversus.errors import StoreError
 from pgversus.host.hashes import file_sha256
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
-from pgversus.study.servers import RunningServer, ServerName, name_in_full
+from pgversus.study.servers import Family, Release, RunningServer, ServerName, name_in_full, parse_server
 
 Fact = Mapping[str, Any]
 
@@ -42,8 +43,27 @@ def client_facts(client: Client) -> Fact:
     return {"version": client.version, "origin": client.origin, "sha256": _sha256(client.pgbench)}
 
 
+def as_measured_before(names: Sequence[ServerName], earlier: Mapping[str, Any]) -> list[ServerName]:
+    """The same servers, each release as the version and the family that were measured before.
+
+    17 may mean a newer one by now, and another family may have it. earlier: the facts of the results.
+    """
+    before = earlier.get("builds", {})
+    return [_as_measured(name, before) if isinstance(name, Release) else name for name in names]
+
+
+def _as_measured(name: Release, before: Mapping[str, Fact]) -> Release:
+    known = before.get(name_in_full(name))
+    if known is None or known["origin"] not in [family.value for family in Family]:
+        return name
+    version = parse_server(known["version"])
+    if not isinstance(version, Release) or version.minor is None:
+        return name
+    return replace(version, family=Family(known["origin"]))
+
+
 def check_same_builds(earlier: Mapping[str, Any], now: Mapping[str, Fact], folder: Path) -> None:
-    """StoreError when a server is not the one that was measured before: 17 may mean a newer one by now.
+    """StoreError when a server is not the one that was measured before.
 
     earlier: the facts of the results. now: build_facts().
     """
@@ -56,7 +76,7 @@ def check_same_builds(earlier: Mapping[str, Any], now: Mapping[str, Fact], folde
                 slug="store-other-build",
                 before=before[name],
                 now=build,
-                to_do="name the version in full, or put the build back, as it was; or begin afresh with --new",
+                to_do="put the build back, as it was; or begin afresh with --new",
             )
 
 

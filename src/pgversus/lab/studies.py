@@ -15,6 +15,8 @@ from pgversus.study.file.read import read_study
 from pgversus.study.study import Study
 
 STUDY_FILE = "study.toml"
+_MOST_SHOWN = 300
+# More is no path but what stands in a file.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +57,22 @@ def bundled_names() -> list[str]:
 def find_study(text: str) -> StudyPath:
     """The study file that is meant; StudyError with the nearest names when there is none."""
     path = Path(text)
-    if path.is_dir():
-        path /= STUDY_FILE
-    if path.exists():
-        return StudyPath(name=_shown(path.parent.name or text if path.name == STUDY_FILE else path.name), file=path)
+    try:
+        if path.is_dir():
+            path /= STUDY_FILE
+        if path.exists():
+            return StudyPath(name=_shown(_name_of(path)), file=path)
+    except OSError as error:
+        raise _no_study(text, error.strerror or str(error)) from error
     return StudyPath(name=f"{text}.toml", file=find_bundled(text) / STUDY_FILE)
+
+
+def _name_of(file: Path) -> str:
+    """The file's own name, or the folder's for a study.toml; `.` and `..` are the folders that they stand for."""
+    if file.name != STUDY_FILE:
+        return file.name
+    folder = file.parent
+    return (folder.resolve() if folder.name in ("", "..") else folder).name or STUDY_FILE
 
 
 def find_bundled(name: str) -> Path:
@@ -122,7 +135,8 @@ def _seed_of(folder: Path) -> int | None:
 
 
 def _shown(text: str) -> str:
-    return os.fsencode(text).decode(errors="replace")
+    shown = os.fsencode(text).decode(errors="replace")
+    return f"{shown[:_MOST_SHOWN]}..." if len(shown) > _MOST_SHOWN else shown
 
 
 def _no_study(where: str, found: str) -> StudyError:

@@ -27,6 +27,8 @@ class Answer:
     caveats: tuple[Caveat, ...]
     differences: tuple[Difference, ...]
     stopped: StopReason
+    failure: str | None
+    """Why the last run could not go on with it; None where it could."""
     failed_trials: int
     blocks: tuple[Block, ...]
     """What it all rests on."""

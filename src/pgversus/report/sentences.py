@@ -31,6 +31,7 @@ METRIC_WORDS = {
 # Reasons that put CHECK: before the sentence, because the number may mean something else than it seems to.
 _GRAVE = frozenset(
     {
+        "not-gone-on",
         "mixed-builds",
         "unequal-settings",
         "unequal-indexes",

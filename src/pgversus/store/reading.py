@@ -28,6 +28,12 @@ _FAILED = """
 SELECT context, block, arm, failed_phase, failed_words
 FROM trial WHERE status = 'failed' ORDER BY context, block, arm
 """
+_DAMAGED = """
+SELECT context, block, arm FROM trial WHERE status = 'finished' AND (
+    seconds IS NULL OR failed IS NULL OR unclocked IS NULL OR latency_sum_s IS NULL OR latency_max_s IS NULL
+    OR counters IS NULL)
+"""
+_LAST_STUDY = "SELECT value FROM fact WHERE name = 'study' ORDER BY rowid DESC"
 _BLOCKS = "SELECT context, block, wall_s, repeated_rounds FROM block ORDER BY context, block"
 _ROWS_AT_ONCE = 2000
 # Their counters are decoded together, and twice as many are not faster.
@@ -56,14 +62,16 @@ class StoredStudy:
 
 def read_results(folder: Path) -> StoredStudy:
     """Everything in a results folder; StoreError when it holds none, or they are damaged or of another form."""
-    if not holds_results(folder):
-        raise unreadable(folder, f"no {FILE_NAME}")
     try:
+        if not holds_results(folder):
+            raise unreadable(folder, f"no {FILE_NAME}")
         with closing(sqlite3.connect(_uri(folder), uri=True, isolation_level=None)) as database:
             # One moment of it all: a run may be adding blocks meanwhile.
             database.execute("BEGIN")
             return _read(folder, database)
-    except (sqlite3.Error, ValidationError, ValueError, KeyError) as error:
+    except OSError as error:
+        raise unreadable(folder, error.strerror or error) from error
+    except (sqlite3.Error, ValidationError, ValueError, KeyError, TypeError) as error:
         raise unreadable(folder, error) from error
 
 
@@ -71,7 +79,7 @@ def read_seed(folder: Path) -> int:
     """The seed of the study whose results these are; StoreError when they cannot be read."""
     try:
         with closing(sqlite3.connect(_uri(folder), uri=True)) as database:
-            (text,) = database.execute("SELECT value FROM fact WHERE name = 'study'").fetchone() or (None,)
+            (text,) = database.execute(_LAST_STUDY).fetchone() or (None,)
         return STUDY.validate_python(json.loads(text or "null")).seed
     except (sqlite3.Error, ValidationError, ValueError) as error:
         raise unreadable(folder, error) from error
@@ -94,6 +102,9 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
         context: (None if found is None else PREPARATION.validate_json(found), words)
         for context, found, words in database.execute("SELECT context, found, failed_words FROM preparation")
     }
+    for context, block, arm in database.execute(_DAMAGED):
+        raise unreadable(folder, f"arm {arm} in block {block} of context {context} has a trial without all its numbers")
+    study = STUDY.validate_python(facts["study"])
     blocks = _blocks(database)
     contexts = []
     for number, text in database.execute("SELECT context, comparison FROM context ORDER BY context"):
@@ -107,7 +118,9 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
                 blocks=tuple(blocks.get(number, ())),
             )
         )
-    return StoredStudy(study=STUDY.validate_python(facts["study"]), facts=facts, contexts=tuple(contexts))
+    if len(contexts) != study.contexts:
+        raise unreadable(folder, f"{len(contexts)} contexts of {study.contexts}")
+    return StoredStudy(study=study, facts=facts, contexts=tuple(contexts))
 
 
 def _blocks(database: sqlite3.Connection) -> Mapping[int, list[Block]]:

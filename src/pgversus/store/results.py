@@ -69,6 +69,10 @@ class Results:
         """Keep something that was asked, decided or found, as JSON."""
         self._write([_fact(name, value)])
 
+    def add_study(self, study: StudyFact) -> None:
+        """Keep the study as it is asked now: what is known of it besides its contexts."""
+        self.add_fact("study", STUDY.dump_python(study, mode="json"))
+
     def add_preparation(self, context: int, preparation: Preparation | None, failure: str | None) -> None:
         """Keep what was found while a context was prepared, or why it cannot be."""
         row = {

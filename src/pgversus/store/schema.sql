@@ -12,8 +12,9 @@ CREATE TABLE schema (
 );
 
 -- What was asked, decided and found around the trials; each value one JSON document. Of a name that was recorded more
--- than once the last one holds. study: once. host, client, builds (by the server's name in full), budget_s, ended: of
--- each run.
+-- than once the last one holds. study: again when its title, question, metrics or published figures were changed.
+-- host, client, builds (by the server's name in full), budget_s, ended, not_prepared (why a context could not be
+-- measured in that run, by its number): of each run.
 CREATE TABLE fact (
     name TEXT NOT NULL,
     recorded_at TEXT NOT NULL,
@@ -36,7 +37,7 @@ CREATE TABLE arm (
     PRIMARY KEY (context, arm)
 );
 
--- Contexts whose data were loaded and whose load was tried once.
+-- Contexts whose data were loaded and whose load was tried once. Failed: they would fail again by themselves.
 CREATE TABLE preparation (
     context INTEGER PRIMARY KEY REFERENCES context,
     recorded_at TEXT NOT NULL,

@@ -14,12 +14,14 @@ Figures = tuple[Mapping[str, str], ...]
 
 
 def read_figures(text: str) -> Figures:
-    """The rows; StudyError for a row without a level or without a number as its tps."""
+    """The rows; StudyError for a row without a level or without a number as its tps, and for a text that is no CSV."""
     reader = csv.DictReader(io.StringIO(text))
-    columns = reader.fieldnames or ()
+    try:
+        columns, rows = reader.fieldnames or (), tuple(reader)
+    except csv.Error as error:
+        raise _unusable(max(1, reader.line_num), str(error)) from error
     if "level" not in columns or "tps" not in columns:
         raise _unusable(1, ", ".join(columns))
-    rows = tuple(reader)
     for number, row in enumerate(rows, 2):
         if not row["level"] or not _is_number(row["tps"]) or None in row or None in row.values():
             raise _unusable(number, ", ".join(f"{name}={value}" for name, value in row.items()))

@@ -70,6 +70,12 @@ def test_treatments_that_a_server_here_cannot_have_are_not_counted(study: Study,
     assert not (tmp_path / "r").exists()
 
 
+def test_a_results_folder_that_cannot_be_is_refused(study: Study, tmp_path: Path) -> None:
+    with pytest.raises(StoreError) as caught:
+        dry_run(study, tmp_path / ("r" * 300), USER)
+    assert caught.value.slug == "store-unwritable"
+
+
 def test_results_of_another_study_are_refused_before_anything_is_done(study: Study, tmp_path: Path) -> None:
     possible = dry_run(study, tmp_path / "r", USER).study
     Results.begin(tmp_path / "r", possible.fact, possible.contexts).close()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from pgversus.errors import PgversusError, StudyError, WorkloadError
+from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError, WorkloadError
 from pgversus.lab.apparatus import TrialFailedError
 from pgversus.lab.course import MOST_FAILURES_IN_A_ROW, Course
 from pgversus.lab.engine import run_courses
@@ -18,7 +18,7 @@ from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.design import Design, StopReason
 from pgversus.study.preparation import Preparation
-from pgversus.study.servers import BinDirectory
+from pgversus.study.servers import BinDirectory, RunningServer, ServerName
 from pgversus.study.study import Context
 from pgversus.study.workload import Dataset, PgbenchWorkload, Script
 
@@ -383,10 +383,38 @@ def test_a_context_that_cannot_be_prepared_has_words_and_the_others_go_on() -> N
     assert site.prepared.count(2) == 1
 
 
-def test_what_a_larger_budget_may_help_is_not_kept_as_failed() -> None:
-    courses = study(2, fixed_blocks=2)
+def on_server(course: Course, server: ServerName) -> Course:
+    """The same with its last arm on this server."""
+    asked = course.comparison
+    arms = (*asked.arms[:-1], replace(asked.arms[-1], server=server))
+    return Course(replace(course.context, comparison=replace(asked, arms=arms)), 1)
+
+
+OURS = BinDirectory(path="/x")
+SOMEBODYS = RunningServer(uri="postgresql:///x")
+
+
+@pytest.mark.parametrize(
+    ("server", "error", "is_kept"),
+    [
+        (OURS, WorkloadError("the workload fails", slug="workload-failed"), True),
+        (OURS, DatasetError("the data cannot be loaded", slug="dataset-load-failed"), True),
+        (OURS, DatasetError("a setup file has changed", slug="dataset-changed"), False),
+        (OURS, ServerError("the server did not start", slug="server-start"), False),
+        (OURS, StudyError("the budget ends before the first block would", slug="study-hopeless-budget"), False),
+        (SOMEBODYS, WorkloadError("the workload fails", slug="workload-failed"), False),
+        (SOMEBODYS, DatasetError("the data cannot be loaded", slug="dataset-load-failed"), False),
+        (SOMEBODYS, ServerError("the connection was lost", slug="server-connection"), False),
+    ],
+)
+def test_only_what_would_fail_again_by_itself_is_kept_as_failed(
+    server: ServerName,
+    error: PgversusError,
+    is_kept: bool,  # noqa: FBT001 - from the table above
+) -> None:
+    courses = [on_server(course, server) for course in study(2, fixed_blocks=2)]
     site = PretendedSite(Pretended({0: 100.0, 1: 101.0}), unpreparable=frozenset({2}))
-    site.error = StudyError("the budget ends before the first block would", slug="study-hopeless-budget", where="b")
+    site.error = error
     kept: list[int] = []
     run_courses(
         courses,
@@ -398,9 +426,29 @@ def test_what_a_larger_budget_may_help_is_not_kept_as_failed() -> None:
         keep=lambda _course, _block: None,
         keep_preparation=lambda course: kept.append(course.context.number),
     )
-    assert kept == [1]
+    assert sorted(kept) == ([1, 2] if is_kept else [1])
     assert courses[1].failure is not None
     assert len(courses[0].blocks) == 2
+
+
+@pytest.mark.parametrize("contexts", [1, 3])
+def test_an_interrupt_while_the_first_preparation_is_kept_leaves_nothing_to_be_shown(contexts: int) -> None:
+    site = PretendedSite(Pretended({0: 100.0, 1: 101.0}))
+
+    def interrupted(_course: Course) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_courses(
+            study(contexts),
+            site,
+            seed=3,
+            budget_s=1e6,
+            clock=site.host.clock,
+            progress=Silence(),
+            keep=lambda _course, _block: None,
+            keep_preparation=interrupted,
+        )
 
 
 def test_a_single_context_that_cannot_be_prepared_is_an_error() -> None:

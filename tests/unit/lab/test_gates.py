@@ -35,3 +35,11 @@ def test_a_load_that_seemed_to_read_only_and_wrote_is_told_by_its_own_trials(nam
 
 def test_rows_that_autovacuum_may_have_written_are_no_late_writes() -> None:
     assert texts([block(1, {"tuples_updated": 3.0, "autoanalyze_runs": 1.0}), block(2, {})]) == []
+
+
+def test_blocks_that_the_last_run_could_not_go_on_with_say_why() -> None:
+    known = Preparation(design=Design(), arms=(FACTS, FACTS), differences=(), writes=False, connect_allowance_s=0)
+    blocks = [rate_block(1, 1000.0, 1000.0)]
+    (first, *_) = caveats(comparison(), known, blocks, StopReason.DECIDED, cpus=2, failure="other rows")
+    assert first.slug == "not-gone-on"
+    assert "other rows" in first.text

@@ -18,9 +18,10 @@ from pgversus.lab.resuming import (
 from pgversus.store.reading import StoredContext, StoredStudy
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.preparation import Preparation
-from pgversus.study.servers import RunningServer
+from pgversus.study.servers import BinDirectory, RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
+from pgversus.study.workload import Dataset, SetupFile
 from tests.builders import comparison, rate_block
 
 FOLDER = Path("r")
@@ -62,6 +63,26 @@ def test_the_same_study_goes_on_also_with_more_time() -> None:
     check_same_study(stored(study()), study(), FOLDER)
     more = comparison(design=replace(comparison().design, budget_s=9999.0))
     check_same_study(stored(study()), replace(study(more), budget_s=9999.0), FOLDER)
+
+
+def with_setup(path: str, sha256: str) -> Study:
+    asked = comparison()
+    data = Dataset(setup_files=(SetupFile(path=path, sha256=sha256),))
+    return study(replace(asked, arms=tuple(replace(arm, dataset=data) for arm in asked.arms)))
+
+
+def test_a_setup_file_is_the_same_wherever_it_lies() -> None:
+    check_same_study(stored(with_setup("/here/a.sql", "0" * 64)), with_setup("/there/x/../a.sql", "0" * 64), FOLDER)
+    with pytest.raises(StoreError) as caught:
+        check_same_study(stored(with_setup("/here/a.sql", "0" * 64)), with_setup("/here/a.sql", "1" * 64), FOLDER)
+    assert "setup_files.0.sha256" in caught.value.found
+
+
+def test_a_bin_directory_is_another_one_elsewhere() -> None:
+    def moved(asked: Comparison) -> Comparison:
+        return replace(asked, arms=(asked.arms[0], replace(asked.arms[1], server=BinDirectory(path="/there"))))
+
+    assert "arms.1.server.path" in changed(moved)
 
 
 def test_what_changed_is_named_with_both_values() -> None:

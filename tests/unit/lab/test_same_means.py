@@ -7,6 +7,7 @@ import pytest
 
 from pgversus.errors import StoreError
 from pgversus.lab.same_means import (
+    as_measured_before,
     build_facts,
     changes_of_host,
     check_same_builds,
@@ -16,7 +17,7 @@ from pgversus.lab.same_means import (
 )
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
-from pgversus.study.servers import BinDirectory, Family, Release, RunningServer
+from pgversus.study.servers import BinDirectory, Family, Release, RunningServer, ServerName
 
 FOLDER = Path("r")
 HOST = {
@@ -51,6 +52,19 @@ def test_another_version_under_the_same_name_is_refused(build: Build) -> None:
         check_same_builds(before, build_facts({name: replace(build, version="17.9")}), FOLDER)
     assert caught.value.slug == "store-other-build"
     assert (caught.value.found, caught.value.expected) == ("version 17.9", "version 17.8")
+
+
+def test_a_release_is_the_version_and_the_family_that_were_measured_before(build: Build) -> None:
+    major, minor = Release(major=17, minor=None), Release(major=16, minor=4)
+    mine = BinDirectory(path="/my/bin")
+    others: list[ServerName] = [RunningServer(uri="postgresql:///x"), mine, Release(major=18, minor=None)]
+    builds = build_facts({major: build, minor: replace(build, version="16.4"), mine: build})
+    assert as_measured_before([major, minor, *others], {"builds": builds}) == [
+        Release(major=17, minor=8, family=Family.ZONKY),
+        Release(major=16, minor=4, family=Family.ZONKY),
+        *others,
+    ]
+    assert as_measured_before([major], {}) == [major]
 
 
 def test_another_build_of_the_same_version_in_the_same_directory_is_refused(build: Build) -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.lab.studies import open_study
+from pgversus.errors import StudyError
+from pgversus.lab.studies import find_study, open_study
 from pgversus.store.results import Results
 from pgversus.study.study import StudyFact
 
@@ -41,3 +42,22 @@ def test_the_seed_is_that_of_the_flag_else_of_the_file_else_of_earlier_results(
     study, _ = open_study(str(file), seed=asked, results=folder)
     assert study.seed == expected
     assert {context.comparison.design.seed for context in study.contexts} == {expected}
+
+
+@pytest.mark.parametrize("text", [".", "../mine", "study.toml", "inner/..", "{folder}", "{folder}/study.toml"])
+def test_a_study_file_in_a_folder_is_called_as_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    folder = tmp_path / "mine"
+    (folder / "inner").mkdir(parents=True)
+    (folder / "study.toml").write_text(TEXT)
+    monkeypatch.chdir(folder)
+    study, results = open_study(text.format(folder=folder))
+    assert (study.name, results) == ("mine", Path("pgversus-results/mine"))
+
+
+@pytest.mark.parametrize("text", ["x" * 300, TEXT * 100])
+def test_what_can_be_no_path_is_said_in_few_words(text: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        find_study(text)
+    assert len(caught.value.where) < 400

@@ -86,6 +86,9 @@ def test_a_study_without_figures_has_no_rows() -> None:
         "level,tps\n17\n",
         "level,tps\n17,1,2\n",
         "a,tps\nx,1\n",
+        "level,tps\r16,1\r17,2\r",
+        'level,tps\n16,"1\n17,2\n',
+        f'level,tps\n16,"{"1" * 200_000}',
     ],
 )
 def test_rows_that_are_no_figures_are_refused(text: str) -> None:

@@ -107,6 +107,11 @@ def test_a_grave_caveat_is_announced_before_the_sentence() -> None:
     assert sentence(cases.mixed_builds()).startswith("CHECK the caveats below. 17.8 is faster")
 
 
+def test_blocks_that_the_last_run_could_not_go_on_with_are_announced() -> None:
+    of = answer(cases.steady(1.1), caveats=[Caveat(slug="not-gone-on", text="other rows")])
+    assert sentence(of).startswith("CHECK the caveats below. ")
+
+
 def test_a_light_caveat_is_not() -> None:
     light = answer(cases.steady(1.1), caveats=[Caveat(slug="not-restarted", text="not ours to restart")])
     assert sentence(light) == sentence(cases.faster())

@@ -22,7 +22,7 @@ from pgversus.study.study import Context, StudyFact
 from pgversus.study.workload import Dataset, SetupFile
 from tests.builders import comparison, latency_block, open_loop
 
-FACT = StudyFact(name="s", title="t", question="q", seed=7, verdicts=2, contexts=2, published=None)
+FACT = StudyFact(name="s", title="t", question="q", seed=7, verdicts=2, contexts=1, published=None)
 SERVERS: tuple[ServerName, ...] = (
     Release(major=17, minor=None),
     Release(major=17, minor=8, family=Family.ZONKY),
@@ -73,7 +73,8 @@ def test_everything_comes_back_as_it_was_written(tmp_path: Path, server: ServerN
     contexts = [context(1, server), context(2, server)]
     blocks = [counted(latency_block(1, [1000, 1100], [900, 950, 990])), latency_block(2, [1000], None)]
     failed = replace(blocks[1], failures=(FailedTrial(arm=1, phase=Phase.WARM_UP, words='it\'s "lost"'),))
-    results = Results.begin(tmp_path / "r", FACT, contexts, {"ended": "interrupted", "host": {"cpus": 2}})
+    asked = replace(FACT, contexts=2)
+    results = Results.begin(tmp_path / "r", asked, contexts, {"ended": "interrupted", "host": {"cpus": 2}})
     results.add_preparation(1, preparation(contexts[0]), None)
     results.add_preparation(2, None, "no such table")
     results.add_block(1, blocks[0])
@@ -81,15 +82,17 @@ def test_everything_comes_back_as_it_was_written(tmp_path: Path, server: ServerN
     results.close()
     results = Results(tmp_path / "r")
     results.add_fact("ended", "decided")
+    asked = replace(asked, title="another", seed=8)
+    results.add_study(asked)
     results.close()
     stored = read_results(tmp_path / "r")
-    assert stored.study == FACT
+    assert stored.study == asked
     assert (stored.facts["ended"], stored.facts["host"]) == ("decided", {"cpus": 2})
     assert [one.context for one in stored.contexts] == contexts
     assert stored.contexts[0].preparation == preparation(contexts[0])
     assert list(stored.contexts[0].blocks) == [as_read(blocks[0]), as_read(failed)]
     assert (stored.contexts[1].failure, stored.contexts[1].blocks) == ("no such table", ())
-    assert read_seed(tmp_path / "r") == 7
+    assert read_seed(tmp_path / "r") == 8
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == [FILE_NAME]
 
 
@@ -154,6 +157,35 @@ def test_a_file_without_its_study_is_never_there(tmp_path: Path, monkeypatch: py
         (tmp_path / f"{FILE_NAME}.part").write_text("what a kill in the middle left")
         begun(tmp_path).close()
         assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM context WHERE context = 2",
+        "UPDATE trial SET counters = NULL WHERE arm = 1",
+        "UPDATE trial SET seconds = NULL",
+        "UPDATE trial SET counters = '[[1]]'",
+    ],
+)
+def test_results_that_have_lost_something_are_not_read(tmp_path: Path, damage: str) -> None:
+    results = Results.begin(tmp_path, replace(FACT, contexts=2), [context(1), context(2)])
+    results.add_block(1, latency_block(1, [1000], [900]))
+    results.close()
+    read_results(tmp_path)
+    database = sqlite3.connect(tmp_path / FILE_NAME)
+    database.execute(damage)
+    database.commit()
+    database.close()
+    with pytest.raises(StoreError) as caught:
+        read_results(tmp_path)
+    assert caught.value.slug == "store-unreadable"
+
+
+def test_a_folder_that_cannot_be_looked_into_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StoreError) as caught:
+        read_results(tmp_path / ("r" * 300))
+    assert caught.value.slug == "store-unreadable"
 
 
 @pytest.mark.parametrize("damage", ["absent", "empty", "no database", "another version", "no study", "cut"])

@@ -26,11 +26,17 @@ def valid_part(document: Mapping[str, Any], problems: Problems) -> dict[str, Any
     except ValidationError as error:
         # A key that is missing comes last: it may stand there misspelt.
         for details in sorted(error.errors(include_url=False), key=lambda found: found["type"] == "missing"):
-            path = tuple(part for part in details["loc"] if part != _OF_A_NAME)
+            path = details["loc"][:-1] if _is_of_a_name(details) else details["loc"]
             if details["type"] != "missing" or not problems.lost(*path):
                 problems.add(path, _problem(details, path, problems))
                 problems.mark(_take_out(kept, path))
     return kept
+
+
+def _is_of_a_name(details: ErrorDetails) -> bool:
+    """Whether the mistake is in the key itself, which is then what was looked at. Any key may look like the mark."""
+    *_, owner, last = ("", *details["loc"])
+    return last == _OF_A_NAME and details["type"].startswith("string_") and details["input"] == owner
 
 
 def _problem(details: ErrorDetails, path: Path, problems: Problems) -> StudyError:
@@ -45,7 +51,7 @@ def _problem(details: ErrorDetails, path: Path, problems: Problems) -> StudyErro
             expected=in_words(schema_at(path)),
             to_do=example_at(path) or "",
         )
-    if details["loc"][-1] == _OF_A_NAME:
+    if _is_of_a_name(details):
         return StudyError(
             f"{shown(name)} is no name",
             slug="study-file-bad-value",

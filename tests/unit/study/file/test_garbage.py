@@ -5,6 +5,7 @@ import math
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -62,6 +63,14 @@ def is_study_or_problems(text: str, profile: str | None = None) -> bool:
         return False
     assert found.contexts
     return True
+
+
+@pytest.mark.parametrize("above", ["", "[factors]", "[settings]", "[datasets]", "[workloads]", "[profiles]"])
+@pytest.mark.parametrize("value", ["1", '"workloads"', '["1", "2"]', "{x = 1}"])
+def test_a_key_may_have_any_name(above: str, value: str) -> None:
+    text = SHORT.replace("[factors]", f'[factors]\n"[key]" = {value}') if above == "[factors]" else SHORT
+    text = f'"[key]" = {value}\n{text}' if not above else text
+    assert not is_study_or_problems(text if above in ("", "[factors]") else f'{text}\n{above}\n"[key]" = {value}\n')
 
 
 def any_value(rng: Random, depth: int = 3) -> Any:

@@ -1,0 +1,45 @@
+"""What a run says of itself in its results, and the next one after it."""
+
+import sqlite3
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from pgversus.lab.course import Course
+from pgversus.lab.keeping import Keeper
+from pgversus.store.files import FILE_NAME
+from pgversus.store.reading import StoredStudy, read_results
+from pgversus.study.design import StopReason
+from pgversus.study.study import Context, Study
+from tests.builders import comparison
+
+CONTEXTS = tuple(Context(number=n, levels=(), comparison=comparison()) for n in (1, 2))
+ASKED = Study(name="s", title="t", question="q", contexts=CONTEXTS, seed=7, budget_s=60.0)
+
+
+def run(folder: Path, earlier: StoredStudy | None, *, failing: bool, asked: Study = ASKED) -> StoredStudy:
+    """A run in which nothing is measured, and what it keeps."""
+    courses = [Course(context, 2) for context in asked.contexts]
+    if failing:
+        courses[1].fail("it is not there")
+    with ExitStack() as stack:
+        Keeper(asked, folder, earlier, {"budget_s": 60.0}, stack=stack).end(StopReason.DECIDED, courses)
+    return read_results(folder)
+
+
+def test_what_a_study_says_of_itself_is_what_it_says_now(tmp_path: Path) -> None:
+    first = run(tmp_path, None, failing=False)
+    again = replace(ASKED, title="T", question="Q", published="level,tps\n17,1\n", metrics=("wal_bytes",))
+    second = run(tmp_path, first, failing=False, asked=again)
+    assert (first.study, second.study) == (ASKED.fact, again.fact)
+    run(tmp_path, second, failing=False, asked=again)
+    database = sqlite3.connect(tmp_path / FILE_NAME)
+    assert database.execute("SELECT count(*) FROM fact WHERE name = 'study'").fetchone() == (2,)
+    database.close()
+
+
+def test_what_could_not_be_prepared_is_a_fact_of_one_run(tmp_path: Path) -> None:
+    first = run(tmp_path, None, failing=True)
+    assert first.facts["not_prepared"] == {"2": "it is not there"}
+    assert [one.failure for one in first.contexts] == [None, None]
+    assert run(tmp_path, first, failing=False).facts["not_prepared"] == {}
