@@ -28,7 +28,9 @@ def error_text(error: PgversusError) -> str:
 def write_crash_report(error: Exception) -> Path:
     """A file with everything that is needed to mend a bug of ours; its path."""
     text = "".join(traceback.format_exception(error))
-    with tempfile.NamedTemporaryFile("w", prefix="pgversus-crash-", suffix=".txt", delete=False) as file:
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", errors="backslashreplace", prefix="pgversus-crash-", suffix=".txt", delete=False
+    ) as file:
         file.write(f"pgversus {metadata.version('pgversus')}, Python {platform.python_version()}, ")
         file.write(f"{platform.platform()}\n\n{text}")
     return Path(file.name)
