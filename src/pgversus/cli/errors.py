@@ -7,12 +7,17 @@ from importlib import metadata
 from pathlib import Path
 
 from pgversus.errors import PgversusError, StudyFileError
+from pgversus.report.visible import visible
 
 
 def error_text(error: PgversusError) -> str:
-    """The error in its four-part form, or every problem of a study file; parts that say nothing are left out."""
+    """The error in its four-part form, or every problem of a study file; parts that say nothing are left out.
+
+    What a terminal would obey is shown instead: servers, scripts and files have their words in errors.
+    """
     if isinstance(error, StudyFileError):
-        return "\n\n".join([*(error_text(problem) for problem in error.problems), f"{error.where}: {error.what}"])
+        ending = visible(f"{error.where}: {error.what}")
+        return "\n\n".join([*(error_text(problem) for problem in error.problems), ending])
     lines = [f"error[{error.slug}]: {error.what}"]
     for name, text in (
         ("where", error.where),
@@ -22,7 +27,7 @@ def error_text(error: PgversusError) -> str:
     ):
         if text:
             lines.append(f"  {name + ':':<10}{_indented(text)}")
-    return "\n".join(lines)
+    return visible("\n".join(lines))
 
 
 def write_crash_report(error: Exception) -> Path:

@@ -22,13 +22,12 @@ def rendered(print_to: Callable[["Console", int | None], None]) -> str:
 
     Into memory first: rich would end the process by itself where standard output cannot be written.
     """
-    from rich.console import Console  # noqa: PLC0415 - not for `--help`
-
+    from pgversus.report.console import SafeConsole  # noqa: PLC0415 - not for `--help`
     from pgversus.report.terminal import WIDEST  # noqa: PLC0415 - the same
 
     page, is_terminal = io.StringIO(), sys.stdout.isatty()
     columns = shutil.get_terminal_size().columns if is_terminal else None
-    print_to(Console(file=page, force_terminal=is_terminal, width=WIDEST), columns)
+    print_to(SafeConsole(file=page, force_terminal=is_terminal, width=WIDEST), columns)
     return page.getvalue()
 
 

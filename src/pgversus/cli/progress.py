@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from pgversus.lab.progress import Look
+from pgversus.report.console import SafeConsole
 from pgversus.report.units import change, count, duration, percent
 from pgversus.stats.trials import Block, Phase
 from pgversus.stats.verdict import Verdict
@@ -22,7 +23,7 @@ _MEGABYTE = 1e6
 _PHASES = {Phase.START: "starting", Phase.WARM_UP: "warming up", Phase.MEASURE: "measuring"}
 
 
-class ProgressConsole(Console):
+class ProgressConsole(SafeConsole):
     """Standard error for progress; when its reader goes away, the measurement goes on in silence."""
 
     def __init__(self) -> None:

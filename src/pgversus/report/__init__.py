@@ -2,6 +2,8 @@
 
 answer.py          what every report shows
 units.py           numbers as people read them
+visible.py         texts of others as they are safe to show
+console.py         a console that shows them so
 sentences.py       the answer to one comparison in words
 overview.py        a study at a glance: rows and sentences
 quantities.py      metrics and counters besides the verdict
