@@ -20,6 +20,7 @@ from pgversus.study.workload import (
     SetupFile,
     find_builtin,
     refuse_impossible_load,
+    threads_used,
 )
 
 T = TypeVar("T")
@@ -73,20 +74,15 @@ def loads_of(sections: schema.Sections, problems: Problems) -> dict[str, NamedLo
     """All loads by name, in the order of the file; one of one client when the file has none."""
     tables = _tables(sections.load, sections.loads, "load", problems) or {"load": (schema.Load(), ("load",))}
     result = {}
-    for name, (table, path) in tables.items():
-        load = NamedLoad(
+    for name, (table, _) in tables.items():
+        clients = table.clients or 1
+        result[name] = NamedLoad(
             name=name,
-            clients=table.clients or 1,
-            threads=table.threads or 1,
+            clients=clients,
+            threads=threads_used(table.threads or 1, clients),
             query_mode=table.protocol or QueryMode.SIMPLE,
             rate=table.rate,
         )
-        if not problems.concern(*path, "clients"):
-            with problems.catch((*path, "threads"), to_do=f"threads = {load.clients}, or more clients"):
-                refuse_impossible_load(
-                    PgbenchWorkload(scripts=(Script(name="any"),), clients=load.clients, threads=load.threads)
-                )
-        result[name] = load
     return result
 
 
