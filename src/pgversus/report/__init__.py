@@ -14,6 +14,7 @@ study_terminal.py  a study as one table for a terminal or a pipe
 markdown.py        a study for a pull request
 published.py       published figures beside the measured ones
 levels.py          every arm in absolute numbers
+verdicts.py        a verdict in plain fields
 tidy.py            verdicts or trials, a row for each
 csv_tables.py      these as CSV
 arrow_tables.py    these for Arrow and Parquet

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from pgversus.api import StudyResults
 from pgversus.cli.output import rendered
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.report.arrow_tables import arrow_table, parquet_bytes
@@ -30,6 +31,7 @@ from pgversus.study.caveats import Caveat
 from pgversus.study.design import StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.study import Skipped
+from pgversus.study.workload import Dataset, PgbenchWorkload, Script
 from tests.builders import study_answer
 from tests.unit.report.cases import CASES
 
@@ -238,6 +240,26 @@ def test_arrow_tables_hold_the_same_with_types() -> None:
     assert table["ratio"].to_pylist() == [row["ratio"] for row in rows]
     assert str(table["blocks"].type) == "int64"
     assert parquet_bytes(verdict_table(whole()))[:4] == b"PAR1"
+
+
+def test_where_workloads_are_compared_each_row_and_each_arm_has_its_own() -> None:
+    one = CASES["faster"]()
+    first, second = one.comparison.arms
+    workload = PgbenchWorkload(scripts=(Script(name="other", text="SELECT 2;"),), clients=4)
+    arms = (first, replace(second, workload=workload, dataset=Dataset(pgbench_scale=9)))
+    placed = study_answer([replace(one, comparison=replace(one.comparison, arms=arms))])
+    answer = replace(placed, answers=(replace(placed.answers[0], context=one.context),))
+    assert [row["workload"] for row in rows_of(verdict_table(answer))] == ["other"]
+    assert {(row["arm"], row["workload"]) for row in rows_of(trial_table(answer))} == {
+        ("16.12", "select-only"),
+        ("17.8", "other"),
+    }
+    found = json.loads(as_json(answer))
+    assert found["verdicts"][0]["workload"] == "other"
+    arms_found = found["contexts"][0]["arms"]
+    assert [arm["workload"]["scripts"][0]["text"] for arm in arms_found] == [None, "SELECT 2;"]
+    assert [arm["dataset"]["pgbench_scale"] for arm in arms_found] == [1, 9]
+    assert [verdict.workload for verdict in StudyResults(answer).verdicts] == ["other"]
 
 
 def test_rows_are_in_the_order_of_the_study() -> None:
