@@ -14,38 +14,12 @@ from pgversus.lab.studies import open_study
 from pgversus.postgres.client import client_at, fixed_client
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.arrow_tables import arrow_table
-from pgversus.report.sentences import caveats_of
 from pgversus.report.tidy import trial_table, verdict_table
-from pgversus.stats.confidence import CONFIDENCE
-from pgversus.stats.verdict import Verdict
+from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.study.quantities import parse_duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerdictOn:
-    """The verdict on one contender in one context."""
-
-    context: str
-    """`workload=cte_in load=c4`; empty where the study has one context."""
-    workload: str
-    metric: str
-    """With its unit: tps, latency_p95_s."""
-    baseline: str
-    contender: str
-    verdict: Verdict
-    ratio: float | None
-    """Contender / baseline; None while no block holds both, and for an invalid contender."""
-    low: float | None
-    """Bounds of the interval in which all verdicts of the study hold together; None where none is promised."""
-    high: float | None
-    confidence: float
-    """Of all verdicts of the study together."""
-    blocks: int
-    caveats: tuple[str, ...]
-    """Slugs, explained in docs/messages.md."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +32,7 @@ class StudyResults:
     @cached_property
     def verdicts(self) -> tuple[VerdictOn, ...]:
         """One for each contender of each context that was measured."""
-        return tuple(_verdicts(self.answer))
+        return tuple(verdict_on(one, result) for one in self.answer.answers for result in one.analysis.results)
 
     def trials(self) -> "pa.Table":
         """One row for each trial, with its counters; HostError without pyarrow. `.to_pandas()` makes a data frame."""
@@ -111,27 +85,3 @@ def run(
 def load_results(folder: str | Path) -> StudyResults:
     """What a results folder holds; StoreError when it cannot be read."""
     return StudyResults(read_answer(Path(folder)))
-
-
-def _verdicts(answer: StudyAnswer) -> list[VerdictOn]:
-    found = []
-    for one in answer.answers:
-        for result in one.analysis.results:
-            ratio = result.ratios.get(one.analysis.metric)
-            found.append(
-                VerdictOn(
-                    context=one.context.label,
-                    workload=one.comparison.workload.name,
-                    metric=one.analysis.metric.value,
-                    baseline=one.comparison.baseline.label,
-                    contender=one.comparison.arms[result.contender].label,
-                    verdict=result.verdict,
-                    ratio=ratio.value if ratio else None,
-                    low=ratio.low if ratio else None,
-                    high=ratio.high if ratio else None,
-                    confidence=CONFIDENCE,
-                    blocks=result.blocks,
-                    caveats=tuple(caveat.slug for caveat in caveats_of(one, result.contender)),
-                )
-            )
-    return found

@@ -7,12 +7,17 @@ from importlib import metadata
 from pathlib import Path
 
 from pgversus.errors import PgversusError, StudyFileError
+from pgversus.report.visible import visible
 
 
 def error_text(error: PgversusError) -> str:
-    """The error in its four-part form, or every problem of a study file; parts that say nothing are left out."""
+    """The error in its four-part form, or every problem of a study file; parts that say nothing are left out.
+
+    What a terminal would obey is shown instead: servers, scripts and files have their words in errors.
+    """
     if isinstance(error, StudyFileError):
-        return "\n\n".join([*(error_text(problem) for problem in error.problems), f"{error.where}: {error.what}"])
+        ending = visible(f"{error.where}: {error.what}")
+        return "\n\n".join([*(error_text(problem) for problem in error.problems), ending])
     lines = [f"error[{error.slug}]: {error.what}"]
     for name, text in (
         ("where", error.where),
@@ -22,13 +27,15 @@ def error_text(error: PgversusError) -> str:
     ):
         if text:
             lines.append(f"  {name + ':':<10}{_indented(text)}")
-    return "\n".join(lines)
+    return visible("\n".join(lines))
 
 
 def write_crash_report(error: Exception) -> Path:
     """A file with everything that is needed to mend a bug of ours; its path."""
     text = "".join(traceback.format_exception(error))
-    with tempfile.NamedTemporaryFile("w", prefix="pgversus-crash-", suffix=".txt", delete=False) as file:
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", errors="backslashreplace", prefix="pgversus-crash-", suffix=".txt", delete=False
+    ) as file:
         file.write(f"pgversus {metadata.version('pgversus')}, Python {platform.python_version()}, ")
         file.write(f"{platform.platform()}\n\n{text}")
     return Path(file.name)

@@ -14,6 +14,7 @@ from pgversus.cli.report import report
 from pgversus.cli.run import run as run_command
 from pgversus.cli.studies import studies
 from pgversus.errors import ExitCode, PgversusError, StudyError
+from pgversus.report.visible import visible
 
 _EPILOG = """\b
 Exit codes:
@@ -65,8 +66,8 @@ def run(arguments: list[str]) -> int:
         sys.stderr.write("interrupted; blocks that were finished, if any, are in the results folder\n")
         return int(ExitCode.INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the one place where a bug of ours becomes a message
-        words = f"error[bug]: {type(error).__name__}: {error}\n  this is a bug of pgversus; report: "
-        sys.stderr.write(f"{words}{_crash_report(error)}\n")
+        words = visible(f"{type(error).__name__}: {error}")
+        sys.stderr.write(f"error[bug]: {words}\n  this is a bug of pgversus; report: {_crash_report(error)}\n")
         return int(ExitCode.BUG)
     return int(result or ExitCode.DONE)
 

@@ -42,13 +42,13 @@ def means_options(command: Command) -> Command:
 def measure(study: "Study", options: dict[str, Any], results: Path, *, earlier: "EarlierResults") -> "StudyAnswer":
     """Carry out a study and read its answer back. earlier: what is done with results that are in the folder."""
     # Imported here: `pgversus --help` and every usage error do without numpy and psycopg.
-    from rich.console import Console  # noqa: PLC0415
 
     from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415
     from pgversus.host.identity import server_user  # noqa: PLC0415
     from pgversus.lab.answers import read_answer  # noqa: PLC0415
     from pgversus.lab.run import Means, run_study  # noqa: PLC0415
     from pgversus.postgres.client import client_at, fixed_client  # noqa: PLC0415
+    from pgversus.report.console import SafeConsole  # noqa: PLC0415
 
     means = Means(
         user=server_user(options["run_as"]),
@@ -57,7 +57,7 @@ def measure(study: "Study", options: dict[str, Any], results: Path, *, earlier: 
         keep_logs=options["keep_logs"],
         earlier=earlier,
     )
-    with TerminalProgress(Console(stderr=True)) as progress:
+    with TerminalProgress(SafeConsole(stderr=True)) as progress:
         run_study(study, means, progress)
     return read_answer(results)
 

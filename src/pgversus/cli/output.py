@@ -35,7 +35,7 @@ def make_streams_safe() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - for as long as the process lives
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for as long as the process lives
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     if isinstance(sys.stderr, io.TextIOWrapper):
@@ -60,13 +60,12 @@ def rendered(print_to: Callable[["Console", int | None], None]) -> str:
 
     Into memory first: rich would end the process by itself where standard output cannot be written.
     """
-    from rich.console import Console  # noqa: PLC0415 - not for `--help`
-
+    from pgversus.report.console import SafeConsole  # noqa: PLC0415 - not for `--help`
     from pgversus.report.terminal import WIDEST  # noqa: PLC0415 - the same
 
     page, is_terminal = io.StringIO(), sys.stdout.isatty()
     columns = shutil.get_terminal_size().columns if is_terminal else None
-    print_to(Console(file=page, force_terminal=is_terminal, width=WIDEST), columns)
+    print_to(SafeConsole(file=page, force_terminal=is_terminal, width=WIDEST), columns)
     return page.getvalue()
 
 

@@ -27,6 +27,7 @@ from pgversus.study.workload import (
     find_builtin,
     refuse_impossible_load,
     split_weight,
+    threads_used,
 )
 
 METRICS = JUDGED_BY_NAME
@@ -79,7 +80,7 @@ def _workload(options: Mapping[str, Any]) -> PgbenchWorkload:
     return PgbenchWorkload(
         scripts=tuple(scripts) or (Script(name="tpcb-like"),),
         clients=options["clients"],
-        threads=options["jobs"],
+        threads=threads_used(options["jobs"], options["clients"]),
         query_mode=QueryMode(options["protocol"]),
         variables=tuple(parse_variable(text) for text in options["variables"]),
         rate=options["rate"],

@@ -30,7 +30,7 @@ def list_studies() -> None:
 
     lines = []
     for name in bundled_names():
-        content = tomllib.loads((library() / name / STUDY_FILE).read_text())
+        content = tomllib.loads((library() / name / STUDY_FILE).read_text(encoding="utf-8"))
         profiles = ", ".join(content.get("profiles", {}))
         lines += [name, f"    {content['title']}", f"    {content['question']}", f"    profiles: {profiles}"]
     write_out("\n".join(lines) + "\n", "")

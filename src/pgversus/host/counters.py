@@ -97,6 +97,7 @@ def _control_groups(mountinfo: str, cgroup: str) -> list[Path]:
 def _read(path: Path) -> str:
     """A small file's text; empty where there is none or where the kernel refuses, as with pressure when psi=0."""
     try:
-        return path.read_text()
+        # Paths may be in it, which the kernel tells as bytes.
+        return os.fsdecode(path.read_bytes())
     except OSError:
         return ""

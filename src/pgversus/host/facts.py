@@ -63,6 +63,6 @@ def _mount_of(path: Path) -> "psutil._ntuples.sdiskpart | None":
 
 def _read(path: Path) -> str | None:
     try:
-        return path.read_text().strip()
+        return path.read_text(encoding="utf-8").strip()
     except OSError:
         return None

@@ -76,12 +76,12 @@ def lock_file(run_directory: Path) -> Path:
 
 def remember_socket_directory(run_directory: Path, sockets: Path) -> None:
     """Note in a run's directory where its sockets are, so that a sweep finds them."""
-    (run_directory / _NOTE).write_text(f"{sockets}\n")
+    (run_directory / _NOTE).write_bytes(os.fsencode(sockets) + b"\n")
 
 
 def _remove_sockets(run_directory: Path) -> None:
     with suppress(OSError):
-        sockets = Path((run_directory / _NOTE).read_text().strip())
+        sockets = Path(os.fsdecode((run_directory / _NOTE).read_bytes()).strip())
         if sockets.name.startswith("pgv-"):
             shutil.rmtree(sockets, ignore_errors=True)
 

@@ -114,7 +114,7 @@ class PeakMemory:
 def _smaps_rollup(pid: int) -> str:
     """The kernel's words on a process' memory; empty for one that has ended."""
     try:
-        return Path(f"/proc/{pid}/smaps_rollup").read_text()
+        return Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):
         return ""
 

@@ -48,7 +48,8 @@ def write_scripts(workload: PgbenchWorkload, directory: Path) -> tuple[Path | No
             files.append(None)
             continue
         file = directory / f"script-{index}.sql"
-        file.write_text(script.text)
+        # In what it was read in: the locale's own encoding may lack its characters, or spell them otherwise.
+        file.write_text(script.text, encoding="utf-8")
         files.append(file)
     return tuple(files)
 

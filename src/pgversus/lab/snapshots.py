@@ -144,7 +144,7 @@ class Snapshots:
             _refuse_changed(file)
             return Path(file.path)
         path = self._directory.root / f"setup-{file.sha256[:12]}.sql"
-        path.write_text(file.text)
+        path.write_text(file.text, encoding="utf-8")
         return path
 
 

@@ -191,4 +191,4 @@ def _one(connection: Connection, name: str) -> tuple[Any, ...]:
 @cache
 def _text(name: str) -> Any:
     # Read from our own files: psycopg asks for a literal, which this is in every way but the type.
-    return resources.files(__package__).joinpath("sql", f"{name}.sql").read_text()
+    return resources.files(__package__).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")

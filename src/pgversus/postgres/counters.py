@@ -148,4 +148,4 @@ def _answer(connection: Connection, name: str) -> dict[str, float]:
 @cache
 def _text(name: str) -> Any:
     # Read from our own files: psycopg asks for a literal, which this is in every way but the type.
-    return resources.files(__package__).joinpath("sql", "counters", f"{name}.sql").read_text()
+    return resources.files(__package__).joinpath("sql", "counters", f"{name}.sql").read_text(encoding="utf-8")

@@ -155,11 +155,14 @@ class Server:
 
     def _is_ready(self) -> bool:
         try:
-            lines = (self.cluster.data_directory / "postmaster.pid").read_text().splitlines()
+            # Paths are among its lines, in whatever encoding: bytes do for what is asked of it.
+            lines = (self.cluster.data_directory / "postmaster.pid").read_bytes().splitlines()
         except OSError:
             return False
         # The process id is compared because the file may be that of a crashed predecessor.
-        return len(lines) > _READY_LINE and lines[0] == str(self._pid) and lines[_READY_LINE].strip() == "ready"
+        return (
+            len(lines) > _READY_LINE and lines[0] == str(self._pid).encode() and lines[_READY_LINE].strip() == b"ready"
+        )
 
     def _end(self, number: signal.Signals, patience_s: float) -> bool:
         """Whether the postmaster is gone that long after this signal, repeated until then, however it went."""

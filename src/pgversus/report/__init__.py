@@ -2,6 +2,8 @@
 
 answer.py          what every report shows
 units.py           numbers as people read them
+visible.py         texts of others as they are safe to show
+console.py         a console that shows them so
 sentences.py       the answer to one comparison in words
 overview.py        a study at a glance: rows and sentences
 quantities.py      metrics and counters besides the verdict
@@ -12,6 +14,7 @@ study_terminal.py  a study as one table for a terminal or a pipe
 markdown.py        a study for a pull request
 published.py       published figures beside the measured ones
 levels.py          every arm in absolute numbers
+verdicts.py        a verdict in plain fields
 tidy.py            verdicts or trials, a row for each
 csv_tables.py      these as CSV
 arrow_tables.py    these for Arrow and Parquet

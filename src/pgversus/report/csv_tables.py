@@ -8,10 +8,13 @@ from pydantic_core import to_json
 
 from pgversus.report.tidy import TidyTable
 
+_ENDING = "\r\n"
+
 
 def csv_lines(table: TidyTable) -> Iterator[str]:
     """The table row by row, under a row of column names."""
-    writer = csv.writer(_Passing(), lineterminator="\n")
+    # csv quotes a carriage return only where its own lines end in one, and readers end a line there in any case.
+    writer = csv.writer(_Passing(), lineterminator=_ENDING)
     yield writer.writerow(table.columns)
     for row in table.rows:
         yield writer.writerow(_cells(row))
@@ -21,7 +24,7 @@ class _Passing:
     """A file for csv.writer that hands each row on: what `write` returns, `writerow` returns."""
 
     def write(self, row: str) -> str:
-        return row
+        return f"{row.removesuffix(_ENDING)}\n"
 
 
 def _cells(row: Sequence[Any]) -> list[Any]:

@@ -1,16 +1,20 @@
 """The JSON document: everything that an answer holds, for machines. Versioned; keys are only ever added."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from pgversus.report.answer import Answer
-from pgversus.report.sentences import answer_sentences, caveats_of
+from pgversus.report.sentences import answer_sentences
+from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.study.counters import COUNTERS
 from pgversus.study.metrics import Metric
-from pgversus.study.workload import PgbenchWorkload
+from pgversus.study.workload import Dataset, PgbenchWorkload
 
 SCHEMA = "pgversus.answer/1"
+_OF_VERDICT = tuple(field.name for field in fields(VerdictOn) if field.name != "context")
+# A document of one comparison has no context; that of a study names it first.
 
 
 def document(answer: Answer) -> dict[str, Any]:
@@ -28,10 +32,7 @@ def document(answer: Answer) -> dict[str, Any]:
         ],
         "factors": list(comparison.factors),
         "workload": _workload(comparison.workload),
-        "dataset": {
-            "pgbench_scale": comparison.dataset.pgbench_scale,
-            "setup": [{"path": file.path, "sha256": file.sha256} for file in comparison.dataset.setup_files],
-        },
+        "dataset": _dataset(comparison.dataset),
         "design": _design(answer),
         "stopped": answer.stopped.value,
         "blocks_run": answer.blocks_run,
@@ -50,22 +51,11 @@ def verdict_documents(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _verdict(answer: Answer, result: ContenderResult) -> dict[str, Any]:
-    comparison = answer.comparison
-    ratio = result.ratios.get(answer.analysis.metric)
+    row = verdict_on(answer, result)
     return {
-        "workload": comparison.workload.name,
-        "metric": answer.analysis.metric.value,
-        "baseline": comparison.baseline.label,
-        "contender": comparison.arms[result.contender].label,
-        "verdict": result.verdict.value,
-        "ratio": ratio.value if ratio else None,
-        "low": ratio.low if ratio else None,
-        "high": ratio.high if ratio else None,
-        "confidence": ratio.confidence if ratio else None,
-        "margin": comparison.design.margin,
-        "blocks": result.blocks,
-        "seconds_measured": result.seconds_measured,
-        "caveats": [caveat.slug for caveat in caveats_of(answer, result.contender)],
+        **{name: getattr(row, name) for name in _OF_VERDICT},
+        "verdict": row.verdict.value,
+        "caveats": list(row.caveats),
         "ratios": _estimates(result.ratios),
         "counter_ratios": {
             name: {"value": found.value, "low": found.low, "high": found.high, "sure": found.is_sure, "blocks": found.n}
@@ -89,6 +79,8 @@ def _arm(answer: Answer, index: int) -> dict[str, Any]:
         "cflags": facts.flags or None,
         "sha256": facts.sha256,
         "settings": {setting.name: setting.value for setting in arm.settings},
+        "workload": _workload(arm.workload),
+        "dataset": _dataset(arm.dataset),
         "metrics": _estimates(answer.analysis.levels[index], with_units=True),
         "counters": {
             name: {"value": value, "unit": COUNTERS[name].unit.value, "per_transaction": COUNTERS[name].per_transaction}
@@ -129,6 +121,13 @@ def _workload(workload: PgbenchWorkload) -> dict[str, Any]:
         "query_mode": workload.query_mode.value,
         "variables": dict(workload.variables),
         "rate": workload.rate,
+    }
+
+
+def _dataset(dataset: Dataset) -> dict[str, Any]:
+    return {
+        "pgbench_scale": dataset.pgbench_scale,
+        "setup": [{"path": file.path, "sha256": file.sha256} for file in dataset.setup_files],
     }
 
 

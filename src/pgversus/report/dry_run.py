@@ -1,6 +1,7 @@
 """A dry run in words."""
 
 from pgversus.report.units import count, duration, size
+from pgversus.report.visible import visible
 from pgversus.study.needs import Needs
 from pgversus.study.study import Study
 
@@ -32,7 +33,7 @@ def dry_run_text(
     lines += [f"  {label}" for label in labels[:_MOST_SHOWN]]
     if len(labels) > _MOST_SHOWN:
         lines.append(f"  ... and {len(labels) - _MOST_SHOWN} more")
-    return "\n".join(lines) + "\n"
+    return visible("\n".join(lines)) + "\n"
 
 
 def _left_out(study: Study) -> list[str]:

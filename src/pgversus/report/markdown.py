@@ -1,5 +1,6 @@
 """A study as Markdown that fits into a pull request: one table of verdicts, the sentences, what to distrust."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from pgversus.report.answer import StudyAnswer
@@ -9,8 +10,15 @@ from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, publish
 from pgversus.report.quantities import PlacedQuantityRow
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.study_page import study_page
+from pgversus.report.visible import visible
 
-_SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#"})
+_SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#~&$"})
+_NAMED = re.compile(r"(?<!\w)@(?=\w)|\\#(?=\d)|\b[Gg][Hh]-(?=\d)|:(?=[a-z+\\-][\w+\\-]*:)")
+"""What GitHub makes a mention, a link to an issue or a picture of, also behind a backslash: it looks for them last."""
+_NOTHING = "&#8203;"
+"""A space of no width, which ends such a name before it begins."""
+_BLOCK = re.compile(r"([-+=]|\d{1,9}(?=[.)](?:\s|$)))")
+"""What makes a list, a line or a heading of a paragraph at whose beginning it stands."""
 
 
 def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
@@ -21,9 +29,9 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
     page = study_page(answer, with_published=with_published)
     parts = [
         f"## {escaped(page.title)}" if page.title else "",
-        escaped(page.question),
+        paragraph(page.question),
         _verdicts(page.verdicts),
-        " ".join(escaped(sentence) for sentence in page.sentences),
+        paragraph(" ".join(page.sentences)),
         _published(page.published) if page.published is not None else "",
         _levels(page.levels),
         _tps(page.tps) if page.tps is not None else "",
@@ -36,8 +44,20 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that shows as it is, on one line."""
-    return " ".join(text.split()).translate(_SPECIAL)
+    """Text that shows as it is, on one line, inside a line of ours."""
+    # Made visible first: a separator of texts (U+001C) counts as white space.
+    line = " ".join(visible(text).split()).translate(_SPECIAL)
+    return _NAMED.sub(rf"\g<0>{_NOTHING}", line)
+
+
+def paragraph(text: str) -> str:
+    """Text that shows as it is, on a line of its own."""
+    line = escaped(text)
+    found = _BLOCK.match(line)
+    if not found:
+        return line
+    # A number keeps its digits: the mark behind them is what makes a list.
+    return f"\\{line}" if not found[0].isdigit() else f"{found[0]}\\{line[found.end() :]}"
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1) -> str:
@@ -118,4 +138,4 @@ def _quantities(rows: Sequence[PlacedQuantityRow]) -> str:
 
 
 def _list(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {escaped(line)}" for line in lines)
+    return "\n".join(f"- {paragraph(line)}" for line in lines)

@@ -24,6 +24,7 @@ class Replication(StrEnum):
     SAME_DIRECTION = "same direction"
     """The sign is the same, the size is not."""
     NOT_REPLICATED = "not replicated"
+    """The signs differ, or there is a difference on one side only."""
     OPEN = "open"
     """Nothing was decided here, and the interval holds the published ratio or does not exist."""
 
@@ -72,7 +73,8 @@ def replication(measured: Estimate | None, published: float, margin: float) -> R
         return Replication.OPEN if is_inside else Replication.NOT_REPLICATED
     if is_inside or (verdict is Verdict.EQUIVALENT and abs(math.log(published)) < rho):
         return Replication.REPLICATED
-    is_same = (published > 1) == (measured.value > 1) and verdict is not Verdict.EQUIVALENT
+    # Of no difference published there is no direction: one that was decided here does not replicate it.
+    is_same = (published - 1) * (measured.value - 1) > 0 and verdict is not Verdict.EQUIVALENT
     return Replication.SAME_DIRECTION if is_same else Replication.NOT_REPLICATED
 
 

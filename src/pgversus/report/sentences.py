@@ -79,9 +79,11 @@ def _changed(answer: Answer, result: ContenderResult) -> str:
     design, contender = answer.comparison.design, answer.comparison.arms[result.contender]
     ratio = result.ratios[design.metric]
     bounds = change_interval(ratio.low, ratio.high).strip("[]").replace(", ", " and ")
+    side = f"{contender.label} is {result.verdict} than {answer.comparison.baseline.label}"
+    if not bounds:
+        return f"{side} ({percent_of_confidence()}); of the size nothing can be said. {effort(answer, result)}."
     size = (
-        f"{contender.label} is {result.verdict} than {answer.comparison.baseline.label}: "
-        f"{change(ratio.value)} {METRIC_WORDS[design.metric]} "
+        f"{side}: {change(ratio.value)} {METRIC_WORDS[design.metric]} "
         f"(between {bounds}, {percent_of_confidence()}). {effort(answer, result)}."
     )
     return size + _size_is_open(answer, result)

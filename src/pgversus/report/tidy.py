@@ -6,10 +6,11 @@ from math import isnan
 from typing import Any
 
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.sentences import caveats_of
+from pgversus.report.verdicts import verdict_on
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.counter_table import counter_table
 from pgversus.stats.trials import Block, Trial
+from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric
 
 _VERDICT_COLUMNS = (
@@ -58,7 +59,9 @@ def verdict_table(answer: StudyAnswer) -> TidyTable:
     """One row for each verdict, after the levels of its context."""
     factors = _factors(answer)
     rows = (
-        [*_levels(one, factors), *_verdict(one, result)] for one in answer.answers for result in one.analysis.results
+        [*_levels(one, result.contender, factors), *_verdict(one, result)]
+        for one in answer.answers
+        for result in one.analysis.results
     )
     return TidyTable(columns=(*factors, *_VERDICT_COLUMNS), rows=rows)
 
@@ -67,10 +70,11 @@ def trial_table(answer: StudyAnswer) -> TidyTable:
     """One row for each trial, failed ones included, after the levels of its context and before its counters."""
     factors, counters = _factors(answer), _counters(answer)
     rows = (
-        [*_levels(one, factors), *trial]
+        [*places[arm], *trial]
         for one in answer.answers
+        for places in [[_levels(one, arm.index, factors) for arm in one.comparison.arms]]
         for block in one.blocks
-        for trial in _trials(one, block, counters)
+        for arm, trial in _trials(one, block, counters)
     )
     return TidyTable(columns=(*factors, *_TRIAL_COLUMNS, *counters), rows=rows)
 
@@ -87,46 +91,46 @@ def _counters(answer: StudyAnswer) -> tuple[str, ...]:
     return tuple(sorted(set[str]().union(*(counter_table(trials).told() for trials in contexts if trials))))
 
 
-def _levels(one: Answer, factors: Sequence[str]) -> list[str | None]:
-    """Of every other factor, then the workload."""
-    levels = {"workload": one.comparison.workload.name, **dict(one.context.levels)}
+def _levels(one: Answer, arm: int, factors: Sequence[str]) -> list[str | None]:
+    """Of every other factor, then the workload, which is the arm's own where workloads are compared."""
+    levels = {"workload": one.comparison.arms[arm].workload.name, **dict(one.context.levels)}
     return [levels.get(factor) for factor in (*factors, "workload")]
 
 
 def _verdict(one: Answer, result: ContenderResult) -> list[Any]:
     """In the order of _VERDICT_COLUMNS, from the second on."""
-    comparison, metric = one.comparison, one.analysis.metric
-    ratio = result.ratios.get(metric)
-    levels = [one.analysis.levels[arm].get(metric) for arm in (0, result.contender)]
+    row, metric = verdict_on(one, result), one.analysis.metric
+    levels = [one.analysis.levels[arm].get(metric) for arm in (BASELINE, result.contender)]
     return [
-        comparison.baseline.label,
-        comparison.arms[result.contender].label,
-        metric.value,
-        result.verdict.value,
-        ratio.value if ratio else None,
-        ratio.low if ratio else None,
-        ratio.high if ratio else None,
-        ratio.confidence if ratio else None,
-        comparison.design.margin,
+        row.baseline,
+        row.contender,
+        row.metric,
+        row.verdict.value,
+        row.ratio,
+        row.low,
+        row.high,
+        row.confidence,
+        row.margin,
         *(level.value if level else None for level in levels),
         metric.unit,
-        result.blocks,
-        result.seconds_measured,
-        " ".join(caveat.slug for caveat in caveats_of(one, result.contender)),
+        row.blocks,
+        row.seconds_measured,
+        " ".join(row.caveats),
     ]
 
 
-def _trials(one: Answer, block: Block, counters: tuple[str, ...]) -> Iterator[list[Any]]:
-    """In the order of _TRIAL_COLUMNS, from the second on, then the counters."""
+def _trials(one: Answer, block: Block, counters: tuple[str, ...]) -> Iterator[tuple[int, list[Any]]]:
+    """The arm of each, and its row in the order of _TRIAL_COLUMNS, from the second on, then the counters."""
     trials = sorted(block.trials.items())
     table = counter_table([trial for _, trial in trials]).in_order(counters).tolist()
     for (index, trial), values in zip(trials, table, strict=True):
         told = (None if isnan(value) else value for value in values)
-        yield [block.number, *_arm(one, index), "finished", *_numbers(trial), None, None, *told]
+        yield index, [block.number, *_arm(one, index), "finished", *_numbers(trial), None, None, *told]
     for failure in block.failures:
         lacking = [None] * (3 + len(Metric))
         words = [failure.phase.value, failure.words]
-        yield [block.number, *_arm(one, failure.arm), "failed", *lacking, *words, *([None] * len(counters))]
+        row = [block.number, *_arm(one, failure.arm), "failed", *lacking, *words, *([None] * len(counters))]
+        yield failure.arm, row
 
 
 def _arm(one: Answer, index: int) -> tuple[str, str]:

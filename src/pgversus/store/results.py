@@ -123,7 +123,7 @@ class Results:
 
 def _write_whole(file: Path, study: StudyFact, contexts: Sequence[Context], facts: Mapping[str, Any]) -> None:
     """A new file with its tables and everything that is known before the first block, in one transaction."""
-    schema = resources.files(__package__).joinpath("schema.sql").read_text()
+    schema = resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
     rows: list[Row] = [
         ("schema", {"version": SCHEMA_VERSION, "program": f"pgversus {metadata.version('pgversus')}"}),
         _fact("study", STUDY.dump_python(study, mode="json")),

@@ -43,6 +43,7 @@ class PgbenchWorkload:
     scripts: tuple[Script, ...]
     clients: int = 1
     threads: int = 1
+    """At most as many as clients: of more pgbench makes no use (threads_used)."""
     query_mode: QueryMode = QueryMode.SIMPLE
     variables: tuple[tuple[str, str], ...] = ()
     rate: float | None = None
@@ -119,17 +120,13 @@ def split_weight(text: str, flag: str) -> tuple[str, int | None]:
     return name, int(weight)
 
 
+def threads_used(threads: int, clients: int) -> int:
+    """How many threads pgbench runs when it is asked for so many: no more than it has clients, without a word."""
+    return min(threads, clients)
+
+
 def refuse_impossible_load(workload: PgbenchWorkload) -> None:
     """StudyError for a mix that no pgbench would run."""
-    if workload.clients < workload.threads:
-        raise StudyError(
-            "there are more threads than clients",
-            slug="study-threads-over-clients",
-            where=f"-j {workload.threads}",
-            found=f"{workload.threads} threads for {workload.clients} clients",
-            expected="at most one thread for each client",
-            to_do=f"-j {workload.clients}, or more clients with -c",
-        )
     if _total_weight(workload.scripts) == 0:
         raise StudyError(
             "every script has weight 0",

@@ -130,7 +130,10 @@ def error_words(stderr: str, most_lines: int = 6) -> str:
 
 def _script_arguments(script: Script, file: Path | None) -> list[str]:
     weight = "" if script.weight is None else f"@{script.weight}"
-    return ["-b", f"{script.name}{weight}"] if file is None else ["-f", f"{file}{weight}"]
+    if file is None:
+        return ["-b", f"{script.name}{weight}"]
+    # Always with a weight: pgbench splits at the last @, and there may be one in the path.
+    return ["-f", f"{file}{weight or '@1'}"]
 
 
 def _find(pattern: re.Pattern[str], text: str, wanted: str) -> str:

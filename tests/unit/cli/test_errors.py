@@ -2,7 +2,7 @@ import pytest
 
 from pgversus import errors
 from pgversus.cli.errors import error_text, write_crash_report
-from pgversus.errors import ExitCode, PgversusError, StudyError
+from pgversus.errors import ExitCode, PgversusError, StudyError, StudyFileError
 
 WHOLE = StudyError("it is so", slug="study-x", where="--set a", found="1", expected="2", to_do="do this")
 
@@ -27,6 +27,19 @@ def test_parts_that_say_nothing_are_left_out() -> None:
 def test_further_lines_of_a_part_stand_under_its_first() -> None:
     text = error_text(StudyError("it is so", slug="study-x", found="one\ntwo\n"))
     assert text.splitlines()[1:] == ["  found:    one", "            two"]
+
+
+def test_what_a_terminal_would_obey_is_shown_in_an_error() -> None:
+    found = StudyError("it is \x1b[1mso", slug="study-x", found="\x1b]0;t\x07\r\n\tx\u202e", expected="\x9b\x7f")
+    file = StudyFileError("2 problems", slug="study-file", where="\x1bc.toml", problems=(found,))
+    assert error_text(file).splitlines() == [
+        "error[study-x]: it is \\x1b[1mso",
+        "  found:    \\x1b]0;t\\x07",
+        "            \tx\\u202e",
+        "  expected: \\x9b\\x7f",
+        "",
+        "\\x1bc.toml: 2 problems",
+    ]
 
 
 def test_an_error_reads_as_what_happened_alone() -> None:

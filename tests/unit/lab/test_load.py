@@ -1,5 +1,8 @@
 """What happens around one run of pgbench, with a program in its place that prints and logs what a real one did."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,6 +49,26 @@ def load(directory: Path, program: str, *, longest_s: float = 60.0, kept_logs: P
         connect_allowance_s=0,
         longest_s=longest_s,
     )
+
+
+def test_scripts_and_inline_setup_are_written_as_they_were_read_whatever_the_locale(tmp_path: Path) -> None:
+    # C with neither coercion nor UTF-8 mode: Python's own encoding is then ASCII, as it is Latin-1 or EUC-JP elsewhere.
+    locale = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    writing = """
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from pgversus.lab.load import write_scripts
+from pgversus.lab.snapshots import Snapshots
+from pgversus.study.workload import PgbenchWorkload, Script, SetupFile
+folder, text = Path(sys.argv[1]), "SELECT '\\u00e9\\u65e5';"
+write_scripts(PgbenchWorkload(scripts=(Script(name="a.sql", text=text),)), folder)
+snapshots = Snapshots(SimpleNamespace(root=folder), None, {}, None)
+snapshots._path_of(SetupFile(path="inline", sha256="0" * 64, text=text))
+"""
+    subprocess.run([sys.executable, "-c", writing, str(tmp_path)], check=True, env={**os.environ, **locale})
+    assert {file.read_bytes() for file in tmp_path.iterdir()} == {"SELECT 'é日';".encode()}
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_a_finished_load_leaves_its_log_to_be_read_and_nothing_else(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Text that is made piece by piece is the text that would be made at once."""
 
 import csv
+import io
 import json
 import math
 from typing import Any
@@ -33,3 +34,10 @@ def test_numbers_are_the_same_when_they_are_read_back() -> None:
 def test_cells_without_a_float_stay_what_they_are() -> None:
     table = TidyTable(columns=("a", "b", "c"), rows=iter([["1,5", None, 7], ['"', 0.5, None]]))
     assert list(csv_lines(table)) == ["a,b,c\n", '"1,5",,7\n', '"""",0.5,\n']
+
+
+def test_a_carriage_return_in_a_cell_ends_no_row() -> None:
+    table = TidyTable(columns=("a", "b"), rows=iter([["one\rtwo", 1], ["three\r\nfour", 2]]))
+    text = "".join(csv_lines(table))
+    assert list(csv.reader(io.StringIO(text, newline=""))) == [["a", "b"], ["one\rtwo", "1"], ["three\r\nfour", "2"]]
+    assert text == 'a,b\n"one\rtwo",1\n"three\r\nfour",2\n'

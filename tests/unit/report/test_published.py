@@ -25,6 +25,9 @@ def held_against(one: Answer, base: float, other: float, extra: str = "clients",
         (1.0, 1.01, Replication.REPLICATED),
         (1.0, 1.5, Replication.NOT_REPLICATED),
         (0.5, 0.4, Replication.SAME_DIRECTION),
+        (1.0, 1.0, Replication.REPLICATED),
+        (1.1, 1.0, Replication.NOT_REPLICATED),
+        (0.9, 1.0, Replication.NOT_REPLICATED),
     ],
 )
 def test_how_a_published_ratio_stands_to_a_decided_one(

@@ -5,7 +5,7 @@ from pgversus.report.sentences import answer_sentences
 from pgversus.stats.verdict import Verdict
 from pgversus.study.caveats import Caveat
 from pgversus.study.design import StopReason
-from tests.builders import answer
+from tests.builders import answer, rate_block
 from tests.unit.report import cases
 
 
@@ -35,6 +35,12 @@ def test_a_sure_sign_of_unsure_size_says_so() -> None:
     assert verdict(of) is Verdict.FASTER
     assert sentence(of).endswith("The sign is sure; the size may be below your 2.0 %.")
     assert "The sign is sure" not in sentence(cases.faster())
+
+
+def test_a_sure_sign_whose_size_is_open_over_many_powers_of_ten_says_so() -> None:
+    of = answer([rate_block(n, 1.0, 1e6 * 30.0 ** (-1) ** n) for n in range(1, 9)])
+    assert verdict(of) is Verdict.FASTER
+    assert sentence(of).startswith("17.8 is faster than 16.12 (95 %); of the size nothing can be said. 8 blocks")
 
 
 def test_equivalent_names_the_margin_and_the_interval_inside() -> None:

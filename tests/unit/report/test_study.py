@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -11,23 +12,26 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from pgversus.api import StudyResults
+from pgversus.cli.output import rendered
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.report.arrow_tables import arrow_table, parquet_bytes
 from pgversus.report.csv_tables import csv_lines
 from pgversus.report.json_pieces import json_pieces
 from pgversus.report.levels import tps_table
-from pgversus.report.markdown import escaped, markdown
+from pgversus.report.markdown import escaped, markdown, paragraph
 from pgversus.report.overview import not_measured, overview_sentences, shared_caveats, verdict_rows
 from pgversus.report.small_print import study_lines
 from pgversus.report.study_document import SCHEMA, study_document
 from pgversus.report.study_terminal import print_study_answer
-from pgversus.report.terminal import WIDEST
+from pgversus.report.terminal import WIDEST, print_answer
 from pgversus.report.tidy import TidyTable, trial_table, verdict_table
 from pgversus.stats.verdict import Verdict
 from pgversus.study.caveats import Caveat
 from pgversus.study.design import StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.study import Skipped
+from pgversus.study.workload import Dataset, PgbenchWorkload, Script
 from tests.builders import study_answer
 from tests.unit.report.cases import CASES
 
@@ -138,6 +142,75 @@ def test_markdown_of_users_is_shown_and_not_obeyed() -> None:
     assert len(columns) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("~~x~~ &lt; $a$", "\\~\\~x\\~\\~ \\&lt; \\$a\\$"),
+        ("ask @team, a.sql@3", "ask @&#8203;team, a.sql@3"),
+        ("as in #123 and GH-4", "as in \\#&#8203;123 and GH-&#8203;4"),
+        (":white_check_mark: at 12:30", ":&#8203;white\\_check\\_mark: at 12:30"),
+        ("-93.6 %", "-93.6 %"),
+        ("\x1b[2J", "\\\\x1b\\[2J"),
+    ],
+)
+def test_what_github_would_make_something_of_is_escaped(text: str, shown: str) -> None:
+    assert escaped(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("1. Is it?", "1\\. Is it?"),
+        ("2) Is it?", "2\\) Is it?"),
+        ("- Is it?", "\\- Is it?"),
+        ("+ Is it?", "\\+ Is it?"),
+        ("---", "\\---"),
+        ("17.8 is faster", "17.8 is faster"),
+        ("Is it?", "Is it?"),
+    ],
+)
+def test_a_paragraph_is_no_list_whatever_it_begins_with(text: str, shown: str) -> None:
+    assert paragraph(text) == shown
+    answer = whole()
+    assert f"\n\n{shown}\n\n" in markdown(replace(answer, study=replace(answer.study, question=text)))
+
+
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+HOSTILE = "\x1b[2J\x1b]0;mine\x07 \x9b1m \x7f\b\r\u202egnorw\u2066"
+
+
+def hostile() -> StudyAnswer:
+    """A study whose every text would do something to a terminal."""
+    one = CASES["faster"]()
+    arms = tuple(replace(arm, label=f"{arm.label}{HOSTILE}") for arm in one.comparison.arms)
+    caveat = Caveat(slug="failed-trials", text=f"ERROR:  {HOSTILE}")
+    placed = replace(one, comparison=replace(one.comparison, arms=arms), caveats=(caveat,), client=HOSTILE)
+    lost = Unanswered(context=one.context, failed=True, words=HOSTILE)
+    answer = study_answer([placed], unanswered=[lost])
+    return replace(answer, study=replace(answer.study, title=HOSTILE, question=HOSTILE), results=HOSTILE)
+
+
+@pytest.mark.parametrize("form", ["terminal", "markdown", "single"])
+def test_no_control_character_of_a_text_is_obeyed(form: str) -> None:
+    answer = hostile()
+    if form == "single":
+        text = rendered(lambda console, columns: print_answer(answer.answers[0], console, columns))
+    elif form == "terminal":
+        text = rendered(lambda console, columns: print_study_answer(answer, console, columns))
+    else:
+        text = markdown(answer)
+    assert not CONTROL.search(text)
+    assert "x1b" in text
+    assert "u202e" in text
+
+
+def test_json_and_csv_keep_every_character() -> None:
+    document = json.loads(as_json(hostile()))
+    assert document["title"] == HOSTILE
+    (row,) = csv.DictReader(io.StringIO(as_csv(verdict_table(hostile())), newline=""))
+    assert row["contender"] == f"17.8{HOSTILE}"
+
+
 def test_tidy_verdicts_have_full_precision_and_empty_fields_for_no_number() -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv(verdict_table(whole())))))
     answers = whole().answers
@@ -167,6 +240,26 @@ def test_arrow_tables_hold_the_same_with_types() -> None:
     assert table["ratio"].to_pylist() == [row["ratio"] for row in rows]
     assert str(table["blocks"].type) == "int64"
     assert parquet_bytes(verdict_table(whole()))[:4] == b"PAR1"
+
+
+def test_where_workloads_are_compared_each_row_and_each_arm_has_its_own() -> None:
+    one = CASES["faster"]()
+    first, second = one.comparison.arms
+    workload = PgbenchWorkload(scripts=(Script(name="other", text="SELECT 2;"),), clients=4)
+    arms = (first, replace(second, workload=workload, dataset=Dataset(pgbench_scale=9)))
+    placed = study_answer([replace(one, comparison=replace(one.comparison, arms=arms))])
+    answer = replace(placed, answers=(replace(placed.answers[0], context=one.context),))
+    assert [row["workload"] for row in rows_of(verdict_table(answer))] == ["other"]
+    assert {(row["arm"], row["workload"]) for row in rows_of(trial_table(answer))} == {
+        ("16.12", "select-only"),
+        ("17.8", "other"),
+    }
+    found = json.loads(as_json(answer))
+    assert found["verdicts"][0]["workload"] == "other"
+    arms_found = found["contexts"][0]["arms"]
+    assert [arm["workload"]["scripts"][0]["text"] for arm in arms_found] == [None, "SELECT 2;"]
+    assert [arm["dataset"]["pgbench_scale"] for arm in arms_found] == [1, 9]
+    assert [verdict.workload for verdict in StudyResults(answer).verdicts] == ["other"]
 
 
 def test_rows_are_in_the_order_of_the_study() -> None:

@@ -14,6 +14,7 @@ from pgversus.study.workload import (
     find_builtin,
     refuse_impossible_load,
     split_weight,
+    threads_used,
 )
 
 
@@ -72,15 +73,13 @@ def test_garbage_is_a_study_error_or_a_weight_and_nothing_else(text: str) -> Non
         assert (weight is None) == ("@" not in text)
 
 
-def load(*scripts: Script, clients: int = 1, threads: int = 1) -> PgbenchWorkload:
-    return PgbenchWorkload(scripts=scripts, clients=clients, threads=threads)
+def load(*scripts: Script) -> PgbenchWorkload:
+    return PgbenchWorkload(scripts=scripts)
 
 
-def test_more_threads_than_clients_are_refused() -> None:
-    with pytest.raises(StudyError) as caught:
-        refuse_impossible_load(load(Script(name="tpcb-like"), clients=2, threads=3))
-    assert caught.value.slug == "study-threads-over-clients"
-    assert "3 threads for 2 clients" in caught.value.found
+@pytest.mark.parametrize(("threads", "clients", "used"), [(8, 4, 4), (4, 8, 4), (1, 1, 1)])
+def test_there_are_never_more_threads_than_clients(threads: int, clients: int, used: int) -> None:
+    assert threads_used(threads, clients) == used
 
 
 def test_a_mix_without_any_weight_is_refused() -> None:

@@ -85,6 +85,13 @@ def test_the_scale_goes_to_script_files_alone() -> None:
     assert pairs(arguments(replace(BUILTIN, scripts=(file, *BUILTIN.scripts), scale=10), Path("/a"), None), "-s") == []
 
 
+@pytest.mark.parametrize(("weight", "shown"), [(None, "@1"), (0, "@0"), (3, "@3")])
+def test_a_file_in_a_folder_with_an_at_has_its_weight_behind_the_last_one(weight: int | None, shown: str) -> None:
+    file = Script(name="a.sql", weight=weight, text="SELECT 1")
+    home = Path("/home/ann@corp.example/a.sql")
+    assert pairs(arguments(replace(BUILTIN, scripts=(file,)), home), "-f") == [f"{home}{shown}"]
+
+
 def test_a_file_for_each_script_is_required() -> None:
     with pytest.raises(ValueError, match="shorter"):
         arguments(MIX, None)

@@ -9,7 +9,7 @@ from pgversus.study.servers import Family, Version
 
 @cache
 def _known() -> dict[str, dict[str, str]]:
-    text = resources.files(__package__).joinpath("checksums.json").read_text()
+    text = resources.files(__package__).joinpath("checksums.json").read_text(encoding="utf-8")
     known: dict[str, dict[str, str]] = json.loads(text)
     return known
 

@@ -130,7 +130,12 @@ def _ask(arguments: Sequence[str]) -> str:
 def _watch(arguments: Sequence[str], staging: Path | None, progress: Callable[[int], None]) -> str:
     """The output of a registry's client, reporting the growth of its staging directory while it runs."""
     process = subprocess.Popen(
-        list(arguments), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        list(arguments),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
     )
     try:
         while True:

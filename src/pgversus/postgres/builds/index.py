@@ -40,7 +40,7 @@ def _offer(index: Path, family: Family, *, must_be_fresh: bool) -> FamilyOffer:
 
 def _read(file: Path, family: Family) -> FamilyOffer | None:
     try:
-        document = json.loads(file.read_text())
+        document = json.loads(file.read_text(encoding="utf-8"))
         versions = tuple(Version(major=major, minor=minor) for major, minor in document["versions"])
         return FamilyOffer(family=family, versions=versions, age_s=max(0.0, time.time() - document["fetched_at"]))
     except (OSError, ValueError, KeyError, TypeError):
@@ -50,6 +50,8 @@ def _read(file: Path, family: Family) -> FamilyOffer | None:
 
 def _write(file: Path, versions: tuple[Version, ...]) -> None:
     document = {"fetched_at": time.time(), "versions": [[version.major, version.minor] for version in versions]}
-    with tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=file.name, delete=False) as temporary:
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=file.parent, prefix=file.name, delete=False
+    ) as temporary:
         json.dump(document, temporary)
     Path(temporary.name).replace(file)

@@ -39,7 +39,7 @@ def installed(cache: Cache, choice: Choice) -> Build | None:
     """The build if it is in the cache, whole; None otherwise."""
     directory = _place(cache, choice)
     try:
-        manifest = json.loads((directory / _MANIFEST).read_text())
+        manifest = json.loads((directory / _MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return Build(
@@ -93,7 +93,7 @@ def _install(cache: Cache, choice: Choice, scratch: Path, progress: NotifyBytes)
         if version != str(choice.version):
             raise _damaged(choice, f"PostgreSQL {version}", expected=f"PostgreSQL {choice.version}")
     manifest = {"version": str(choice.version), "bin": str(bin_directory.relative_to(unpacked)), "sha256": sha256}
-    (unpacked / _MANIFEST).write_text(json.dumps(manifest))
+    (unpacked / _MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     os.sync()
     place = _place(cache, choice)
     shutil.rmtree(place, ignore_errors=True)

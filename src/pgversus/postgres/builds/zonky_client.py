@@ -46,7 +46,7 @@ def _list(project: Any) -> list[str]:
 
 def _fetch(project: Any, version: str) -> dict[str, str]:
     component = project.at_version(version)
-    checksum = component.artifact(packaging="jar.sha256").resolve().read_text().split()[0]
+    checksum = component.artifact(packaging="jar.sha256").resolve().read_text(encoding="utf-8").split()[0]
     return {"path": str(component.artifact().resolve()), "sha256": checksum}
 
 

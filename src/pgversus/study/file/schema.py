@@ -187,7 +187,9 @@ class Load(Table):
     """
 
     clients: Count | None = _key("clients (`-c`)", default="1", example=4)
-    threads: Count | None = _key("threads of pgbench (`-j`); at most as many as clients", default="1", example=2)
+    threads: Count | None = _key(
+        "threads of pgbench (`-j`); of more than clients it makes no use", default="1", example=2
+    )
     protocol: Annotated[QueryMode, Field(strict=False)] | None = _key(
         "query mode (`-M`)", default='`"simple"`', example="prepared"
     )

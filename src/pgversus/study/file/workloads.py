@@ -22,6 +22,7 @@ from pgversus.study.workload import (
     SetupFile,
     find_builtin,
     refuse_impossible_load,
+    threads_used,
 )
 
 T = TypeVar("T")
@@ -78,20 +79,15 @@ def loads_of(sections: schema.Sections, problems: Problems) -> dict[str, NamedLo
     tables = _tables(sections.load, sections.loads, "load", problems) or {"load": (schema.Load(), ("load",))}
     result = {}
     for name, (table, path) in tables.items():
-        load = NamedLoad(
+        clients = table.clients or 1
+        result[name] = NamedLoad(
             name=name,
-            clients=table.clients or 1,
-            threads=table.threads or 1,
+            clients=clients,
+            threads=threads_used(table.threads or 1, clients),
             query_mode=table.protocol or QueryMode.SIMPLE,
             rate=table.rate,
             window_s=quantity((*path, "window"), table.window, parse_whole_seconds, problems),
         )
-        if not problems.concern(*path, "clients"):
-            with problems.catch((*path, "threads"), to_do=f"threads = {load.clients}, or more clients"):
-                refuse_impossible_load(
-                    PgbenchWorkload(scripts=(Script(name="any"),), clients=load.clients, threads=load.threads)
-                )
-        result[name] = load
     return result
 
 

@@ -249,13 +249,6 @@ def test_a_repeated_key_has_another_remedy_than_a_missing_quote() -> None:
             "give one of them a weight of 1",
         ),
         (
-            f"{SHORT}[load]\nthreads = 4\n",
-            "study-threads-over-clients",
-            "line 7, [load] threads",
-            "4 threads for 1 clients",
-            "threads = 1, or more clients",
-        ),
-        (
             f"{SHORT}[design]\nmargin = 0.02\n",
             "study-bad-margin",
             "line 7, [design] margin",

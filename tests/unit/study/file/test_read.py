@@ -170,6 +170,11 @@ def test_a_load_is_in_terms_of_pgbench() -> None:
     assert workload.variables == (("rows", "10"), ("flag", "true"))
 
 
+def test_of_more_threads_than_clients_as_many_are_used_as_pgbench_would_use() -> None:
+    assert study(f"{SHORT}[load]\nclients = 4\nthreads = 8\n").contexts[0].comparison.workload.threads == 4
+    assert study(f"{SHORT}[load]\nthreads = 8\n").contexts[0].comparison.workload.threads == 1
+
+
 def test_a_mix_has_weights_and_names() -> None:
     mix = '[{ script = "a.sql", weight = 2 }, { builtin = "select" }, { sql = "SELECT 1", weight = 0 }]'
     workload = study(SHORT.replace('script = "query.sql"', f"scripts = {mix}")).contexts[0].comparison.workload

@@ -1,0 +1,17 @@
+"""A console that shows control characters of texts instead of obeying them; colours and the cursor are rich's own."""
+
+from collections.abc import Iterable
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from pgversus.report.visible import visible
+
+
+class SafeConsole(Console):
+    """rich itself takes away a bell or a carriage return, but lets an escape pass."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """What is printed, in pieces: text made visible, and rich's own control sequences as they are."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
