@@ -13,8 +13,10 @@ from pgversus.host.identity import server_user
 from pgversus.lab.progress import Silence
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.builds.provide import provide
+from pgversus.postgres.catalog import server_properties
 from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.server import Server
+from pgversus.postgres.session import connect, uri_target
 from pgversus.study.servers import parse_server
 from tests.live.conftest import QUICK, CommandLine
 
@@ -114,6 +116,23 @@ def test_a_bin_directory_is_used_as_it_is(command_line: CommandLine) -> None:
     ended = command_line.compare(directory, directory, "-i", "-S", *QUICK)
     assert ended.code == 0, ended.stderr
     assert [arm["origin"] for arm in ended.document["arms"]] == ["bin directory"] * 2
+
+
+@pytest.mark.parametrize(
+    ("version", "options", "collation"),
+    [
+        ("zonky:12.22", "LC_COLLATE 'C'", "C"),
+        ("16.12", "LOCALE_PROVIDER icu ICU_LOCALE 'en-US'", "icu en-US"),
+        ("17.8", "LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8'", "builtin C.UTF-8"),
+    ],
+)
+def test_the_collation_of_a_database_is_told_with_its_provider(version: str, options: str, collation: str) -> None:
+    with (
+        somebodys_server(version, f"CREATE DATABASE other TEMPLATE template0 {options}") as uri,
+        connect(uri_target(uri.replace("/postgres?", "/other?"), [])) as connection,
+    ):
+        properties = server_properties(connection)
+    assert (properties.collation, properties.encoding, properties.has_jit) == (collation, "UTF8", False)
 
 
 def test_setup_files_find_the_settings_they_need_whatever_the_build_has_for_wal_segments(

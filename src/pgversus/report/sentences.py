@@ -33,6 +33,7 @@ METRIC_WORDS = {
 _GRAVE = frozenset(
     {
         "mixed-builds",
+        "unequal-databases",
         "unequal-settings",
         "unequal-indexes",
         "failed-trials",
