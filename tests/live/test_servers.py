@@ -111,6 +111,14 @@ def test_a_uri_that_nobody_answers_is_an_error(command_line: CommandLine) -> Non
     assert "error[server-connection]" in ended.stderr
 
 
+def test_a_uri_that_asks_for_tls_is_refused_before_anyone_connects(command_line: CommandLine) -> None:
+    uri = "postgresql:///x?host=/nowhere&sslmode=require"
+    ended = command_line.compare(uri, uri, "-S")
+    assert ended.code == 3
+    assert "error[build-client-unencrypted]" in ended.stderr
+    assert "--pgbench" in ended.stderr
+
+
 def test_a_bin_directory_is_used_as_it_is(command_line: CommandLine) -> None:
     directory = str(_build("17.8").bin_directory)
     ended = command_line.compare(directory, directory, "-i", "-S", *QUICK)
