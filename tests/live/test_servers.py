@@ -1,5 +1,6 @@
 """Servers of somebody else by URI, bin directories, and arms that were not built alike."""
 
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -61,6 +62,8 @@ def test_running_servers_are_compared_and_left_as_they_are(command_line: Command
                 assert (extensions, work_mem) == ((1,), ("4MB",))
     document = ended.document
     assert ended.caveats == ["not-restarted"]
+    # Once for each, with the size of the database.
+    assert len(re.findall(r"reading and hashing every row on .*, a database of [\d.]+ MB", ended.stderr)) == 2
     assert [arm["version"] for arm in document["arms"]] == ["16.12", "17.8"]
 
 

@@ -20,6 +20,7 @@ from pgversus.postgres.dataset import LOADING_SETTINGS
 from pgversus.postgres.fingerprint import Fingerprint, gather
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, connect, uri_target
+from pgversus.report.units import size
 from pgversus.study.comparison import Arm
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting, shaping_settings
@@ -120,7 +121,7 @@ class Snapshots:
         target = uri_target(server.uri, arm.settings)
         if server in self._loaded_before:
             # An earlier run of this study has loaded them. They are taken as they are: nothing can be put back.
-            fingerprint = gather(target)
+            fingerprint = self._look_at(target, arm.label)
         else:
             if arm.dataset.pgbench_scale is not None:
                 _refuse_to_drop_tables(target, arm.label)
@@ -136,6 +137,14 @@ class Snapshots:
             dataset.run_setup_file(target, client, self._path_of(file), arm.label, name=file.path)
         if target.is_ours or not data.is_empty:
             dataset.settle(target)
+        return self._look_at(target, arm.label)
+
+    def _look_at(self, target: Target, label: str) -> Fingerprint:
+        if not target.is_ours:
+            # Somebody's database may be of any size, and nobody has asked for all of it to be read.
+            with connect(target) as connection:
+                found = size(catalog.database_bytes(connection))
+            self._progress.say(f"reading and hashing every row on {label}, a database of {found}")
         return gather(target)
 
     def _path_of(self, file: SetupFile) -> Path:
