@@ -97,6 +97,7 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
         if earlier is not None:
             check_same_study(earlier, study, means.results)
         stack.callback(keep_server_logs, directory, means.results)
+        keeper = Keeper(study, means.results, earlier, facts, stack=stack)
         site = PostgresSite(
             study,
             builds,
@@ -107,8 +108,9 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
             kept_logs=means.results / "transaction-logs" if means.keep_logs else None,
             loaded_before=loaded_before(earlier, study) if earlier is not None else frozenset(),
             worn_before=worn_before(earlier, study) if earlier is not None else frozenset(),
+            # A comparison that is never gone on with leaves nothing behind when it fails before its first block.
+            note_loaded=(lambda _: None) if means.earlier is EarlierResults.REFUSE else keeper.keep_loaded,
         )
-        keeper = Keeper(study, means.results, earlier, facts, stack=stack)
         stopped = run_courses(
             _courses(study, earlier),
             site,

@@ -13,7 +13,7 @@ CREATE TABLE schema (
 
 -- What was asked, decided and found around the trials; each value one JSON document. Of a name that was recorded more
 -- than once the last one holds. study: once. host, client, builds (by the server's name in full), budget_s, ended: of
--- each run.
+-- each run. loaded: labels of the servers of others that hold the data of the study.
 CREATE TABLE fact (
     name TEXT NOT NULL,
     recorded_at TEXT NOT NULL,
