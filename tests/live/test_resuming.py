@@ -86,3 +86,24 @@ def test_on_somebodys_server_data_are_loaded_once_and_taken_as_they_are_afterwar
     assert "loading " not in ended.stderr
     blocks = [(context, block) for context, block, arm, _ in trials(results) if arm == 0]
     assert (blocks, ended.document["not_measured"]) == ([(c, b) for c in (1, 2) for b in (1, 2, 3)], []), ended.stderr
+
+
+def test_data_on_somebodys_server_are_known_to_be_there_before_its_load_was_tried(command_line: CommandLine) -> None:
+    with somebodys_server("17.8") as uri:
+        text = f"""
+            title = "Nothing to read"
+            compare = "work_mem"
+            [factors]
+            server = ["{uri}"]
+            work_mem = ["4MB", "8MB"]
+            [dataset]
+            scale = 1
+            [workload]
+            sql = "TABLE nowhere;"
+        """
+        command_line.write("s.toml", text)
+        ended = [command_line.run("run", "s.toml") for _ in range(2)]
+    for one in ended:
+        assert one.code == 4, one.stderr
+        assert 'relation "nowhere" does not exist' in one.stderr
+    assert ["loading " in one.stderr for one in ended] == [True, False]

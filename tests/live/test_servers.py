@@ -1,5 +1,6 @@
 """Servers of somebody else by URI, bin directories, and arms that were not built alike."""
 
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -13,8 +14,10 @@ from pgversus.host.identity import server_user
 from pgversus.lab.progress import Silence
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.builds.provide import provide
+from pgversus.postgres.catalog import server_properties
 from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.server import Server
+from pgversus.postgres.session import connect, uri_target
 from pgversus.study.servers import parse_server
 from tests.live.conftest import QUICK, CommandLine
 
@@ -59,6 +62,8 @@ def test_running_servers_are_compared_and_left_as_they_are(command_line: Command
                 assert (extensions, work_mem) == ((1,), ("4MB",))
     document = ended.document
     assert ended.caveats == ["not-restarted"]
+    # Once for each, with the size of the database.
+    assert len(re.findall(r"reading and hashing every row on .*, a database of [\d.]+ MB", ended.stderr)) == 2
     assert [arm["version"] for arm in document["arms"]] == ["16.12", "17.8"]
 
 
@@ -109,11 +114,36 @@ def test_a_uri_that_nobody_answers_is_an_error(command_line: CommandLine) -> Non
     assert "error[server-connection]" in ended.stderr
 
 
+def test_a_uri_that_asks_for_tls_is_refused_before_anyone_connects(command_line: CommandLine) -> None:
+    uri = "postgresql:///x?host=/nowhere&sslmode=require"
+    ended = command_line.compare(uri, uri, "-S")
+    assert ended.code == 3
+    assert "error[build-client-unencrypted]" in ended.stderr
+    assert "--pgbench" in ended.stderr
+
+
 def test_a_bin_directory_is_used_as_it_is(command_line: CommandLine) -> None:
     directory = str(_build("17.8").bin_directory)
     ended = command_line.compare(directory, directory, "-i", "-S", *QUICK)
     assert ended.code == 0, ended.stderr
     assert [arm["origin"] for arm in ended.document["arms"]] == ["bin directory"] * 2
+
+
+@pytest.mark.parametrize(
+    ("version", "options", "collation"),
+    [
+        ("zonky:12.22", "LC_COLLATE 'C'", "C"),
+        ("16.12", "LOCALE_PROVIDER icu ICU_LOCALE 'en-US'", "icu en-US"),
+        ("17.8", "LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8'", "builtin C.UTF-8"),
+    ],
+)
+def test_the_collation_of_a_database_is_told_with_its_provider(version: str, options: str, collation: str) -> None:
+    with (
+        somebodys_server(version, f"CREATE DATABASE other TEMPLATE template0 {options}") as uri,
+        connect(uri_target(uri.replace("/postgres?", "/other?"), [])) as connection,
+    ):
+        properties = server_properties(connection)
+    assert (properties.collation, properties.encoding, properties.has_jit) == (collation, "UTF8", False)
 
 
 def test_setup_files_find_the_settings_they_need_whatever_the_build_has_for_wal_segments(

@@ -12,7 +12,7 @@ from pgversus.study.design import StopReason
 from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation
 
 _MOST_UNCLOCKED = 0.01
-_COMPILED_ALIKE = ("compiler", "CFLAGS")
+_MOST_SHOWN = 8
 
 
 def caveats(
@@ -33,6 +33,7 @@ def caveats(
     return (
         *_not_gone_on(failure),
         *_mixed_builds(comparison, facts, differences),
+        *_unequal_databases(comparison, differences),
         *_unequal_settings(comparison, differences),
         *_unequal_indexes(comparison, differences),
         *_not_restarted(comparison, facts, writes=preparation.writes),
@@ -53,21 +54,26 @@ def _not_gone_on(failure: str | None) -> Iterator[Caveat]:
 def _mixed_builds(
     comparison: Comparison, facts: Sequence[ArmFacts], differences: Sequence[Difference]
 ) -> Iterator[Caveat]:
-    compiled = [d for d in differences if d.kind == "build" and d.name in _COMPILED_ALIKE]
-    if not compiled:
-        return
     for arm in comparison.contenders:
-        parts = [
-            f"{d.name} {_quoted(d.values[0])} against {_quoted(d.values[arm.index])}"
-            for d in compiled
-            if d.values[0] != d.values[arm.index]
-        ]
+        parts = _parts(differences, "build", arm.index)
         if parts:
             yield Caveat(
                 slug="mixed-builds",
                 arm=arm.index,
                 text=f"{comparison.baseline.label} ({facts[0].origin}) and {arm.label} ({facts[arm.index].origin}) "
-                f"were not built alike, which alone can change speed by up to 1.5 times: {'; '.join(parts)}",
+                f"were not built alike, which alone can change speed by up to 1.5 times: {_listed(parts)}",
+            )
+
+
+def _unequal_databases(comparison: Comparison, differences: Sequence[Difference]) -> Iterator[Caveat]:
+    for arm in comparison.contenders:
+        parts = _parts(differences, "database", arm.index)
+        if parts:
+            yield Caveat(
+                slug="unequal-databases",
+                arm=arm.index,
+                text=f"the databases of {comparison.baseline.label} and {arm.label} are not alike, so that text is "
+                f"compared and sorted in another time: {_listed(parts)}",
             )
 
 
@@ -170,6 +176,20 @@ def _unclocked(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Cave
 def _interrupted(stopped: StopReason) -> Iterator[Caveat]:
     if stopped is StopReason.INTERRUPTED:
         yield Caveat(slug="interrupted", text="interrupted: these are the verdicts so far")
+
+
+def _parts(differences: Sequence[Difference], kind: str, arm: int) -> list[str]:
+    """What of this kind an arm has otherwise than the baseline."""
+    return [
+        f"{d.name} {_quoted(d.values[0])} against {_quoted(d.values[arm])}"
+        for d in differences
+        if d.kind == kind and d.values[0] != d.values[arm]
+    ]
+
+
+def _listed(parts: Sequence[str]) -> str:
+    more = f"; and {len(parts) - _MOST_SHOWN} more" if len(parts) > _MOST_SHOWN else ""
+    return "; ".join(parts[:_MOST_SHOWN]) + more
 
 
 def _quoted(value: str) -> str:

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from pgversus.lab.course import Course
-from pgversus.lab.resuming import without_secrets
+from pgversus.lab.resuming import LOADED, labels_of_loaded, without_secrets
 from pgversus.lab.run_directory import RunDirectory
+from pgversus.postgres.labels import label_of_running
 from pgversus.stats.trials import Block
 from pgversus.store.files import holds_results
 from pgversus.store.reading import StoredStudy
 from pgversus.store.results import Results
 from pgversus.study.design import StopReason
+from pgversus.study.servers import RunningServer
 from pgversus.study.study import Study
 
 
@@ -37,6 +39,12 @@ class Keeper:
         # Until it has ended otherwise; nobody will be there to say so after kill -9.
         self._facts = {"ended": StopReason.INTERRUPTED.value, "not_prepared": {}, **facts}
         self._results: Results | None = None
+        self._loaded = set(labels_of_loaded(earlier)) if earlier is not None else set()
+
+    def keep_loaded(self, server: RunningServer) -> None:
+        """That a server of somebody else holds the study's data: from now on they cannot be loaded again."""
+        self._loaded.add(label_of_running(server))
+        self._open().add_fact(LOADED, sorted(self._loaded))
 
     def keep_preparation(self, course: Course) -> None:
         """What was found while a context was prepared."""

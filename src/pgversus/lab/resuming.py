@@ -14,6 +14,8 @@ from pgversus.store.reading import StoredContext, StoredStudy
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.study import Context, Study
 
+LOADED = "loaded"
+"""The fact with the labels of running servers on which the study's data have been loaded."""
 _MOST_SHOWN = 8
 # What a resumed study may have otherwise: more time never spoils an answer (docs/statistics.md), and a setup file is
 # known by its hash, wherever it lies now and however the way to it is written.
@@ -52,7 +54,16 @@ def course_so_far(context: Context, stored: StoredContext, verdicts: int, budget
 
 def loaded_before(earlier: StoredStudy, study: Study) -> frozenset[ServerName]:
     """Running servers on which an earlier run has loaded the study's data."""
-    return _running_servers(study, [one.preparation is not None for one in earlier.contexts])
+    prepared = _running_servers(study, [one.preparation is not None for one in earlier.contexts])
+    # A run that ended between loading and the end of the first preparation.
+    labels = labels_of_loaded(earlier)
+    everywhere = _running_servers(study, [True] * len(study.contexts))
+    return prepared | {server for server in everywhere if label_of_running(server) in labels}
+
+
+def labels_of_loaded(earlier: StoredStudy) -> frozenset[str]:
+    """Labels of the running servers that are known to have been loaded."""
+    return frozenset(earlier.facts.get(LOADED, ()))
 
 
 def worn_before(earlier: StoredStudy, study: Study) -> frozenset[ServerName]:
@@ -68,7 +79,7 @@ def _may_have_written(one: StoredContext) -> bool:
     return one.preparation.writes or any(trial.has_written for block in one.blocks for trial in block.trials.values())
 
 
-def _running_servers(study: Study, chosen: Sequence[bool]) -> frozenset[ServerName]:
+def _running_servers(study: Study, chosen: Sequence[bool]) -> frozenset[RunningServer]:
     """Those of the chosen contexts. The study's own: in results URIs are without users and passwords."""
     return frozenset(
         arm.server

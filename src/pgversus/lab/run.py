@@ -38,12 +38,14 @@ from pgversus.lab.settings_check import with_possible_settings
 from pgversus.lab.site import PostgresSite
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.builds.provide import provide
-from pgversus.postgres.client import Client
+from pgversus.postgres.client import Client, refuse_unencrypted
+from pgversus.postgres.labels import label_of_running
+from pgversus.postgres.session import uri_target
 from pgversus.postgres.settings_check import SettingAnswer, ask_setting
 from pgversus.store.reading import StoredStudy
 from pgversus.study.design import StopReason
 from pgversus.study.needs import needs_of
-from pgversus.study.servers import ServerName
+from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.study import Study
 
 
@@ -78,6 +80,7 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
         _check_what_is_known(earlier, study, facts, means.results)
         for line in changes_of_host(earlier.facts, facts["host"]):
             progress.say(line)
+    _check_client(study, means.client)
     for name in sweep(cache.runs):
         progress.say(f"removed what the killed run {name} had left")
     check_room(needs_of(study), cache)
@@ -95,6 +98,7 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
         if earlier is not None:
             check_same_study(earlier, study, means.results)
         stack.callback(keep_server_logs, directory, means.results)
+        keeper = Keeper(study, means.results, earlier, facts, stack=stack)
         site = PostgresSite(
             study,
             builds,
@@ -105,8 +109,9 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
             kept_logs=means.results / "transaction-logs" if means.keep_logs else None,
             loaded_before=loaded_before(earlier, study) if earlier is not None else frozenset(),
             worn_before=worn_before(earlier, study) if earlier is not None else frozenset(),
+            # A comparison that is never gone on with leaves nothing behind when it fails before its first block.
+            note_loaded=(lambda _: None) if means.earlier is EarlierResults.REFUSE else keeper.keep_loaded,
         )
-        keeper = Keeper(study, means.results, earlier, facts, stack=stack)
         courses = _courses(study, earlier)
         stopped = run_courses(
             courses,
@@ -129,6 +134,16 @@ def _check_what_is_known(earlier: StoredStudy, study: Study, facts: Mapping[str,
         check_same_study(earlier, study, folder)
     check_same_client(earlier.facts, facts["client"], folder)
     check_same_host(earlier.facts, facts["host"], folder)
+
+
+def _check_client(study: Study, client: Client) -> None:
+    """Servers of somebody else may ask for more than the client can."""
+    arms = [arm for context in study.contexts for arm in context.comparison.arms]
+    with_files = {arm.server for arm in arms if arm.dataset.setup_files}
+    for server in study.servers:
+        if isinstance(server, RunningServer):
+            target = uri_target(server.uri, ())
+            refuse_unencrypted(client, target, label_of_running(server), runs_psql=server in with_files)
 
 
 def _courses(study: Study, earlier: StoredStudy | None) -> list[Course]:

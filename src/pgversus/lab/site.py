@@ -1,7 +1,7 @@
 """Where a study is carried out on this host: builds, loaded data, servers and loads, each made when first needed."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -65,11 +65,13 @@ class PostgresSite:
         kept_logs: Path | None,
         loaded_before: frozenset[ServerName] = frozenset(),
         worn_before: frozenset[ServerName] = frozenset(),
+        note_loaded: Callable[[RunningServer], None] = lambda _: None,
     ) -> None:
         """stack: stops all servers at its end. kept_logs: where transaction logs are kept; None to throw them away.
 
         loaded_before: running servers on which an earlier run of this study has loaded its data. worn_before: those
         whose data its loads have changed since, or may have, so that they are neither what was loaded nor equal.
+        note_loaded: takes each running server as soon as the study's data are on it.
         """
         self._study = study
         self._builds = builds
@@ -80,7 +82,9 @@ class PostgresSite:
         self._kept_logs = kept_logs
         self._common = common_settings(study)
         self._worn_before = worn_before
-        self._snapshots = Snapshots(directory, client, self._common, progress, loaded_before=loaded_before)
+        self._snapshots = Snapshots(
+            directory, client, self._common, progress, loaded_before=loaded_before, note_loaded=note_loaded
+        )
         self._sets: dict[tuple[_ArmKey, ...], ServerSet] = {}
         self._scripts: dict[PgbenchWorkload, tuple[Path | None, ...]] = {}
         self._ready: dict[int, _Ready] = {}

@@ -3,7 +3,7 @@
 Arms that differ only in settings share a snapshot, so their data, statistics and files are the same bytes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -20,6 +20,7 @@ from pgversus.postgres.dataset import LOADING_SETTINGS
 from pgversus.postgres.fingerprint import Fingerprint, gather
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, connect, uri_target
+from pgversus.report.units import size
 from pgversus.study.comparison import Arm
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting, shaping_settings
@@ -50,13 +51,18 @@ class Snapshots:
         progress: Progress,
         *,
         loaded_before: frozenset[ServerName] = frozenset(),
+        note_loaded: Callable[[RunningServer], None] = lambda _: None,
     ) -> None:
-        """common: settings that every server of the study gets. loaded_before: running servers with data of ours."""
+        """common: settings that every server of the study gets. loaded_before: running servers with data of ours.
+
+        note_loaded: takes each running server as soon as it holds data of ours.
+        """
         self._directory = directory
         self._client = client
         self._common = common
         self._progress = progress
         self._loaded_before = loaded_before
+        self._note_loaded = note_loaded
         self._roots = count(1)
         self._failed: dict[tuple[ServerName, Dataset, tuple[Setting, ...]], PgversusError] = {}
         self._made: dict[tuple[ServerName, Dataset, tuple[Setting, ...]], Snapshot] = {}
@@ -97,7 +103,8 @@ class Snapshots:
         )
         server.start()
         try:
-            fingerprint = self._load(server.target, arm)
+            self._load(server.target, arm)
+            fingerprint = gather(server.target)
             with connect(server.target) as connection:
                 has_prewarm = catalog.has_prewarm(connection)
         finally:
@@ -118,24 +125,29 @@ class Snapshots:
                 to_do="give each dataset a database of its own, and name both by their URIs",
             )
         target = uri_target(server.uri, arm.settings)
-        if server in self._loaded_before:
-            # An earlier run of this study has loaded them. They are taken as they are: nothing can be put back.
-            fingerprint = gather(target)
-        else:
+        # What an earlier run of this study has loaded is taken as it is: nothing can be put back.
+        if not (arm.dataset.is_empty or server in self._loaded_before):
             if arm.dataset.pgbench_scale is not None:
                 _refuse_to_drop_tables(target, arm.label)
-            fingerprint = self._load(target, arm)
+            self._load(target, arm)
+            self._note_loaded(server)
+        fingerprint = self._look_at(target, arm.label)
         return Snapshot(fingerprint=fingerprint, cluster=None, size_bytes=0, has_prewarm=False)
 
-    def _load(self, target: Target, arm: Arm) -> Fingerprint:
+    def _load(self, target: Target, arm: Arm) -> None:
         data, client = arm.dataset, self._client
         if data.pgbench_scale is not None:
             arguments = initialize_command(pgbench=client.pgbench, conninfo=target.conninfo, scale=data.pgbench_scale)
             dataset.make_pgbench_tables(target, arguments, arm.label)
         for file in data.setup_files:
             dataset.run_setup_file(target, client, self._path_of(file), arm.label, name=file.path)
-        if target.is_ours or not data.is_empty:
-            dataset.settle(target)
+        dataset.settle(target)
+
+    def _look_at(self, target: Target, label: str) -> Fingerprint:
+        # Somebody's database may be of any size, and nobody has asked for all of it to be read.
+        with connect(target) as connection:
+            found = size(catalog.database_bytes(connection))
+        self._progress.say(f"reading and hashing every row on {label}, a database of {found}")
         return gather(target)
 
     def _path_of(self, file: SetupFile) -> Path:

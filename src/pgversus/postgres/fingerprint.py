@@ -4,6 +4,7 @@ Gathered from each server by `gather`; everything else here is pure comparison.
 """
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -47,7 +48,18 @@ _OWN_TO_EACH_SERVER = frozenset(
 _COMPILER = re.compile(r"compiled by (.+?), \d+-bit")
 _WARNING = re.compile(r"-W(?![lap],)")
 # -Wl, -Wa and -Wp hand something on to linker, assembler and preprocessor.
-_CONFIGURE_PATHS = re.compile(r"'--(prefix|bindir|libdir|datadir|with-system-tzdata|build|host|mandir|docdir)=[^']*'")
+_NO_BEARING = re.compile(
+    r"--(prefix|exec-prefix|\w+dir|build|host|target|cache-file"
+    r"|with-(system-tzdata|includes|libraries|tclconfig|pgport|extra-version|krb-srvnam|template|uuid)"
+    r"|(with|without)-(perl|python|tcl|ldap|pam|bsd-auth|bonjour|systemd|selinux|gssapi|libcurl|readline|libedit-preferred"
+    r"|libxml|libxslt|ossp-uuid)"
+    r"|(enable|disable)-(integer-datetimes|thread-safety|option-checking|nls|tap-tests|depend|debug|rpath|silent-rules))"
+    r"(=|$)"
+)
+# Options of configure that say where files lie, or with what else the server can be used. With --enable-debug CFLAGS
+# differ too, where it matters.
+_NOT_TOLD = "not told"
+_UTF8 = re.compile(r"\.utf-?8\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +88,18 @@ class Fingerprint:
         return " ".join(flag for flag in self.build_flags.split() if not _WARNING.match(flag))
 
     @property
-    def configure_options(self) -> str:
-        """The options of configure without paths."""
-        text = self.properties.configuration.get("CONFIGURE", "")
-        return " ".join(_CONFIGURE_PATHS.sub("", text).split())
+    def configure_options(self) -> dict[str, str] | None:
+        """The options of configure that bear on speed, each with its value or "yes"; None where nobody tells."""
+        text = self.properties.configuration.get("CONFIGURE")
+        if text is None:
+            return None
+        options = [word for word in _words(text) if word.startswith("--") and not _NO_BEARING.match(word)]
+        return {name: value or "yes" for name, _, value in (option.partition("=") for option in options)}
+
+    @property
+    def collation(self) -> str:
+        """The collation of the database; libc takes en_US.UTF-8 and en_US.utf8 for the same."""
+        return _UTF8.sub(".utf8", self.properties.collation)
 
 
 def gather(target: Target) -> Fingerprint:
@@ -152,19 +172,46 @@ def _setting_differences(arms: Sequence[Mapping[str, SettingValue]], factors: se
 
 
 def _build_differences(fingerprints: Sequence[Fingerprint]) -> list[Difference]:
-    rows = {
-        "compiler": [fingerprint.compiler for fingerprint in fingerprints],
-        "CFLAGS": [fingerprint.code_flags for fingerprint in fingerprints],
-        "configure options": [fingerprint.configure_options for fingerprint in fingerprints],
-        "JIT available": ["yes" if fingerprint.properties.has_jit else "no" for fingerprint in fingerprints],
-        "encoding": [fingerprint.properties.encoding for fingerprint in fingerprints],
-        "collation": [fingerprint.properties.collation for fingerprint in fingerprints],
-    }
     return [
-        Difference(kind="build", name=name, values=tuple(values), is_default=False)
-        for name, values in rows.items()
-        if len(set(values)) > 1
+        *_unequal_rows("build", "compiler", [fingerprint.compiler for fingerprint in fingerprints]),
+        *_unequal_rows("build", "CFLAGS", [fingerprint.code_flags for fingerprint in fingerprints]),
+        *_option_differences([fingerprint.configure_options for fingerprint in fingerprints]),
+        *_unequal_rows(
+            "build",
+            "JIT available",
+            ["yes" if fingerprint.properties.has_jit else "no" for fingerprint in fingerprints],
+        ),
+        *_unequal_rows("database", "encoding", [fingerprint.properties.encoding for fingerprint in fingerprints]),
+        *_unequal_rows("database", "collation", [fingerprint.collation for fingerprint in fingerprints]),
     ]
+
+
+def _option_differences(arms: Sequence[Mapping[str, str] | None]) -> list[Difference]:
+    """One for each option in which arms that tell theirs differ."""
+    told = [arm for arm in arms if arm is not None]
+    return [
+        Difference(
+            kind="build",
+            name=name,
+            values=tuple(_NOT_TOLD if arm is None else arm.get(name, "") for arm in arms),
+            is_default=False,
+        )
+        for name in sorted(set().union(*told))
+        if len({arm.get(name) for arm in told}) > 1
+    ]
+
+
+def _unequal_rows(kind: str, name: str, values: Sequence[str]) -> list[Difference]:
+    if len(set(values)) == 1:
+        return []
+    return [Difference(kind=kind, name=name, values=tuple(values), is_default=False)]
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
 
 
 def _index_differences(arms: Sequence[Mapping[str, str]]) -> list[Difference]:

@@ -33,6 +33,7 @@ _GRAVE = frozenset(
     {
         "not-gone-on",
         "mixed-builds",
+        "unequal-databases",
         "unequal-settings",
         "unequal-indexes",
         "failed-trials",

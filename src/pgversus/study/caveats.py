@@ -20,7 +20,7 @@ class Difference:
     """Something in which the arms differ besides what the user asked to compare."""
 
     kind: str
-    """setting, build or database."""
+    """setting, build, database or index."""
     name: str
     """The setting's or property's own name."""
     values: tuple[str, ...]

@@ -6,10 +6,12 @@ from dataclasses import replace
 import pytest
 
 from pgversus.lab.gates import caveats
+from pgversus.report.sentences import contender_sentence
 from pgversus.stats.trials import Block
+from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.design import Design, StopReason
 from pgversus.study.preparation import ArmFacts, Preparation
-from tests.builders import comparison, rate_block
+from tests.builders import answer, comparison, rate_block, rate_blocks
 
 FACTS = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="", sha256=None)
 
@@ -43,3 +45,35 @@ def test_blocks_that_the_last_run_could_not_go_on_with_say_why() -> None:
     (first, *_) = caveats(comparison(), known, blocks, StopReason.DECIDED, cpus=2, failure="other rows")
     assert first.slug == "not-gone-on"
     assert "other rows" in first.text
+
+
+def told(*differences: Difference) -> tuple[Caveat, ...]:
+    known = Preparation(
+        design=Design(), arms=(FACTS, FACTS), differences=differences, writes=False, connect_allowance_s=0
+    )
+    return caveats(comparison(), known, [], StopReason.DECIDED, cpus=2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "slug"),
+    [
+        ("build", "compiler", "mixed-builds"),
+        ("build", "--with-llvm", "mixed-builds"),
+        ("build", "JIT available", "mixed-builds"),
+        ("database", "collation", "unequal-databases"),
+    ],
+)
+def test_what_was_built_otherwise_or_sorts_otherwise_puts_check_before_the_sentence(
+    kind: str, name: str, slug: str
+) -> None:
+    (caveat,) = told(Difference(kind=kind, name=name, values=("one", ""), is_default=False))
+    assert (caveat.slug, caveat.arm) == (slug, 1)
+    assert caveat.text.endswith(f'{name} "one" against nothing')
+    measured = answer(rate_blocks([100.0] * 6, [200.0] * 6), caveats=(caveat,))
+    assert contender_sentence(measured, measured.analysis.results[0]).startswith("CHECK")
+
+
+def test_of_many_differences_of_a_build_the_first_are_shown_and_the_rest_counted() -> None:
+    many = [Difference(kind="build", name=f"--with-{n}", values=("yes", ""), is_default=False) for n in range(10)]
+    (caveat,) = told(*many)
+    assert caveat.text.endswith('--with-7 "yes" against nothing; and 2 more')

@@ -1,6 +1,7 @@
 """Results are gone on with only by the same question; what changed is said."""
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.errors import StoreError
+from pgversus.lab.keeping import Keeper
 from pgversus.lab.resuming import (
     check_same_study,
     course_so_far,
@@ -15,7 +17,8 @@ from pgversus.lab.resuming import (
     without_secrets,
     worn_before,
 )
-from pgversus.store.reading import StoredContext, StoredStudy
+from pgversus.store.files import holds_results
+from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.preparation import Preparation
 from pgversus.study.servers import BinDirectory, RunningServer
@@ -155,3 +158,17 @@ def test_a_load_that_was_perhaps_being_tried_when_the_run_ended_may_have_changed
     reads = prepared(writes=False)
     assert worn_before(stored(running, reads), running) == {uri}
     assert worn_before(stored(running, reads, reads), running) == set()
+
+
+def test_a_server_that_was_loaded_before_the_run_ended_is_known_before_any_context_is_ready(tmp_path: Path) -> None:
+    uris = [RunningServer(uri=f"postgresql://me:{PASSWORD}@db.example/app{number}") for number in range(3)]
+    running = on_running_servers(study(contexts=3), uris)
+    for server in uris[:2]:
+        earlier = read_results(tmp_path) if holds_results(tmp_path) else None
+        with ExitStack() as stack:
+            Keeper(running, tmp_path, earlier, {}, stack=stack).keep_loaded(server)
+    earlier = read_results(tmp_path)
+    assert loaded_before(earlier, running) == set(uris[:2])
+    # Nobody knows whether its load was tried.
+    assert worn_before(earlier, running) == set(uris[:2])
+    assert PASSWORD not in repr(earlier)

@@ -10,10 +10,8 @@ from pgversus.study.caveats import Difference
 
 PROPERTIES = ServerProperties(
     version="PostgreSQL 17.8 on x86_64-pc-linux-gnu, compiled by gcc (Debian 7.5.0-3) 7.5.0, 64-bit",
-    version_num=170008,
     encoding="UTF8",
     collation="C",
-    character_type="C",
     has_jit=False,
     configuration={"CFLAGS": "-O2", "CONFIGURE": "'--prefix=/a/b' '--with-icu' '--libdir=/x y'  '--with-lz4'"},
 )
@@ -161,18 +159,57 @@ def test_another_compiler_or_other_flags_are_differences_of_the_build() -> None:
     assert all(d.kind == "build" and not d.is_default for d in found)
 
 
-def test_paths_of_configure_are_no_difference() -> None:
-    other = replace(
-        PROPERTIES, configuration={"CFLAGS": "-O2", "CONFIGURE": "'--prefix=/other' '--with-icu' '--with-lz4'"}
+def configured(text: str | None) -> Fingerprint:
+    told = {} if text is None else {"CONFIGURE": text}
+    return fingerprint(properties=replace(PROPERTIES, configuration={"CFLAGS": "-O2", **told}))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "'--prefix=/other' '--with-icu' '--with-lz4'",
+        "'--prefix' '/opt/pg' '--with-icu' '--with-lz4' 'CFLAGS=-O2' 'LLVM_CONFIG=/usr/bin/llvm-config'",
+        "'--with-lz4' '--with-icu' '--with-perl' '--enable-thread-safety' '--without-readline' '--mandir=/x'",
+    ],
+)
+def test_paths_and_what_has_no_bearing_on_speed_are_no_difference_of_configure(options: str) -> None:
+    assert fingerprint().configure_options == {"--with-icu": "yes", "--with-lz4": "yes"}
+    assert differences([fingerprint(), configured(options)], ()) == ()
+
+
+def test_each_option_of_configure_that_differs_is_named_alone() -> None:
+    found = differences([fingerprint(), configured("'--with-icu' '--with-openssl' '--with-blocksize=16'")], ())
+    assert [(d.kind, d.name, d.values) for d in found] == [
+        ("build", "--with-blocksize", ("", "16")),
+        ("build", "--with-lz4", ("yes", "")),
+        ("build", "--with-openssl", ("", "yes")),
+    ]
+
+
+def test_options_that_a_role_may_not_read_are_no_difference_and_hide_none() -> None:
+    assert differences([fingerprint(), configured(None)], ()) == ()
+    (found,) = differences([fingerprint(), configured(None), configured("'--with-icu'")], ())
+    assert (found.name, found.values) == ("--with-lz4", ("yes", "not told", ""))
+
+
+def test_another_encoding_or_collation_is_a_difference_of_the_database() -> None:
+    one, other = (
+        replace(PROPERTIES, collation="en_US.UTF-8"),
+        replace(PROPERTIES, collation="icu en-US", encoding="LATIN1"),
     )
-    assert fingerprint().configure_options == "'--with-icu' '--with-lz4'"
-    assert differences([fingerprint(), fingerprint(properties=other)], ()) == ()
+    found = differences([fingerprint(properties=one), fingerprint(properties=other)], ())
+    assert [(d.kind, d.name, d.values) for d in found] == [
+        ("database", "encoding", ("UTF8", "LATIN1")),
+        ("database", "collation", ("en_US.utf8", "icu en-US")),
+    ]
+    same = replace(PROPERTIES, collation="en_US.utf8")
+    assert differences([fingerprint(properties=one), fingerprint(properties=same)], ()) == ()
 
 
 def test_a_server_that_does_not_tell_its_flags_has_none() -> None:
     silent = fingerprint(properties=replace(PROPERTIES, configuration={}, version="PostgreSQL 17.8 by someone"))
     assert silent.build_flags == ""
-    assert silent.configure_options == ""
+    assert silent.configure_options is None
     assert silent.compiler == "PostgreSQL 17.8 by someone"
 
 
