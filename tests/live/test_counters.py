@@ -15,18 +15,27 @@ from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.host.page_cache import evict
 from pgversus.host.process_tree import PeakMemory, cpu_time, memory_bytes
+from pgversus.lab.arms import SomebodysServer
+from pgversus.lab.load import Load, write_scripts
+from pgversus.lab.postgres_apparatus import WarmApparatus
 from pgversus.lab.progress import Silence
 from pgversus.lab.readings import Reading, grown
+from pgversus.lab.server_set import ServerSet
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.catalog import checkpoint
+from pgversus.postgres.client import fixed_client
 from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.counters import CounterSession, read_counters, read_settled_counters
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import connect
 from pgversus.stats.counters import difference
 from pgversus.study.counters import COUNTERS
+from pgversus.study.design import Design
+from pgversus.study.preparation import Preparation
 from pgversus.study.servers import parse_server
+from pgversus.study.workload import PgbenchWorkload, Script
+from tests.builders import comparison
 
 VERSIONS = ("12.22", "15.14", "16.12", "17.8", "18.0")
 MEGABYTE = 1_000_000
@@ -340,3 +349,32 @@ def test_files_of_a_stopped_server_leave_the_page_cache() -> None:
     # A page here and there is in use by others.
     assert share is not None
     assert share < 0.05
+
+
+@pytest.mark.parametrize("version", ["12.22", "17.8"])
+def test_nothing_of_the_warm_up_is_in_the_first_window(servers: Servers, version: str, tmp_path: Path) -> None:
+    # Before 15 statistics that were asked for a moment ago are told again for half a second: so this load asks.
+    script = Script(name="asking", text="SELECT pg_stat_get_db_xact_commit(0);\n")
+    workload = PgbenchWorkload(scripts=(script,))
+    load = Load(
+        workload=workload,
+        client=fixed_client(),
+        script_files=write_scripts(workload, tmp_path),
+        scratch=tmp_path / "logs",
+        kept_logs=None,
+        connect_allowance_s=0,
+        longest_s=60.0,
+    )
+    running = ServerSet([SomebodysServer(comparison().baseline, servers(version).target.conninfo)])
+    preparation = Preparation(
+        design=Design(warm_up_s=1.0), arms=(), differences=(), writes=False, connect_allowance_s=0
+    )
+    apparatus = WarmApparatus(running, [load], preparation)
+    try:
+        apparatus.start(0)
+        apparatus.warm_up(0, seed=1)
+        first = apparatus.measure(0, seed=2)
+    finally:
+        apparatus.stop_all()
+    # Besides the load: pgbench's own sessions and our reading.
+    assert first.counters["transactions_committed"] <= first.transactions + 20

@@ -17,7 +17,7 @@ def host_facts(data_directory: Path) -> Mapping[str, str | int | float | None]:
 
     A fact that this host does not tell is None.
     """
-    mount = _mount_of(data_directory)
+    mount = mount_of(data_directory)
     return {
         "cpu_model": _cpu_model(),
         "cpus": os.cpu_count(),
@@ -37,6 +37,13 @@ def host_facts(data_directory: Path) -> Mapping[str, str | int | float | None]:
     }
 
 
+def mount_of(path: Path) -> "psutil._ntuples.sdiskpart | None":
+    """The file system that holds a path, as it is mounted; None where the system does not tell."""
+    place = path.resolve()
+    mounts = [part for part in psutil.disk_partitions(all=True) if place.is_relative_to(part.mountpoint)]
+    return max(mounts, key=lambda part: len(part.mountpoint), default=None)
+
+
 def shared_memory_is_small() -> bool:
     """Whether /dev/shm is so small that a parallel hash join would fail, as it is by default in containers."""
     size = _shared_memory_bytes()
@@ -54,11 +61,6 @@ def _cpu_model() -> str | None:
     text = _read(Path("/proc/cpuinfo")) or ""
     names = (line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name"))
     return next(names, None)
-
-
-def _mount_of(path: Path) -> "psutil._ntuples.sdiskpart | None":
-    mounts = [part for part in psutil.disk_partitions(all=True) if path.resolve().is_relative_to(part.mountpoint)]
-    return max(mounts, key=lambda part: len(part.mountpoint), default=None)
 
 
 def _read(path: Path) -> str | None:

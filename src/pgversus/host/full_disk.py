@@ -11,6 +11,11 @@ _ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT})
 _WORDS = re.compile(r"^.*(?:No space left on device|Disk quota exceeded).*$", re.MULTILINE)
 # The kernel says ENOSPC of these as well, and PostgreSQL then adds that it is not about a disk.
 _NO_DISK = re.compile(r"shared memory|semaphores?")
+WHAT_IS_KEPT = (
+    "what was measured is kept: the same pgversus run goes on from there, and of a pgversus compare, which would begin "
+    "anew, pgversus report shows it"
+)
+"""For errors in the middle of a run that are the host's."""
 _LEAST_BYTES = 64 * 1024
 # With less than this programs fail to write what they were about to say.
 
@@ -36,13 +41,12 @@ def has_no_room(directory: Path) -> bool:
 
 
 def full_disk(where: Path | str, found: str) -> HostError:
-    """The error that ends a run, and after which the same command goes on."""
+    """The error that ends a run; what was measured until then is kept."""
     return HostError(
         "a disk is full",
         slug="host-disk-full",
         where=str(where),
         found=found,
         expected="room for the data of all arms, what they write, and pgbench's log of each window",
-        to_do="make room, or name another file system in PGVERSUS_CACHE; what was measured is kept, and the same "
-        "pgversus run goes on from there",
+        to_do=f"make room, or name another file system in PGVERSUS_CACHE; {WHAT_IS_KEPT}",
     )

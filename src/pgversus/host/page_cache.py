@@ -12,9 +12,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
-
 from pgversus.host.commands import run
+from pgversus.host.facts import mount_of
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _KEEPS_ITS_OWN_CACHE = frozenset({"zfs"})
@@ -38,7 +37,8 @@ def evict(directory: Path) -> float | None:
 
 
 def _cached_share(directory: Path) -> float | None:
-    if _file_system(directory) in _KEEPS_ITS_OWN_CACHE:
+    mount = mount_of(directory)
+    if mount is not None and mount.fstype in _KEEPS_ITS_OWN_CACHE:
         return None
     cached, pages = 0, 0
     for file in _open_files(directory):
@@ -73,13 +73,6 @@ def _cached_pages(file: int) -> bytes:
 def _may_ask(file: int) -> bool:
     """Whether the kernel answers truly: of files of others it says that all is cached (mincore(2), since Linux 5.2)."""
     return os.fstat(file).st_uid == os.geteuid() or os.access(f"/proc/self/fd/{file}", os.W_OK)
-
-
-def _file_system(directory: Path) -> str | None:
-    path = directory.resolve()
-    mounts = [part for part in psutil.disk_partitions(all=True) if path.is_relative_to(part.mountpoint)]
-    mount = max(mounts, key=lambda part: len(part.mountpoint), default=None)
-    return mount.fstype if mount else None
 
 
 def _open_files(directory: Path) -> Iterator[int]:

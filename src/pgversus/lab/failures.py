@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pgversus.errors import HostError, PgversusError, StoreError
-from pgversus.host.full_disk import full_disk, has_no_room, is_full, words_of_full_disk
+from pgversus.host.full_disk import WHAT_IS_KEPT, full_disk, has_no_room, is_full, words_of_full_disk
 from pgversus.lab.apparatus import Apparatus, TrialFailedError
 from pgversus.stats.trials import Window
 
@@ -71,5 +71,5 @@ def _host_failed(error: OSError, directory: Path) -> HostError:
         where=str(error.filename or directory),
         found=error.strerror or str(error),
         expected="files that can be written and read, programs that can be started",
-        to_do="see to it; what was measured is kept, and the same pgversus run goes on from there",
+        to_do=f"see to it; {WHAT_IS_KEPT}",
     )

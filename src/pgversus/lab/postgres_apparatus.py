@@ -72,6 +72,11 @@ class WarmApparatus:
         pid = server.postmaster_pid
         with PeakMemory(pid) if pid is not None else nullcontext() as peak:
             self._load_until_steady(arm, seed)
+        try:
+            # Its sessions report as they end, before 15 later still, and are not to report into the first window.
+            self._set.counters(arm).read(settled=True)
+        except PgversusError as error:
+            raise _failed(error) from error
         most = peak.peak_bytes if peak is not None else None
         return levels if most is None else {**levels, "server_memory_peak_bytes": float(most)}
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from pgversus.lab.measured import Measured
 from pgversus.study.caveats import Caveat
+from pgversus.study.counters import PAGE_BYTES
 
 _MEMORY = 0.01
 """Share of the windows. Both working sets must fit into memory, and then nothing ever waits for it."""
 _DISK = 0.10
 _QUIET_BYTES_PER_S = 1e6
 """What any disk moves in a hundredth of the time: servers that move less make nobody wait for a tenth of it."""
-_PAGE_BYTES = 8192
 _MOVED_PAGES = ("buffers_read", "checkpoint_buffers_written", "background_buffers_written")
 _MOVED_BYTES = ("wal_bytes", "temp_bytes", "server_io_write_bytes", "server_io_extend_bytes")
 
@@ -56,4 +56,4 @@ def _leaves_disk_alone(one: Measured) -> bool:
     others = np.nansum([one.counters.column(name) for name in _MOVED_BYTES], axis=0)
     limits = np.array([_QUIET_BYTES_PER_S * trial.seconds for trial in one.trials])
     # What is not told compares as false.
-    return bool((_PAGE_BYTES * pages + others < limits).all())
+    return bool((PAGE_BYTES * pages + others < limits).all())

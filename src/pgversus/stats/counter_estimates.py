@@ -14,12 +14,12 @@ import numpy.typing as npt
 from pgversus.stats.confidence import CONFIDENCE, LookRule
 from pgversus.stats.counter_table import counter_table
 from pgversus.stats.trials import Block
-from pgversus.study.counters import COUNTERS, CounterUnit
+from pgversus.study.counters import COUNTERS, PAGE_BYTES, CounterUnit
 
 _NAMES = tuple(COUNTERS)
 _PER_TRANSACTION = np.array([counter.per_transaction for counter in COUNTERS.values()])
 # Pages, steps of the processors' clock, or what counts itself: how many single things a value stands for.
-_SMALLEST = {CounterUnit.BYTES: 8192.0, CounterUnit.SECONDS: 0.01, CounterUnit.COUNT: 1.0}
+_SMALLEST = {CounterUnit.BYTES: float(PAGE_BYTES), CounterUnit.SECONDS: 0.01, CounterUnit.COUNT: 1.0}
 
 Numbers = npt.NDArray[np.float64]
 

@@ -14,6 +14,10 @@ ROWS_WRITTEN = ("tuples_inserted", "tuples_updated", "tuples_deleted")
 MAINTENANCE = ("autovacuum_runs", "autoanalyze_runs")
 
 
+PAGE_BYTES = 8192
+"""Of a page, which is what PostgreSQL counts in where it counts no bytes."""
+
+
 class CounterUnit(StrEnum):
     """The base unit in which a counter is stored."""
 

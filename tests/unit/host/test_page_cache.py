@@ -3,11 +3,13 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from pgversus.host import page_cache
 from pgversus.host.directories import open_cache
+from pgversus.host.facts import mount_of
 from pgversus.host.page_cache import evict
 
 MEGABYTE = 1 << 20
@@ -23,7 +25,9 @@ def files() -> Iterator[Path]:
     """A directory whose files are cached, on a file system that lets go of them: not in /tmp, which may be memory."""
     with tempfile.TemporaryDirectory(prefix="page-cache-", dir=open_cache().root) as name:
         directory = Path(name)
-        assert page_cache._file_system(directory) not in ("tmpfs", "zfs"), "name a cache on a disk in PGVERSUS_CACHE"
+        mount = mount_of(directory)
+        assert mount is not None
+        assert mount.fstype not in ("tmpfs", "zfs"), "name a cache on a disk in PGVERSUS_CACHE"
         (directory / "deeper").mkdir()
         _write(directory / "one", 4)
         _write(directory / "deeper" / "other", 2)
@@ -97,7 +101,7 @@ def test_a_file_system_in_memory_keeps_everything() -> None:
 
 
 def test_a_file_system_with_a_cache_of_its_own_tells_nothing(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_cache, "_file_system", lambda _: "zfs")
+    monkeypatch.setattr(page_cache, "mount_of", lambda _: SimpleNamespace(fstype="zfs"))
     assert evict(files) is None
 
 

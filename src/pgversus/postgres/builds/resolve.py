@@ -25,10 +25,13 @@ class Choice:
 def resolve(releases: Sequence[Release], offers: Sequence[FamilyOffer]) -> tuple[Choice, ...]:
     """One choice for each release: all from one family, unless the user named families himself.
 
-    offers: in the order of preference. BuildError that names the nearest versions when no family has them all.
+    offers: in the order of preference; families that the user named come before the others. BuildError that names the
+    nearest versions when no family has them all.
     """
     free = [release for release in releases if release.family is None]
-    family = _family_for(free, offers) if free else None
+    named = {release.family for release in releases}
+    # Where it has them too, the family that some were asked from serves all: nothing is mixed that need not be.
+    family = _family_for(free, sorted(offers, key=lambda offer: offer.family not in named)) if free else None
     return tuple(_newest(release, _offer_of(release.family or family, offers)) for release in releases)
 
 

@@ -61,6 +61,12 @@ def test_families_that_the_user_names_may_be_mixed() -> None:
     assert resolved(["zonky:16.6", "wheel:17.11"], WHEEL, ZONKY) == ["zonky:16.6", "wheel:17.11"]
 
 
+def test_a_named_family_serves_the_others_too_where_it_has_them() -> None:
+    assert resolved(["zonky:16.12", "17.11"], WHEEL, ZONKY) == ["zonky:16.12", "zonky:17.11"]
+    assert resolved(["17", "zonky:16.15"], WHEEL, ZONKY) == ["zonky:17.11", "zonky:16.15"]
+    assert resolved(["zonky:16.6", "wheel:18", "17"], WHEEL, ZONKY) == ["zonky:16.6", "wheel:18.6", "wheel:17.11"]
+
+
 def test_a_named_family_does_not_bind_the_others() -> None:
     assert resolved(["zonky:16.6", "17", "18"], WHEEL, ZONKY) == ["zonky:16.6", "wheel:17.11", "wheel:18.6"]
 
