@@ -1,6 +1,6 @@
 """The engine with a fake clock and fake servers: order, stopping, failures, interrupts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,7 +10,7 @@ from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError
 from pgversus.lab.apparatus import TrialFailedError
 from pgversus.lab.course import MOST_FAILURES_IN_A_ROW, Course
 from pgversus.lab.engine import run_courses
-from pgversus.lab.progress import Silence
+from pgversus.lab.progress import Look, Silence
 from pgversus.stats.analysis import analyse
 from pgversus.stats.histogram import LatencyHistogram
 from pgversus.stats.trials import Block, Window
@@ -350,6 +350,30 @@ def test_an_interrupt_at_any_step_stops_the_servers_and_keeps_whole_blocks(at: i
     assert ended.blocks == kept
     assert all(block.has(0, 1) for block in kept)
     assert len(kept) == (at - 1) // 12, "12 actions make a block"
+
+
+def test_the_time_that_may_be_left_is_at_most_what_all_contexts_leave_of_the_budget() -> None:
+    told: list[float] = []
+
+    class Watching(Silence):
+        def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
+            super().block_finished(context, block, looks, elapsed_s)
+            told.extend(look.seconds_left or 0.0 for look in looks.values() if block.number >= 4)
+
+    host = Pretended({0: 100.0, 1: 100.0})
+    run_courses(
+        study(3, margin=0.0001, max_blocks=100, budget_s=200.0),
+        PretendedSite(host),
+        seed=3,
+        budget_s=200.0,
+        clock=host.clock,
+        progress=Watching(),
+        keep=lambda _course, _block: None,
+        keep_preparation=lambda _course: None,
+    )
+    # The first look, with 12 blocks of 12 s run, or 10 of them.
+    assert told
+    assert max(told) <= 200.0 - 10 * 12.0
 
 
 def names(kept: list[tuple[int, Block]]) -> list[tuple[int, int]]:
