@@ -15,6 +15,10 @@ class TrialFailedError(Exception):
     """An arm could not be started, warmed up or measured; the message holds the failing program's own words."""
 
 
+class TrialHungError(TrialFailedError):
+    """A load was ended because it took far longer than it should."""
+
+
 class Apparatus(Protocol):
     """Servers under the load of one context, one for each arm."""
 

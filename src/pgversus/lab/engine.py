@@ -23,7 +23,7 @@ from pgversus.study.servers import RunningServer
 
 # Streams of their own beside those of the blocks, [seed, number of the block, number of the context - 1].
 _TURNS, _TOGETHER = 1, 2
-_MAY_PASS = frozenset({"dataset-changed"})
+_MAY_PASS = frozenset({"dataset-changed", "workload-hangs"})
 # Of those that a load or its data have on servers of ours.
 
 Keep = Callable[[Course, Block], None]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pgversus.errors import StoreError
 from pgversus.host.commands import Finished, run
-from pgversus.lab.apparatus import TrialFailedError
+from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target
 from pgversus.stats.trials import Window
@@ -84,7 +84,7 @@ def _run(load: Load, target: Target, seconds: float, seed: int) -> Finished:
     limit_s = seconds + load.connect_allowance_s + load.longest_s + _GRACE_S
     finished = run(arguments, environment=target.environment(), timeout_s=limit_s, ends_with_us=True)
     if finished.timed_out:
-        raise TrialFailedError(
+        raise TrialHungError(
             f"pgbench was to run for {seconds:g} s and had not ended after {limit_s:.0f} s, so it was ended; "
             "a transaction waits for a lock, or is far slower than any before it"
         )

@@ -26,7 +26,7 @@ from pgversus.postgres.fingerprint import Fingerprint, differences
 from pgversus.postgres.session import connect
 from pgversus.study.comparison import Arm, CacheState
 from pgversus.study.design import fit_windows, refuse_hopeless_budget
-from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation
+from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation, first_patience_s
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
@@ -173,7 +173,7 @@ class PostgresSite:
             kept_logs=self._kept_logs,
             connect_allowance_s=workload.clients // _CLIENTS_PER_SECOND,
             # Of the first load nobody knows yet how slow it is.
-            longest_s=context.comparison.design.budget_s,
+            longest_s=first_patience_s(context.comparison.design, len(self._study.contexts)),
         )
 
     def _try_out(

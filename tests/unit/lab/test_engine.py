@@ -432,6 +432,7 @@ SOMEBODYS = RunningServer(uri="postgresql:///x")
     ],
 )
 def test_only_what_would_fail_again_by_itself_is_kept_as_failed(
+        (OURS, WorkloadError("the first load hangs", slug="workload-hangs"), False),
     server: ServerName,
     error: PgversusError,
     is_kept: bool,  # noqa: FBT001 - from the table above

@@ -9,7 +9,7 @@ import pytest
 from pgversus.host.commands import Finished
 from pgversus.lab import load as load_module
 from pgversus.lab import postgres_apparatus
-from pgversus.lab.apparatus import TrialFailedError
+from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.lab.arms import SomebodysServer
 from pgversus.lab.load import Load, finished_load, read_window, run_window
 from pgversus.lab.postgres_apparatus import WarmApparatus
@@ -68,7 +68,7 @@ def test_logs_are_kept_on_request_also_of_a_window_that_cannot_be_read(tmp_path:
 def test_a_window_that_hangs_is_ended_with_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_module, "_GRACE_S", 0.2)
     asked = load(tmp_path, "#!/bin/sh\nsleep 60\n", longest_s=0.1)
-    with pytest.raises(TrialFailedError, match=r"was to run for 0\.1 s and had not ended after 0 s"):
+    with pytest.raises(TrialHungError, match=r"was to run for 0\.1 s and had not ended after 0 s"):
         run_window(asked, TARGET, 0.1, 1)
 
 
