@@ -189,8 +189,7 @@ class PostgresSite:
                 replace(snapshot.fingerprint, settings=_settings(server))
                 for snapshot, server in zip(snapshots, servers.servers, strict=True)
             ]
-            quiet = [replace(load, kept_logs=None) for load in loads]
-            pilot = run_pilot(servers.servers, quiet, comparison.design)
+            pilot = run_pilot(servers.servers, loads, comparison.design)
             writes = pilot.writes
         finally:
             servers.stop_all(writes=writes)

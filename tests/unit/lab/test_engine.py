@@ -40,6 +40,8 @@ class Pretended:
     tps_of: dict[int, dict[int, float]] = field(default_factory=dict)
     stop_s: float = 0.0
     writes: Callable[[int, int], bool] = lambda _context, _block: False
+    names: list[str] = field(default_factory=list)
+    """Of its windows, in the order in which they were measured."""
     disturbed: Callable[[int], bool] = lambda _window: False
     """By the number of the window, over all arms and blocks."""
 
@@ -144,8 +146,9 @@ class PretendedContext:
         self.host.warm_up(arm, seed)
         return {"server_memory_peak_bytes": 1e6 * (arm + 1)}
 
-    def measure(self, arm: int, seed: int) -> Window:
+    def measure(self, arm: int, seed: int, name: str) -> Window:
         self.host.context = self.number
+        self.host.names.append(name)
         return self.host.measure(arm, seed)
 
     def stop_all(self) -> None:
@@ -231,6 +234,13 @@ def test_a_round_that_was_disturbed_is_measured_again_by_all_arms_in_the_same_or
     first, second = ([arm for what, arm in block if what == "measure"] for block in blocks_of(host.journal))
     assert [block.repeated_rounds for block in ended.blocks] == [1, 0]
     assert first[:2] == first[2:4]
+    arms = first[:2]
+    assert host.names[:5] == [
+        *(f"context-1-block-001-arm-{arm}-round-01" for arm in arms),
+        *(f"context-1-block-001-arm-{arm}-round-01-repeated-1" for arm in arms),
+        f"context-1-block-001-arm-{arms[1]}-round-02",
+    ]
+    assert len(set(host.names)) == len(host.names)
     assert (len(first), len(second)) == (10, 8)
     assert all(len(trial.windows) == 4 for block in ended.blocks for trial in block.trials.values())
     kept = [window for block in ended.blocks for trial in block.trials.values() for window in trial.windows]
@@ -422,6 +432,7 @@ SOMEBODYS = RunningServer(uri="postgresql:///x")
     ("server", "error", "is_kept"),
     [
         (OURS, WorkloadError("the workload fails", slug="workload-failed"), True),
+        (OURS, WorkloadError("the first load hangs", slug="workload-hangs"), False),
         (OURS, DatasetError("the data cannot be loaded", slug="dataset-load-failed"), True),
         (OURS, DatasetError("a setup file has changed", slug="dataset-changed"), False),
         (OURS, ServerError("the server did not start", slug="server-start"), False),
@@ -432,7 +443,6 @@ SOMEBODYS = RunningServer(uri="postgresql:///x")
     ],
 )
 def test_only_what_would_fail_again_by_itself_is_kept_as_failed(
-        (OURS, WorkloadError("the first load hangs", slug="workload-hangs"), False),
     server: ServerName,
     error: PgversusError,
     is_kept: bool,  # noqa: FBT001 - from the table above
