@@ -120,9 +120,9 @@ class SimulatedHost:
         self._run(arm, self._warm_up_s)
         return {}
 
-    def measure(self, arm: int, seed: int) -> Window:
+    def measure(self, arm: int, seed: int, name: str) -> Window:
         """One window."""
-        del seed
+        del seed, name
         transactions = self._run(arm, self._window_s)
         return Window(
             transactions=round(transactions),

@@ -122,6 +122,8 @@ def answer(
     invalid: frozenset[int] = frozenset(),
     failure: str | None = None,
     wall_s: float | None = None,
+    study_wall_s: float | None = None,
+    is_from_file: bool = False,
 ) -> Answer:
     """The answer that these blocks give; 44 seconds for each block unless told."""
     asked = of or comparison()
@@ -143,8 +145,9 @@ def answer(
         failure=failure,
         failed_trials=sum(len(block.failures) for block in blocks),
         blocks=tuple(blocks),
-        blocks_run=len(blocks),
         wall_s=44.0 * len(blocks) if wall_s is None else wall_s,
+        study_wall_s=44.0 * len(blocks) if study_wall_s is None else study_wall_s,
+        is_from_file=is_from_file,
         client="pgbench 18.6",
         host={"cpu": "test", "cores": 2},
         results="pgversus-results/test",

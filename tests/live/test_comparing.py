@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -173,9 +174,11 @@ def test_a_reader_that_goes_away_does_not_change_the_exit_code(command_line: Com
 def test_transaction_logs_are_kept_only_when_asked_for(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", "17.8", "-i", "-S", *QUICK, "--keep-logs")
     assert ended.code == 0, ended.stderr
-    # Two blocks, two arms, two windows, and the warm-up of each arm in each block; and what had to be measured again.
-    loads = 2 * (2 * (2 + 1) + ended.document["repeated_rounds"])
-    assert len(list((Path(ended.document["results"]) / "transaction-logs").iterdir())) == loads
+    kept = {path.name for path in (Path(ended.document["results"]) / "transaction-logs").iterdir()}
+    windows = product((1, 2), (0, 1), (1, 2))
+    expected = {f"context-1-block-{b:03d}-arm-{a}-round-{r:02d}-thread-0.log" for b, a, r in windows}
+    assert {name for name in kept if "-repeated-" not in name} == expected
+    assert len(kept) == len(expected) + 2 * ended.document["repeated_rounds"]
 
 
 def test_a_umask_that_closes_all_to_others_does_not_keep_the_servers_user_out(command_line: CommandLine) -> None:

@@ -28,8 +28,9 @@ def test_a_folder_that_a_live_run_holds_is_left_to_it(command_line: CommandLine)
     begun_anew = command_line.start("run", "s.toml", "--new")
     command_line.wait_for(lambda: len(list(results.parent.iterdir())) == 2)
     begun_anew.send_signal(signal.SIGINT)
-    begun_anew.communicate(timeout=60)
+    _, said = begun_anew.communicate(timeout=60)
     (aside,) = results.parent.glob("s-until-*")
+    assert f"the earlier results are in pgversus-results/{aside.name} now" in said
     assert trials(aside) == kept
 
 

@@ -60,6 +60,22 @@ def test_every_context_gets_its_verdict_and_a_broken_one_stops_nobody(command_li
     assert "removed" not in ended.stderr
 
 
+def test_a_first_load_that_hangs_stops_nobody_and_is_tried_again(command_line: CommandLine) -> None:
+    hanging = '[workloads.hanging]\nsql = "SELECT pg_sleep(600);"\n\n[workloads.one]'
+    study = STUDY.replace("blocks = 3", 'budget = "8s"').replace("[workloads.one]", hanging)
+    command_line.write("s.toml", study)
+    # With this seed its turn comes before the budget is over.
+    ended = command_line.run("run", "s.toml", "--json", "--seed", "1")
+    assert ended.code == 4, ended.stderr
+    (lost,) = (one for one in ended.document["not_measured"] if one["failed"])
+    assert lost["context"] == "workload=hanging"
+    assert "had not ended after" in lost["words"]
+    assert ended.document["verdicts"] != []
+    database = sqlite3.connect(command_line.directory / "pgversus-results" / "s" / "results.sqlite")
+    assert database.execute("SELECT count(*) FROM preparation WHERE status = 'failed'").fetchone() == (0,)
+    database.close()
+
+
 def test_data_that_cannot_be_loaded_are_tried_once_and_stop_nobody(command_line: CommandLine) -> None:
     study = STUDY.replace("blocks = 3", "blocks = 2").replace(
         "[dataset]\nscale = 1", '[datasets.bad]\nsql = "SELECT 1 / 0;"\n\n[datasets.good]\nscale = 1'

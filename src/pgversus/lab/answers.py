@@ -41,6 +41,7 @@ def read_answer(folder: Path) -> StudyAnswer:
     """Everything that can be said of the results in a folder; StoreError when they cannot be read."""
     stored = read_results(folder)
     facts = _facts(stored, folder)
+    wall_s = sum(block.wall_s for one in stored.contexts for block in one.blocks)
     answers, unanswered = [], []
     for one in stored.contexts:
         failure = one.failure or facts.not_prepared.get(one.context.number)
@@ -48,7 +49,7 @@ def read_answer(folder: Path) -> StudyAnswer:
             words = failure or _NOT_BEGUN[facts.ended]
             unanswered.append(Unanswered(context=one.context, failed=failure is not None, words=words))
         else:
-            answers.append(_answer(one, one.preparation, stored.study, facts, failure, str(folder)))
+            answers.append(_answer(one, one.preparation, stored.study, wall_s, facts, failure, str(folder)))
     return StudyAnswer(
         study=stored.study,
         answers=tuple(answers),
@@ -81,6 +82,7 @@ def _answer(
     one: StoredContext,
     preparation: Preparation,
     study: StudyFact,
+    study_wall_s: float,
     facts: _Facts,
     failure: str | None,
     folder: str,
@@ -107,8 +109,10 @@ def _answer(
         failure=failure,
         failed_trials=sum(len(block.failures) for block in course.blocks),
         blocks=tuple(course.blocks),
-        blocks_run=len(course.blocks),
         wall_s=course.wall_s,
+        study_wall_s=study_wall_s,
+        # A study file has a title; a comparison of the command line has none.
+        is_from_file=bool(study.title),
         client=f"pgbench {facts.client.version} ({facts.client.origin})",
         host=facts.host,
         results=folder,

@@ -15,6 +15,10 @@ class TrialFailedError(Exception):
     """An arm could not be started, warmed up or measured; the message holds the failing program's own words."""
 
 
+class TrialHungError(TrialFailedError):
+    """A load was ended because it took far longer than it should."""
+
+
 class Apparatus(Protocol):
     """Servers under the load of one context, one for each arm."""
 
@@ -27,8 +31,11 @@ class Apparatus(Protocol):
         TrialFailedError when the load fails.
         """
 
-    def measure(self, arm: int, seed: int) -> Window:
-        """One window of load. TrialFailedError when it fails: never a number then."""
+    def measure(self, arm: int, seed: int, name: str) -> Window:
+        """One window of load. TrialFailedError when it fails: never a number then.
+
+        name: of what may be kept of this window besides its numbers; no other window of the study has it.
+        """
 
     def stop_all(self) -> None:
         """End of a block: stop whatever runs. Never fails."""

@@ -119,10 +119,11 @@ class Course:
         self.stopped = self._reason_to_stop() if self.blocks else self.stopped
         return standings
 
-    def looks(self, standings: Mapping[int, Standing]) -> dict[int, Look]:
-        """The same with the time that each may still take, for whoever watches."""
+    def looks(self, standings: Mapping[int, Standing], left_s: float) -> dict[int, Look]:
+        """The same with the time that each may still take, for whoever watches. left_s: of the study's budget."""
         return {
-            arm: Look(standing=stands, seconds_left=self._seconds_left(stands)) for arm, stands in standings.items()
+            arm: Look(standing=stands, seconds_left=self._seconds_left(stands, max(0.0, left_s)))
+            for arm, stands in standings.items()
         }
 
     def _failures_in_a_row(self, arm: int) -> int:
@@ -138,7 +139,7 @@ class Course:
             return replace(stands, verdict=Verdict.INVALID)
         return stands
 
-    def _seconds_left(self, stands: Standing) -> float | None:
+    def _seconds_left(self, stands: Standing, budget_left: float) -> float | None:
         design, each = self.comparison.design, self.seconds_per_block
         if design.fixed_blocks is not None:
             return (design.fixed_blocks - stands.blocks) * each
@@ -146,7 +147,6 @@ class Course:
             return (self.rule.first_look - stands.blocks) * each
         if stands.log_ratio is None:
             return None
-        budget_left = max(0.0, design.budget_s - self.wall_s)
         needed = blocks_to_decide(stands.log_ratio, self.rule, design.log_margin)
         return budget_left if needed is None else min(budget_left, max(0, needed - stands.blocks) * each)
 

@@ -23,7 +23,7 @@ from pgversus.study.servers import RunningServer
 
 # Streams of their own beside those of the blocks, [seed, number of the block, number of the context - 1].
 _TURNS, _TOGETHER = 1, 2
-_MAY_PASS = frozenset({"dataset-changed"})
+_MAY_PASS = frozenset({"dataset-changed", "workload-hangs"})
 # Of those that a load or its data have on servers of ours.
 
 Keep = Callable[[Course, Block], None]
@@ -52,7 +52,7 @@ def run_courses(
     is_new = not any(course.preparation for course in courses)
     try:
         while open_courses := [course for course in courses if course.stopped is None]:
-            left_s = budget_s - sum(course.wall_s for course in courses)
+            left_s = _left_s(budget_s, courses)
             affordable = [course for course in open_courses if course.fits_into(left_s)]
             if not affordable:
                 return StopReason.BUDGET
@@ -66,7 +66,7 @@ def run_courses(
             with closing(run_start(together, site, clock, progress, left_s)) as finished:
                 for measured, block in finished:
                     keep(measured, block)
-                    looks = measured.looks(measured.take(block))
+                    looks = measured.looks(measured.take(block), _left_s(budget_s, courses))
                     progress.block_finished(measured.context, block, looks, measured.wall_s)
     except KeyboardInterrupt:
         if is_new and not ready:
@@ -74,6 +74,10 @@ def run_courses(
             raise
         return StopReason.INTERRUPTED
     return StopReason.DECIDED
+
+
+def _left_s(budget_s: float, courses: Sequence[Course]) -> float:
+    return budget_s - sum(course.wall_s for course in courses)
 
 
 def _next(courses: Sequence[Course], seed: int) -> Course:

@@ -54,10 +54,10 @@ class HostAwareApparatus:
         with failures_of_the_host(self._directory):
             return self._apparatus.warm_up(arm, seed)
 
-    def measure(self, arm: int, seed: int) -> Window:
+    def measure(self, arm: int, seed: int, name: str) -> Window:
         """One window."""
         with failures_of_the_host(self._directory):
-            return self._apparatus.measure(arm, seed)
+            return self._apparatus.measure(arm, seed, name)
 
     def stop_all(self) -> None:
         """Stop every arm."""

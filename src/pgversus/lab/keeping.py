@@ -1,7 +1,7 @@
 """What a run writes to its results folder, and when."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,17 @@ class Keeper:
         earlier: StoredStudy | None,
         facts: Mapping[str, Any],
         *,
+        begin: Callable[[], None],
         stack: ExitStack,
     ) -> None:
-        """facts: what this run is carried out with. stack: closes the file at its end."""
+        """facts: what this run is carried out with. stack: closes the file at its end.
+
+        begin: called before a new file is made, so that a run with nothing to keep puts nothing aside.
+        """
         self._study = study
         self._folder = folder
         self._earlier = earlier
+        self._begins = begin
         self._stack = stack
         # Until it has ended otherwise; nobody will be there to say so after kill -9.
         self._facts = {"ended": StopReason.INTERRUPTED.value, "not_prepared": {}, **facts}
@@ -69,6 +74,7 @@ class Keeper:
     def _begin(self) -> Results:
         # Before the first block: what is asked, on what, in which order (the seed); nothing rests on memory.
         hidden = without_secrets(self._study)
+        self._begins()
         return Results.begin(self._folder, hidden.fact, hidden.contexts, self._facts)
 
     def _go_on(self, earlier: StoredStudy) -> Results:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pgversus.errors import StoreError
 from pgversus.host.commands import Finished, run
-from pgversus.lab.apparatus import TrialFailedError
+from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target
 from pgversus.stats.trials import Window
@@ -55,22 +55,25 @@ def write_scripts(workload: PgbenchWorkload, directory: Path) -> tuple[Path | No
 
 
 def run_window(load: Load, target: Target, seconds: float, seed: int) -> Window:
-    """One window of load; TrialFailedError with pgbench's own words when it fails in any way."""
+    """One window of load whose log is not kept; TrialFailedError with pgbench's own words when it fails in any way."""
     with finished_load(load, target, seconds, seed) as finished:
         return read_window(load, finished)
 
 
 @contextmanager
-def finished_load(load: Load, target: Target, seconds: float, seed: int) -> Iterator[Finished]:
+def finished_load(
+    load: Load, target: Target, seconds: float, seed: int, *, log_name: str | None = None
+) -> Iterator[Finished]:
     """One window of load that has just ended, its transaction log still unread; TrialFailedError when pgbench fails.
 
-    For what must be read at that very moment: reading the log is work of its own.
+    For what must be read at that very moment: reading the log is work of its own. log_name: what the log is called
+    where logs are kept; that of a load without a name never is.
     """
     load.scratch.mkdir(parents=True, exist_ok=True)
     try:
         yield _run(load, target, seconds, seed)
     finally:
-        _clear(load)
+        _clear(load, log_name)
 
 
 def _run(load: Load, target: Target, seconds: float, seed: int) -> Finished:
@@ -91,7 +94,7 @@ def _run(load: Load, target: Target, seconds: float, seed: int) -> Finished:
         # Without a rate a client begins its first transaction once it is connected, and ends it however long that
         # takes. So nobody was connected in time: pgbench itself was kept waiting, and nothing is known of the server.
     if finished.timed_out:
-        raise TrialFailedError(
+        raise TrialHungError(
             f"pgbench was to run for {seconds:g} s and had not ended after {limit_s:.0f} s, so it was ended; "
             "a transaction waits for a lock, or is far slower than any before it"
         )
@@ -142,19 +145,23 @@ def _why(finished: Finished) -> str:
     return words or f"pgbench returned {finished.exit_code} without a word"
 
 
-def _clear(load: Load) -> None:
+def _clear(load: Load, log_name: str | None) -> None:
+    # pgbench's own names: log.PID of the first thread, log.PID.N of the others.
     for file in sorted(load.scratch.glob("log.*")):
-        if load.kept_logs is None:
+        if load.kept_logs is None or log_name is None:
             file.unlink()
         else:
-            _keep(file, load.kept_logs)
+            thread = file.name.split(".")[2:] or ["0"]
+            _keep(file, load.kept_logs, f"{log_name}-thread-{thread[0]}.log", stale=f"{log_name}-repeated-*")
 
 
-def _keep(file: Path, folder: Path) -> None:
+def _keep(file: Path, folder: Path, name: str, *, stale: str) -> None:
+    """stale: what a block that was not finished may have left of the same window, measured again, besides its log."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        number = sum(1 for _ in folder.iterdir()) + 1
-        shutil.move(file, folder / f"{number:06d}-{file.name}")
+        for left in sorted(folder.glob(stale)):
+            left.unlink()
+        shutil.move(file, folder / name)
     except OSError as error:
         raise StoreError(
             "a transaction log cannot be kept",

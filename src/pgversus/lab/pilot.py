@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgversus.errors import WorkloadError
-from pgversus.lab.apparatus import TrialFailedError
+from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.lab.arms import ArmServer
 from pgversus.lab.load import Load, run_window
 from pgversus.lab.server_set import wrote_since
@@ -39,6 +39,15 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[Load], design: Design) 
             before = catalog.rows_written(connection)
         try:
             window = run_window(load, server.target, seconds, design.seed or 1)
+        except TrialHungError as error:
+            raise WorkloadError(
+                f"the first load hangs on {server.arm.label}",
+                slug="workload-hangs",
+                where=f"{load.workload.name}, on {server.arm.label}",
+                found=str(error),
+                expected=f"transactions that end within {load.longest_s:.0f} s, this context's part of the budget",
+                to_do="see what they wait for, or give a larger --budget: with it the same command tries again",
+            ) from error
         except TrialFailedError as error:
             raise WorkloadError(
                 f"the workload fails on {server.arm.label}",

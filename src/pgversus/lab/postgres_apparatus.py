@@ -80,9 +80,9 @@ class WarmApparatus:
         most = peak.peak_bytes if peak is not None else None
         return levels if most is None else {**levels, "server_memory_peak_bytes": float(most)}
 
-    def measure(self, arm: int, seed: int) -> Window:
+    def measure(self, arm: int, seed: int, name: str) -> Window:
         """One window of load, with what was counted in it."""
-        return self._measured(arm, seed)
+        return self._measured(arm, seed, name)
 
     def stop_all(self) -> None:
         """Stop every server of ours; before that, notice a load that writes after all."""
@@ -93,13 +93,13 @@ class WarmApparatus:
             partial(run_window, self._loads[arm], self._set.servers[arm].target), self._design.warm_up_s, seed
         )
 
-    def _measured(self, arm: int, seed: int) -> Window:
+    def _measured(self, arm: int, seed: int, name: str) -> Window:
         server = self._set.servers[arm]
         try:
             counters = self._set.counters(arm)
             before = read_before(server, counters)
             load = self._loads[arm]
-            with finished_load(load, server.target, self._design.window_s, seed) as finished:
+            with finished_load(load, server.target, self._design.window_s, seed, log_name=name) as finished:
                 # Before the log is read, which takes long enough to be taken for work of other programs.
                 after = read_after(server, counters)
                 window = read_window(load, finished)
@@ -132,10 +132,10 @@ class ColdApparatus(WarmApparatus):
         self._restart_cold(arm)
         return super().warm_up(arm, seed)
 
-    def measure(self, arm: int, seed: int) -> Window:
+    def measure(self, arm: int, seed: int, name: str) -> Window:
         """One window from cold."""
         still_cached = self._restart_cold(arm)
-        window = self._measured(arm, seed)
+        window = self._measured(arm, seed, name)
         # Where nobody can look, it is taken as not evicted: a caveat too many is better than one too few.
         return replace(window, levels={"still_cached_share": 1.0 if still_cached is None else still_cached})
 

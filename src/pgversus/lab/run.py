@@ -22,7 +22,7 @@ from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.keeping import Keeper, keep_server_logs
 from pgversus.lab.postgres_apparatus import clock
 from pgversus.lab.progress import Progress
-from pgversus.lab.results_folder import EarlierResults, results_folder
+from pgversus.lab.results_folder import EarlierResults, HeldFolder, results_folder
 from pgversus.lab.resuming import check_same_study, course_so_far, loaded_before, worn_before
 from pgversus.lab.run_directory import RunDirectory, run_directory
 from pgversus.lab.same_means import (
@@ -67,11 +67,12 @@ def run_study(study: Study, means: Means, progress: Progress) -> StopReason:
 
     PgversusError of any kind when it cannot be begun; once blocks run, failures and Ctrl-C become part of the results.
     """
-    with results_folder(means.results, means.earlier) as earlier:
-        return _run(study, means, earlier, progress)
+    with results_folder(means.results, means.earlier) as folder:
+        return _run(study, means, folder, progress)
 
 
-def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Progress) -> StopReason:
+def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> StopReason:
+    earlier = folder.earlier
     cache = open_cache()
     facts: dict[str, Any] = {"host": host_facts(cache.runs), "client": client_facts(means.client)}
     facts["budget_s"] = study.budget_s
@@ -97,8 +98,9 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
             progress.say(f"left out: {one.label} ({one.reason})")
         if earlier is not None:
             check_same_study(earlier, study, means.results)
-        stack.callback(keep_server_logs, directory, means.results)
-        keeper = Keeper(study, means.results, earlier, facts, stack=stack)
+        stack.callback(_keep_server_logs, directory, folder, means.results)
+        begin = partial(_put_aside, folder, progress)
+        keeper = Keeper(study, means.results, earlier, facts, begin=begin, stack=stack)
         site = PostgresSite(
             study,
             builds,
@@ -125,6 +127,16 @@ def _run(study: Study, means: Means, earlier: StoredStudy | None, progress: Prog
         )
         keeper.end(stopped, courses)
         return stopped
+
+
+def _put_aside(folder: HeldFolder, progress: Progress) -> None:
+    if aside := folder.begin():
+        progress.say(f"the earlier results are in {aside} now")
+
+
+def _keep_server_logs(directory: RunDirectory, folder: HeldFolder, results: Path) -> None:
+    if folder.is_ours:
+        keep_server_logs(directory, results)
 
 
 def _check_what_is_known(earlier: StoredStudy, study: Study, facts: Mapping[str, Any], folder: Path) -> None:

@@ -26,7 +26,7 @@ from pgversus.postgres.fingerprint import Fingerprint, differences
 from pgversus.postgres.session import connect
 from pgversus.study.comparison import Arm, CacheState
 from pgversus.study.design import fit_windows, refuse_hopeless_budget, refuse_short_windows
-from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation
+from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation, first_patience_s
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
@@ -178,7 +178,7 @@ class PostgresSite:
             kept_logs=self._kept_logs,
             connect_allowance_s=workload.clients // _CLIENTS_PER_SECOND,
             # Of the first load nobody knows yet how slow it is.
-            longest_s=context.comparison.design.budget_s,
+            longest_s=first_patience_s(context.comparison.design, len(self._study.contexts)),
         )
 
     def _try_out(
@@ -194,8 +194,7 @@ class PostgresSite:
                 replace(snapshot.fingerprint, settings=_settings(server))
                 for snapshot, server in zip(snapshots, servers.servers, strict=True)
             ]
-            quiet = [replace(load, kept_logs=None) for load in loads]
-            pilot = run_pilot(servers.servers, quiet, comparison.design)
+            pilot = run_pilot(servers.servers, loads, comparison.design)
             writes = pilot.writes
         finally:
             servers.stop_all(writes=writes)

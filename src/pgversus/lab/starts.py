@@ -146,27 +146,36 @@ class _Attempt:
         All arms again, so that none is favoured; in one block at most half as often as it has rounds, then it counts as
         it is: a host that is always disturbed must not make a study take twice as long.
         """
-        windows = self._round(number, order, seed)
+        windows = self._round(number, order, seed, attempt=1)
+        attempts = 1
         while any(window.was_disturbed for window in windows.values()) and self._may_repeat():
             self._repeated_rounds += 1
+            attempts += 1
             # An arm that fails now has failed; the others keep what they had.
-            windows = {**windows, **self._round(number, order, seed)}
+            windows = {**windows, **self._round(number, order, seed, attempt=attempts)}
         return windows
 
     def _may_repeat(self) -> bool:
         return self._repeated_rounds < len(self._schedule.rounds) // 2 and not self._failures
 
-    def _round(self, number: int, order: Sequence[int], seed: int) -> dict[int, Window]:
+    def _round(self, number: int, order: Sequence[int], seed: int, *, attempt: int) -> dict[int, Window]:
         windows: dict[int, Window] = {}
         for arm in order:
-            self._try(arm, Phase.MEASURE, number, partial(self._measure, arm, seed, windows))
+            name = self._name(arm, number, attempt)
+            self._try(arm, Phase.MEASURE, number, partial(self._measure, arm, seed, name, windows))
         return windows
+
+    def _name(self, arm: int, number: int, attempt: int) -> str:
+        """Of a window: `context-1-block-002-arm-0-round-03`, with `-repeated-1` when it is measured again."""
+        repeated = f"-repeated-{attempt - 1}" if attempt > 1 else ""
+        block = f"context-{self.course.context.number}-block-{self.course.next_number:03d}"
+        return f"{block}-arm-{arm}-round-{number:02d}{repeated}"
 
     def _warm_up(self, arm: int, seed: int) -> None:
         self._levels[arm] = self._apparatus.warm_up(arm, seed)
 
-    def _measure(self, arm: int, seed: int, windows: dict[int, Window]) -> None:
-        windows[arm] = self._apparatus.measure(arm, seed)
+    def _measure(self, arm: int, seed: int, name: str, windows: dict[int, Window]) -> None:
+        windows[arm] = self._apparatus.measure(arm, seed, name)
 
     def _try(self, arm: int, phase: Phase, number: int, action: Callable[[], None]) -> None:
         if self._has_failed(arm) or self._is_pointless():

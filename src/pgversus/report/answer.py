@@ -32,9 +32,12 @@ class Answer:
     failed_trials: int
     blocks: tuple[Block, ...]
     """What it all rests on."""
-    blocks_run: int
     wall_s: float
     """Of all blocks, with restarts and warm-up."""
+    study_wall_s: float
+    """The same of all contexts of its study, which share the budget."""
+    is_from_file: bool
+    """Whether a study file asks for it, so that its design has no flags but the budget, and cannot change."""
     client: str
     """The pgbench that put the load on."""
     host: Mapping[str, Any]

@@ -35,7 +35,7 @@ def document(answer: Answer) -> dict[str, Any]:
         "dataset": _dataset(comparison.dataset),
         "design": _design(answer),
         "stopped": answer.stopped.value,
-        "blocks_run": answer.blocks_run,
+        "blocks_run": len(answer.blocks),
         "repeated_rounds": sum(block.repeated_rounds for block in answer.blocks),
         "failed_trials": answer.failed_trials,
         "wall_s": answer.wall_s,

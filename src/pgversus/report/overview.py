@@ -115,7 +115,7 @@ def _error(answer: StudyAnswer) -> str:
 
 def _ending(answer: StudyAnswer) -> Iterator[str]:
     wall_s = sum(one.wall_s for one in answer.answers)
-    blocks = sum(one.blocks_run for one in answer.answers)
+    blocks = sum(len(one.blocks) for one in answer.answers)
     yield f"{count(blocks, 'block')}, {duration(wall_s)}, seed {answer.study.seed}."
     if answer.stopped is StopReason.BUDGET:
         yield "The budget ended; the same command with a larger --budget goes on from here."

@@ -145,13 +145,13 @@ def _too_few(answer: Answer, result: ContenderResult) -> str:
     reason = _REASONS[answer.stopped]
     if q is not None and result.blocks >= answer.rule.first_look:
         needed = transactions_for_quantile(q)
+        windows = "longer windows" if answer.is_from_file else "a longer --window"
         return (
             f"{reason} after {effort(answer, result)}. An interval of a p{100 * q:g} needs {needed} transactions "
-            "of each arm in every block: more clients, or a longer --window."
+            f"of each arm in every block: more clients, or {windows}."
         )
     needed = answer.rule.first_look
-    each = answer.wall_s / max(1, answer.blocks_run)
-    about = f" (about {duration(needed * each)})" if answer.blocks_run else ""
+    about = f" (about {duration(needed * _seconds_of_a_block(answer))})" if answer.blocks else ""
     return f"{reason} after {effort(answer, result)}, and the first look is after {needed} blocks{about}."
 
 
@@ -170,17 +170,25 @@ def _what_next(answer: Answer, result: ContenderResult) -> str:
     needed = blocks_needed(result, answer.comparison, answer.rule)
     if answer.stopped is StopReason.INTERRUPTED or design.fixed_blocks is not None:
         return ""
-    each = answer.wall_s / max(1, answer.blocks_run)
+    each = _seconds_of_a_block(answer)
     if needed is None or (needed - result.blocks) * each > _TOO_NOISY * design.budget_s:
+        ways = "stop other jobs or use a quieter machine"
+        if not answer.is_from_file:
+            ways = "stop other jobs, use a quieter machine, or ask for less with --margin"
+        return f"This host is too noisy now for ±{percent(design.margin)}: {ways}."
+    if answer.is_from_file and max(needed, result.blocks + 1) > design.max_blocks:
         return (
-            f"This host is too noisy now for ±{percent(design.margin)}: stop other jobs, use a quieter machine, "
-            "or ask for less with --margin."
+            f"An answer needs about {max(needed, result.blocks + 1)} blocks; this study ends after {design.max_blocks}."
         )
     more = max(1, needed - result.blocks) * each
-    flags = f"--budget {_minutes(answer.wall_s + more)}m"
-    if needed >= design.max_blocks:
+    flags = f"--budget {_minutes(answer.study_wall_s + more)}m"
+    if needed >= design.max_blocks and not answer.is_from_file:
         flags = f"--max-blocks {min(MOST_BLOCKS, math.ceil(1.2 * needed))} {flags}"
     return f"An answer needs about {duration(more)} more: repeat with {flags}."
+
+
+def _seconds_of_a_block(answer: Answer) -> float:
+    return answer.wall_s / max(1, len(answer.blocks))
 
 
 def _invalid(answer: Answer, result: ContenderResult) -> str:

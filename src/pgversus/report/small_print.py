@@ -27,7 +27,7 @@ def comparison_lines(answer: Answer) -> list[str]:
         arms,
         *_host(answer),
         (
-            f"{count(answer.blocks_run, 'block')} of {_windows(design)} for each arm, {_restarts([answer])}"
+            f"{count(len(answer.blocks), 'block')} of {_windows(design)} for each arm, {_restarts([answer])}"
             f"margin ±{percent(design.margin)}, seed {design.seed}; {looks}"
         ),
         *_repeated([answer]),

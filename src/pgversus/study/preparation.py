@@ -7,6 +7,11 @@ from pgversus.study.design import Design
 
 _LEAST_PATIENCE_S, _TIMES_AS_SLOW = 60.0, 20
 
+_SHARE_OF_FIRST_LOAD = 4
+# Of a slow arm a block holds two windows of three transactions, and no look is taken before the fourth block.
+_LEAST_FIXED_PATIENCE_S = 15 * 60.0
+# No budget ends a fixed number of blocks, so that it says little of how slow a transaction may be.
+
 RUNNING_SERVER = "running server"
 """The origin of an arm that somebody else runs."""
 
@@ -26,6 +31,15 @@ class ArmFacts:
     """Of the artifact that the build came from."""
     data: str = ""
     """Hash over names, rows and digests of all its tables: equal data have equal hashes, also days later."""
+
+
+def first_patience_s(design: Design, contexts: int) -> float:
+    """How long the first load is waited for beyond its length, of which nobody knows yet how slow it is.
+
+    A quarter of the context's equal part of the budget: a transaction that takes longer leaves no time for an answer.
+    """
+    least_s = _LEAST_PATIENCE_S if design.fixed_blocks is None else _LEAST_FIXED_PATIENCE_S
+    return min(design.budget_s, max(least_s, design.budget_s / contexts / _SHARE_OF_FIRST_LOAD))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -70,8 +70,8 @@ class WrittenContext:
         self.site.note("warm-up", self.number, arm)
         return {}
 
-    def measure(self, arm: int, seed: int) -> Window:
-        del seed
+    def measure(self, arm: int, seed: int, name: str) -> Window:
+        del seed, name
         self.site.note("measure", self.number, arm)
         faster = 2 if arm % 2 else 1
         return Window(

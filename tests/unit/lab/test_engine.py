@@ -1,6 +1,6 @@
 """The engine with a fake clock and fake servers: order, stopping, failures, interrupts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,7 +10,7 @@ from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError
 from pgversus.lab.apparatus import TrialFailedError
 from pgversus.lab.course import MOST_FAILURES_IN_A_ROW, Course
 from pgversus.lab.engine import run_courses
-from pgversus.lab.progress import Silence
+from pgversus.lab.progress import Look, Silence
 from pgversus.stats.analysis import analyse
 from pgversus.stats.histogram import LatencyHistogram
 from pgversus.stats.trials import Block, Window
@@ -40,6 +40,8 @@ class Pretended:
     tps_of: dict[int, dict[int, float]] = field(default_factory=dict)
     stop_s: float = 0.0
     writes: Callable[[int, int], bool] = lambda _context, _block: False
+    names: list[str] = field(default_factory=list)
+    """Of its windows, in the order in which they were measured."""
     disturbed: Callable[[int], bool] = lambda _window: False
     """By the number of the window, over all arms and blocks."""
 
@@ -144,8 +146,9 @@ class PretendedContext:
         self.host.warm_up(arm, seed)
         return {"server_memory_peak_bytes": 1e6 * (arm + 1)}
 
-    def measure(self, arm: int, seed: int) -> Window:
+    def measure(self, arm: int, seed: int, name: str) -> Window:
         self.host.context = self.number
+        self.host.names.append(name)
         return self.host.measure(arm, seed)
 
     def stop_all(self) -> None:
@@ -231,6 +234,13 @@ def test_a_round_that_was_disturbed_is_measured_again_by_all_arms_in_the_same_or
     first, second = ([arm for what, arm in block if what == "measure"] for block in blocks_of(host.journal))
     assert [block.repeated_rounds for block in ended.blocks] == [1, 0]
     assert first[:2] == first[2:4]
+    arms = first[:2]
+    assert host.names[:5] == [
+        *(f"context-1-block-001-arm-{arm}-round-01" for arm in arms),
+        *(f"context-1-block-001-arm-{arm}-round-01-repeated-1" for arm in arms),
+        f"context-1-block-001-arm-{arms[1]}-round-02",
+    ]
+    assert len(set(host.names)) == len(host.names)
     assert (len(first), len(second)) == (10, 8)
     assert all(len(trial.windows) == 4 for block in ended.blocks for trial in block.trials.values())
     kept = [window for block in ended.blocks for trial in block.trials.values() for window in trial.windows]
@@ -352,6 +362,30 @@ def test_an_interrupt_at_any_step_stops_the_servers_and_keeps_whole_blocks(at: i
     assert len(kept) == (at - 1) // 12, "12 actions make a block"
 
 
+def test_the_time_that_may_be_left_is_at_most_what_all_contexts_leave_of_the_budget() -> None:
+    told: list[float] = []
+
+    class Watching(Silence):
+        def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
+            super().block_finished(context, block, looks, elapsed_s)
+            told.extend(look.seconds_left or 0.0 for look in looks.values() if block.number >= 4)
+
+    host = Pretended({0: 100.0, 1: 100.0})
+    run_courses(
+        study(3, margin=0.0001, max_blocks=100, budget_s=200.0),
+        PretendedSite(host),
+        seed=3,
+        budget_s=200.0,
+        clock=host.clock,
+        progress=Watching(),
+        keep=lambda _course, _block: None,
+        keep_preparation=lambda _course: None,
+    )
+    # The first look, with 12 blocks of 12 s run, or 10 of them.
+    assert told
+    assert max(told) <= 200.0 - 10 * 12.0
+
+
 def names(kept: list[tuple[int, Block]]) -> list[tuple[int, int]]:
     return [(context, block.number) for context, block in kept]
 
@@ -398,6 +432,7 @@ SOMEBODYS = RunningServer(uri="postgresql:///x")
     ("server", "error", "is_kept"),
     [
         (OURS, WorkloadError("the workload fails", slug="workload-failed"), True),
+        (OURS, WorkloadError("the first load hangs", slug="workload-hangs"), False),
         (OURS, DatasetError("the data cannot be loaded", slug="dataset-load-failed"), True),
         (OURS, DatasetError("a setup file has changed", slug="dataset-changed"), False),
         (OURS, ServerError("the server did not start", slug="server-start"), False),

@@ -29,7 +29,8 @@ class _Failing:
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
         raise self._of(arm + seed)
 
-    def measure(self, arm: int, seed: int) -> Window:
+    def measure(self, arm: int, seed: int, name: str) -> Window:
+        assert name
         if arm:
             raise self._of(seed)
         return window([100])
@@ -91,8 +92,8 @@ def test_other_failures_stay_what_they_are(tmp_path: Path) -> None:
 
 def test_no_trial_fails_because_a_disk_is_full(tmp_path: Path) -> None:
     apparatus = HostAwareApparatus(_Failing(TrialFailedError(NO_ROOM)), tmp_path)
-    assert apparatus.measure(0, 1).transactions == 1
-    for act in (lambda: apparatus.start(0), lambda: apparatus.warm_up(0, 1), lambda: apparatus.measure(1, 1)):
+    assert apparatus.measure(0, 1, "w").transactions == 1
+    for act in (lambda: apparatus.start(0), lambda: apparatus.warm_up(0, 1), lambda: apparatus.measure(1, 1, "w")):
         with pytest.raises(HostError) as caught:
             act()
         assert caught.value.slug == SLUG

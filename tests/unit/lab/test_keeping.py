@@ -19,11 +19,15 @@ ASKED = Study(name="s", title="t", question="q", contexts=CONTEXTS, seed=7, budg
 
 def run(folder: Path, earlier: StoredStudy | None, *, failing: bool, asked: Study = ASKED) -> StoredStudy:
     """A run in which nothing is measured, and what it keeps."""
+    begun: list[Path] = []
     courses = [Course(context, 2) for context in asked.contexts]
     if failing:
         courses[1].fail("it is not there")
     with ExitStack() as stack:
-        Keeper(asked, folder, earlier, {"budget_s": 60.0}, stack=stack).end(StopReason.DECIDED, courses)
+        keeper = Keeper(asked, folder, earlier, {"budget_s": 60.0}, begin=lambda: begun.append(folder), stack=stack)
+        assert begun == []
+        keeper.end(StopReason.DECIDED, courses)
+    assert begun == ([folder] if earlier is None else [])
     return read_results(folder)
 
 

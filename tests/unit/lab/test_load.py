@@ -12,7 +12,7 @@ import pytest
 from pgversus.host.commands import Finished
 from pgversus.lab import load as load_module
 from pgversus.lab import postgres_apparatus
-from pgversus.lab.apparatus import TrialFailedError
+from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.lab.arms import SomebodysServer
 from pgversus.lab.load import Load, finished_load, read_window, run_window
 from pgversus.lab.postgres_apparatus import WarmApparatus
@@ -114,15 +114,30 @@ echo "tps = 3 (without initial connection time)"
 def test_logs_are_kept_on_request_also_of_a_window_that_cannot_be_read(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     asked = load(tmp_path, AS_IT_WAS.replace("closed_loop.stdout", "rate.stdout"), kept_logs=kept)
-    with pytest.raises(TrialFailedError):
-        run_window(asked, TARGET, 1.0, 1)
-    assert len(list(kept.iterdir())) == 2
+    with pytest.raises(TrialFailedError), finished_load(asked, TARGET, 1.0, 1, log_name="w") as finished:
+        read_window(asked, finished)
+    assert sorted(path.name for path in kept.iterdir()) == ["w-thread-0.log", "w-thread-1.log"]
+
+
+def test_the_log_of_a_window_that_is_run_anew_takes_the_place_of_what_was_left_of_it(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    asked = load(tmp_path, AS_IT_WAS, kept_logs=kept)
+    for name in ("w-01", "w-01-repeated-1", "w-02", "w-01"):
+        with finished_load(asked, TARGET, 1.0, 1, log_name=name):
+            pass
+    assert sorted({path.name.partition("-thread")[0] for path in kept.iterdir()}) == ["w-01", "w-02"]
+
+
+def test_no_log_is_kept_of_a_load_that_is_thrown_away(tmp_path: Path) -> None:
+    asked = load(tmp_path, AS_IT_WAS, kept_logs=tmp_path / "kept")
+    run_window(asked, TARGET, 1.0, 1)
+    assert not (tmp_path / "kept").exists()
 
 
 def test_a_window_that_hangs_is_ended_with_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_module, "_GRACE_S", 0.2)
     asked = load(tmp_path, "#!/bin/sh\nsleep 60\n", longest_s=0.1)
-    with pytest.raises(TrialFailedError, match=r"was to run for 0\.1 s and had not ended after 0 s"):
+    with pytest.raises(TrialHungError, match=r"was to run for 0\.1 s and had not ended after 0 s"):
         run_window(asked, TARGET, 0.1, 1)
 
 
@@ -130,7 +145,8 @@ def test_servers_and_host_are_read_before_the_log_is(tmp_path: Path, monkeypatch
     journal: list[str] = []
 
     @contextmanager
-    def finished(*_: object) -> Iterator[Finished]:
+    def finished(*_: object, log_name: str) -> Iterator[Finished]:
+        assert log_name == "w"
         journal.append("load")
         yield Finished(exit_code=0, stdout="", stderr="", cpu_s=0.0, cpu_user_s=0.0)
 
@@ -154,5 +170,5 @@ def test_servers_and_host_are_read_before_the_log_is(tmp_path: Path, monkeypatch
     monkeypatch.setattr(postgres_apparatus, "read_after", read_after)
     monkeypatch.setattr(postgres_apparatus, "read_window", read)
     prepared = Preparation(design=Design(), arms=(), differences=(), writes=False, connect_allowance_s=0)
-    WarmApparatus(Servers(), [load(tmp_path, AS_IT_WAS)], prepared).measure(0, 1)
+    WarmApparatus(Servers(), [load(tmp_path, AS_IT_WAS)], prepared).measure(0, 1, "w")
     assert journal == ["load", "readings", "log"]

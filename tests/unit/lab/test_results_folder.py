@@ -23,14 +23,40 @@ def test_earlier_results_are_refused_read_or_put_aside(folder: Path) -> None:
     with pytest.raises(StoreError) as caught, results_folder(folder, EarlierResults.REFUSE):
         pass
     assert caught.value.slug == "store-not-empty"
-    with results_folder(folder, EarlierResults.GO_ON) as earlier:
-        assert earlier is not None
-        assert earlier.study == FACT
-    with results_folder(folder, EarlierResults.PUT_ASIDE) as earlier:
-        assert earlier is None
-    (aside,) = folder.parent.iterdir()
+    with results_folder(folder, EarlierResults.GO_ON) as held:
+        assert held.earlier is not None
+        assert held.earlier.study == FACT
+        assert held.begin() is None
+    with results_folder(folder, EarlierResults.PUT_ASIDE) as held:
+        assert held.earlier is None
+        assert not held.is_ours
+        aside = held.begin()
+        assert held.is_ours
+    assert aside is not None
+    assert list(folder.parent.iterdir()) == [aside]
     assert aside.name.startswith("r-until-")
     assert (aside / FILE_NAME).exists()
+
+
+def test_nothing_is_put_aside_by_a_run_that_does_not_begin(folder: Path) -> None:
+    with results_folder(folder, EarlierResults.PUT_ASIDE):
+        pass
+    assert [path.name for path in folder.parent.iterdir()] == ["r"]
+    with results_folder(folder.with_name("new"), EarlierResults.PUT_ASIDE) as held:
+        assert held.begin() is None
+    assert [path.name for path in folder.parent.iterdir()] == ["r"]
+
+
+def test_the_folder_in_the_place_of_what_was_put_aside_is_locked_too(folder: Path) -> None:
+    with results_folder(folder, EarlierResults.PUT_ASIDE) as held:
+        held.begin()
+        Results.begin(folder, FACT, []).close()
+        for earlier in (EarlierResults.GO_ON, EarlierResults.PUT_ASIDE):
+            with pytest.raises(StoreError) as caught, results_folder(folder, earlier):
+                pass
+            assert caught.value.slug == "store-in-use"
+    with results_folder(folder, EarlierResults.GO_ON) as held:
+        assert held.earlier is not None
 
 
 @pytest.mark.parametrize("earlier", [EarlierResults.GO_ON, EarlierResults.PUT_ASIDE])

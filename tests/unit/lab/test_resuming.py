@@ -166,7 +166,7 @@ def test_a_server_that_was_loaded_before_the_run_ended_is_known_before_any_conte
     for server in uris[:2]:
         earlier = read_results(tmp_path) if holds_results(tmp_path) else None
         with ExitStack() as stack:
-            Keeper(running, tmp_path, earlier, {}, stack=stack).keep_loaded(server)
+            Keeper(running, tmp_path, earlier, {}, begin=lambda: None, stack=stack).keep_loaded(server)
     earlier = read_results(tmp_path)
     assert loaded_before(earlier, running) == set(uris[:2])
     # Nobody knows whether its load was tried.

@@ -1,11 +1,16 @@
+import re
+from dataclasses import replace
+
 import pytest
 
 from pgversus.report.answer import Answer
 from pgversus.report.sentences import answer_sentences
+from pgversus.stats.trials import Block
 from pgversus.stats.verdict import Verdict
 from pgversus.study.caveats import Caveat
 from pgversus.study.design import StopReason
-from tests.builders import answer, rate_block
+from pgversus.study.metrics import Metric
+from tests.builders import answer, comparison, judged_by, latency_block, rate_block
 from tests.unit.report import cases
 
 
@@ -55,6 +60,34 @@ def test_undecided_says_what_is_excluded_and_how_much_more_is_needed() -> None:
     assert "If there is a difference, it is below " in text
     assert "An answer needs about " in text
     assert "repeat with --budget " in text
+
+
+def of_a_study(blocks: list[Block], *, max_blocks: int = 100, metric: Metric = Metric.TPS) -> str:
+    """The sentence on a comparison that a study file asks for, of whose contexts it is one of many."""
+    asked = comparison(design=replace(judged_by(metric), max_blocks=max_blocks))
+    return sentence(answer(blocks, asked, stopped=StopReason.BUDGET, study_wall_s=6000.0, is_from_file=True))
+
+
+def test_the_budget_that_is_advised_holds_what_all_contexts_have_taken() -> None:
+    (minutes,) = re.findall(r"repeat with --budget (\d+)m\.", of_a_study(cases.noisy(0.02, blocks=8)))
+    assert int(minutes) > 6000 * 1.2 / 60
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (of_a_study(cases.noisy(0.9, blocks=8)), "stop other jobs or use a quieter machine."),
+        (of_a_study(cases.noisy(0.02, blocks=8), max_blocks=9), "this study ends after 9."),
+        (of_a_study(cases.noisy(0.02, blocks=8), max_blocks=8), "this study ends after 8."),
+        (
+            of_a_study([latency_block(n, [1000] * 50, [900] * 50) for n in range(1, 9)], metric=Metric.LATENCY_P95),
+            "more clients, or longer windows.",
+        ),
+    ],
+)
+def test_a_study_file_gets_no_advice_that_its_command_has_no_flag_for(text: str, words: str) -> None:
+    assert text.endswith(words)
+    assert not re.search("--(max-blocks|window|margin)", text)
 
 
 def test_a_hopeless_host_is_told_so_instead_of_more_time() -> None:

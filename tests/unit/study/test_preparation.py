@@ -3,7 +3,7 @@
 import pytest
 
 from pgversus.study.design import Design
-from pgversus.study.preparation import Preparation
+from pgversus.study.preparation import Preparation, first_patience_s
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,20 @@ def test_patience_is_bound_to_what_the_first_load_showed(
         longest_transaction_s=longest_s,
     )
     assert known.patience_s == patience_s
+
+
+@pytest.mark.parametrize(
+    ("budget_s", "contexts", "fixed_blocks", "patience_s"),
+    [
+        (900.0, 1, None, 225.0),
+        (900.0, 12, None, 60.0),
+        (72 * 3600.0, 12, None, 1.5 * 3600.0),
+        (40.0, 1, None, 40.0),
+        (900.0, 12, 4, 900.0),
+        (72 * 3600.0, 432, 4, 900.0),
+    ],
+)
+def test_patience_with_the_first_load_is_a_part_of_what_its_context_may_take(
+    budget_s: float, contexts: int, fixed_blocks: int | None, patience_s: float
+) -> None:
+    assert first_patience_s(Design(budget_s=budget_s, fixed_blocks=fixed_blocks), contexts) == patience_s
