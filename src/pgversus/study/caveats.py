@@ -20,7 +20,7 @@ class Difference:
     """Something in which the arms differ besides what the user asked to compare."""
 
     kind: str
-    """setting, build or database."""
+    """setting, index or build, which has the encoding and collation of its database with it."""
     name: str
     """The setting's or property's own name."""
     values: tuple[str, ...]
