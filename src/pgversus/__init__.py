@@ -1,7 +1,7 @@
 """pgversus: is PostgreSQL A faster or slower than B on this work, by how much, and how sure?
 
-Everything that the command line does with studies can be done from here: `run` measures one, `load_results` reads
-what was measured. docs/python.md shows both.
+`run` measures a study, as the command of that name, and `load_results` reads what was measured. docs/python.md shows
+both.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -373,7 +373,7 @@ def test_nothing_of_the_warm_up_is_in_the_first_window(servers: Servers, version
     try:
         apparatus.start(0)
         apparatus.warm_up(0, seed=1)
-        first = apparatus.measure(0, seed=2, "")
+        first = apparatus.measure(0, seed=2, name="")
     finally:
         apparatus.stop_all()
     # Besides the load: pgbench's own sessions and our reading.

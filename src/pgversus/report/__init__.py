@@ -1,4 +1,4 @@
-"""Results in, text out. Pure, and the only place where numbers are rounded.
+"""Results in, text out. Pure; numbers stay whole until they are shown here.
 
 answer.py          what every report shows
 units.py           numbers as people read them

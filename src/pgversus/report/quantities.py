@@ -13,7 +13,7 @@ from pgversus.report.units import change, change_interval, latency, significant,
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.counter_estimates import sure_ratios
 from pgversus.study.comparison import BASELINE
-from pgversus.study.counters import COUNTERS, CounterUnit
+from pgversus.study.counters import COUNTERS, TOLD_BY_HOST, CounterUnit
 from pgversus.study.metrics import BY_NAME, Metric
 
 _MOST_SURE = 8
@@ -86,6 +86,34 @@ def study_quantity_rows(answer: StudyAnswer) -> list[PlacedQuantityRow]:
         for result in one.analysis.results
         for row in quantity_rows(one, result, answer.study.metrics, _MOST_SURE_OF_STUDY)
     ]
+
+
+def untold(answer: StudyAnswer) -> list[str]:
+    """What the study names in `metrics` and no verdict shows, with who did not tell it: `wal_bytes: not told by 13`."""
+    shown = {row for one in answer.answers for result in one.analysis.results for row in _told(one, result, answer)}
+    return [f"{name}: {_silent(answer, name)}" for name in answer.study.metrics if name not in shown]
+
+
+def _told(one: Answer, result: ContenderResult, answer: StudyAnswer) -> Iterator[str]:
+    for name in answer.study.metrics:
+        is_judged = name == one.analysis.metric.value.removesuffix("_s")
+        if is_judged or _row(one, result, name):
+            yield name
+
+
+def _silent(answer: StudyAnswer, name: str) -> str:
+    """Who did not tell it, as far as is known."""
+    if name in BY_NAME or not any(one.blocks for one in answer.answers):
+        return "nothing was measured of it"
+    if name in TOLD_BY_HOST:
+        return "not told by this host"
+    versions = (
+        facts.version
+        for one in answer.answers
+        for facts, told in zip(one.arms, one.analysis.counters, strict=True)
+        if name not in told
+    )
+    return f"not told by {', '.join(dict.fromkeys(versions))}"
 
 
 def level_text(metric: Metric, value: float) -> str:

@@ -1,17 +1,19 @@
 """How it was measured, in a few lines: what a reader needs to believe a number or to repeat it."""
 
+import shlex
 from collections.abc import Iterable, Iterator
 
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.units import count, duration, percent, size
 from pgversus.study.design import Design
 from pgversus.study.preparation import RUNNING_SERVER
+from pgversus.study.workload import PgbenchWorkload
 
 _MOST_SHOWN = 8
 
 
 def comparison_lines(answer: Answer) -> list[str]:
-    """Of one comparison: load and client, builds, host, blocks and windows, and where the results are."""
+    """Of one comparison: the command of a window, builds, host, blocks and windows, and where the results are."""
     comparison, design = answer.comparison, answer.comparison.design
     arms = ", ".join(
         f"{arm.label} = PostgreSQL {facts.version} ({facts.origin}, {facts.compiler})"
@@ -23,7 +25,7 @@ def comparison_lines(answer: Answer) -> list[str]:
         else "wrong at most 1 time in 20, however often one looked"
     )
     return [
-        f"{comparison.workload.name}, {count(comparison.workload.clients, 'client')}, {answer.client}",
+        f"{_command(comparison.workload, design.window_s)} ({answer.client})",
         arms,
         *_host(answer),
         (
@@ -53,6 +55,22 @@ def study_lines(answer: StudyAnswer) -> list[str]:
         ),
         *_repeated(answers),
     ]
+
+
+def _command(workload: PgbenchWorkload, seconds: float) -> str:
+    """The load of one window as one would type it into a shell; which database is left to the reader."""
+    arguments = ["pgbench", "-n", "-T", f"{seconds:g}", "-c", str(workload.clients), "-j", str(workload.threads)]
+    arguments += ["-M", workload.query_mode.value]
+    for script in workload.scripts:
+        weight = "" if script.weight is None else f"@{script.weight}"
+        arguments += ["-b" if script.is_builtin else "-f", f"{script.name}{weight}"]
+    if workload.scale is not None and not any(script.is_builtin for script in workload.scripts):
+        arguments += ["-s", str(workload.scale)]
+    for name, value in workload.variables:
+        arguments += ["-D", f"{name}={value}"]
+    if workload.rate is not None:
+        arguments += ["-R", f"{workload.rate:g}"]
+    return shlex.join(arguments)
 
 
 def _host(answer: Answer) -> Iterator[str]:

@@ -14,7 +14,7 @@ from pgversus.report.overview import (
     verdict_rows,
 )
 from pgversus.report.published import PublishedRatio, published_ratios
-from pgversus.report.quantities import PlacedQuantityRow, study_quantity_rows
+from pgversus.report.quantities import PlacedQuantityRow, study_quantity_rows, untold
 from pgversus.report.sentences import answer_sentences
 from pgversus.report.small_print import study_lines
 
@@ -36,6 +36,7 @@ class StudyPage:
     """Empty where there are too many verdicts."""
     sentences: list[str]
     not_measured: list[str]
+    """Contexts and treatments, and quantities that the study names and nobody told."""
     caveats: list[str]
     small_print: list[str]
     results: str
@@ -61,7 +62,7 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
             *([rest] if len(shown) < verdicts else []),
             *overview_sentences(answer),
         ],
-        not_measured=not_measured(answer),
+        not_measured=[*not_measured(answer), *(untold(answer) if verdicts <= MOST_ROWS else [])],
         caveats=shared_caveats(answer),
         small_print=study_lines(answer),
         results=answer.results,

@@ -16,9 +16,12 @@ from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
 from pgversus.store.codec import CONTEXT, PREPARATION, STUDY
 from pgversus.store.counters import counter_names, counter_rows
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, holds_results, unreadable
+from pgversus.study.metrics import QUANTILES
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context, StudyFact
 
+_QUANTILES = tuple(QUANTILES.values())
+# In the order of their columns below.
 _FINISHED = """
 SELECT context, block, arm, transactions, seconds, failed, unclocked, latency_sum_s, latency_min_s, latency_max_s,
        latency_p50_s, latency_p95_s, latency_p99_s, trend, counters
@@ -156,7 +159,7 @@ def _trial(row: tuple[Any, ...], counters: Mapping[str, float]) -> Trial:
         latency_sum_s=latency_sum,
         latency_min_s=least,
         latency_max_s=most,
-        quantiles={} if p50 is None else {0.50: p50, 0.95: p95, 0.99: p99},
+        quantiles={} if p50 is None else dict(zip(_QUANTILES, (p50, p95, p99), strict=True)),
         failed=failed,
         unclocked=unclocked,
         trend=trend,

@@ -14,13 +14,12 @@ from pgversus.stats.trials import Block, FailedTrial, Trial
 from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, ContextFact
 from pgversus.store.counters import counter_names, counters_text
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, unwritable
+from pgversus.study.metrics import QUANTILES
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context, StudyFact
 
 Row = tuple[str, Mapping[str, Any]]
 """A table and the values of one row."""
-
-_QUANTILE_COLUMNS = {0.50: "latency_p50_s", 0.95: "latency_p95_s", 0.99: "latency_p99_s"}
 
 
 class Results:
@@ -186,7 +185,7 @@ def _finished(trial: Trial) -> dict[str, Any]:
         "latency_sum_s": trial.latency_sum_s,
         "latency_min_s": trial.latency_min_s,
         "latency_max_s": trial.latency_max_s,
-        **{column: trial.quantiles.get(q) for q, column in _QUANTILE_COLUMNS.items()},
+        **{metric.value: trial.quantiles.get(q) for metric, q in QUANTILES.items()},
         "trend": trial.trend,
         "histogram_first_bin": histogram.first_bin,
         "histogram_counts": json.dumps(histogram.counts.tolist()),

@@ -128,6 +128,9 @@ _HOST = {
     "cpu_throttled_s": _cost_aside("time in which a limit on processors held pgversus and its servers", _SECONDS),
 }
 
+TOLD_BY_HOST = frozenset({"server_cpu_user_s", "server_cpu_system_s", "server_memory_peak_bytes", *_HOST})
+"""Those that the kernel tells, whatever PostgreSQL runs on it."""
+
 COUNTERS: Mapping[str, Counter] = MappingProxyType(
     _DATABASE
     | _CLUSTER

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
+from pgversus.study.workload import PgbenchWorkload, Script
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,20 +66,6 @@ def command(
     if workload.rate is not None:
         arguments += ["-R", f"{workload.rate:g}"]
     return [*arguments, conninfo]
-
-
-def equivalent_command(workload: PgbenchWorkload, seconds: int) -> str:
-    """The command a DBA would type by hand for one window, for reports."""
-    arguments = ["pgbench", "-n", f"-T {seconds}", f"-c {workload.clients}", f"-j {workload.threads}"]
-    if workload.query_mode is not QueryMode.SIMPLE:
-        arguments.append(f"-M {workload.query_mode}")
-    for script in workload.scripts:
-        weight = "" if script.weight is None else f"@{script.weight}"
-        arguments.append(f"{'-b' if script.is_builtin else '-f'} {script.name}{weight}")
-    arguments += [f"-D {name}={value}" for name, value in workload.variables]
-    if workload.rate is not None:
-        arguments.append(f"-R {workload.rate:g}")
-    return " ".join(arguments)
 
 
 def initialize_command(*, pgbench: Path, conninfo: str, scale: int) -> list[str]:

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pgversus.report.answer import Answer
-from pgversus.report.quantities import QuantityRow, quantity_rows, study_quantity_rows
+from pgversus.report.markdown import markdown
+from pgversus.report.quantities import QuantityRow, quantity_rows, study_quantity_rows, untold
 from pgversus.stats.trials import Block
 from tests.builders import answer, study_answer
 from tests.unit.report.cases import CASES, steady
@@ -77,6 +78,28 @@ def test_metrics_are_shown_with_their_interval_but_not_the_judged_one_again() ->
 
 def test_what_one_arm_does_not_tell_is_no_row() -> None:
     assert rows(CASES["faster"](), ["wal_bytes", "server_memory_peak_bytes"]) == []
+
+
+def test_what_a_study_names_and_nobody_told_is_said_once_with_who_did_not() -> None:
+    one = counted(steady(1.1), {"wal_bytes": (1e6, 1e6)})
+    named = ("tps", "latency_p95", "wal_bytes", "client_io_reads", "disk_reads")
+    study = study_answer([one, one], metrics=named)
+    assert untold(study) == ["client_io_reads: not told by 16.12, 17.8", "disk_reads: not told by this host"]
+    assert "not measured: client\\_io\\_reads: not told by 16.12, 17.8" in markdown(study)
+
+
+def test_of_a_quantity_that_one_side_alone_told_the_other_side_is_named() -> None:
+    one = counted(steady(1.1), {})
+    blocks = [
+        replace(block, trials={0: block.trials[0], 1: replace(block.trials[1], counters={"client_io_reads": 1.0})})
+        for block in one.blocks
+    ]
+    assert untold(study_answer([answer(blocks)], metrics=["client_io_reads"])) == ["client_io_reads: not told by 16.12"]
+
+
+def test_of_a_study_without_a_block_nobody_is_blamed() -> None:
+    study = study_answer([CASES["interrupted"]()], metrics=["wal_bytes"])
+    assert untold(study) == ["wal_bytes: nothing was measured of it"]
 
 
 def test_a_study_has_the_rows_of_each_verdict_in_its_order() -> None:

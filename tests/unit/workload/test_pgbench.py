@@ -11,7 +11,6 @@ from pgversus.workload.pgbench import (
     Summary,
     UnreadableOutputError,
     command,
-    equivalent_command,
     error_words,
     initialize_command,
     parse_summary,
@@ -100,13 +99,6 @@ def test_a_file_for_each_script_is_required() -> None:
 def test_tables_are_made_by_the_client() -> None:
     found = initialize_command(pgbench=Path("/opt/bin/pgbench"), conninfo="dbname=d", scale=10)
     assert found == ["/opt/bin/pgbench", "-i", "-q", "-I", "dtgvp", "-s", "10", "dbname=d"]
-
-
-def test_the_equivalent_command_is_what_one_would_type() -> None:
-    shown = equivalent_command(replace(MIX, rate=50.0), 5)
-    assert shown.startswith("pgbench -n -T 5 -c 8 -j 2 -M prepared -b tpcb-like@2 -f a.sql@3 -b se")
-    assert shown.endswith("-R 50")
-    assert equivalent_command(BUILTIN, 1) == "pgbench -n -T 1 -c 1 -j 1 -b select-only"
 
 
 @pytest.mark.parametrize(
