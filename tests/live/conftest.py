@@ -104,7 +104,7 @@ class CommandLine:
 
     def leftovers(self) -> list[str]:
         """Whatever a run should have removed: files, directories, processes."""
-        files = [str(path) for path in self.runs.iterdir() if path.suffix != ".lock"]
+        files = [str(path) for path in self.runs.iterdir()]
         return files + [str(process) for process in processes_in(self.cache)]
 
     def wait_for(self, what: Callable[[], Any], seconds: float = 60) -> Any:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pgversus.host.identity import ServerUser
 
@@ -76,7 +77,7 @@ def run(
     OSError when it cannot be started at all.
     """
     process = _Program(
-        [*(_ending_with_us() if ends_with_us else ()), *arguments],
+        [*(ending_with_us() if ends_with_us else ()), *arguments],
         env=dict(environment),
         cwd=directory,
         stdin=subprocess.DEVNULL,
@@ -91,10 +92,10 @@ def run(
         stdout, stderr = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         timed_out = True
-        _kill_group(process)
+        kill_group(process)
         stdout, stderr = process.communicate()
     except BaseException:
-        _kill_group(process)
+        kill_group(process)
         process.wait()
         raise
     return Finished(
@@ -120,7 +121,7 @@ def client_environment(additions: Mapping[str, str], *, inherit_libpq: bool) -> 
 
 
 @cache
-def _ending_with_us() -> tuple[str, ...]:
+def ending_with_us() -> tuple[str, ...]:
     """What is put before a command so that the kernel kills it when its parent has ended; nothing where it is missing.
 
     setpriv(1) asks for it and becomes the program: same process, same exit code. Done between fork and exec by
@@ -132,6 +133,7 @@ def _ending_with_us() -> tuple[str, ...]:
     return (program, "--pdeathsig", "KILL", "--")
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
+def kill_group(process: subprocess.Popen[Any]) -> None:
+    """End a program that has a process group of its own, and whatever it has started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

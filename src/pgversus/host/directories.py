@@ -8,8 +8,8 @@ CACHE/
 """
 
 import os
+import secrets
 import stat
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ import platformdirs
 from pgversus.errors import HostError
 
 _SYSTEM_CACHE = Path("/var/cache/pgversus")
-_SOCKET_ROOT = Path("/tmp")  # noqa: S108 - see make_socket_directory
+_SOCKET_ROOT = Path("/tmp")  # noqa: S108 - see socket_directory()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +88,12 @@ def make_directory(directory: Path, mode: int) -> None:
         path.chmod(mode)
 
 
-def make_socket_directory() -> Path:
-    """A new private directory with a path short enough for sockets.
+def socket_directory() -> Path:
+    """A path for a new directory, short enough for sockets; nothing is made yet, so that it can be noted before.
 
     Not in $TMPDIR: a socket's path may have 107 bytes, and TMPDIR is often long.
     """
-    return Path(tempfile.mkdtemp(prefix="pgv-", dir=_SOCKET_ROOT))
+    return _SOCKET_ROOT / f"pgv-{secrets.token_hex(8)}"
 
 
 def _check_reachable(root: Path) -> None:

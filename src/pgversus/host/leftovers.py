@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 _PATIENCE_S = 10
 _RUN_NAME = re.compile(r"run-[0-9]{8}T[0-9]{6}-[0-9]+")
 _NOTE = "sockets"
+_LOCK = ".lock"
 
 
 def processes_in(directory: Path) -> list[psutil.Process]:
@@ -36,27 +37,45 @@ def end_processes_in(directory: Path) -> None:
 
 
 def sweep(runs: Path) -> list[str]:
-    """Remove the directories of runs that are no more; the names of those removed.
+    """Remove what is left of runs that are no more; the names of those runs.
 
-    Only what has the name of a run, its lock file beside it and its note of sockets in it is taken for one: whatever
-    else somebody keeps there stays.
+    Only what has the name of a run, its lock file and its note of sockets is taken for one: whatever else somebody
+    keeps there stays. A run that was killed in its first moments has left a lock file at most, and an empty directory.
     """
-    swept = []
-    for directory in sorted(path for path in runs.iterdir() if _is_run(path)):
-        lock = FileLock(lock_file(directory))
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            continue
-        try:
+    return [lock.stem for lock in sorted(runs.iterdir()) if _is_lock(lock) and _swept(lock)]
+
+
+def _swept(lock_path: Path) -> bool:
+    """Whether the run of this lock file is no more, and what it has left was removed."""
+    lock = FileLock(lock_path)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        return False
+    try:
+        directory = lock_path.with_suffix("")
+        if (directory / _NOTE).exists():
             end_processes_in(directory)
             _remove_sockets(directory)
             shutil.rmtree(directory, ignore_errors=True)
-            swept.append(directory.name)
-        finally:
-            lock.release()
-            lock_file(directory).unlink(missing_ok=True)
-    return swept
+        elif not _never_began(directory):
+            return False
+        lock_path.unlink(missing_ok=True)
+    finally:
+        lock.release()
+    return True
+
+
+def _never_began(directory: Path) -> bool:
+    """Whether a run ended before it kept anything; its directory is then gone, if there was one.
+
+    One that is just beginning may not hold its lock yet: its process id is part of its name.
+    """
+    if psutil.pid_exists(int(directory.name.rpartition("-")[2])):
+        return False
+    with suppress(OSError):
+        directory.rmdir()
+    return not directory.exists()
 
 
 def run_name() -> str:
@@ -64,14 +83,13 @@ def run_name() -> str:
     return f"run-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
 
 
-def _is_run(path: Path) -> bool:
-    has_name = _RUN_NAME.fullmatch(path.name) is not None
-    return has_name and path.is_dir() and lock_file(path).exists() and (path / _NOTE).exists()
+def _is_lock(path: Path) -> bool:
+    return path.suffix == _LOCK and _RUN_NAME.fullmatch(path.stem) is not None
 
 
 def lock_file(run_directory: Path) -> Path:
     """The lock that a living run holds."""
-    return run_directory.with_suffix(".lock")
+    return run_directory.with_suffix(_LOCK)
 
 
 def remember_socket_directory(run_directory: Path, sockets: Path) -> None:

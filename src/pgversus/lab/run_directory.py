@@ -7,7 +7,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pgversus.host.directories import Cache, make_directory, make_socket_directory
+from pgversus.host.directories import Cache, make_directory, socket_directory
 from pgversus.host.guard import Guard
 from pgversus.host.identity import ServerUser
 from pgversus.host.leftovers import lock_file, remember_socket_directory, run_name
@@ -61,14 +61,18 @@ def run_directory(cache: Cache, user: ServerUser) -> Iterator[RunDirectory]:
     Servers must be stopped before this is left; after kill -9 the guard waits for them.
     """
     root = cache.runs / run_name()
+    sockets = socket_directory()
     lock = FileLock(lock_file(root))
-    lock.acquire()
-    sockets = make_socket_directory()
+    # First of all: whatever is made from here on goes, wherever we are killed.
     guard = Guard([root, sockets, lock_file(root)])
     try:
+        lock.acquire()
         make_directory(root, 0o755)
-        user.give(sockets)
+        # Before they are there: a sweep finds them by this note.
         remember_socket_directory(root, sockets)
+        # An error where it is there already: then somebody else has made it.
+        sockets.mkdir(mode=0o700)
+        user.give(sockets)
         yield RunDirectory(root=root, sockets=sockets, user=user)
     finally:
         guard.close()

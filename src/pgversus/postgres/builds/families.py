@@ -19,6 +19,7 @@ if sys.version_info >= (3, 12):
 else:  # extraction filters came to 3.11 in a patch release, and Debian 12 has an older one
     from backports import tarfile
 
+from pgversus.host.commands import ending_with_us, kill_group
 from pgversus.postgres.builds.model import NotifyBytes
 from pgversus.study.servers import OLDEST_MAJOR, Family, Version
 
@@ -128,14 +129,19 @@ def _ask(arguments: Sequence[str]) -> str:
 
 
 def _watch(arguments: Sequence[str], staging: Path | None, progress: Callable[[int], None]) -> str:
-    """The output of a registry's client, reporting the growth of its staging directory while it runs."""
+    """The output of a registry's client, reporting the growth of its staging directory while it runs.
+
+    The client ends with us, however we end. RegistryError with its words when it fails.
+    """
     process = subprocess.Popen(
-        list(arguments),
+        [*ending_with_us(), *arguments],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",
         errors="replace",
+        # Its own group, which is ended whole.
+        process_group=0,
     )
     try:
         while True:
@@ -146,7 +152,7 @@ def _watch(arguments: Sequence[str], staging: Path | None, progress: Callable[[i
                 if staging is not None:
                     progress(_size_of(staging))
     except BaseException:
-        process.kill()
+        kill_group(process)
         process.wait()
         raise
     if process.returncode != 0:

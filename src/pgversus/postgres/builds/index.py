@@ -1,15 +1,21 @@
 """Lists of released versions, one file for each family, fetched at most once a day."""
 
 import json
+import shutil
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock
 
 from pgversus.postgres.builds.families import SOURCES, RegistryError
 from pgversus.postgres.builds.model import FamilyOffer
 from pgversus.study.servers import Family, Version
 
 _FRESH_S = 24 * 3600.0
+_SCRATCH = "index-"
 
 
 def offers(index: Path, *, must_be_fresh: bool = False) -> tuple[FamilyOffer, ...]:
@@ -27,15 +33,25 @@ def _offer(index: Path, family: Family, *, must_be_fresh: bool) -> FamilyOffer:
     if kept is not None and kept.age_s < _FRESH_S and not must_be_fresh:
         return kept
     try:
-        with tempfile.TemporaryDirectory(prefix="index-", dir=index) as scratch:
-            versions = SOURCES[family].versions(Path(scratch))
+        with _scratch(index) as scratch:
+            versions = SOURCES[family].versions(scratch)
+            _write(file, versions, scratch)
     except RegistryError as error:
         problem = "its certificate is not in the system's store" if error.is_about_certificates else "it did not answer"
         if kept is not None:
             return FamilyOffer(family=family, versions=kept.versions, age_s=kept.age_s, problem=problem)
         return FamilyOffer(family=family, versions=(), problem=problem)
-    _write(file, versions)
     return FamilyOffer(family=family, versions=versions)
+
+
+@contextmanager
+def _scratch(index: Path) -> Iterator[Path]:
+    """A directory for one fetch, one at a time; what a killed one left is removed first."""
+    with FileLock(index / "fetch.lock"):
+        for old in index.glob(f"{_SCRATCH}*"):
+            shutil.rmtree(old, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=index) as directory:
+            yield Path(directory)
 
 
 def _read(file: Path, family: Family) -> FamilyOffer | None:
@@ -48,10 +64,8 @@ def _read(file: Path, family: Family) -> FamilyOffer | None:
         return None
 
 
-def _write(file: Path, versions: tuple[Version, ...]) -> None:
+def _write(file: Path, versions: tuple[Version, ...], scratch: Path) -> None:
     document = {"fetched_at": time.time(), "versions": [[version.major, version.minor] for version in versions]}
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=file.parent, prefix=file.name, delete=False
-    ) as temporary:
-        json.dump(document, temporary)
-    Path(temporary.name).replace(file)
+    whole = scratch / file.name
+    whole.write_text(json.dumps(document), encoding="utf-8")
+    whole.replace(file)

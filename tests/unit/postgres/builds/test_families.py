@@ -1,0 +1,56 @@
+"""The client of a registry ends with pgversus, with whatever it has started."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+# A client that starts a program of its own, as some do.
+CLIENT = 'sleep 60 & echo "$$ $!" > "$0.part"; mv "$0.part" "$0"; wait'
+PROGRAM = "import sys; from pgversus.postgres.builds.families import _watch; _watch(sys.argv[1:], None, print)"
+
+
+def waited_for(note: Path) -> list[int]:
+    deadline = time.monotonic() + 20
+    while not note.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return [int(pid) for pid in note.read_text().split()]
+
+
+def has_ended(pid: int) -> bool:
+    deadline = time.monotonic() + 10
+    while is_running(pid):
+        if time.monotonic() > deadline:
+            os.kill(pid, signal.SIGKILL)
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_client_ends_with_us(tmp_path: Path, number: signal.Signals) -> None:
+    note = tmp_path / "pids"
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "/bin/sh", "-c", CLIENT, str(note)], stderr=subprocess.DEVNULL
+    ) as process:
+        client, started = waited_for(note)
+        process.send_signal(number)
+    assert has_ended(client)
+    # After kill -9 nobody is left to end what the client has started.
+    if number != signal.SIGKILL:
+        assert has_ended(started)
+    else:
+        os.kill(started, signal.SIGKILL)
