@@ -77,22 +77,24 @@ def finished_load(
 
 
 def _run(load: Load, target: Target, seconds: float, seed: int) -> Finished:
-    arguments = command(
-        load.workload,
-        pgbench=load.client.pgbench,
-        conninfo=target.conninfo,
-        script_files=load.script_files,
-        seconds=max(1, round(seconds)) + load.connect_allowance_s,
-        seed=seed,
-        log_prefix=load.scratch / "log",
-    )
-    limit_s = seconds + load.connect_allowance_s + load.longest_s + _GRACE_S
+    connect_s = load.connect_allowance_s
     for _ in range(_MOST_RUNS):
+        limit_s = seconds + connect_s + load.longest_s + _GRACE_S
+        arguments = command(
+            load.workload,
+            pgbench=load.client.pgbench,
+            conninfo=target.conninfo,
+            script_files=load.script_files,
+            seconds=max(1, round(seconds)) + connect_s,
+            seed=seed,
+            log_prefix=load.scratch / "log",
+        )
         finished = run(arguments, environment=target.environment(), timeout_s=limit_s, ends_with_us=True)
         if load.workload.is_open_loop or not (finished.succeeded and has_begun_nothing(finished.stdout)):
             break
         # Without a rate a client begins its first transaction once it is connected, and ends it however long that
         # takes. So nobody was connected in time: pgbench itself was kept waiting, and nothing is known of the server.
+        connect_s = 2 * connect_s + 2
     if finished.timed_out:
         raise TrialHungError(
             f"pgbench was to run for {seconds:g} s and had not ended after {limit_s:.0f} s, so it was ended; "
