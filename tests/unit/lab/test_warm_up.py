@@ -36,7 +36,7 @@ def test_load_goes_on_as_long_as_it_becomes_faster(transactions: Sequence[int], 
     assert load.runs == [(2.0, 7 + number) for number in range(runs)]
 
 
-def test_a_half_is_at_least_the_second_that_pgbench_can_run() -> None:
+def test_a_second_is_too_short_for_two_halves() -> None:
     load = Asked(repeat(100))
     run_until_steady(load, 1.0, 1)
-    assert load.runs == [(1.0, 1), (1.0, 2)]
+    assert load.runs == [(1.0, 1)]

@@ -230,7 +230,7 @@ class Design(Table):
     window: Quantity | None = _key("length of one window, in whole seconds", default="fitted to the load", example="2s")
     windows: Count | None = _key("windows of each arm in one block", default="fitted to the load", example=8)
     warm_up: Quantity | None = _key(
-        "load thrown away after each start, in whole seconds; up to four times as long, until it is steady",
+        "load thrown away after each start, in whole seconds; from two on up to four times as long, until it is steady",
         default="`2s`",
         example="5s",
     )
