@@ -26,7 +26,7 @@ def test_a_folder_that_a_live_run_holds_is_left_to_it(command_line: CommandLine)
     assert first.returncode == 130
     kept = trials(results)
     begun_anew = command_line.start("run", "s.toml", "--new")
-    command_line.wait_for(lambda: len(list(results.parent.iterdir())) == 2)
+    command_line.wait_for(lambda: len(list(results.parent.iterdir())) == 2 and (results / "results.sqlite").exists())
     begun_anew.send_signal(signal.SIGINT)
     _, said = begun_anew.communicate(timeout=60)
     (aside,) = results.parent.glob("s-until-*")
