@@ -1,13 +1,15 @@
 """A simulated host with simulated servers: the engine's apparatus and clock, without waiting.
 
 The noise is that of docs/statistics.md, "The simulated hosts". All of it acts on the logarithm of the throughput:
-white noise of each second, a slow AR(1) drift, a one-way trend, bursts of other work (a two-state Markov chain),
-the luck of each server start, and a cache that warms up after it.
+white noise of each second, a slow AR(1) drift, a one-way trend, bursts of other work and processors taken by other
+guests (two-state Markov chains), the luck of each server start, and a cache that warms up after it. Of all that a host
+tells one thing at most: in which windows processors were taken.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.signal import lfilter
@@ -40,9 +42,14 @@ class Noise:
     warm_up_s: float
     bad_start_share: float = 0.0
     bad_start_size: float = 0.0
+    stolen_share: float = 0.0
+    stolen_size: float = 0.0
+    stolen_s: float = 1.0
+    tells: bool = True
+    """Whether the host says when processors were taken."""
 
 
-_CLOUD = {
+_CLOUD: dict[str, Any] = {
     "white": 0.045,
     "drift": 0.03,
     "drift_s": 120.0,
@@ -54,6 +61,7 @@ _CLOUD = {
     "warm_up": 0.06,
     "warm_up_s": 5.0,
 }
+_STOLEN: dict[str, Any] = {"stolen_share": 0.10, "stolen_size": 0.50, "stolen_s": 3.0}
 HOSTS: Mapping[str, Noise] = {
     "quiet": Noise(
         white=0.016,
@@ -74,6 +82,9 @@ HOSTS: Mapping[str, Noise] = {
     ),
     # A stress test of the t interval: 15 % of the starts are 5 % slow.
     "bimodal": Noise(**_CLOUD | {"restart": 0.005, "bad_start_share": 0.15, "bad_start_size": 0.05}),
+    # Neighbours on the hypervisor take half of the processors for seconds, and the host tells, or does not.
+    "stolen": Noise(**_CLOUD | _STOLEN),
+    "untold": Noise(**_CLOUD | _STOLEN, tells=False),
 }
 
 
@@ -95,8 +106,13 @@ class SimulatedHost:
         self._noise = noise
         self._effects = {arm: math.log(ratio) for arm, ratio in ratios.items()}
         self._window_s, self._warm_up_s = window_s, warm_up_s
-        self._speed: list[float] = _environment(rng, noise, seconds).tolist()
+        environment = _environment(rng, noise, seconds)
         self._white: list[float] = (rng.standard_normal(seconds) * noise.white).tolist()
+        stolen = np.zeros(seconds)
+        if noise.stolen_share:
+            stolen = _spells(rng, noise.stolen_share, noise.stolen_s, seconds)
+        self._stolen: list[bool] = stolen.astype(bool).tolist()
+        self._speed: list[float] = (environment + math.log(1 - noise.stolen_size) * stolen).tolist()
         self._rng = rng
         self._starts: dict[int, float] = {}
         self._age: dict[int, int] = {}
@@ -123,6 +139,7 @@ class SimulatedHost:
     def measure(self, arm: int, seed: int, name: str) -> Window:
         """One window."""
         del seed, name
+        began = self._now
         transactions = self._run(arm, self._window_s)
         return Window(
             transactions=round(transactions),
@@ -130,6 +147,7 @@ class SimulatedHost:
             latency_sum_s=float(self._window_s),
             latency_max_s=1.0,
             histogram=_NO_LATENCIES,
+            was_disturbed=self._noise.tells and any(self._stolen[began : self._now]),
         )
 
     def stop_all(self) -> None:
@@ -175,15 +193,16 @@ def _environment(rng: np.random.Generator, noise: Noise, seconds: int) -> np.nda
     first = rng.standard_normal() * noise.drift
     steps = rng.standard_normal(seconds) * noise.drift * math.sqrt(1 - keep**2)
     drift, _ = lfilter([1], [1, -keep], steps, zi=np.array([keep * first]))
+    bursts = _spells(rng, noise.burst_share, noise.burst_s, seconds)
     trend = noise.trend * np.minimum(np.arange(seconds) / _TREND_S, 1)
-    return np.asarray(drift + trend + math.log(1 - noise.burst_size) * _bursts(rng, noise, seconds))
+    return np.asarray(drift + trend + math.log(1 - noise.burst_size) * bursts)
 
 
-def _bursts(rng: np.random.Generator, noise: Noise, seconds: int) -> np.ndarray:
-    """1 where other work runs, in spells of geometric length."""
-    leave = 1 / noise.burst_s
-    enter = leave * noise.burst_share / (1 - noise.burst_share)
-    state = bool(rng.random() < noise.burst_share)
+def _spells(rng: np.random.Generator, share: float, mean_s: float, seconds: int) -> np.ndarray:
+    """1 in spells of geometric length, that fill this share of the time; 0 between them."""
+    leave = 1 / mean_s
+    enter = leave * share / (1 - share)
+    state = bool(rng.random() < share)
     result = np.zeros(seconds)
     at = 0
     while at < seconds:

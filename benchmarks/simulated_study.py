@@ -43,7 +43,8 @@ def simulate(
     """The end of one study of contenders that are truly `ratios` times as fast as the baseline."""
     comparison = _comparison(len(ratios), seed, max_blocks)
     arms = len(ratios) + 1
-    block_s = arms * (START_S + WARM_UP_S + ROUNDS * WINDOW_S)
+    # With as many rounds as may be measured again.
+    block_s = arms * (START_S + WARM_UP_S + ROUNDS * WINDOW_S * 3 // 2)
     machine = host_type(
         HOSTS[host],
         dict(enumerate((1.0, *ratios))),
