@@ -59,18 +59,11 @@ def study_lines(answer: StudyAnswer) -> list[str]:
 
 def _command(workload: PgbenchWorkload, seconds: float) -> str:
     """The load of one window as one would type it into a shell; which database is left to the reader."""
-    arguments = ["pgbench", "-n", "-T", f"{seconds:g}", "-c", str(workload.clients), "-j", str(workload.threads)]
-    arguments += ["-M", workload.query_mode.value]
+    scripts: list[str] = []
     for script in workload.scripts:
         weight = "" if script.weight is None else f"@{script.weight}"
-        arguments += ["-b" if script.is_builtin else "-f", f"{script.name}{weight}"]
-    if workload.scale is not None and not any(script.is_builtin for script in workload.scripts):
-        arguments += ["-s", str(workload.scale)]
-    for name, value in workload.variables:
-        arguments += ["-D", f"{name}={value}"]
-    if workload.rate is not None:
-        arguments += ["-R", f"{workload.rate:g}"]
-    return shlex.join(arguments)
+        scripts += ["-b" if script.is_builtin else "-f", f"{script.name}{weight}"]
+    return shlex.join(["pgbench", "-n", "-T", f"{seconds:g}", *workload.pgbench_arguments(scripts)])
 
 
 def _host(answer: Answer) -> Iterator[str]:

@@ -58,6 +58,18 @@ class PgbenchWorkload:
             script.name if script.weight is None else f"{script.name}@{script.weight}" for script in self.scripts
         )
 
+    def pgbench_arguments(self, scripts: Sequence[str]) -> list[str]:
+        """What pgbench is told of this load. scripts: `-b` and `-f` with what follows each, in the order of the mix."""
+        arguments = ["-c", str(self.clients), "-j", str(self.threads), "-M", self.query_mode.value, *scripts]
+        if self.scale is not None and not any(script.is_builtin for script in self.scripts):
+            # With a built-in among the scripts pgbench asks the database itself and warns about -s.
+            arguments += ["-s", str(self.scale)]
+        for name, value in self.variables:
+            arguments += ["-D", f"{name}={value}"]
+        if self.rate is not None:
+            arguments += ["-R", f"{self.rate:g}"]
+        return arguments
+
     @property
     def is_open_loop(self) -> bool:
         """Whether latency counts from the scheduled start."""

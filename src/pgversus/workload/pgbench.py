@@ -45,27 +45,19 @@ def command(
     script_files: for each script of the workload its file, None for a built-in. -n is always given:
     vacuuming is the dataset's business and happens outside every window.
     """
-    arguments = [
+    scripts: list[str] = []
+    for script, file in zip(workload.scripts, script_files, strict=True):
+        scripts += _script_arguments(script, file)
+    return [
         str(pgbench),
         "-n",
         *("-T", str(seconds)),
-        *("-c", str(workload.clients)),
-        *("-j", str(workload.threads)),
-        *("-M", workload.query_mode.value),
         f"--random-seed={seed}",
         "--log",
         f"--log-prefix={log_prefix}",
+        *workload.pgbench_arguments(scripts),
+        conninfo,
     ]
-    for script, file in zip(workload.scripts, script_files, strict=True):
-        arguments += _script_arguments(script, file)
-    if workload.scale is not None and not any(script.is_builtin for script in workload.scripts):
-        # With a built-in among the scripts pgbench asks the database itself and warns about -s.
-        arguments += ["-s", str(workload.scale)]
-    for name, value in workload.variables:
-        arguments += ["-D", f"{name}={value}"]
-    if workload.rate is not None:
-        arguments += ["-R", f"{workload.rate:g}"]
-    return [*arguments, conninfo]
 
 
 def initialize_command(*, pgbench: Path, conninfo: str, scale: int) -> list[str]:
