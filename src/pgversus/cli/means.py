@@ -42,7 +42,6 @@ def means_options(command: Command) -> Command:
 def measure(study: "Study", options: dict[str, Any], results: Path, *, earlier: "EarlierResults") -> "StudyAnswer":
     """Carry out a study and read its answer back. earlier: what is done with results that are in the folder."""
     # Imported here: `pgversus --help` and every usage error do without numpy and psycopg.
-
     from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415
     from pgversus.host.identity import server_user  # noqa: PLC0415
     from pgversus.lab.answers import read_answer  # noqa: PLC0415
