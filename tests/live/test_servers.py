@@ -67,6 +67,23 @@ def test_running_servers_are_compared_and_left_as_they_are(command_line: Command
     assert [arm["version"] for arm in document["arms"]] == ["16.12", "17.8"]
 
 
+def test_levels_that_a_running_server_refuses_are_said_before_anything_is_loaded(command_line: CommandLine) -> None:
+    script = command_line.write("count.sql", "SELECT count(*) FROM t;\n")
+    setup = command_line.write("fill.sql", f"{FILLED};\n")
+    with somebodys_server("17.8") as uri:
+        refused = command_line.compare(
+            uri, "--setup", setup, "--set", "work_mem=4MB,1kB", "--set", "shared_buffers=1GB", "-f", script, *QUICK
+        )
+        same = command_line.compare(uri, "--set", "work_mem=4MB,4096kB", "-f", script, *QUICK)
+        with psycopg.connect(uri) as connection:
+            assert connection.execute("SELECT to_regclass('t')").fetchone() == (None,)
+    assert refused.code == 2
+    assert "1 kB is outside the valid range" in refused.stderr
+    assert 'parameter "shared_buffers" cannot be changed without restarting the server' in refused.stderr
+    assert same.code == 2
+    assert "study-same-levels" in same.stderr
+
+
 def test_running_servers_with_unequal_data_are_refused(command_line: CommandLine) -> None:
     script = command_line.write("count.sql", "SELECT count(*) FROM t;\n")
     with (

@@ -11,9 +11,9 @@ from pgversus.host.directories import Cache, open_cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab.resuming import check_same_study
 from pgversus.lab.same_means import as_measured_before
-from pgversus.lab.settings_check import with_possible_settings
+from pgversus.lab.settings_check import ask_of, with_possible_settings
 from pgversus.postgres.builds.provide import BuildsHere, builds_here
-from pgversus.postgres.settings_check import ask_setting
+from pgversus.postgres.settings_check import ask_program
 from pgversus.report.units import size
 from pgversus.store.files import check_folder, holds_results
 from pgversus.store.reading import StoredStudy, read_results
@@ -75,7 +75,8 @@ def _with_possible_settings(study: Study, here: BuildsHere, user: ServerUser) ->
         directory = Path(name)
         # For the servers' user to enter.
         directory.chmod(0o755)
-        return with_possible_settings(study, here.builds, partial(ask_setting, user=user, directory=directory))
+        ask = partial(ask_program, user=user, directory=directory)
+        return with_possible_settings(study, ask_of(here.builds, ask))
 
 
 def check_room(needs: Needs, cache: Cache) -> None:

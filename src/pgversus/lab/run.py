@@ -34,14 +34,14 @@ from pgversus.lab.same_means import (
     check_same_host,
     client_facts,
 )
-from pgversus.lab.settings_check import with_possible_settings
+from pgversus.lab.settings_check import ask_of, with_possible_settings
 from pgversus.lab.site import PostgresSite
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.client import Client, refuse_unencrypted
 from pgversus.postgres.labels import label_of_running
 from pgversus.postgres.session import uri_target
-from pgversus.postgres.settings_check import SettingAnswer, ask_setting
+from pgversus.postgres.settings_check import ask_program
 from pgversus.store.reading import StoredStudy
 from pgversus.study.design import StopReason
 from pgversus.study.needs import needs_of
@@ -93,7 +93,8 @@ def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> 
     with ExitStack() as stack:
         with failures_of_the_host(cache.runs):
             directory = stack.enter_context(run_directory(cache, means.user))
-            study = with_possible_settings(study, builds, partial(_ask, means.user, directory))
+            ask = partial(ask_program, user=means.user, directory=directory.settings_directory())
+            study = with_possible_settings(study, ask_of(builds, ask))
         for one in study.skipped:
             progress.say(f"left out: {one.label} ({one.reason})")
         if earlier is not None:
@@ -176,7 +177,3 @@ def _provide(
     meant = names if earlier is None else as_measured_before(names, earlier.facts)
     builds = provide(meant, cache, means.user, progress.say, progress.fetching)
     return dict(zip(names, builds, strict=True))
-
-
-def _ask(user: ServerUser, directory: RunDirectory, build: Build, name: str, value: str) -> SettingAnswer:
-    return ask_setting(build, name, value, user, directory.settings_directory())

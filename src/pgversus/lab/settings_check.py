@@ -7,27 +7,39 @@ from functools import cache
 
 from pgversus.errors import StudyError, StudyFileError
 from pgversus.postgres.builds.model import Build
-from pgversus.postgres.settings_check import SettingAnswer
+from pgversus.postgres.settings_check import SettingAnswer, accepts_sessions, ask_running_server
 from pgversus.study.comparison import BASELINE, Arm
-from pgversus.study.servers import ServerName
+from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Skipped, Study
 
-Ask = Callable[[Build, str, str], SettingAnswer]
-"""Build, name and value in; what the server's program says of them."""
+Ask = Callable[[ServerName, Setting], SettingAnswer | None]
+"""What a server says of a setting; None where it cannot be asked."""
 
 
-def with_possible_settings(study: Study, builds: Mapping[ServerName, Build | None], ask: Ask) -> Study:
+def ask_of(builds: Mapping[ServerName, Build | None], ask_program: Callable[[Build, Setting], SettingAnswer]) -> Ask:
+    """Asks the program of a build, or a session where the server runs already; nobody where neither is to be had."""
+    is_there = cache(accepts_sessions)
+
+    def ask(server: ServerName, setting: Setting) -> SettingAnswer | None:
+        if isinstance(server, RunningServer):
+            return ask_running_server(server.uri, setting) if is_there(server.uri) else None
+        build = builds[server]
+        return ask_program(build, setting) if build is not None else None
+
+    return ask
+
+
+def with_possible_settings(study: Study, ask: Ask) -> Study:
     """The study without what its servers cannot have, where it allows that; StudyFileError with all refusals else.
 
     A setting that a server lacks: as a level of a factor its treatment is left out, as a shared one it is left out of
-    that server's settings. Servers of somebody else are not asked: their sessions show it.
+    that server's settings.
     """
     known = cache(ask)
 
     def answer(arm: Arm, setting: Setting) -> SettingAnswer | None:
-        build = builds[arm.server]
-        return known(build, setting.name, setting.value) if build is not None else None
+        return known(arm.server, setting)
 
     problems = list(_problems(study, answer))
     if len(problems) == 1:

@@ -77,6 +77,13 @@ def session_settings(connection: Connection) -> dict[str, SettingValue]:
     }
 
 
+def current_setting(connection: Connection, name: str) -> str:
+    """A setting as this session has it."""
+    row = connection.execute("SELECT current_setting(%s)", (name,)).fetchone()
+    assert row is not None  # noqa: S101 - a SELECT without FROM has one row
+    return str(row[0])
+
+
 def server_properties(connection: Connection) -> ServerProperties:
     """What the server is and how it was built."""
     with connection.transaction():

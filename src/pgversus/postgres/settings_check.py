@@ -1,16 +1,20 @@
-"""What a server makes of a setting's value, asked of the server's own program: no cluster, no start, 30 ms.
+"""What a server makes of a setting's value, asked of its own program or, where it runs already, in a session.
 
-`postgres -C NAME` prints a setting after reading its configuration. It knows names, units and ranges as the running
-server does, because it is the same code.
+`postgres -C NAME` prints a setting after reading its configuration: no cluster, no start, 30 ms. It knows names, units
+and ranges as the running server does, because it is the same code.
 """
 
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from pgversus.errors import ServerError
 from pgversus.host.commands import run
 from pgversus.host.identity import ServerUser
+from pgversus.postgres import catalog
 from pgversus.postgres.builds.model import Build
+from pgversus.postgres.session import connect, uri_target
+from pgversus.study.settings import Setting
 
 _WORDS = re.compile(r"(?:FATAL|ERROR|HINT|DETAIL):\s+(.*)")
 _UNKNOWN = "unrecognized configuration parameter"
@@ -21,7 +25,7 @@ class SettingAnswer:
     """What the server's program said of a setting and a value."""
 
     value: str | None
-    """In the setting's own unit, so that 4MB and 4096kB are the same; None when it was refused."""
+    """As the server would say it, so that 4MB and 4096kB are the same; None when it was refused."""
     words: str
     """Why it was refused."""
 
@@ -31,16 +35,36 @@ class SettingAnswer:
         return _UNKNOWN in self.words
 
 
-def ask_setting(build: Build, name: str, value: str, user: ServerUser, directory: Path) -> SettingAnswer:
-    """What `build` makes of name=value. directory: empty, and readable for the servers' user."""
+def ask_program(build: Build, setting: Setting, user: ServerUser, directory: Path) -> SettingAnswer:
+    """What `build` makes of a setting. directory: empty, and readable for the servers' user."""
     configuration = directory / "postgresql.conf"
     configuration.touch()
     # Whatever the umask: the servers' user reads it.
     configuration.chmod(0o644)
     # As root the server's program runs only when -C comes first; it runs as the servers' user all the same.
-    arguments = [str(build.program("postgres")), "-C", name, "-c", f"{name}={value}", "-D", str(directory)]
+    arguments = [str(build.program("postgres")), "-C", setting.name, "-c", str(setting), "-D", str(directory)]
     finished = run(arguments, user=user, directory=directory)
     if finished.succeeded:
         return SettingAnswer(value=finished.stdout.strip(), words="")
     found = _WORDS.findall(finished.stderr)
     return SettingAnswer(value=None, words="; ".join(found) or finished.stderr.strip())
+
+
+def accepts_sessions(uri: str) -> bool:
+    """Whether somebody's server can be asked at all."""
+    try:
+        with connect(uri_target(uri, ())):
+            return True
+    except ServerError:
+        return False
+
+
+def ask_running_server(uri: str, setting: Setting) -> SettingAnswer:
+    """What a session on somebody's server makes of a setting, given as the load would give it."""
+    try:
+        with connect(uri_target(uri, (setting,)), as_the_load=True) as connection:
+            value = catalog.current_setting(connection, setting.name)
+    except ServerError as error:
+        words = _WORDS.findall(error.found)
+        return SettingAnswer(value=None, words="; ".join(words) or error.found)
+    return SettingAnswer(value=value, words="")
