@@ -10,10 +10,11 @@ from pgversus.lab.progress import Silence
 from pgversus.stats.analysis import standing
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import Arm, Comparison
+from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design
 from pgversus.study.servers import BinDirectory
 from pgversus.study.study import Context
-from pgversus.study.workload import Dataset, PgbenchWorkload, Script
+from pgversus.study.workload import PgbenchWorkload, Script
 
 WINDOW_S, WARM_UP_S, ROUNDS = 2, 2, 8
 NEVER_S = 1e9

@@ -15,12 +15,13 @@ from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block, Trial, Window, trial_of
 from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.comparison import Arm, Comparison
+from pgversus.study.dataset import Dataset
 from pgversus.study.design import MARGINS, Design, StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.preparation import ArmFacts
 from pgversus.study.servers import Release
 from pgversus.study.study import Context, Skipped, StudyFact
-from pgversus.study.workload import Dataset, PgbenchWorkload, QueryMode, Script
+from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
 
 DATA = Path(__file__).parent / "data"
 GOLDEN = Path(__file__).parent / "golden"

@@ -13,17 +13,16 @@ from pgversus.errors import StudyError
 from pgversus.postgres.labels import labelled_server
 from pgversus.study.choices import DesignChoices, design_of
 from pgversus.study.comparison import Comparison, expand_arms
+from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.design import Design
 from pgversus.study.metrics import JUDGED_BY_NAME
 from pgversus.study.quantities import parse_duration, parse_share, parse_whole_seconds
 from pgversus.study.settings import parse_setting, refuse_repeated_names
 from pgversus.study.study import Context, Study
 from pgversus.study.workload import (
-    Dataset,
     PgbenchWorkload,
     QueryMode,
     Script,
-    SetupFile,
     find_builtin,
     refuse_impossible_load,
     split_weight,

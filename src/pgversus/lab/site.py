@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pgversus.errors import StudyError
 from pgversus.lab.apparatus import Apparatus
@@ -25,12 +26,15 @@ from pgversus.postgres.client import Client
 from pgversus.postgres.fingerprint import Fingerprint, differences
 from pgversus.postgres.session import connect
 from pgversus.study.comparison import Arm, CacheState
+from pgversus.study.dataset import Dataset
 from pgversus.study.design import fit_windows, refuse_hopeless_budget, refuse_short_windows
 from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation, first_patience_s
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
-from pgversus.study.workload import Dataset, PgbenchWorkload
+
+if TYPE_CHECKING:
+    from pgversus.study.workload import PgbenchWorkload
 
 _CLIENTS_PER_SECOND = 50
 # Connections that any host makes in a second; only the pilot has to guess.

@@ -22,9 +22,9 @@ from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, connect, uri_target
 from pgversus.report.units import size
 from pgversus.study.comparison import Arm
+from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting, shaping_settings
-from pgversus.study.workload import Dataset, SetupFile
 from pgversus.workload.pgbench import initialize_command
 
 

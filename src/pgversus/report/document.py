@@ -9,8 +9,9 @@ from pgversus.report.sentences import answer_sentences
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.study.counters import COUNTERS
+from pgversus.study.dataset import Dataset
 from pgversus.study.metrics import Metric
-from pgversus.study.workload import Dataset, PgbenchWorkload
+from pgversus.study.workload import PgbenchWorkload
 
 SCHEMA = "pgversus.answer/1"
 _OF_VERDICT = tuple(field.name for field in fields(VerdictOn) if field.name != "context")

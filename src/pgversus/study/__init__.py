@@ -2,6 +2,7 @@
 
 servers.py     how a server is named on the command line
 settings.py    --set NAME=A,B,C
+dataset.py     what is loaded
 workload.py    what is run and timed
 comparison.py  arms, dataset, workload and design together
 study.py       all comparisons of one study, each in its context

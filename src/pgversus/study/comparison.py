@@ -6,10 +6,11 @@ from enum import StrEnum
 from itertools import count, product
 
 from pgversus.errors import StudyError
+from pgversus.study.dataset import Dataset
 from pgversus.study.design import MOST_CONTENDERS, Design
 from pgversus.study.servers import ServerName
 from pgversus.study.settings import Setting, SettingLevels
-from pgversus.study.workload import Dataset, PgbenchWorkload
+from pgversus.study.workload import PgbenchWorkload
 
 BASELINE = 0
 

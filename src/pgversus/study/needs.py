@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from pgversus.study.comparison import CacheState, Comparison
+from pgversus.study.dataset import Dataset
 from pgversus.study.design import FIRST_LOOK
 from pgversus.study.servers import RunningServer
 from pgversus.study.settings import shaping_settings
 from pgversus.study.study import Study
-from pgversus.study.workload import Dataset
 
 CHEAP_COPY_BYTES = 1024**3
 """Up to here every block has a fresh copy of the data; above it a load that only reads keeps its copies to the end."""

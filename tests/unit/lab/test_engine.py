@@ -16,11 +16,12 @@ from pgversus.stats.histogram import LatencyHistogram
 from pgversus.stats.trials import Block, Window
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import Arm, Comparison
+from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design, StopReason
 from pgversus.study.preparation import Preparation
 from pgversus.study.servers import BinDirectory, RunningServer, ServerName
 from pgversus.study.study import Context
-from pgversus.study.workload import Dataset, PgbenchWorkload, Script
+from pgversus.study.workload import PgbenchWorkload, Script
 
 LATENCIES = LatencyHistogram.from_microseconds(np.array([1000, 1100, 1200]))
 

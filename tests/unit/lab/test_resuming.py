@@ -20,11 +20,11 @@ from pgversus.lab.resuming import (
 from pgversus.store.files import holds_results
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.comparison import CacheState, Comparison
+from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.preparation import Preparation
 from pgversus.study.servers import BinDirectory, RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
-from pgversus.study.workload import Dataset, SetupFile
 from tests.builders import comparison, rate_block
 
 FOLDER = Path("r")

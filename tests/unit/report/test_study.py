@@ -28,10 +28,11 @@ from pgversus.report.terminal import WIDEST, print_answer
 from pgversus.report.tidy import TidyTable, trial_table, verdict_table
 from pgversus.stats.verdict import Verdict
 from pgversus.study.caveats import Caveat
+from pgversus.study.dataset import Dataset
 from pgversus.study.design import StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.study import Skipped
-from pgversus.study.workload import Dataset, PgbenchWorkload, Script
+from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import study_answer
 from tests.unit.report.cases import CASES
 

@@ -15,11 +15,11 @@ from pgversus.store.files import FILE_NAME, check_folder, holds_results, put_asi
 from pgversus.store.reading import read_results, read_seed
 from pgversus.store.results import Results
 from pgversus.study.caveats import Difference
+from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.preparation import ArmFacts, Preparation
 from pgversus.study.servers import BinDirectory, Family, Release, RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, StudyFact
-from pgversus.study.workload import Dataset, SetupFile
 from tests.builders import comparison, latency_block, open_loop
 
 FACT = StudyFact(name="s", title="t", question="q", seed=7, verdicts=2, contexts=1, published=None)

@@ -4,9 +4,10 @@ from hypothesis import strategies as st
 
 from pgversus.errors import StudyError
 from pgversus.study.comparison import Arm, expand_arms
+from pgversus.study.dataset import Dataset
 from pgversus.study.servers import ServerName, parse_server
 from pgversus.study.settings import Setting, SettingLevels, parse_setting
-from pgversus.study.workload import Dataset, PgbenchWorkload, Script
+from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import comparison
 
 WORKLOAD, DATASET = PgbenchWorkload(scripts=(Script(name="select-only"),)), Dataset(pgbench_scale=1)

@@ -3,12 +3,12 @@
 from dataclasses import replace
 
 from pgversus.study.comparison import CacheState
+from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.design import FIRST_LOOK, Design
 from pgversus.study.needs import needs_of
 from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
-from pgversus.study.workload import Dataset, SetupFile
 from tests.builders import comparison
 
 

@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 from pgversus.errors import StudyError
 from pgversus.study.workload import (
     BUILTIN_SCRIPTS,
-    Dataset,
     PgbenchWorkload,
     Script,
-    SetupFile,
     find_builtin,
     refuse_impossible_load,
     split_weight,
@@ -110,9 +108,3 @@ def test_a_rate_opens_the_loop() -> None:
 def test_a_file_is_no_builtin_even_when_it_is_empty() -> None:
     assert Script(name="tpcb-like").is_builtin
     assert not Script(name="tpcb-like", text="").is_builtin
-
-
-def test_a_dataset_is_empty_without_scale_and_files() -> None:
-    assert Dataset().is_empty
-    assert not Dataset(pgbench_scale=1).is_empty
-    assert not Dataset(setup_files=(SetupFile(path="/a.sql", sha256="0"),)).is_empty

@@ -4,10 +4,10 @@ import hashlib
 from collections.abc import Callable
 
 from pgversus.errors import StudyError
+from pgversus.study.dataset import SetupFile
 from pgversus.study.file.places import Path
 from pgversus.study.file.problems import Problems
 from pgversus.study.file.values import shown
-from pgversus.study.workload import SetupFile
 
 ReadFile = Callable[[str], tuple[str, bytes]]
 """From a path as the study file has it to the absolute path and the content; StudyError or OSError for no file."""

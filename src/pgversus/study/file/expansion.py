@@ -10,6 +10,7 @@ from itertools import product
 
 from pgversus.errors import StudyError
 from pgversus.study.comparison import Arm, Comparison
+from pgversus.study.dataset import Dataset
 from pgversus.study.design import MOST_CONTENDERS, Design
 from pgversus.study.file.factors import Factor, Matrix
 from pgversus.study.file.problems import Problems
@@ -19,7 +20,7 @@ from pgversus.study.file.values import as_key
 from pgversus.study.file.workloads import NamedDataset, NamedLoad, NamedWorkload
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context
-from pgversus.study.workload import Dataset, PgbenchWorkload
+from pgversus.study.workload import PgbenchWorkload
 
 MOST_TREATMENTS = 100_000
 """More would take months, and gigabytes to write down."""

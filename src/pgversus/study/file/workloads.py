@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from pgversus.errors import StudyError
+from pgversus.study.dataset import SetupFile
 from pgversus.study.file import schema
 from pgversus.study.file.contents import Contents, inline_setup
 from pgversus.study.file.description import listed, nearest
@@ -19,7 +20,6 @@ from pgversus.study.workload import (
     PgbenchWorkload,
     QueryMode,
     Script,
-    SetupFile,
     find_builtin,
     refuse_impossible_load,
     threads_used,

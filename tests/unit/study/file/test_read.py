@@ -3,10 +3,11 @@ import hashlib
 import pytest
 
 from pgversus.study.comparison import CacheState
+from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.file.read import read_study
 from pgversus.study.metrics import Metric
 from pgversus.study.servers import RunningServer, ServerName, parse_server
-from pgversus.study.workload import Dataset, PgbenchWorkload, QueryMode, Script, SetupFile
+from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
 from tests.unit.study.file.reading import SEED, SHORT, labels, problem, read_file, study
 
 
