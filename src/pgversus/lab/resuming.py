@@ -19,7 +19,7 @@ LOADED = "loaded"
 _MOST_SHOWN = 8
 # What a resumed study may have otherwise: more time never spoils an answer (docs/statistics.md), and a setup file is
 # known by its hash, wherever it lies now and however the way to it is written.
-_MAY_CHANGE = re.compile(r"(.*\.)?(budget_s|dataset\.setup_files\.\d+\.path)")
+_MAY_CHANGE = re.compile(r"(.*\.)?(budget_s|dataset\.(setup_files|prepare)\.\d+\.path)")
 
 
 def without_secrets(study: Study) -> Study:

@@ -1,7 +1,7 @@
 """Everything that is said of a comparison, computed once from its blocks; every renderer shows this object."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -14,7 +14,8 @@ from pgversus.stats.samples import Samples
 from pgversus.stats.verdict import UNBOUNDED, Interval, Verdict, interval, judge, ratio_bounds
 from pgversus.study.comparison import BASELINE, Comparison
 from pgversus.study.design import MOST_BLOCKS
-from pgversus.study.metrics import Metric
+from pgversus.study.metrics import Metric, Quantity, StepTime
+from pgversus.study.operation import Operation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +51,8 @@ class ContenderResult:
     verdict: Verdict
     log_ratio: LogEstimate | None
     """Of the metric that carries the verdict; None while no block holds both arms."""
-    ratios: Mapping[Metric, Estimate]
-    """Contender / baseline, for each metric that has a ratio; none for an invalid contender."""
+    ratios: Mapping[Quantity, Estimate]
+    """Contender / baseline, for each quantity that has a ratio; none for an invalid contender."""
     counters: Mapping[str, CounterRatio]
     """Contender / baseline, for each counter that was never zero."""
     one_sided: Mapping[str, OneSided]
@@ -67,7 +68,7 @@ class Analysis:
 
     metric: Metric
     """The one that carries the verdicts."""
-    levels: tuple[Mapping[Metric, Estimate], ...]
+    levels: tuple[Mapping[Quantity, Estimate], ...]
     """For each arm, in order."""
     counters: tuple[Mapping[str, float], ...]
     """For each arm, in order: for a transaction, or as they are (study/counters.py)."""
@@ -104,13 +105,21 @@ def analyse(
     counted = cache(lambda: counter_estimates(samples.blocks, len(comparison.arms), rule))
     return Analysis(
         metric=comparison.design.metric,
-        levels=tuple(_levels(samples, arm.index, rule) for arm in comparison.arms),
+        levels=tuple(_levels(samples, quantities_of(comparison), rule, arm.index) for arm in comparison.arms),
         counters=tuple(_counters(counted, arm.index) for arm in comparison.arms),
         results=tuple(
             _contender(samples, comparison, rule, arm.index, counted, is_invalid=arm.index in invalid)
             for arm in comparison.contenders
         ),
     )
+
+
+def quantities_of(comparison: Comparison) -> tuple[Quantity, ...]:
+    """What its trials may have: every metric, and the time of each step where an operation has several."""
+    workload = comparison.workload
+    if not isinstance(workload, Operation) or len(workload.steps) == 1:
+        return tuple(Metric)
+    return (*Metric, *(StepTime(step.name) for step in workload.steps))
 
 
 def blocks_needed(result: ContenderResult, comparison: Comparison, rule: LookRule) -> int | None:
@@ -135,16 +144,16 @@ def _contender(
 ) -> ContenderResult:
     stands = standing(samples, comparison, rule, contender)
 
-    def ratio_of(metric: Metric) -> Estimate | None:
-        ratio = log_ratio(samples, metric, BASELINE, contender)
-        return _estimate(ratio, samples, metric, rule, (BASELINE, contender))
+    def ratio_of(quantity: Quantity) -> Estimate | None:
+        ratio = log_ratio(samples, quantity, BASELINE, contender)
+        return _estimate(ratio, samples, quantity, rule, (BASELINE, contender))
 
     paired = [block for block in samples.blocks if block.has(BASELINE, contender)]
     return ContenderResult(
         contender=contender,
         verdict=Verdict.INVALID if is_invalid else stands.verdict,
         log_ratio=stands.log_ratio,
-        ratios=OnDemand(() if is_invalid else Metric, ratio_of),
+        ratios=OnDemand(() if is_invalid else quantities_of(comparison), ratio_of),
         counters=Together(lambda: {} if is_invalid else counted().ratios[contender - 1]),
         one_sided=Together(lambda: {} if is_invalid else counted().one_sided[contender - 1]),
         blocks=stands.blocks,
@@ -152,28 +161,33 @@ def _contender(
     )
 
 
-def _levels(samples: Samples, arm: int, rule: LookRule) -> Mapping[Metric, Estimate]:
-    return OnDemand(Metric, lambda metric: _estimate(log_level(samples, metric, arm), samples, metric, rule, (arm,)))
+def _levels(samples: Samples, quantities: Sequence[Quantity], rule: LookRule, arm: int) -> Mapping[Quantity, Estimate]:
+    def level_of(quantity: Quantity) -> Estimate | None:
+        return _estimate(log_level(samples, quantity, arm), samples, quantity, rule, (arm,))
+
+    return OnDemand(quantities, level_of)
 
 
 def _counters(counted: Callable[[], CounterEstimates], arm: int) -> Mapping[str, float]:
     return Together(lambda: counted().levels[arm])
 
 
-def _bounds(estimate: LogEstimate, samples: Samples, metric: Metric, rule: LookRule, arms: tuple[int, ...]) -> Interval:
+def _bounds(
+    estimate: LogEstimate, samples: Samples, quantity: Quantity, rule: LookRule, arms: tuple[int, ...]
+) -> Interval:
     if not rule.may_look(estimate.n):
         return UNBOUNDED
-    q = metric.quantile
+    q = quantity.quantile
     if q is not None and not quantile_is_supported(samples, q, arms):
         return UNBOUNDED
     return interval(estimate, rule)
 
 
 def _estimate(
-    log: LogEstimate | None, samples: Samples, metric: Metric, rule: LookRule, arms: tuple[int, ...]
+    log: LogEstimate | None, samples: Samples, quantity: Quantity, rule: LookRule, arms: tuple[int, ...]
 ) -> Estimate | None:
     if log is None or not math.isfinite(log.point):
         return None
-    bounds = _bounds(log, samples, metric, rule, arms)
+    bounds = _bounds(log, samples, quantity, rule, arms)
     low, high = ratio_bounds(bounds)
     return Estimate(value=math.exp(log.point), low=low, high=high, n=log.n)

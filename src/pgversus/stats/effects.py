@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pgversus.stats.histogram import BIN_WIDTH
 from pgversus.stats.samples import Samples
-from pgversus.study.metrics import Metric, transactions_for_quantile
+from pgversus.study.metrics import Metric, Quantity, transactions_for_quantile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,26 +23,26 @@ class LogEstimate:
     n: int
 
 
-def log_ratio(samples: Samples, metric: Metric, baseline: int, contender: int) -> LogEstimate | None:
-    """ln(contender / baseline) of a metric: the mean of the log-ratios of the blocks that hold both arms.
+def log_ratio(samples: Samples, quantity: Quantity, baseline: int, contender: int) -> LogEstimate | None:
+    """ln(contender / baseline) of a quantity: the mean of the log-ratios of the blocks that hold both arms.
 
     None for no such block, and for the maximum, which has no sensible ratio.
     """
-    if metric is Metric.LATENCY_MAX:
+    if quantity is Metric.LATENCY_MAX:
         return None
-    pairs = zip(samples.logs(metric, contender), samples.logs(metric, baseline), strict=True)
+    pairs = zip(samples.logs(quantity, contender), samples.logs(quantity, baseline), strict=True)
     logs = [other - base for other, base in pairs if other is not None and base is not None]
-    return _estimate(logs, metric) if logs else None
+    return _estimate(logs, quantity) if logs else None
 
 
-def log_level(samples: Samples, metric: Metric, arm: int) -> LogEstimate | None:
-    """ln of one arm's metric: the mean over its blocks; for the maximum, the largest of all with no error."""
-    logs = [log for log in samples.logs(metric, arm) if log is not None]
+def log_level(samples: Samples, quantity: Quantity, arm: int) -> LogEstimate | None:
+    """ln of one arm's quantity: the mean over its blocks; for the maximum, the largest of all with no error."""
+    logs = [log for log in samples.logs(quantity, arm) if log is not None]
     if not logs:
         return None
-    if metric is Metric.LATENCY_MAX:
+    if quantity is Metric.LATENCY_MAX:
         return LogEstimate(point=max(logs), standard_error=math.nan, n=len(logs))
-    return _estimate(logs, metric)
+    return _estimate(logs, quantity)
 
 
 def quantile_is_supported(samples: Samples, q: float, arms: Iterable[int]) -> bool:
@@ -50,9 +50,9 @@ def quantile_is_supported(samples: Samples, q: float, arms: Iterable[int]) -> bo
     return samples.fewest_transactions(arms) >= transactions_for_quantile(q)
 
 
-def _estimate(logs: Sequence[float], metric: Metric) -> LogEstimate:
+def _estimate(logs: Sequence[float], quantity: Quantity) -> LogEstimate:
     # A percentile is known to within a bin: without this, latencies that all fall into one would agree exactly.
-    return mean_of_logs(logs, least_error=BIN_WIDTH / 2 if metric.quantile is not None else 0.0)
+    return mean_of_logs(logs, least_error=BIN_WIDTH / 2 if quantity.quantile is not None else 0.0)
 
 
 def mean_of_logs(logs: Sequence[float], *, least_error: float = 0.0) -> LogEstimate:

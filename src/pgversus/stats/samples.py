@@ -1,4 +1,4 @@
-"""The values of every metric, arm by arm and block by block, on the log scale: each is computed once.
+"""The values of every quantity, arm by arm and block by block, on the log scale: each is computed once.
 
 A study asks the same trials again and again: at every look, for levels and for ratios. Samples grow by blocks.
 """
@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 
 from pgversus.stats.trials import Block
-from pgversus.study.metrics import Metric
+from pgversus.study.metrics import Quantity
 
 
 class Samples:
@@ -15,18 +15,18 @@ class Samples:
 
     def __init__(self, blocks: Iterable[Block] = ()) -> None:
         self.blocks: list[Block] = list(blocks)
-        self._logs: dict[tuple[Metric, int], list[float | None]] = {}
+        self._logs: dict[tuple[Quantity, int], list[float | None]] = {}
 
     def add(self, block: Block) -> None:
         """One more block."""
         self.blocks.append(block)
 
-    def logs(self, metric: Metric, arm: int) -> list[float | None]:
-        """ln of a metric of an arm for each block, -inf for nothing; None where the block does not tell."""
-        known = self._logs.setdefault((metric, arm), [])
+    def logs(self, quantity: Quantity, arm: int) -> list[float | None]:
+        """ln of a quantity of an arm for each block, -inf for nothing; None where the block does not tell."""
+        known = self._logs.setdefault((quantity, arm), [])
         for block in self.blocks[len(known) :]:
             trial = block.trials.get(arm)
-            value = None if trial is None else trial.value(metric)
+            value = None if trial is None else trial.value(quantity)
             known.append(None if value is None else math.log(value) if value > 0 else -math.inf)
         return known
 

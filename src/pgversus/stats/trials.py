@@ -7,15 +7,15 @@ from enum import StrEnum
 
 from pgversus.stats.histogram import LatencyHistogram, merge
 from pgversus.study.counters import MAINTENANCE, ROWS_WRITTEN
-from pgversus.study.metrics import QUANTILES, Metric
+from pgversus.study.metrics import QUANTILES, Metric, Quantity, StepTime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """One measured interval of load on one arm."""
+    """One measured interval on one arm: of load, or an operation from its beginning to its end."""
 
     transactions: int
-    """Finished in this window."""
+    """Finished in this window; an operation counts as one."""
     seconds: float
     """Length of the window, without the time of connecting."""
     latency_sum_s: float
@@ -34,6 +34,8 @@ class Window:
     """What servers and host counted while it lasted, by name."""
     levels: Mapping[str, float] = field(default_factory=dict)
     """What does not add up over windows; of a trial the largest counts."""
+    steps: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of each step of an operation, by name."""
     was_disturbed: bool = False
     """Whether the host tells that something else had it meanwhile."""
 
@@ -60,6 +62,8 @@ class Trial:
     """ln of the throughput of the second half of its windows over the first; None where a half has none."""
     counters: Mapping[str, float] = field(default_factory=dict)
     """What servers and host counted in the windows, by name (study/counters.py); one that nobody tells is absent."""
+    steps: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of each step of an operation, by name; empty for a load."""
     windows: tuple[Window, ...] = ()
     """Empty when it was read back from results: the sums are all that is ever asked of a finished trial."""
 
@@ -84,8 +88,18 @@ class Trial:
         """Latencies of all windows; empty for a trial that was read back."""
         return merge([window.histogram for window in self.windows])
 
-    def value(self, metric: Metric) -> float | None:
-        """A metric of this trial in its base unit; None for a quantile where there was no latency to read."""
+    def value(self, quantity: Quantity) -> float | None:
+        """A quantity of this trial in its base unit.
+
+        None for a quantile where there was no latency to read, and for what a load or an operation does not have.
+        """
+        if isinstance(quantity, StepTime):
+            return self.steps.get(quantity.step)
+        if quantity is Metric.TIME:
+            return math.fsum(self.steps.values()) if self.steps else None
+        return None if self.steps else self._value_of_load(quantity)
+
+    def _value_of_load(self, metric: Metric) -> float | None:
         match metric:
             case Metric.TPS:
                 return self.tps
@@ -116,6 +130,7 @@ def trial_of(arm: int, windows: Sequence[Window], levels: Mapping[str, float] | 
         counters=_added([window.counters for window in windows])
         | _largest([window.levels for window in windows])
         | dict(levels or {}),
+        steps=_added([window.steps for window in windows]),
         windows=tuple(windows),
     )
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
@@ -25,7 +26,7 @@ _QUANTILES = tuple(QUANTILES.values())
 # In the order of their columns below.
 _FINISHED = """
 SELECT context, block, arm, transactions, seconds, failed, unclocked, latency_sum_s, latency_min_s, latency_max_s,
-       latency_p50_s, latency_p95_s, latency_p99_s, trend, counters
+       latency_p50_s, latency_p95_s, latency_p99_s, trend, steps, counters
 FROM trial WHERE status = 'finished' ORDER BY context, block, arm
 """
 _FAILED = """
@@ -39,6 +40,7 @@ SELECT context, block, arm FROM trial WHERE status = 'finished' AND (
 """
 _LAST_STUDY = "SELECT value FROM fact WHERE name = 'study' ORDER BY rowid DESC"
 _BLOCKS = "SELECT context, block, wall_s, repeated_rounds FROM block ORDER BY context, block"
+_NO_STEPS: Mapping[str, float] = MappingProxyType({})
 _ROWS_AT_ONCE = 2000
 # Their counters are decoded together, and twice as many are not faster.
 
@@ -154,7 +156,7 @@ def _blocks(database: sqlite3.Connection) -> Mapping[int, list[Block]]:
 
 
 def _trial(row: tuple[Any, ...], counters: Mapping[str, float]) -> Trial:
-    _, _, arm, transactions, seconds, failed, unclocked, latency_sum, least, most, p50, p95, p99, trend, _ = row
+    _, _, arm, transactions, seconds, failed, unclocked, latency_sum, least, most, p50, p95, p99, trend, steps, _ = row
     return Trial(
         arm=arm,
         transactions=transactions,
@@ -166,5 +168,6 @@ def _trial(row: tuple[Any, ...], counters: Mapping[str, float]) -> Trial:
         failed=failed,
         unclocked=unclocked,
         trend=trend,
+        steps=_NO_STEPS if steps is None else json.loads(steps),
         counters=counters,
     )

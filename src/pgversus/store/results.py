@@ -187,6 +187,7 @@ def _finished(trial: Trial) -> dict[str, Any]:
         "latency_max_s": trial.latency_max_s,
         **{metric.value: trial.quantiles.get(q) for metric, q in QUANTILES.items()},
         "trend": trial.trend,
+        "steps": json.dumps(trial.steps) if trial.steps else None,
         "histogram_first_bin": histogram.first_bin,
         "histogram_counts": json.dumps(histogram.counts.tolist()),
     }

@@ -4,6 +4,7 @@
 -- Versions of this schema:
 -- 1  one comparison in a file
 -- 2  many contexts in a file; percentiles and counters of each trial; repeated rounds of each block
+-- 3  operations: the time of each of their steps
 
 -- One row: which form this file has.
 CREATE TABLE schema (
@@ -81,6 +82,7 @@ CREATE TABLE trial (
     histogram_counts TEXT,                      -- JSON array: transactions in that bin and the following ones
     counters TEXT,                              -- JSON array: what servers and host counted in its windows, in the order
                                                 -- of counter_name; null, or no place at all, for what nobody told
+    steps TEXT,                                 -- JSON object: seconds of each step of an operation; missing for a load
     failed_phase TEXT,                          -- start, warm-up, measure
     failed_words TEXT,                          -- what the failing program said
     PRIMARY KEY (context, block, arm),
@@ -90,7 +92,8 @@ CREATE TABLE trial (
     CHECK ((status = 'failed') = (failed_words IS NOT NULL))
 );
 
--- The measured intervals of a finished trial, in order of time; pgbench's own words on each are in raw_output.
+-- The measured intervals of a finished trial, in order of time: windows of load, or the operation. What pgbench, the
+-- server or a program said in it is in raw_output.
 CREATE TABLE window (
     context INTEGER NOT NULL,
     block INTEGER NOT NULL,

@@ -3,7 +3,8 @@
 servers.py     how a server is named on the command line
 settings.py    --set NAME=A,B,C
 dataset.py     what is loaded
-workload.py    what is run and timed
+workload.py    what is run and timed: a mix of pgbench scripts, or an operation
+operation.py   what is done once to a state, and timed
 comparison.py  arms, dataset, workload and design together
 study.py       all comparisons of one study, each in its context
 file/          a study read from a TOML file

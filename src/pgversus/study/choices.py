@@ -23,10 +23,33 @@ class DesignChoices:
     """Drawn by the caller where the user gave none."""
 
 
-def design_of(choices: DesignChoices, *, is_open_loop: bool) -> Design:
-    """The design with these choices for a load of this kind; StudyError for choices that exclude each other."""
+def design_of(choices: DesignChoices, *, is_open_loop: bool = False, is_operation: bool = False) -> Design:
+    """The design with these choices for a workload of this kind; StudyError for choices that exclude each other."""
     refuse_two_designs(choices)
-    metric = choices.metric or (Metric.LATENCY_P95 if is_open_loop else Metric.TPS)
+    if is_operation:
+        _refuse_windows(choices)
+    metric = choices.metric or (Metric.TIME if is_operation else Metric.LATENCY_P95 if is_open_loop else Metric.TPS)
+    _refuse_metric(metric, is_open_loop=is_open_loop, is_operation=is_operation)
+    design = Design(
+        metric=metric,
+        margin=MARGINS[metric] if choices.margin is None else choices.margin,
+        budget_s=DEFAULT_BUDGET_S if choices.budget_s is None else choices.budget_s,
+        max_blocks=choices.max_blocks or MOST_BLOCKS,
+        fixed_blocks=choices.fixed_blocks,
+        seed=choices.seed,
+    )
+    if is_operation:
+        return replace(design, rounds=1, warm_up_s=0.0)
+    if choices.rounds is not None:
+        design = replace(design, rounds=choices.rounds, rounds_are_given=True)
+    if choices.window_s is not None:
+        design = replace(design, window_s=choices.window_s, window_is_given=True)
+    if choices.warm_up_s is not None:
+        design = replace(design, warm_up_s=choices.warm_up_s)
+    return design
+
+
+def _refuse_metric(metric: Metric, *, is_open_loop: bool, is_operation: bool) -> None:
     if metric is Metric.TPS and is_open_loop:
         raise StudyError(
             "with a rate every arm does the same tps, so tps cannot tell them apart",
@@ -36,21 +59,32 @@ def design_of(choices: DesignChoices, *, is_open_loop: bool) -> Design:
             expected="a latency",
             to_do="leave --metric out (p95 latency is judged), or leave -R out",
         )
-    design = Design(
-        metric=metric,
-        margin=MARGINS[metric] if choices.margin is None else choices.margin,
-        budget_s=DEFAULT_BUDGET_S if choices.budget_s is None else choices.budget_s,
-        max_blocks=choices.max_blocks or MOST_BLOCKS,
-        fixed_blocks=choices.fixed_blocks,
-        seed=choices.seed,
-    )
-    if choices.rounds is not None:
-        design = replace(design, rounds=choices.rounds, rounds_are_given=True)
-    if choices.window_s is not None:
-        design = replace(design, window_s=choices.window_s, window_is_given=True)
-    if choices.warm_up_s is not None:
-        design = replace(design, warm_up_s=choices.warm_up_s)
-    return design
+    if is_operation != (metric is Metric.TIME):
+        name = metric.value.removesuffix("_s")
+        kind, others = ("an operation", "time") if is_operation else ("a load", "tps or a latency")
+        raise StudyError(
+            f"{kind} has no {name}",
+            slug="study-metric-of-other-kind",
+            where=f"--metric {name}",
+            found=name,
+            expected=others,
+            to_do="leave --metric out",
+        )
+
+
+def _refuse_windows(choices: DesignChoices) -> None:
+    """An operation runs once, however long it takes."""
+    flags = {"--window": choices.window_s, "--windows": choices.rounds, "--warm-up": choices.warm_up_s}
+    given = [flag for flag, value in flags.items() if value is not None]
+    if given:
+        raise StudyError(
+            "an operation runs once in each block, on a fresh copy: it has neither windows nor a warm-up",
+            slug="study-windows-of-operation",
+            where=", ".join(given),
+            found="an operation",
+            expected="a load",
+            to_do=f"leave {' and '.join(given)} out",
+        )
 
 
 def refuse_two_designs(choices: DesignChoices) -> None:

@@ -10,7 +10,7 @@ from pgversus.study.dataset import Dataset
 from pgversus.study.design import MOST_CONTENDERS, Design
 from pgversus.study.servers import ServerName
 from pgversus.study.settings import Setting, SettingLevels
-from pgversus.study.workload import PgbenchWorkload
+from pgversus.study.workload import Workload
 
 BASELINE = 0
 
@@ -34,7 +34,7 @@ class Arm:
     """How it is called in every output; unique in its comparison, without passwords."""
     server: ServerName
     settings: tuple[Setting, ...]
-    workload: PgbenchWorkload
+    workload: Workload
     dataset: Dataset
 
 
@@ -54,7 +54,7 @@ class Comparison:
         return self.arms[1:]
 
     @property
-    def workload(self) -> PgbenchWorkload:
+    def workload(self) -> Workload:
         """The baseline's workload; every arm's, unless the workload is what is compared."""
         return self.baseline.workload
 
@@ -73,7 +73,7 @@ def expand_arms(
     servers: Sequence[tuple[str, ServerName]],
     settings: Sequence[SettingLevels],
     *,
-    workload: PgbenchWorkload,
+    workload: Workload,
     dataset: Dataset,
 ) -> tuple[tuple[Arm, ...], tuple[str, ...]]:
     """Every combination of server and levels as an arm, and the names of the factors; the first is the baseline.

@@ -1,6 +1,6 @@
 """What is loaded into each arm before anything is measured."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,12 +16,21 @@ class SetupFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """What is loaded: pgbench's tables at a scale, then SQL files."""
+    """What is loaded: pgbench's tables at a scale, then SQL files, then VACUUM ANALYZE; last, what is done to them."""
 
     pgbench_scale: int | None = None
     setup_files: tuple[SetupFile, ...] = ()
+    prepare: tuple[SetupFile, ...] = ()
+    """SQL files that bring what was loaded into the state in which an operation finds it, with dead rows and all."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """psql's variables for the files of `prepare`."""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is to be loaded."""
-        return self.pgbench_scale is None and not self.setup_files
+        return self.pgbench_scale is None and not self.setup_files and not self.prepare
+
+    @property
+    def loaded(self) -> "Dataset":
+        """The same before anything is done to it."""
+        return replace(self, prepare=(), variables=())

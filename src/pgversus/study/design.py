@@ -22,6 +22,7 @@ MARGINS = {
     Metric.LATENCY_MEAN: 0.02,
     Metric.LATENCY_P50: 0.02,
     Metric.LATENCY_P95: 0.05,
+    Metric.TIME: 0.05,
 }
 FEW_CLIENTS = 8
 WARM_UP_S = 2.0
@@ -130,6 +131,14 @@ def fit_windows(
         needed = _SPARE * transactions_for_quantile(design.metric.quantile)
         window_s = max(window_s, float(math.ceil(needed / tps / rounds)))
     return replace(design, window_s=window_s, rounds=rounds, warm_up_s=max(design.warm_up_s, least_s))
+
+
+def fit_operation(design: Design, *, slowest_s: float) -> Design:
+    """The same design for an operation: its one window in a block is the operation, as long as that takes.
+
+    slowest_s: of the slowest arm when it was tried; what is planned by is the length of a window.
+    """
+    return replace(design, window_s=slowest_s, rounds=1, warm_up_s=0.0)
 
 
 def refuse_short_windows(design: Design, rate: float | None) -> None:

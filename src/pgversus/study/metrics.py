@@ -1,5 +1,6 @@
-"""The quantities that a window yields, each with its unit and the direction that is better."""
+"""The quantities that a trial yields, each with its unit and the direction that is better."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -12,6 +13,8 @@ class Metric(StrEnum):
     LATENCY_P95 = "latency_p95_s"
     LATENCY_P99 = "latency_p99_s"
     LATENCY_MAX = "latency_max_s"
+    TIME = "time_s"
+    """Of an operation: all its steps together. A load has all the others, an operation has this one."""
 
     @property
     def more_is_better(self) -> bool:
@@ -29,11 +32,26 @@ class Metric(StrEnum):
         return QUANTILES.get(self)
 
 
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """The time of one step of an operation, a quantity as a metric is one."""
+
+    step: str
+
+    @property
+    def quantile(self) -> None:
+        """It is none."""
+
+
+Quantity = Metric | StepTime
+"""What is estimated of every arm, with an interval."""
+
 QUANTILES = {Metric.LATENCY_P50: 0.50, Metric.LATENCY_P95: 0.95, Metric.LATENCY_P99: 0.99}
 
-# What a verdict may be asked of. p99 and the maximum are described, not judged: their estimates
+# What a verdict may be asked of a load. p99 and the maximum are described, not judged: their estimates
 # are too wide for a verdict in a sane time (docs/statistics.md, "Tail latency").
-JUDGED = (Metric.TPS, Metric.LATENCY_MEAN, Metric.LATENCY_P50, Metric.LATENCY_P95)
+JUDGED_OF_LOAD = (Metric.TPS, Metric.LATENCY_MEAN, Metric.LATENCY_P50, Metric.LATENCY_P95)
+JUDGED = (*JUDGED_OF_LOAD, Metric.TIME)
 
 BY_NAME = {metric.value.removesuffix("_s"): metric for metric in Metric}
 """All by the word that flags and study files use: without the unit."""

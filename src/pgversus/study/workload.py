@@ -1,4 +1,4 @@
-"""What is run and timed: a mix of pgbench scripts, with pgbench's own names and meanings."""
+"""What is run and timed: an operation, or a mix of pgbench scripts, with pgbench's own names and meanings."""
 
 import re
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pgversus.errors import StudyError
+from pgversus.study.operation import Operation
 
 
 class QueryMode(StrEnum):
@@ -74,6 +75,10 @@ class PgbenchWorkload:
     def is_open_loop(self) -> bool:
         """Whether latency counts from the scheduled start."""
         return self.rate is not None
+
+
+Workload = PgbenchWorkload | Operation
+"""A load goes on and is measured in windows; an operation is done once to a state."""
 
 
 def find_builtin(text: str) -> str:
