@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.stats.analysis import analyse
 from pgversus.stats.confidence import look_rule
-from pgversus.stats.histogram import LatencyHistogram
+from pgversus.stats.histogram import NO_LATENCIES, LatencyHistogram
 from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block, Trial, Window, trial_of
 from pgversus.study.caveats import Caveat, Difference
@@ -18,10 +18,11 @@ from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import MARGINS, Design, StopReason
 from pgversus.study.metrics import Metric
+from pgversus.study.operation import Operation, Step
 from pgversus.study.preparation import ArmFacts
 from pgversus.study.servers import Release
 from pgversus.study.study import Context, Skipped, StudyFact
-from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
+from pgversus.study.workload import PgbenchWorkload, QueryMode, Script, Workload
 
 DATA = Path(__file__).parent / "data"
 GOLDEN = Path(__file__).parent / "golden"
@@ -75,7 +76,7 @@ def rate_blocks(*arms: Sequence[float | None]) -> list[Block]:
 def comparison(
     labels: Sequence[str] = ("16.12", "17.8"),
     design: Design | None = None,
-    workload: PgbenchWorkload | None = None,
+    workload: Workload | None = None,
 ) -> Comparison:
     """A comparison of servers with these labels."""
     asked = workload or PgbenchWorkload(scripts=(Script(name="select-only"),), clients=4)
@@ -99,6 +100,36 @@ def comparison(
 def judged_by(metric: Metric) -> Design:
     """A design in which this metric carries the verdict, with its usual margin."""
     return Design(metric=metric, margin=MARGINS[metric], seed=7)
+
+
+def vacuum() -> Operation:
+    """An operation of two steps."""
+    return Operation(
+        name="vacuum",
+        steps=(
+            Step(name="vacuum", sql="VACUUM (VERBOSE) t"),
+            Step(name="dump", program=("pg_dump", "-f", "/dev/null")),
+        ),
+        verify=("SELECT true",),
+    )
+
+
+def operation_block(number: int, *arms: Sequence[float]) -> Block:
+    """A block of vacuum(), with the seconds of its steps for each arm."""
+    trials = {}
+    for arm, seconds in enumerate(arms):
+        steps = dict(zip(("vacuum", "dump"), seconds, strict=True))
+        total = sum(seconds)
+        whole = Window(
+            transactions=1,
+            seconds=total,
+            latency_sum_s=total,
+            latency_max_s=total,
+            histogram=NO_LATENCIES,
+            steps=steps,
+        )
+        trials[arm] = trial(arm, whole)
+    return Block(number=number, trials=trials)
 
 
 def open_loop() -> PgbenchWorkload:

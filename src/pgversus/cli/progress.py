@@ -16,6 +16,7 @@ from pgversus.report.units import change, count, duration, percent
 from pgversus.stats.trials import Block, Phase
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import Comparison
+from pgversus.study.operation import Operation
 from pgversus.study.study import Context
 
 _MEGABYTE = 1e6
@@ -61,10 +62,10 @@ class TerminalProgress:
             if design.fixed_blocks is not None
             else f"until the answer is known, at most {duration(design.budget_s)}"
         )
-        self.say(
-            f"{_prefix(context)}blocks of {count(design.rounds, 'window')} of {duration(design.window_s)} "
-            f"for each of {len(comparison.arms)} arms, {limit}"
-        )
+        work = f"{count(design.rounds, 'window')} of {duration(design.window_s)}"
+        if isinstance(comparison.workload, Operation):
+            work = f"one repetition of about {duration(design.window_s)}"
+        self.say(f"{_prefix(context)}blocks of {work} for each of {len(comparison.arms)} arms, {limit}")
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
         """The next thing that runs, on the live line."""

@@ -12,6 +12,7 @@ import psutil
 
 _MOST_TRIES = 20
 _INTERVAL_S = 0.05
+_PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 _KILOBYTES = re.compile(r"^(Pss|Private_Hugetlb|Shared_Hugetlb):\s+(\d+) kB$", re.MULTILINE)
 
 
@@ -63,6 +64,19 @@ def memory_bytes(pid: int) -> int | None:
         return None
     # A process that is about to end has no memory any more; a tree in which none has any tells nothing.
     return _together([text for text in texts if text]) or None
+
+
+def peak_resident_bytes(pid: int) -> int | None:
+    """The most memory that one process has had resident since it began; pages shared with others count in full.
+
+    None when there is no such process. Source: VmHWM of proc_pid_status(5), kept by the kernel at no cost.
+    """
+    try:
+        text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return None
+    found = _PEAK.search(text)
+    return 1024 * int(found[1]) if found else None
 
 
 class PeakMemory:

@@ -13,6 +13,10 @@ starts.py         one start of the servers and the blocks measured on it
 apparatus.py      what the engine drives, as protocols
 site.py           where a study is carried out: data, servers and loads, made when first needed
 settings_check.py  whether every server takes every setting
+harness.py        how a context is measured: by load, or as an operation
+load_harness.py   a context that is measured by load
+operation_harness.py  a context that is measured as an operation
+operation.py      an operation, once
 snapshots.py      data loaded once for each server and dataset
 arms.py           an arm's server: started on a copy of its snapshot
 equal_data.py     whether arms hold the same rows, also later on

@@ -11,6 +11,7 @@ from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, uri_target
 from pgversus.study.comparison import Arm
 from pgversus.study.needs import CHEAP_COPY_BYTES
+from pgversus.study.operation import Operation
 from pgversus.study.study import Study
 
 _USUAL_CONNECTIONS = 100
@@ -48,6 +49,10 @@ class ArmServer(ABC):
     @abstractmethod
     def postmaster_pid(self) -> int | None:
         """Its postmaster's process id while it runs; None for a server that somebody else runs."""
+
+    @abstractmethod
+    def make_copy(self) -> None:
+        """A copy of the snapshot to start on, where there is none yet; the server is stopped."""
 
     @abstractmethod
     def start(self) -> None:
@@ -107,11 +112,15 @@ class OwnServer(ArmServer):
         """While it runs."""
         return self._server.postmaster_pid
 
+    def make_copy(self) -> None:
+        """A copy of the snapshot, unless it is there."""
+        if not self.data_directory.exists():
+            copy_cluster(self._snapshot, self.data_directory)
+
     def start(self) -> None:
         """Start on the copy; a new one of the snapshot when there is none."""
         self.stop()
-        if not self.data_directory.exists():
-            copy_cluster(self._snapshot, self.data_directory)
+        self.make_copy()
         try:
             self._server.start()
         except ServerError as error:
@@ -158,6 +167,9 @@ class SomebodysServer(ArmServer):
     def postmaster_pid(self) -> None:
         """Not ours to know: it may run on another host."""
 
+    def make_copy(self) -> None:
+        """Nothing: its data are where they are."""
+
     def start(self) -> None:
         """Nothing: it runs already."""
 
@@ -181,4 +193,6 @@ def common_settings(study: Study) -> dict[str, str]:
 
 def server_settings(arm: Arm, common: Mapping[str, str]) -> dict[str, str]:
     """The settings of an arm's server: what every server of the study gets, then the arm's own."""
-    return {**common, **{setting.name: setting.value for setting in arm.settings}}
+    # It would clean up behind an operation's preparation, at a moment of its own.
+    quiet = {"autovacuum": "off"} if isinstance(arm.workload, Operation) else {}
+    return {**common, **quiet, **{setting.name: setting.value for setting in arm.settings}}

@@ -14,6 +14,9 @@ FOREIGN = 0.10
 STEAL = 0.05
 """Shares of all processors of the host."""
 
+_TICKS_S = 0.05
+"""Host and processes count in steps of 0.01 s, each clock for itself: of less nothing can be said."""
+
 Amount = TypeVar("Amount", float, npt.NDArray[np.float64])
 
 
@@ -37,4 +40,5 @@ def is_disturbed(counters: Mapping[str, float], seconds: float, cpus: int) -> bo
     capacity = cpus * seconds
     # What is not told compares as false.
     foreign = foreign_cpu_s(lambda name: counters.get(name, math.nan))
-    return foreign > FOREIGN * capacity or counters.get("host_steal_s", 0.0) > STEAL * capacity
+    steal = counters.get("host_steal_s", 0.0)
+    return foreign > max(FOREIGN * capacity, _TICKS_S) or steal > max(STEAL * capacity, _TICKS_S)

@@ -10,6 +10,7 @@ from pgversus.study.comparison import Comparison
 from pgversus.study.counters import ROWS_WRITTEN
 from pgversus.study.design import StopReason
 from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation
+from pgversus.study.workload import PgbenchWorkload
 
 _MOST_UNCLOCKED = 0.01
 _MOST_SHOWN = 8
@@ -159,7 +160,8 @@ def _failed_transactions(comparison: Comparison, blocks: Sequence[Block]) -> Ite
 
 def _unclocked(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
     """With a rate there is no way around what pgbench did not measure (workload/pgbench_log.py)."""
-    if not comparison.workload.is_open_loop:
+    workload = comparison.workload
+    if not isinstance(workload, PgbenchWorkload) or not workload.is_open_loop:
         return
     for arm in comparison.arms:
         trials = [block.trials[arm.index] for block in blocks if block.has(arm.index)]

@@ -18,6 +18,7 @@ from pgversus.study.caveats import Caveat
 from pgversus.study.comparison import BASELINE, Arm, CacheState, Comparison
 from pgversus.study.counters import MAINTENANCE
 from pgversus.study.metrics import QUANTILES, Metric, transactions_for_quantile
+from pgversus.study.workload import PgbenchWorkload
 
 _CLIENT_BOUND = 0.9
 """Share of one processor for each thread of pgbench."""
@@ -50,7 +51,8 @@ def load_caveats(
     yield from _checkpoints(measured)
     yield from _autovacuum(measured)
     yield from _drift(comparison, blocks)
-    yield from _few_for_percentile(blocks)
+    if isinstance(comparison.workload, PgbenchWorkload):
+        yield from _few_for_percentile(blocks)
 
 
 def _share(one: Measured, seconds: float | None, capacity: float) -> float | None:
@@ -60,6 +62,9 @@ def _share(one: Measured, seconds: float | None, capacity: float) -> float | Non
 
 def _client_bound(one: Measured) -> Iterator[Caveat]:
     arm = one.arm
+    if not isinstance(arm.workload, PgbenchWorkload):
+        # What its client does is part of an operation.
+        return
     share = _share(one, one.counters.total("client_cpu_s"), arm.workload.threads)
     if share is not None and share > _CLIENT_BOUND:
         yield Caveat(
@@ -137,6 +142,8 @@ def _not_steady(comparison: Comparison, arm: Arm, trials: Sequence[Trial]) -> It
 
 
 def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial]) -> Iterator[Caveat]:
+    if not isinstance(arm.workload, PgbenchWorkload):
+        return
     windows = len(trials) * comparison.design.rounds
     each = sum(trial.transactions for trial in trials) / windows
     needed = _FEW_TRANSACTIONS * arm.workload.clients

@@ -1,6 +1,5 @@
 """The engine's apparatus on real servers and a real pgbench, warm or cold."""
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -13,7 +12,7 @@ from pgversus.host.process_tree import PeakMemory
 from pgversus.lab.apparatus import TrialFailedError
 from pgversus.lab.disturbance import is_disturbed
 from pgversus.lab.load import Load, finished_load, read_window, run_window
-from pgversus.lab.readings import grown, read_after, read_before
+from pgversus.lab.readings import CPUS, grown, read_after, read_before
 from pgversus.lab.server_set import ServerSet
 from pgversus.lab.warm_up import run_until_steady
 from pgversus.postgres import catalog
@@ -22,7 +21,6 @@ from pgversus.stats.trials import Window
 from pgversus.study.preparation import Preparation
 
 clock = time.monotonic
-_CPUS = os.cpu_count() or 1
 
 
 class WarmApparatus:
@@ -109,7 +107,7 @@ class WarmApparatus:
         except PgversusError as error:
             raise _failed(error) from error
         counted = {**window.counters, **grown(before, after, self._set.own_growth(arm))}
-        return replace(window, counters=counted, was_disturbed=is_disturbed(counted, window.seconds, _CPUS))
+        return replace(window, counters=counted, was_disturbed=is_disturbed(counted, window.seconds, CPUS))
 
 
 class ColdApparatus(WarmApparatus):

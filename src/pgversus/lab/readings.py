@@ -1,5 +1,6 @@
 """What servers and host have counted, read before and after a window, never inside one."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -8,6 +9,8 @@ from pgversus.host.process_tree import cpu_time
 from pgversus.lab.arms import ArmServer
 from pgversus.postgres.counters import CounterSession
 from pgversus.stats.counters import difference
+
+CPUS = os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,47 +1,40 @@
 """Where a study is carried out on this host: builds, loaded data, servers and loads, each made when first needed."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pgversus.errors import StudyError
 from pgversus.lab.apparatus import Apparatus
 from pgversus.lab.arms import ArmServer, OwnServer, SomebodysServer, common_settings, server_settings
 from pgversus.lab.equal_data import data_hash, refuse_other_data, refuse_unequal
 from pgversus.lab.failures import HostAwareApparatus, failures_of_the_host
+from pgversus.lab.harness import Harness
 from pgversus.lab.load import Load, write_scripts
-from pgversus.lab.pilot import PilotResult, run_pilot
-from pgversus.lab.postgres_apparatus import ColdApparatus, WarmApparatus
+from pgversus.lab.load_harness import LoadHarness
+from pgversus.lab.operation_harness import OperationHarness, Repetitions
 from pgversus.lab.progress import Progress
 from pgversus.lab.run_directory import RunDirectory
 from pgversus.lab.server_set import ServerSet
 from pgversus.lab.snapshots import Snapshot, Snapshots
-from pgversus.postgres import catalog
 from pgversus.postgres.builds.model import Build
-from pgversus.postgres.catalog import SettingValue
 from pgversus.postgres.client import Client
 from pgversus.postgres.fingerprint import Fingerprint, differences
-from pgversus.postgres.session import connect
 from pgversus.study.comparison import Arm, CacheState
 from pgversus.study.dataset import Dataset
-from pgversus.study.design import fit_windows, refuse_hopeless_budget, refuse_short_windows
+from pgversus.study.design import refuse_hopeless_budget, refuse_short_windows
+from pgversus.study.operation import Operation
 from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation, first_patience_s
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
-
-if TYPE_CHECKING:
-    from pgversus.study.workload import PgbenchWorkload
+from pgversus.study.workload import PgbenchWorkload
 
 _CLIENTS_PER_SECOND = 50
-# Connections that any host makes in a second; only the pilot has to guess.
-_SLOW_CONNECT_S = 0.2
-# Below this the time of connecting is a small part of the shortest window.
+# Connections that any host makes in a second; only the first load has to guess.
 
-_ArmKey = tuple[ServerName, Dataset, tuple[Setting, ...]]
+_ArmKey = tuple[ServerName, Dataset, tuple[Setting, ...], bool]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,8 +42,7 @@ class _Ready:
     """A prepared context."""
 
     servers: ServerSet
-    snapshots: tuple[Snapshot, ...]
-    loads: tuple[Load, ...]
+    apparatus: Apparatus
     preparation: Preparation
 
 
@@ -103,35 +95,27 @@ class PostgresSite:
 
     def _prepare(self, context: Context, known: Preparation | None) -> Preparation:
         arms = context.comparison.arms
-        _refuse_cold_of_others(context)
-        refuse_short_windows(context.comparison.design, context.comparison.workload.rate)
+        _refuse_what_others_cannot(context)
+        workload = context.comparison.workload
+        if isinstance(workload, PgbenchWorkload):
+            refuse_short_windows(context.comparison.design, workload.rate)
         snapshots = tuple(self._snapshots.get(arm, self._builds[arm.server]) for arm in arms)
         is_worn = any(arm.server in self._worn_before for arm in arms)
         if not is_worn:
             refuse_unequal(arms, snapshots)
         servers = self._server_set(context, snapshots)
-        loads = tuple(self._load_of(arm, context) for arm in arms)
-        preparation = self._try_out(context, servers, snapshots, loads) if known is None else known
+        harness = self._harness(context, servers, snapshots)
+        preparation = self._try_out(context, harness, snapshots) if known is None else known
         if known is not None and not is_worn:
             refuse_other_data(context, known, snapshots)
-        loads = tuple(
-            replace(load, connect_allowance_s=preparation.connect_allowance_s, longest_s=preparation.patience_s)
-            for load in loads
-        )
-        self._ready[context.number] = _Ready(servers=servers, snapshots=snapshots, loads=loads, preparation=preparation)
+        apparatus = HostAwareApparatus(harness.apparatus(preparation), self._directory.root)
+        self._ready[context.number] = _Ready(servers=servers, apparatus=apparatus, preparation=preparation)
         self._progress.begin_blocks(context, replace(context.comparison, design=preparation.design))
         return preparation
 
     def apparatus(self, context: Context) -> Apparatus:
         """The apparatus of a prepared context."""
-        ready = self._ready[context.number]
-        prewarms = all(snapshot.has_prewarm for snapshot in ready.snapshots)
-        apparatus: Apparatus
-        if context.comparison.cache is CacheState.COLD:
-            apparatus = ColdApparatus(ready.servers, ready.loads, ready.preparation)
-        else:
-            apparatus = WarmApparatus(ready.servers, ready.loads, ready.preparation, prewarms=prewarms)
-        return HostAwareApparatus(apparatus, self._directory.root)
+        return self._ready[context.number].apparatus
 
     def can_share_start(self, one: Context, other: Context) -> bool:
         """Whether both only read, warm, on the same servers."""
@@ -144,7 +128,7 @@ class PostgresSite:
 
     def _server_set(self, context: Context, snapshots: Sequence[Snapshot]) -> ServerSet:
         arms = context.comparison.arms
-        key = tuple((arm.server, arm.dataset, arm.settings) for arm in arms)
+        key = tuple((arm.server, arm.dataset, arm.settings, isinstance(arm.workload, Operation)) for arm in arms)
         if key not in self._sets:
             number = len(self._sets) + 1
             servers = [self._server(arm, snapshot, number) for arm, snapshot in zip(arms, snapshots, strict=True)]
@@ -169,8 +153,26 @@ class PostgresSite:
         self._stack.callback(server.stop)
         return server
 
-    def _load_of(self, arm: Arm, context: Context) -> Load:
-        workload = arm.workload
+    def _harness(self, context: Context, servers: ServerSet, snapshots: Sequence[Snapshot]) -> Harness:
+        comparison, workload = context.comparison, context.comparison.workload
+        prewarms = all(snapshot.has_prewarm for snapshot in snapshots)
+        # Of the first run nobody knows yet how slow it is.
+        patience_s = first_patience_s(comparison.design, len(self._study.contexts))
+        if isinstance(workload, PgbenchWorkload):
+            asked = [arm.workload for arm in comparison.arms]
+            loads = [self._load_of(one, patience_s) for one in asked if isinstance(one, PgbenchWorkload)]
+            return LoadHarness(comparison, workload, servers, loads, prewarms=prewarms)
+        repetitions = Repetitions(
+            [arm.workload for arm in comparison.arms if isinstance(arm.workload, Operation)],
+            servers,
+            client=self._client,
+            scratch=self._directory.root / "scratch",
+            cache=comparison.cache,
+            prewarms=prewarms,
+        )
+        return OperationHarness(workload, repetitions, servers, comparison.design, patience_s=patience_s)
+
+    def _load_of(self, workload: PgbenchWorkload, patience_s: float) -> Load:
         if workload not in self._scripts:
             folder = self._directory.root / f"scripts-{len(self._scripts) + 1}"
             self._scripts[workload] = write_scripts(workload, folder)
@@ -181,43 +183,25 @@ class PostgresSite:
             scratch=self._directory.root / "logs",
             kept_logs=self._kept_logs,
             connect_allowance_s=workload.clients // _CLIENTS_PER_SECOND,
-            # Of the first load nobody knows yet how slow it is.
-            longest_s=first_patience_s(context.comparison.design, len(self._study.contexts)),
+            longest_s=patience_s,
         )
 
-    def _try_out(
-        self, context: Context, servers: ServerSet, snapshots: Sequence[Snapshot], loads: Sequence[Load]
-    ) -> Preparation:
+    def _try_out(self, context: Context, harness: Harness, snapshots: Sequence[Snapshot]) -> Preparation:
         comparison = context.comparison
         self._progress.say(context.located("trying the workload once on every arm"))
-        writes = True
-        try:
-            for server in servers.servers:
-                server.start()
-            fingerprints = [
-                replace(snapshot.fingerprint, settings=_settings(server))
-                for snapshot, server in zip(snapshots, servers.servers, strict=True)
-            ]
-            pilot = run_pilot(servers.servers, loads, comparison.design)
-            writes = pilot.writes
-        finally:
-            servers.stop_all(writes=writes)
-        design = fit_windows(
-            comparison.design,
-            clients=comparison.workload.clients,
-            writes=pilot.writes,
-            slowest_latency_s=pilot.slowest_latency_s,
-            rate=comparison.workload.rate,
-            is_cold=comparison.cache is CacheState.COLD,
-        )
-        refuse_hopeless_budget(design, len(comparison.arms))
+        first = harness.try_out()
+        refuse_hopeless_budget(first.design, len(comparison.arms))
+        fingerprints = [
+            replace(snapshot.fingerprint, settings=settings)
+            for snapshot, settings in zip(snapshots, first.settings, strict=True)
+        ]
         return Preparation(
-            design=design,
+            design=first.design,
             arms=tuple(self._facts(arm, found) for arm, found in zip(comparison.arms, fingerprints, strict=True)),
             differences=differences(fingerprints, comparison.factors),
-            writes=pilot.writes,
-            connect_allowance_s=_connect_allowance_s(pilot),
-            longest_transaction_s=pilot.longest_transaction_s,
+            writes=first.writes,
+            connect_allowance_s=first.connect_allowance_s,
+            longest_transaction_s=first.longest_transaction_s,
         )
 
     def _facts(self, arm: Arm, fingerprint: Fingerprint) -> ArmFacts:
@@ -232,9 +216,18 @@ class PostgresSite:
         )
 
 
-def _refuse_cold_of_others(context: Context) -> None:
-    """A server of somebody else cannot be restarted, so what it has in memory stays."""
+def _refuse_what_others_cannot(context: Context) -> None:
+    """A server of somebody else cannot be restarted, so what it has in memory stays; nor can its data be put back."""
     arms = [arm.label for arm in context.comparison.arms if isinstance(arm.server, RunningServer)]
+    if arms and isinstance(context.comparison.workload, Operation):
+        raise StudyError(
+            "an operation changes what it is done to, and a running server's data cannot be put back",
+            slug="study-operation-running-server",
+            where=", ".join(arms),
+            found=context.comparison.workload.name,
+            expected="servers that pgversus starts itself, on a fresh copy for each repetition",
+            to_do="name a version or a bin directory",
+        )
     if arms and context.comparison.cache is CacheState.COLD:
         raise StudyError(
             "a running server cannot be measured from a cold cache",
@@ -244,13 +237,3 @@ def _refuse_cold_of_others(context: Context) -> None:
             expected="servers that pgversus starts itself",
             to_do='name a version or a bin directory, or ask for cache = "warm"',
         )
-
-
-def _connect_allowance_s(pilot: PilotResult) -> int:
-    """Twice of what it took once: a window in which nobody is connected in time is a failed trial."""
-    return math.ceil(2 * pilot.connect_s) if pilot.connect_s > _SLOW_CONNECT_S else 0
-
-
-def _settings(server: ArmServer) -> Mapping[str, SettingValue]:
-    with connect(server.target, as_the_load=True) as connection:
-        return catalog.session_settings(connection)

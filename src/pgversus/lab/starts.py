@@ -143,8 +143,8 @@ class _Attempt:
     def _undisturbed_round(self, number: int, order: Sequence[int], seed: int) -> Mapping[int, Window]:
         """A round, measured again as a whole as long as something else had the host in any of its windows.
 
-        All arms again, so that none is favoured; in one block at most half as often as it has rounds, then it counts as
-        it is: a host that is always disturbed must not make a study take twice as long.
+        All arms again, so that none is favoured; in one block at most half as often as it has rounds, and once where it
+        has one round, then it counts as it is: a host that is always disturbed must not make a study take for ever.
         """
         windows = self._round(number, order, seed, attempt=1)
         attempts = 1
@@ -156,7 +156,7 @@ class _Attempt:
         return windows
 
     def _may_repeat(self) -> bool:
-        return self._repeated_rounds < len(self._schedule.rounds) // 2 and not self._failures
+        return self._repeated_rounds < max(1, len(self._schedule.rounds) // 2) and not self._failures
 
     def _round(self, number: int, order: Sequence[int], seed: int, *, attempt: int) -> dict[int, Window]:
         windows: dict[int, Window] = {}

@@ -166,6 +166,20 @@ def prewarm(connection: Connection) -> int:
     return int(_one(connection, "prewarm")[0])
 
 
+def end_statements_after(connection: Connection, seconds: float) -> None:
+    """From now on the server ends a statement of this session that takes longer, unless it has a limit already."""
+    milliseconds = str(max(1, round(1000 * seconds)))
+    connection.execute(
+        "SELECT set_config('statement_timeout', %s, false) WHERE current_setting('statement_timeout') = '0'",
+        (milliseconds,),
+    )
+
+
+def rows_of(connection: Connection, query: str) -> list[tuple[Any, ...]]:
+    """What a query of the user's returns."""
+    return connection.execute(query.encode()).fetchall()
+
+
 def vacuum_analyze(connection: Connection) -> None:
     """VACUUM ANALYZE of the whole database."""
     connection.execute("VACUUM (ANALYZE)")

@@ -77,3 +77,7 @@ def merge(histograms: Sequence[LatencyHistogram]) -> LatencyHistogram:
         start = histogram.first_bin - first
         counts[start : start + histogram.counts.size] += histogram.counts
     return LatencyHistogram(first, counts)
+
+
+NO_LATENCIES = merge(())
+"""Of what is timed as a whole."""

@@ -106,9 +106,12 @@ def _io(prefix: str, whose: str) -> dict[str, Counter]:
 _PROCESSES = {
     "server_cpu_user_s": _cost_of_load("processor time of the server's processes in their own code", _SECONDS),
     "server_cpu_system_s": _cost_of_load("processor time of the server's processes in the kernel", _SECONDS),
-    "client_cpu_s": _cost_of_load("processor time of pgbench, its own code and the kernel", _SECONDS),
-    "client_cpu_user_s": _cost_of_load("processor time of pgbench in its own code", _SECONDS),
+    "client_cpu_s": _cost_of_load("processor time of the client (pgbench), its own code and the kernel", _SECONDS),
+    "client_cpu_user_s": _cost_of_load("processor time of the client (pgbench) in its own code", _SECONDS),
     "server_memory_peak_bytes": _cost_aside("most memory that the server's processes held together", _BYTES),
+    "session_memory_peak_bytes": _cost_aside(
+        "most memory that the process of an operation's session held, the shared buffers it touched included", _BYTES
+    ),
     "data_bytes": _cost_aside("size of the database before its load", _BYTES),
 }
 
@@ -128,7 +131,9 @@ _HOST = {
     "cpu_throttled_s": _cost_aside("time in which a limit on processors held pgversus and its servers", _SECONDS),
 }
 
-TOLD_BY_HOST = frozenset({"server_cpu_user_s", "server_cpu_system_s", "server_memory_peak_bytes", *_HOST})
+TOLD_BY_HOST = frozenset(
+    {"server_cpu_user_s", "server_cpu_system_s", "server_memory_peak_bytes", "session_memory_peak_bytes", *_HOST}
+)
 """Those that the kernel tells, whatever PostgreSQL runs on it."""
 
 COUNTERS: Mapping[str, Counter] = MappingProxyType(
@@ -139,5 +144,5 @@ COUNTERS: Mapping[str, Counter] = MappingProxyType(
     | _PROCESSES
     | _HOST
 )
-"""Every counter by name. All grow from reading to reading but two, which are taken as they are: the peak of memory and
+"""Every counter by name. All grow from reading to reading but those that are taken as they are: peaks of memory, and
 the size of the database."""

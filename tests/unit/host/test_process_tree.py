@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from pgversus.host.process_tree import PeakMemory, _together, cpu_time, memory_bytes
+from pgversus.host.process_tree import PeakMemory, _together, cpu_time, memory_bytes, peak_resident_bytes
 from tests.builders import DATA
 
 MEGABYTES = 1_000_000
@@ -190,3 +190,15 @@ def test_huge_pages_that_processes_share_are_counted_once() -> None:
     assert len({plain, huge, more}) == 3
     assert _together([plain]) > 0
     assert _together([huge, more]) == _together([plain, plain]) + 1024 * (4096 + 2048)
+
+
+def test_the_most_memory_of_a_process_is_known_after_it_has_let_go_of_it() -> None:
+    script = "import sys; x = bytearray(80_000_000); del x; print('done', flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        most = peak_resident_bytes(process.pid)
+        assert most is not None
+        assert 80 * MEGABYTES < most < 200 * MEGABYTES
+        process.kill()
+    assert peak_resident_bytes(process.pid) is None

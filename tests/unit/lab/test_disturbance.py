@@ -36,3 +36,8 @@ def test_where_nobody_tells_nothing_is_blamed_on_others() -> None:
 def test_what_threads_of_the_kernel_do_for_an_arm_is_not_blamed_on_others() -> None:
     # Encrypting and writing back what a server has written: work of the host, and of no process of the server.
     assert not is_disturbed(OURS | {"host_cpu_s": 2.0}, 1.0, 2)
+
+
+def test_in_a_short_window_a_few_steps_of_the_clocks_are_no_sign() -> None:
+    assert not is_disturbed(OURS | {"host_cpu_user_s": 0.79, "host_steal_s": 0.04}, 0.05, 2)
+    assert is_disturbed(OURS | {"host_steal_s": 0.06}, 0.05, 2)

@@ -256,6 +256,12 @@ def test_a_host_that_is_always_disturbed_costs_a_block_no_more_than_half_its_rou
     assert all(len(trial.windows) == 4 for block in ended.blocks for trial in block.trials.values())
 
 
+def test_a_block_of_one_round_is_measured_again_once() -> None:
+    host = Pretended({0: 100.0, 1: 100.0}, disturbed=lambda _window: True)
+    ended = run(comparison(fixed_blocks=2, rounds=1), host)
+    assert [block.repeated_rounds for block in ended.blocks] == [1, 1]
+
+
 def test_an_arm_that_fails_while_a_round_is_measured_again_has_failed_and_the_rest_goes_on() -> None:
     host = Pretended(dict.fromkeys(range(3), 100.0), disturbed=lambda window: window == 1)
     host.fails = lambda what, arm, block: (what, arm, block) == ("measure", 2, 1) and host.seconds > 9

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,15 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pgversus.stats.analysis import Analysis, analyse, standing
+from pgversus.stats.analysis import Analysis, analyse, quantities_of, standing
 from pgversus.stats.confidence import look_rule
 from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import Design
-from pgversus.study.metrics import JUDGED, Metric
-from tests.builders import comparison, judged_by, latency_block, rate_block, rate_blocks, scaled, swapped
+from pgversus.study.metrics import JUDGED_OF_LOAD, Metric, StepTime
+from tests.builders import (
+    comparison,
+    judged_by,
+    latency_block,
+    operation_block,
+    rate_block,
+    rate_blocks,
+    scaled,
+    swapped,
+    vacuum,
+)
 
 MIRROR = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
 NOISE = st.lists(st.tuples(st.floats(0.9, 1.1), st.floats(0.9, 1.1)), min_size=4, max_size=20)
@@ -198,7 +209,7 @@ def test_a_wider_margin_turns_a_small_difference_into_none_that_matters() -> Non
     assert analysed(blocks, comparison(design=wide)).result_of(1).verdict is Verdict.EQUIVALENT
 
 
-@pytest.mark.parametrize("metric", JUDGED)
+@pytest.mark.parametrize("metric", JUDGED_OF_LOAD)
 def test_the_verdict_after_each_block_is_the_one_of_the_whole_analysis(metric: Metric) -> None:
     rng = np.random.default_rng(9)
     asked = comparison(design=judged_by(metric))
@@ -214,3 +225,21 @@ def test_the_verdict_after_each_block_is_the_one_of_the_whole_analysis(metric: M
         assert (result.verdict, result.log_ratio) == (stands.verdict, stands.log_ratio)
         verdicts.append(stands.verdict)
     assert verdicts[-1] is Verdict.SLOWER
+
+
+def test_an_operation_is_judged_by_its_time_and_each_step_has_a_ratio_of_its_own() -> None:
+    asked = comparison(design=judged_by(Metric.TIME), workload=vacuum())
+    blocks = [operation_block(n, (2.0 + n / 100, 1.0), (1.0 + n / 200, 1.0)) for n in range(1, 7)]
+    found = analyse(Samples(blocks), asked, look_rule(asked.design, 1))
+    (result,) = found.results
+    assert result.verdict is Verdict.FASTER
+    ratios = {name: result.ratios[StepTime(name)].value for name in ("vacuum", "dump")}
+    assert ratios == pytest.approx({"vacuum": 0.5, "dump": 1.0})
+    assert result.ratios[Metric.TIME].value == pytest.approx(2 / 3, abs=0.01)
+    assert set(found.levels[0]) == {Metric.TIME, StepTime("vacuum"), StepTime("dump")}
+
+
+def test_one_step_is_the_operation() -> None:
+    only = replace(vacuum(), steps=vacuum().steps[:1])
+    asked = comparison(design=judged_by(Metric.TIME), workload=only)
+    assert quantities_of(asked) == tuple(Metric)

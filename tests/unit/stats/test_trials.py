@@ -4,7 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.stats.trials import Block
-from tests.builders import rate_block, trial, window
+from pgversus.study.metrics import Metric, StepTime
+from tests.builders import operation_block, rate_block, trial, window
 
 LATENCIES = st.lists(st.integers(1, 10**7), min_size=1, max_size=30)
 
@@ -34,3 +35,17 @@ def test_a_block_has_an_arm_only_when_its_trial_is_there() -> None:
     assert not block.has(1)
     assert not block.has(0, 1)
     assert not Block(number=2, trials={}).has(0)
+
+
+def test_an_operation_has_times_and_nothing_that_loads_have() -> None:
+    whole = operation_block(1, (1.5, 0.25)).trials[0]
+    told = {metric: whole.value(metric) for metric in Metric}
+    assert {metric for metric, value in told.items() if value is not None} == {Metric.TIME}
+    assert whole.value(Metric.TIME) == 1.75
+    assert [whole.value(StepTime(name)) for name in ("vacuum", "dump", "other")] == [1.5, 0.25, None]
+
+
+def test_a_load_has_no_time() -> None:
+    whole = trial(0, window([1000]))
+    assert whole.value(Metric.TIME) is None
+    assert whole.value(StepTime("vacuum")) is None

@@ -1,6 +1,7 @@
 """What is written is read back as the same objects, and nothing is half-written or mixed."""
 
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from pgversus.study.preparation import ArmFacts, Preparation
 from pgversus.study.servers import BinDirectory, Family, Release, RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, StudyFact
-from tests.builders import comparison, latency_block, open_loop
+from tests.builders import comparison, latency_block, open_loop, operation_block, vacuum
 
 FACT = StudyFact(name="s", title="t", question="q", seed=7, verdicts=2, contexts=1, published=None)
 SERVERS: tuple[ServerName, ...] = (
@@ -94,6 +95,17 @@ def test_everything_comes_back_as_it_was_written(tmp_path: Path, server: ServerN
     assert (stored.contexts[1].failure, stored.contexts[1].blocks) == ("no such table", ())
     assert read_seed(tmp_path / "r") == 8
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == [FILE_NAME]
+
+
+def test_operations_come_back_with_the_times_of_their_steps(tmp_path: Path) -> None:
+    asked = context(1)
+    arms = tuple(replace(arm, workload=vacuum()) for arm in asked.comparison.arms)
+    asked = replace(asked, comparison=replace(asked.comparison, arms=arms))
+    block = operation_block(1, (1 / 3, 0.25), (2.0, 0.5))
+    with closing(Results.begin(tmp_path, FACT, [asked])) as results:
+        results.add_block(1, block)
+    (stored,) = read_results(tmp_path).contexts
+    assert (stored.context, list(stored.blocks)) == (asked, [as_read(block)])
 
 
 def test_each_trial_has_the_counters_that_it_was_told_and_no_others(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ import pytest
 from pgversus.errors import StudyError
 from pgversus.study.choices import DesignChoices, design_of
 from pgversus.study.design import Design
-from pgversus.study.metrics import JUDGED, Metric
+from pgversus.study.metrics import JUDGED_OF_LOAD, Metric
 
 
 def test_without_choices_it_is_the_usual_design() -> None:
@@ -18,7 +18,7 @@ def test_an_open_loop_is_judged_by_its_tail_and_never_by_tps() -> None:
     assert caught.value.slug == "study-rate-and-tps"
 
 
-@pytest.mark.parametrize("metric", JUDGED)
+@pytest.mark.parametrize("metric", JUDGED_OF_LOAD)
 def test_what_was_chosen_holds(metric: Metric) -> None:
     choices = DesignChoices(
         seed=1, metric=metric, margin=0.1, budget_s=60.0, max_blocks=9, window_s=3.0, rounds=5, warm_up_s=7.0
@@ -44,3 +44,34 @@ def test_a_fixed_number_of_blocks_is_not_limited(budget_s: float | None, max_blo
     with pytest.raises(StudyError) as caught:
         design_of(choices, is_open_loop=False)
     assert caught.value.slug == "study-two-designs"
+
+
+def test_an_operation_is_judged_by_its_time_and_runs_once_in_a_block() -> None:
+    design = design_of(DesignChoices(seed=1, budget_s=60.0), is_operation=True)
+    assert (design.metric, design.margin, design.rounds, design.warm_up_s) == (Metric.TIME, 0.05, 1, 0.0)
+
+
+@pytest.mark.parametrize("metric", JUDGED_OF_LOAD)
+def test_an_operation_has_no_metric_of_a_load(metric: Metric) -> None:
+    with pytest.raises(StudyError) as caught:
+        design_of(DesignChoices(seed=1, metric=metric), is_operation=True)
+    assert caught.value.slug == "study-metric-of-other-kind"
+
+
+def test_a_load_has_no_time() -> None:
+    with pytest.raises(StudyError) as caught:
+        design_of(DesignChoices(seed=1, metric=Metric.TIME))
+    assert (caught.value.slug, caught.value.where) == ("study-metric-of-other-kind", "--metric time")
+
+
+@pytest.mark.parametrize(
+    ("choices", "flags"),
+    [
+        (DesignChoices(seed=1, window_s=1.0), "--window"),
+        (DesignChoices(seed=1, rounds=2, warm_up_s=1.0), "--windows, --warm-up"),
+    ],
+)
+def test_an_operation_has_neither_windows_nor_a_warm_up(choices: DesignChoices, flags: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        design_of(choices, is_operation=True)
+    assert (caught.value.slug, caught.value.where) == ("study-windows-of-operation", flags)

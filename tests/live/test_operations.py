@@ -1,0 +1,90 @@
+"""What is done once to a state: each repetition begins on the same one, is timed by step, and must end as it should."""
+
+import signal
+import sqlite3
+from typing import Any
+
+from tests.live.conftest import CommandLine, Ended
+
+FILL = "CREATE TABLE t AS SELECT g AS id, 0 AS n FROM generate_series(1, 20000) AS g; CREATE INDEX ON t (id);\n"
+DIRTY = "UPDATE t SET n = n + 1 WHERE id % 100 < :dead;\n"
+VACUUM = "VACUUM (VERBOSE) t"
+
+
+def operate(line: CommandLine, *arguments: str) -> Ended:
+    line.write("fill.sql", FILL)
+    line.write("dirty.sql", DIRTY)
+    prepared = ("--setup", "fill.sql", "--prepare", "dirty.sql", "-D", "dead=70")
+    return line.compare("17.8", "17.8", *prepared, *arguments, "--blocks", "2")
+
+
+def trials(line: CommandLine, query: str) -> list[tuple[Any, ...]]:
+    database = sqlite3.connect(line.directory / "results" / "results.sqlite")
+    try:
+        return database.execute(query).fetchall()
+    finally:
+        database.close()
+
+
+def test_every_repetition_finds_what_was_prepared(command_line: CommandLine) -> None:
+    ended = operate(
+        command_line,
+        *("--operation", VACUUM, "--operation", "ANALYZE t"),
+        *("--verify", "SELECT n_dead_tup = 0 FROM pg_stat_user_tables"),
+    )
+    assert ended.code == 0, ended.stderr
+    assert ended.document["results"][0]["metric"] == "time_s"
+    removed = trials(command_line, "SELECT value FROM counter WHERE name = 'vacuum_tuples_removed'")
+    assert removed == [(14000.0,)] * 4, "two blocks of two arms"
+    told = {name for (name,) in trials(command_line, "SELECT DISTINCT name FROM counter")}
+    assert told >= {"wal_bytes", "server_cpu_user_s", "session_memory_peak_bytes", "data_bytes", "vacuum_index_scans"}
+    steps = trials(command_line, "SELECT key, value FROM trial, json_each(trial.steps)")
+    assert {name for name, _ in steps} == {VACUUM, "ANALYZE t"}
+    assert all(0 < seconds < 60 for _, seconds in steps)
+
+
+def test_what_does_not_hold_afterwards_is_no_trial(command_line: CommandLine) -> None:
+    ended = operate(
+        command_line, "--operation", "ANALYZE t", "--verify", "SELECT n_dead_tup = 0 FROM pg_stat_user_tables"
+    )
+    assert ended.code == 4
+    assert "verify does not hold: SELECT n_dead_tup = 0 FROM pg_stat_user_tables" in ended.stderr
+    assert "(False,)" in ended.stderr
+
+
+def test_an_operation_that_fails_says_so_in_the_servers_words(command_line: CommandLine) -> None:
+    ended = operate(command_line, "--operation", "VACUUM nothing")
+    assert ended.code == 4
+    assert 'relation "nothing" does not exist' in ended.stderr
+
+
+def test_a_program_finds_its_arm(command_line: CommandLine) -> None:
+    ended = operate(command_line, "--command", "pg_dump -Fc -f /dev/null", "--command", "psql -Xc 'DROP TABLE t'")
+    assert ended.code == 0, ended.stderr
+    steps = trials(command_line, "SELECT DISTINCT key FROM trial, json_each(trial.steps)")
+    assert steps == [("pg_dump",), ("psql",)]
+
+
+def test_a_kill_in_the_timed_statement_leaves_nothing(command_line: CommandLine) -> None:
+    command_line.write("fill.sql", FILL)
+    process = command_line.start(
+        "compare", "17.8", "17.8", "--setup", "fill.sql", "--operation", "SELECT count(*), pg_sleep(30) FROM t"
+    )
+    command_line.wait_for(lambda: command_line.postmaster(0) or command_line.postmaster(1))
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    command_line.wait_for(lambda: not command_line.leftovers())
+
+
+def test_a_cold_operation_begins_without_its_data_in_memory(command_line: CommandLine) -> None:
+    command_line.write("fill.sql", FILL)
+    command_line.write(
+        "s.toml",
+        'title = "Cold"\ncache = "cold"\n[factors]\nserver = ["17.8", "17.8"]\n[dataset]\nsetup = ["fill.sql"]\n'
+        '[workload]\noperation = "SELECT count(*) FROM t"\n[design]\nblocks = 2\n',
+    )
+    ended = command_line.run("run", "s.toml", "--json", "--results", "results")
+    assert ended.code == 0, ended.stderr
+    read = trials(command_line, "SELECT value FROM counter WHERE name = 'buffers_read'")
+    assert len(read) == 4
+    assert min(pages for (pages,) in read) >= 89, "the table's pages at least"
