@@ -13,6 +13,7 @@ study_page.py      what a report of a study holds, in its order
 study_terminal.py  a study as one table for a terminal or a pipe
 markdown.py        a study for a pull request
 published.py       published figures beside the measured ones
+heat_map.py        a study of several factors as a map
 levels.py          every arm in absolute numbers
 verdicts.py        a verdict in plain fields
 tidy.py            verdicts or trials, a row for each

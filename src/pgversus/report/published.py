@@ -31,7 +31,7 @@ class Replication(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedRatio:
-    """A published ratio of tps beside the measured one."""
+    """A published ratio of tps, or of an operation's time, beside the measured one."""
 
     context: str
     contender: str
@@ -45,7 +45,9 @@ class PublishedRatio:
 
 def published_ratios(answer: StudyAnswer) -> list[PublishedRatio]:
     """One for each verdict of which there are published figures, in the order of the study."""
-    figures = read_figures(answer.study.published) if answer.study.published else ()
+    if answer.study.published is None:
+        return []
+    figures = read_figures(answer.study.published)
     found = (_held_against(one, result, figures) for one in answer.answers for result in one.analysis.results)
     return [row for row in found if row is not None]
 
@@ -62,12 +64,12 @@ def published_cells(row: PublishedRatio) -> tuple[str, ...]:
     )
 
 
-def replication(measured: Estimate | None, published: float, margin: float) -> Replication:
-    """How a published ratio of tps stands to what was measured of tps, whichever metric carries the verdict."""
+def replication(measured: Estimate | None, published: float, margin: float, metric: Metric = Metric.TPS) -> Replication:
+    """How a published ratio of a metric stands to what was measured of it, whichever metric carries the verdict."""
     if measured is None or measured.low is None or measured.high is None:
         return Replication.OPEN
     rho = math.log1p(margin)
-    verdict = judge(Interval(low=math.log(measured.low), high=math.log(measured.high)), Metric.TPS, rho)
+    verdict = judge(Interval(low=math.log(measured.low), high=math.log(measured.high)), metric, rho)
     is_inside = measured.low <= published <= measured.high
     if verdict is Verdict.UNDECIDED:
         return Replication.OPEN if is_inside else Replication.NOT_REPLICATED
@@ -86,23 +88,28 @@ def _held_against(one: Answer, result: ContenderResult, figures: Figures) -> Pub
         # Both at one scale: figures of different data have no ratio.
         pair = [_figure(figures, known, label, scale) for label in (comparison.baseline.label, contender)]
         if pair[0] is not None and pair[1] is not None:
-            published, measured = pair[1] / pair[0], result.ratios.get(Metric.TPS)
+            published, measured = pair[1] / pair[0], result.ratios.get(figures.metric)
             return PublishedRatio(
                 context=one.context.label,
                 contender=contender,
                 published=published,
                 measured=measured,
-                replication=replication(measured, published, comparison.design.margin),
+                replication=replication(measured, published, comparison.design.margin, figures.metric),
                 at="" if scale in (None, known.get("scale")) else f"scale {scale}",
             )
     return None
 
 
 def _context(one: Answer) -> dict[str, str]:
-    """What may identify a context: its levels, and what holds whether or not it is a factor."""
+    """What may identify a context: its levels, and what holds whether or not it is a factor.
+
+    A setting as the baseline has it, which is every arm's unless it is what is compared.
+    """
     comparison = one.comparison
     scale = comparison.dataset.pgbench_scale
     return {
+        **{setting.name: setting.value for setting in comparison.baseline.settings},
+        **dict(comparison.dataset.variables),
         "workload": PurePath(comparison.workload.name).stem,
         "clients": str(comparison.workload.clients),
         "cache": comparison.cache.value,
@@ -113,14 +120,14 @@ def _context(one: Answer) -> dict[str, str]:
 
 def _scales(figures: Figures, own: str | None) -> Iterator[str | None]:
     """The sizes of data that figures are of, the context's own first: a ratio may hold at another one."""
-    scales = dict.fromkeys(row.get("scale") for row in figures)
+    scales = dict.fromkeys(row.get("scale") for row in figures.rows)
     yield from sorted(scales, key=lambda scale: scale != own)
 
 
 def _figure(figures: Figures, known: Mapping[str, str], level: str, scale: str | None) -> float | None:
-    """The tps of a level in the context that is known; None where nothing was published of it at this scale."""
-    rows = (row for row in figures if row["level"] == level and row.get("scale") == scale and _agrees(row, known))
-    return next((float(row["tps"]) for row in rows), None)
+    """The figure of a level in the context that is known; None where nothing was published of it at this scale."""
+    rows = (row for row in figures.rows if row["level"] == level and row.get("scale") == scale and _agrees(row, known))
+    return next((float(row[figures.metric.value]) for row in rows), None)
 
 
 def _agrees(row: Mapping[str, str], known: Mapping[str, str]) -> bool:
