@@ -1,6 +1,6 @@
 """What is shown while a comparison runs: one live line on a terminal, plain lines in a pipe, all on standard error.
 
-Nothing is drawn inside a window: the client shares the host with the servers, and a spinner would be load too.
+Nothing is drawn inside a window of load: the client shares the host with the servers, and a spinner would be load too.
 """
 
 import math
@@ -76,6 +76,11 @@ class TerminalProgress:
         standing = self._standing.get(context.number, "")
         doing = f"{_PHASES[phase]} {comparison.arms[arm].label}{position}"
         self._show(f"{_prefix(context)}block {block}  {doing}   {standing}")
+
+    def doing(self, line: str) -> None:
+        """What a long operation is at, on the live line; nothing in a pipe."""
+        if self._console.is_terminal:
+            self._show(line)
 
     def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
         """How each contender stands; on a terminal beside what runs, in a pipe as a line."""

@@ -17,6 +17,7 @@ harness.py        how a context is measured: by load, or as an operation
 load_harness.py   a context that is measured by load
 operation_harness.py  a context that is measured as an operation
 operation.py      an operation, once
+watching.py       what a long operation is doing
 snapshots.py      data loaded once for each server and dataset
 arms.py           an arm's server: started on a copy of its snapshot
 equal_data.py     whether arms hold the same rows, also later on

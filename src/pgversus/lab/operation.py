@@ -2,7 +2,7 @@
 
 import resource
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from psycopg.errors import QueryCanceled
 from pgversus.host.commands import run
 from pgversus.host.process_tree import peak_resident_bytes
 from pgversus.lab.apparatus import TrialFailedError, TrialHungError
+from pgversus.lab.watching import Watch
 from pgversus.postgres import catalog
 from pgversus.postgres.client import Client, program_environment
 from pgversus.postgres.session import Connection, Target, connect
@@ -46,6 +47,8 @@ class Means:
     """Programs run in it; emptied by whoever owns it."""
     patience_s: float
     """A step that takes longer is ended: it hangs."""
+    tell: Callable[[str], None]
+    """Takes what a long statement is doing, as the server tells it."""
 
 
 def run_operation(operation: Operation, target: Target, means: Means, data_directory: Path | None) -> Done:
@@ -60,9 +63,10 @@ def run_operation(operation: Operation, target: Target, means: Means, data_direc
     with connect(target, as_the_load=True) as connection:
         connection.add_notice_handler(lambda notice: notices.append(_as_psql_shows(notice)))
         catalog.end_statements_after(connection, means.patience_s)
+        pid = connection.info.backend_pid
         for step in operation.steps:
             known = len(notices)
-            with _words_of(step):
+            with _words_of(step), Watch(target, pid, means.tell):
                 if step.sql is not None:
                     seconds[step.name] = _seconds_of_statement(connection, step.sql, means.patience_s)
                 else:
@@ -71,7 +75,7 @@ def run_operation(operation: Operation, target: Target, means: Means, data_direc
                     said.append(ended.output)
                     used.of_programs(ended)
             said += notices[known:]
-        memory = peak_resident_bytes(connection.info.backend_pid)
+        memory = peak_resident_bytes(pid)
     return Done(
         steps=seconds,
         notices=tuple(notices),

@@ -11,10 +11,12 @@ from pgversus.lab.arms import ArmServer
 from pgversus.lab.disturbance import is_disturbed
 from pgversus.lab.harness import FirstRun, Settings, session_settings
 from pgversus.lab.operation import Means, run_operation, verify
+from pgversus.lab.progress import Progress
 from pgversus.lab.readings import CPUS, grown, read_after, read_before
 from pgversus.lab.server_set import ServerSet
 from pgversus.postgres import catalog
 from pgversus.postgres.client import Client
+from pgversus.postgres.cluster import remove_directory
 from pgversus.postgres.session import connect
 from pgversus.postgres.vacuum_report import vacuum_counters
 from pgversus.stats.histogram import NO_LATENCIES
@@ -37,8 +39,10 @@ class Repetitions:
         scratch: Path,
         cache: CacheState,
         prewarms: bool,
+        progress: Progress,
     ) -> None:
         """operations: one for each arm. scratch: where programs run; removed after each repetition."""
+        self._progress = progress
         self._operations = operations
         self._set = servers
         self._client = client
@@ -67,6 +71,7 @@ class Repetitions:
         """Stop the arm's server and remove its copy, which is worn."""
         self._set.stop(arm)
         self._set.servers[arm].forget_copy()
+        remove_directory(self._scratch)
 
     def _begin(self, arm: int, server: ArmServer) -> dict[str, float]:
         """A server on a fresh copy in the declared state of caches, the same for every arm; levels found before."""
@@ -89,7 +94,12 @@ class Repetitions:
 
     def _timed(self, arm: int, server: ArmServer, patience_s: float) -> Window:
         operation, counters = self._operations[arm], self._set.counters(arm)
-        means = Means(client=self._client, scratch=self._scratch, patience_s=patience_s)
+        means = Means(
+            client=self._client,
+            scratch=self._scratch,
+            patience_s=patience_s,
+            tell=lambda line: self._progress.doing(f"{server.arm.label}: {line}"),
+        )
         before = read_before(server, counters)
         done = run_operation(operation, server.target, means, server.data_directory)
         after = read_after(server, counters)

@@ -1,4 +1,4 @@
-"""What the outside may watch while a comparison runs. Nothing is reported inside a window."""
+"""What the outside may watch while a comparison runs. Nothing is reported inside a window of load."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,6 +34,9 @@ class Progress(Protocol):
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
         """The next thing that runs; round_number counts from 1 while measuring, else it is 0."""
 
+    def doing(self, line: str) -> None:
+        """What a long operation is at; the only thing that is reported while something is timed."""
+
     def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
         """A block is over; looks by contender, elapsed_s of the blocks of this context."""
 
@@ -51,6 +54,9 @@ class Silence:
         """Nothing."""
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
+        """Nothing."""
+
+    def doing(self, line: str) -> None:
         """Nothing."""
 
     def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:

@@ -169,6 +169,7 @@ class PostgresSite:
             scratch=self._directory.root / "scratch",
             cache=comparison.cache,
             prewarms=prewarms,
+            progress=self._progress,
         )
         return OperationHarness(workload, repetitions, servers, comparison.design, patience_s=patience_s)
 
