@@ -1,0 +1,2 @@
+-- The dump lies among the server's own files, so that it is frozen and copied with them.
+\! pg_dump --format custom --file "$PGDATA/all.dump"
