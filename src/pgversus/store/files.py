@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pgversus.errors import StoreError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 FILE_NAME = "results.sqlite"
 
 
