@@ -4,9 +4,12 @@ Builds come from the user's own cache, fetched once; runs go to a directory of e
 """
 
 import json
+import math
 import os
 import shutil
 import signal
+import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -65,6 +68,18 @@ class Ended:
     def caveats(self) -> list[str]:
         """The slugs of all caveats but the weather's."""
         return [caveat["slug"] for caveat in self.document["caveats"] if caveat["slug"] not in WEATHER]
+
+
+def results_database(folder: Path) -> sqlite3.Connection:
+    """The file of a results folder, with the function that the sqlite3 shell has and Python's module lacks."""
+    database = sqlite3.connect(folder / "results.sqlite")
+    database.create_function("ieee754_from_blob", 1, _double)
+    return database
+
+
+def _double(eight_bytes: bytes) -> float | None:
+    (value,) = struct.unpack(">d", eight_bytes)
+    return None if math.isnan(value) else value
 
 
 @dataclass

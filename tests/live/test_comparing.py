@@ -44,7 +44,7 @@ def test_every_ratio_can_be_recomputed_from_the_results_folder(command_line: Com
         "SELECT block, arm, sum(transactions), count(*) FROM window GROUP BY block, arm"
     ).fetchall()
     trials = {(b, a): n for b, a, n in database.execute("SELECT block, arm, transactions FROM trial")}
-    histograms = database.execute("SELECT block, arm, histogram_counts FROM trial").fetchall()
+    histograms = database.execute("SELECT block, arm, counts FROM latency_histogram").fetchall()
     outputs = [text for (text,) in database.execute("SELECT raw_output FROM window")]
     integrity = database.execute("PRAGMA integrity_check").fetchone()
     database.close()

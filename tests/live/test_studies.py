@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.live.conftest import CommandLine
+from tests.live.conftest import CommandLine, results_database
 
 STUDY = """
 title = "Two statements"
@@ -148,7 +148,7 @@ def test_what_a_window_found_in_memory_is_counted(command_line: CommandLine, cac
     command_line.write("s.toml", f'cache = "{cache}"\n' + STUDY.replace("pgbench_branches", "pgbench_accounts"))
     ended = command_line.run("run", "s.toml", "--json")
     assert ended.code == 0, ended.stderr
-    database = sqlite3.connect(command_line.directory / "pgversus-results" / "s" / "results.sqlite")
+    database = results_database(command_line.directory / "pgversus-results" / "s")
     read = database.execute("SELECT min(value) FROM counter WHERE name = 'buffers_read' AND context = 2").fetchone()[0]
     levels = dict(
         database.execute(

@@ -99,7 +99,7 @@ def _answer(
         caveats=caveats(
             course.comparison,
             preparation,
-            course.blocks,
+            course.samples,
             stopped,
             cpus=facts.host["cpus"],
             failure=failure,

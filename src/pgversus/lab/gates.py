@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from pgversus.lab.load_gates import load_caveats
 from pgversus.lab.measured import Measured, measured_of
+from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block
 from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.comparison import Comparison
@@ -19,7 +20,7 @@ _MOST_SHOWN = 8
 def caveats(
     comparison: Comparison,
     preparation: Preparation,
-    blocks: Sequence[Block],
+    samples: Samples,
     stopped: StopReason,
     *,
     cpus: int,
@@ -29,7 +30,7 @@ def caveats(
 
     cpus: that the host could use. failure: why the last run could not go on with it.
     """
-    facts, differences = preparation.arms, preparation.differences
+    facts, differences, blocks = preparation.arms, preparation.differences, samples.blocks
     measured = [measured_of(arm, blocks) for arm in comparison.arms]
     return (
         *_not_gone_on(failure),
@@ -40,9 +41,9 @@ def caveats(
         *_not_restarted(comparison, facts, writes=preparation.writes),
         *_late_writes(preparation, blocks, measured),
         *_failures(comparison, blocks),
-        *_failed_transactions(comparison, blocks),
-        *_unclocked(comparison, blocks),
-        *load_caveats(comparison, blocks, measured, cpus=cpus),
+        *_failed_transactions(measured),
+        *_unclocked(comparison, measured),
+        *load_caveats(comparison, samples, measured, cpus=cpus),
         *_interrupted(stopped),
     )
 
@@ -121,8 +122,8 @@ def _not_restarted(comparison: Comparison, facts: Sequence[ArmFacts], *, writes:
 
 def _late_writes(preparation: Preparation, blocks: Sequence[Block], measured: Sequence[Measured]) -> Iterator[Caveat]:
     """A load that did not write when it was tried, so that it was measured as one that reads only."""
-    columns = (one.counters.column(name) for one in measured for name in ROWS_WRITTEN)
-    if preparation.writes or not any((column > 0).any() for column in columns):
+    totals = (one.counters.total(name) for one in measured for name in ROWS_WRITTEN)
+    if preparation.writes or all(total == 0 for total in totals):
         return
     writing = [block for block in blocks if any(trial.has_written for trial in block.trials.values())]
     if writing:
@@ -135,8 +136,9 @@ def _late_writes(preparation: Preparation, blocks: Sequence[Block], measured: Se
 
 
 def _failures(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
-    for arm in comparison.arms:
-        failures = [failure for block in blocks for failure in block.failures if failure.arm == arm.index]
+    found = [failure for block in blocks for failure in block.failures]
+    for arm in comparison.arms if found else ():
+        failures = [failure for failure in found if failure.arm == arm.index]
         if failures:
             first = failures[0]
             yield Caveat(
@@ -147,31 +149,31 @@ def _failures(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Cavea
             )
 
 
-def _failed_transactions(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
-    for arm in comparison.arms:
-        failed = sum(block.trials[arm.index].failed for block in blocks if block.has(arm.index))
+def _failed_transactions(measured: Sequence[Measured]) -> Iterator[Caveat]:
+    for one in measured:
+        failed = sum(trial.failed for trial in one.trials)
         if failed:
             yield Caveat(
                 slug="failed-transactions",
-                arm=arm.index or None,
-                text=f"{failed} transactions of {arm.label} ended in a serialization failure or a deadlock",
+                arm=one.arm.index or None,
+                text=f"{failed} transactions of {one.arm.label} ended in a serialization failure or a deadlock",
             )
 
 
-def _unclocked(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
+def _unclocked(comparison: Comparison, measured: Sequence[Measured]) -> Iterator[Caveat]:
     """With a rate there is no way around what pgbench did not measure (workload/pgbench_log.py)."""
     workload = comparison.workload
     if not isinstance(workload, PgbenchWorkload) or not workload.is_open_loop:
         return
-    for arm in comparison.arms:
-        trials = [block.trials[arm.index] for block in blocks if block.has(arm.index)]
-        share = sum(trial.unclocked for trial in trials) / max(1, sum(trial.transactions for trial in trials))
+    for one in measured:
+        transactions = sum(trial.transactions for trial in one.trials)
+        share = sum(trial.unclocked for trial in one.trials) / max(1, transactions)
         if share > _MOST_UNCLOCKED:
             yield Caveat(
                 slug="unclocked-transactions",
-                arm=arm.index or None,
+                arm=one.arm.index or None,
                 text=f"pgbench did not look at its clock at the end of {100 * share:.0f} % of the transactions of "
-                f"{arm.label}, whose replies were there already: their latencies are too low",
+                f"{one.arm.label}, whose replies were there already: their latencies are too low",
             )
 
 

@@ -13,7 +13,8 @@ from pgversus.lab.disturbance import FOREIGN, STEAL, foreign_cpu_s
 from pgversus.lab.measured import Measured
 from pgversus.lab.pressure_gates import pressure_caveats
 from pgversus.stats.counter_table import CounterTable
-from pgversus.stats.trials import Block, Trial
+from pgversus.stats.samples import Samples
+from pgversus.stats.trials import Trial
 from pgversus.study.caveats import Caveat
 from pgversus.study.comparison import BASELINE, Arm, CacheState, Comparison
 from pgversus.study.counters import MAINTENANCE
@@ -33,11 +34,11 @@ _FEW_TRANSACTIONS = 3
 
 
 def load_caveats(
-    comparison: Comparison, blocks: Sequence[Block], measured: Sequence[Measured], *, cpus: int
+    comparison: Comparison, samples: Samples, measured: Sequence[Measured], *, cpus: int
 ) -> Iterator[Caveat]:
     """What was wrong with the load or the host, the gravest first.
 
-    measured: every arm in these blocks. cpus: that the host could use.
+    measured: every arm in the blocks of these samples. cpus: that the host could use.
     """
     for one in measured:
         if one.trials:
@@ -50,9 +51,9 @@ def load_caveats(
     yield from pressure_caveats(measured)
     yield from _checkpoints(measured)
     yield from _autovacuum(measured)
-    yield from _drift(comparison, blocks)
+    yield from _drift(comparison, samples)
     if isinstance(comparison.workload, PgbenchWorkload):
-        yield from _few_for_percentile(blocks)
+        yield from _few_for_percentile(measured)
 
 
 def _share(one: Measured, seconds: float | None, capacity: float) -> float | None:
@@ -188,10 +189,12 @@ def _sum(one: Measured, names: Sequence[str]) -> float | None:
     return math.fsum(told) if len(told) == len(totals) else None
 
 
-def _drift(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
+def _drift(comparison: Comparison, samples: Samples) -> Iterator[Caveat]:
     """Ratios that follow one another: what the arms are compared on does not stay the same."""
+    if len(samples.blocks) < _FEWEST_FOR_CORRELATION:
+        return
     for arm in comparison.contenders:
-        ratios = _log_ratios(blocks, comparison.design.metric, arm.index)
+        ratios = _log_ratios(samples, comparison.design.metric, arm.index)
         if len(ratios) < _FEWEST_FOR_CORRELATION:
             continue
         mean = math.fsum(ratios) / len(ratios)
@@ -206,20 +209,18 @@ def _drift(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Caveat]:
             )
 
 
-def _log_ratios(blocks: Sequence[Block], metric: Metric, arm: int) -> list[float]:
+def _log_ratios(samples: Samples, metric: Metric, arm: int) -> list[float]:
     """ln(contender / baseline) of the metric that carries the verdict, where a block tells it of both."""
-    values = [
-        (block.trials[arm].value(metric), block.trials[BASELINE].value(metric))
-        for block in blocks
-        if block.has(BASELINE, arm)
-    ]
-    return [math.log(other / base) for other, base in values if other and base]
+    pairs = zip(samples.logs(metric, arm), samples.logs(metric, BASELINE), strict=True)
+    ratios = (other - base for other, base in pairs if other is not None and base is not None)
+    return [ratio for ratio in ratios if math.isfinite(ratio)]
 
 
-def _few_for_percentile(blocks: Sequence[Block]) -> Iterator[Caveat]:
-    fewest = min((trial.transactions for block in blocks for trial in block.trials.values()), default=0)
+def _few_for_percentile(measured: Sequence[Measured]) -> Iterator[Caveat]:
+    counts = [trial.transactions for one in measured for trial in one.trials]
+    fewest = min(counts, default=0)
     lacking = [q for q in QUANTILES.values() if fewest < transactions_for_quantile(q)]
-    if blocks and lacking:
+    if counts and lacking:
         names = ", ".join(f"p{100 * q:.0f}" for q in lacking)
         yield Caveat(
             slug="few-for-percentile",

@@ -45,7 +45,7 @@ def check_same_study(earlier: StoredStudy, study: Study, folder: Path) -> None:
 def course_so_far(context: Context, stored: StoredContext, verdicts: int, budget_s: float) -> Course:
     """How far a context has come, with the budget of the last run: that may change, and nothing else of a design."""
     preparation = stored.preparation
-    if preparation is not None:
+    if preparation is not None and preparation.design.budget_s != budget_s:
         preparation = replace(preparation, design=replace(preparation.design, budget_s=budget_s))
     course = Course(context, verdicts)
     course.go_on_from(preparation, stored.failure, stored.blocks)

@@ -1,5 +1,6 @@
 """A study at a glance: one row for each verdict, and sentences over all of them. Every renderer shows these."""
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,18 +40,22 @@ class VerdictRow:
     """CHECK where a caveat says that the number may mean something else than it seems to; else empty."""
 
 
-def verdict_rows(answer: StudyAnswer) -> list[VerdictRow]:
-    """A row for each verdict, in the order of the study."""
-    return [_row(one, result) for one in answer.answers for result in one.analysis.results]
+def verdict_rows(answer: StudyAnswer, most: int = sys.maxsize) -> list[VerdictRow]:
+    """A row for each verdict, in the order of the study.
+
+    most: rows that are wanted; where not all can be shown, differences come before anything else.
+    """
+    found = [(one, result) for one in answer.answers for result in one.analysis.results]
+    return [_row(*found[index]) for index in _most_telling([result.verdict for _, result in found], most)]
 
 
-def most_telling(rows: Sequence[VerdictRow], most: int) -> list[VerdictRow]:
-    """At most so many rows, in their order: differences before anything else where not all can be shown."""
-    if len(rows) <= most:
-        return list(rows)
-    ranked = sorted(range(len(rows)), key=lambda index: _WORST_FIRST.index(rows[index].verdict))
-    ranked.sort(key=lambda index: rows[index].verdict not in (Verdict.FASTER, Verdict.SLOWER))
-    return [rows[index] for index in sorted(ranked[:most])]
+def _most_telling(verdicts: Sequence[Verdict], most: int) -> list[int]:
+    """Where at most so many of them stand, in their order."""
+    if len(verdicts) <= most:
+        return list(range(len(verdicts)))
+    ranked = sorted(range(len(verdicts)), key=lambda index: _WORST_FIRST.index(verdicts[index]))
+    ranked.sort(key=lambda index: verdicts[index] not in (Verdict.FASTER, Verdict.SLOWER))
+    return sorted(ranked[:most])
 
 
 def overview_sentences(answer: StudyAnswer) -> list[str]:
@@ -62,9 +67,10 @@ def shared_caveats(answer: StudyAnswer) -> list[str]:
     """Each kind of caveat once, with the contexts that it concerns; where figures differ, those of the first."""
     found: dict[str, dict[str, str]] = {}
     for one in answer.answers:
+        label = one.context.label
         for caveat in one.caveats:
             # Of two arms of a context the first speaks for both.
-            found.setdefault(caveat.slug, {}).setdefault(one.context.label, caveat.text)
+            found.setdefault(caveat.slug, {}).setdefault(label, caveat.text)
     return [f"{_first(texts)} ({slug}){_in_contexts(texts, len(answer.answers))}" for slug, texts in found.items()]
 
 

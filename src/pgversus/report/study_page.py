@@ -7,7 +7,6 @@ from pgversus.report.levels import LevelRow, TpsTable, level_rows, tps_table
 from pgversus.report.overview import (
     MOST_ROWS,
     VerdictRow,
-    most_telling,
     not_measured,
     overview_sentences,
     shared_caveats,
@@ -46,7 +45,7 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
     """Everything that is shown of a study. with_published: the published figures beside the measured ones."""
     verdicts = sum(len(one.analysis.results) for one in answer.answers)
     arms = sum(len(one.comparison.arms) for one in answer.answers)
-    shown = most_telling(verdict_rows(answer), MOST_ROWS)
+    shown = verdict_rows(answer, MOST_ROWS)
     is_single = len(answer.answers) == 1
     rest = f"{len(shown)} of {verdicts} verdicts are shown; --format csv has them all."
     return StudyPage(

@@ -3,13 +3,12 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
 from pgversus.stats.confidence import CONFIDENCE, LookRule, look_rule
 from pgversus.stats.counter_estimates import CounterEstimates, CounterRatio, OneSided, counter_estimates
 from pgversus.stats.effects import LogEstimate, log_level, log_ratio, quantile_is_supported
 from pgversus.stats.forecast import blocks_to_decide
-from pgversus.stats.on_demand import OnDemand, Together
+from pgversus.stats.on_demand import Once, OnDemand, Together
 from pgversus.stats.samples import Samples
 from pgversus.stats.verdict import UNBOUNDED, Interval, Verdict, interval, judge, ratio_bounds
 from pgversus.study.comparison import BASELINE, Comparison
@@ -102,7 +101,7 @@ def analyse(
 
     invalid: contenders whose trials failed so often that nothing is claimed of them.
     """
-    counted = cache(lambda: counter_estimates(samples.blocks, len(comparison.arms), rule))
+    counted = Once(lambda: counter_estimates(samples.blocks, len(comparison.arms), rule))
     return Analysis(
         metric=comparison.design.metric,
         levels=tuple(_levels(samples, quantities_of(comparison), rule, arm.index) for arm in comparison.arms),
@@ -145,7 +144,8 @@ def _contender(
     stands = standing(samples, comparison, rule, contender)
 
     def ratio_of(quantity: Quantity) -> Estimate | None:
-        ratio = log_ratio(samples, quantity, BASELINE, contender)
+        is_judged = quantity is comparison.design.metric
+        ratio = stands.log_ratio if is_judged else log_ratio(samples, quantity, BASELINE, contender)
         return _estimate(ratio, samples, quantity, rule, (BASELINE, contender))
 
     paired = [block for block in samples.blocks if block.has(BASELINE, contender)]

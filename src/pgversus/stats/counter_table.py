@@ -33,15 +33,22 @@ class Columns:
 class CounterRow(Mapping[str, float]):
     """The counters of one trial, by name, as a row of a larger table; one that was not told is absent."""
 
-    __slots__ = ("columns", "row")
+    __slots__ = ("columns", "index", "table")
 
-    def __init__(self, columns: Columns, row: Numbers) -> None:
-        """row: nan for what was not told."""
+    def __init__(self, columns: Columns, table: Numbers, index: int) -> None:
+        """table: nan for what was not told. index: of the row in it."""
         self.columns = columns
-        self.row = row
+        self.table = table
+        self.index = index
+
+    @property
+    def row(self) -> Numbers:
+        """Its values, in the order of the columns."""
+        found: Numbers = self.table[self.index]
+        return found
 
     def __getitem__(self, name: str) -> float:
-        value = float(self.row[self.columns.positions[name]])
+        value = float(self.table[self.index, self.columns.positions[name]])
         if isnan(value):
             raise KeyError(name)
         return value
@@ -97,9 +104,18 @@ def counter_table(trials: Sequence[Trial]) -> CounterTable:
     """The counters of these trials, in their order."""
     rows = [trial.counters for trial in trials]
     if rows and isinstance(first := rows[0], CounterRow):
-        alike = [row.row for row in rows if isinstance(row, CounterRow) and row.columns is first.columns]
+        alike = [row for row in rows if isinstance(row, CounterRow) and row.columns is first.columns]
         if len(alike) == len(rows):
-            return CounterTable(first.columns, np.array(alike))
+            return CounterTable(first.columns, _of_rows(alike))
     names = tuple(dict.fromkeys(name for row in rows for name in row))
     values = [list(map(row.get, names, repeat(nan))) for row in rows]
     return CounterTable(Columns(names), np.array(values, dtype=np.float64).reshape(len(rows), len(names)))
+
+
+def _of_rows(rows: Sequence[CounterRow]) -> Numbers:
+    """Their values, a row for each."""
+    table = rows[0].table
+    if all(row.table is table for row in rows):
+        # In one step: made of single rows it would take several times as long.
+        return table[[row.index for row in rows]]
+    return np.array([row.row for row in rows])

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -35,6 +35,23 @@ class OnDemand(Mapping[K, V]):
         return isinstance(other, Mapping) and dict(self) == dict(other)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+class Once(Generic[V]):
+    """A value that is made when it is first asked for."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[], V]) -> None:
+        """make: pure; called at most once."""
+        self._make = make
+        self._made: V | None = None
+
+    def __call__(self) -> V:
+        """The value."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
 
 class Together(Mapping[K, V]):

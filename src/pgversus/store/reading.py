@@ -22,7 +22,7 @@ from pgversus.study.metrics import QUANTILES
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context, StudyFact
 
-_QUANTILES = tuple(QUANTILES.values())
+_P50, _P95, _P99 = QUANTILES.values()
 # In the order of their columns below.
 _FINISHED = """
 SELECT context, block, arm, transactions, seconds, failed, unclocked, latency_sum_s, latency_min_s, latency_max_s,
@@ -140,7 +140,7 @@ def _blocks(database: sqlite3.Connection) -> Mapping[int, list[Block]]:
     cursor = database.execute(_FINISHED)
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
         for row, counters in zip(rows, counter_rows(columns, [row[-1] for row in rows]), strict=True):
-            trials[row[0], row[1]][row[2]] = _trial(row, counters)
+            trials[row[:2]][row[2]] = _trial(row, counters)
     result: dict[int, list[Block]] = defaultdict(list)
     for context, number, wall_s, repeated in database.execute(_BLOCKS):
         key = (context, number)
@@ -164,7 +164,7 @@ def _trial(row: tuple[Any, ...], counters: Mapping[str, float]) -> Trial:
         latency_sum_s=latency_sum,
         latency_min_s=least,
         latency_max_s=most,
-        quantiles={} if p50 is None else dict(zip(_QUANTILES, (p50, p95, p99), strict=True)),
+        quantiles={} if p50 is None else {_P50: p50, _P95: p95, _P99: p99},
         failed=failed,
         unclocked=unclocked,
         trend=trend,

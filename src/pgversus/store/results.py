@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from pgversus.stats.trials import Block, FailedTrial, Trial
 from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, ContextFact
-from pgversus.store.counters import counter_names, counters_text
+from pgversus.store.counters import counter_names, counters_blob
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, unwritable
 from pgversus.study.metrics import QUANTILES
 from pgversus.study.preparation import Preparation
@@ -95,7 +95,8 @@ class Results:
         told = {"finished_at": _now(), "wall_s": block.wall_s, "repeated_rounds": block.repeated_rounds}
         rows.append(("block", {**at, **told}))
         for trial in block.trials.values():
-            rows.append(("trial", {**at, **_finished(trial), "counters": counters_text(trial.counters, positions)}))
+            rows.append(("trial", {**at, **_finished(trial), "counters": counters_blob(trial.counters, positions)}))
+            rows.append(("latency_histogram", {**at, **_histogram(trial)}))
             rows += [("window", {**at, **row}) for row in _windows(trial)]
         rows += [("trial", {**at, **_failed(failure)}) for failure in block.failures]
         self._write(rows)
@@ -174,7 +175,6 @@ def _context(context: Context) -> list[Row]:
 
 
 def _finished(trial: Trial) -> dict[str, Any]:
-    histogram = trial.histogram
     return {
         "arm": trial.arm,
         "status": "finished",
@@ -188,8 +188,15 @@ def _finished(trial: Trial) -> dict[str, Any]:
         **{metric.value: trial.quantiles.get(q) for metric, q in QUANTILES.items()},
         "trend": trial.trend,
         "steps": json.dumps(trial.steps) if trial.steps else None,
-        "histogram_first_bin": histogram.first_bin,
-        "histogram_counts": json.dumps(histogram.counts.tolist()),
+    }
+
+
+def _histogram(trial: Trial) -> dict[str, Any]:
+    histogram = trial.histogram
+    return {
+        "arm": trial.arm,
+        "first_bin": histogram.first_bin,
+        "counts": json.dumps(histogram.counts.tolist()),
     }
 
 

@@ -4,7 +4,7 @@
 -- Versions of this schema:
 -- 1  one comparison in a file
 -- 2  many contexts in a file; percentiles and counters of each trial; repeated rounds of each block
--- 3  operations: the time of each of their steps
+-- 3  counters of a trial as doubles; latencies of a trial in a table of their own; times of an operation's steps
 
 -- One row: which form this file has.
 CREATE TABLE schema (
@@ -78,10 +78,8 @@ CREATE TABLE trial (
     latency_p95_s REAL,
     latency_p99_s REAL,
     trend REAL,                                 -- ln of tps in the second half of its windows over the first half
-    histogram_first_bin INTEGER,                -- bin b holds latencies from 1.01^b to 1.01^(b+1) microseconds
-    histogram_counts TEXT,                      -- JSON array: transactions in that bin and the following ones
-    counters TEXT,                              -- JSON array: what servers and host counted in its windows, in the order
-                                                -- of counter_name; null, or no place at all, for what nobody told
+    counters BLOB,                              -- doubles, big-endian: what servers and host counted in its windows, in
+                                                -- the order of counter_name; no number, or no place, for what nobody told
     steps TEXT,                                 -- JSON object: seconds of each step of an operation; missing for a load
     failed_phase TEXT,                          -- start, warm-up, measure
     failed_words TEXT,                          -- what the failing program said
@@ -90,6 +88,17 @@ CREATE TABLE trial (
     FOREIGN KEY (context, arm) REFERENCES arm,
     CHECK ((status = 'finished') = (transactions IS NOT NULL)),
     CHECK ((status = 'failed') = (failed_words IS NOT NULL))
+);
+
+-- How long the transactions of a finished trial took; nothing in it for an operation.
+CREATE TABLE latency_histogram (
+    context INTEGER NOT NULL,
+    block INTEGER NOT NULL,
+    arm INTEGER NOT NULL,
+    first_bin INTEGER NOT NULL,                 -- bin b holds latencies from 1.01^b to 1.01^(b+1) microseconds
+    counts TEXT NOT NULL,                       -- JSON array: transactions in that bin and the following ones
+    PRIMARY KEY (context, block, arm),
+    FOREIGN KEY (context, block, arm) REFERENCES trial
 );
 
 -- The measured intervals of a finished trial, in order of time: windows of load, or the operation. What pgbench, the
@@ -112,10 +121,13 @@ CREATE TABLE counter_name (
     name TEXT NOT NULL UNIQUE
 );
 
--- One row for each counter of each finished trial, for those who ask in SQL.
+-- One row for each counter of each finished trial, for those who ask in SQL. ieee754_from_blob() is part of the sqlite3
+-- shell; elsewhere it is a function to be added: eight bytes in, the double out.
 CREATE VIEW counter AS
-SELECT trial.context, trial.block, trial.arm, counter_name.name, counted.value
-FROM trial
-JOIN json_each(trial.counters) AS counted
-JOIN counter_name ON counter_name.position = counted.key
-WHERE counted.value IS NOT NULL;
+SELECT * FROM (
+    SELECT trial.context, trial.block, trial.arm, counter_name.name,
+           ieee754_from_blob(substr(trial.counters, 8 * counter_name.position + 1, 8)) AS value
+    FROM trial
+    JOIN counter_name ON 8 * counter_name.position < length(trial.counters)
+)
+WHERE value IS NOT NULL;

@@ -7,6 +7,7 @@ import pytest
 
 from pgversus.lab.gates import caveats
 from pgversus.report.sentences import contender_sentence
+from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block
 from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.design import Design, StopReason
@@ -23,7 +24,7 @@ def block(number: int, contender: Mapping[str, float]) -> Block:
 
 def texts(blocks: list[Block], *, writes: bool = False) -> list[str]:
     known = Preparation(design=Design(), arms=(FACTS, FACTS), differences=(), writes=writes, connect_allowance_s=0)
-    found = caveats(comparison(), known, blocks, StopReason.DECIDED, cpus=2)
+    found = caveats(comparison(), known, Samples(blocks), StopReason.DECIDED, cpus=2)
     return [caveat.text for caveat in found if caveat.slug == "late-writes"]
 
 
@@ -42,7 +43,7 @@ def test_rows_that_autovacuum_may_have_written_are_no_late_writes() -> None:
 def test_blocks_that_the_last_run_could_not_go_on_with_say_why() -> None:
     known = Preparation(design=Design(), arms=(FACTS, FACTS), differences=(), writes=False, connect_allowance_s=0)
     blocks = [rate_block(1, 1000.0, 1000.0)]
-    (first, *_) = caveats(comparison(), known, blocks, StopReason.DECIDED, cpus=2, failure="other rows")
+    (first, *_) = caveats(comparison(), known, Samples(blocks), StopReason.DECIDED, cpus=2, failure="other rows")
     assert first.slug == "not-gone-on"
     assert "other rows" in first.text
 
@@ -51,7 +52,7 @@ def told(*differences: Difference) -> tuple[Caveat, ...]:
     known = Preparation(
         design=Design(), arms=(FACTS, FACTS), differences=differences, writes=False, connect_allowance_s=0
     )
-    return caveats(comparison(), known, [], StopReason.DECIDED, cpus=2)
+    return caveats(comparison(), known, Samples(), StopReason.DECIDED, cpus=2)
 
 
 @pytest.mark.parametrize(

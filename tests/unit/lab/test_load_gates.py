@@ -8,6 +8,7 @@ import pytest
 
 from pgversus.lab.load_gates import load_caveats
 from pgversus.lab.measured import measured_of
+from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.metrics import Metric
@@ -52,7 +53,7 @@ def blocks(
 def slugs(of: list[Block], asked: Comparison | None = None) -> list[tuple[str, int | None]]:
     whole = asked or comparison()
     measured = [measured_of(arm, of) for arm in whole.arms]
-    return [(caveat.slug, caveat.arm) for caveat in load_caveats(whole, of, measured, cpus=2)]
+    return [(caveat.slug, caveat.arm) for caveat in load_caveats(whole, Samples(of), measured, cpus=2)]
 
 
 def test_a_quiet_run_has_no_caveat() -> None:
