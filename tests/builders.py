@@ -18,10 +18,11 @@ from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import MARGINS, Design, StopReason
 from pgversus.study.metrics import Metric
+from pgversus.study.operation import Operation, Step
 from pgversus.study.preparation import ArmFacts
 from pgversus.study.servers import Release
 from pgversus.study.study import Context, Skipped, StudyFact
-from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
+from pgversus.study.workload import PgbenchWorkload, QueryMode, Script, Workload
 
 DATA = Path(__file__).parent / "data"
 GOLDEN = Path(__file__).parent / "golden"
@@ -67,6 +68,22 @@ def rate_block(number: int, *tps: float | None, transactions: int = 100) -> Bloc
     return Block(number=number, trials=trials)
 
 
+def vacuum(*more: Step) -> Operation:
+    """VACUUM of pgbench's accounts, and more steps after it."""
+    steps = (Step(name="VACUUM pgbench_accounts", sql="VACUUM pgbench_accounts;"), *more)
+    return Operation(name=", ".join(step.name for step in steps), steps=steps)
+
+
+def operation_block(number: int, operation: Operation, *seconds: Sequence[float]) -> Block:
+    """A block in which the steps of an operation took so many seconds on each arm."""
+    trials = {}
+    for arm, times in enumerate(seconds):
+        steps = {step.name: time for step, time in zip(operation.steps, times, strict=True)}
+        whole = replace(window([], seconds=sum(times)), transactions=1, latency_sum_s=sum(times), steps=steps)
+        trials[arm] = trial(arm, whole)
+    return Block(number=number, trials=trials)
+
+
 def rate_blocks(*arms: Sequence[float | None]) -> list[Block]:
     """Blocks from the series of each arm: `rate_blocks([100, 101], [110, 111])` are two blocks of two arms."""
     return [rate_block(number, *rates) for number, rates in enumerate(zip(*arms, strict=True), start=1)]
@@ -75,7 +92,8 @@ def rate_blocks(*arms: Sequence[float | None]) -> list[Block]:
 def comparison(
     labels: Sequence[str] = ("16.12", "17.8"),
     design: Design | None = None,
-    workload: PgbenchWorkload | None = None,
+    workload: Workload | None = None,
+    dataset: Dataset | None = None,
 ) -> Comparison:
     """A comparison of servers with these labels."""
     asked = workload or PgbenchWorkload(scripts=(Script(name="select-only"),), clients=4)
@@ -87,7 +105,7 @@ def comparison(
                 server=Release(major=16 + index, minor=None),
                 settings=(),
                 workload=asked,
-                dataset=Dataset(pgbench_scale=1),
+                dataset=dataset or Dataset(pgbench_scale=1),
             )
             for index, label in enumerate(labels)
         ),

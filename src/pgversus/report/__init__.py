@@ -13,7 +13,8 @@ study_page.py      what a report of a study holds, in its order
 study_terminal.py  a study as one table for a terminal or a pipe
 markdown.py        a study for a pull request
 published.py       published figures beside the measured ones
-levels.py          every arm in absolute numbers
+levels.py          every arm under a load in absolute numbers
+times.py           every arm's time of an operation
 verdicts.py        a verdict in plain fields
 tidy.py            verdicts or trials, a row for each
 csv_tables.py      these as CSV
