@@ -3,7 +3,7 @@ import pytest
 from pgversus.errors import StudyError
 from pgversus.study.choices import DesignChoices, design_of
 from pgversus.study.design import Design
-from pgversus.study.metrics import JUDGED, Metric
+from pgversus.study.metrics import JUDGED_OF_LOAD, Metric
 
 
 def test_without_choices_it_is_the_usual_design() -> None:
@@ -18,7 +18,7 @@ def test_an_open_loop_is_judged_by_its_tail_and_never_by_tps() -> None:
     assert caught.value.slug == "study-rate-and-tps"
 
 
-@pytest.mark.parametrize("metric", JUDGED)
+@pytest.mark.parametrize("metric", JUDGED_OF_LOAD)
 def test_what_was_chosen_holds(metric: Metric) -> None:
     choices = DesignChoices(
         seed=1, metric=metric, margin=0.1, budget_s=60.0, max_blocks=9, window_s=3.0, rounds=5, warm_up_s=7.0
