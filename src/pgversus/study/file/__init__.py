@@ -11,8 +11,13 @@ problems.py     all problems of a file, collected
 profiles.py     a profile merged into its file
 contents.py     the files that a study names
 settings.py     settings
+forms.py        keys of which a table has exactly one
 workloads.py    workloads, datasets and loads
-factors.py      factors and levels
+operations.py   operations, and what makes the state that they need
+kinds.py        loads and operations in one file
+matrix.py       factors with their levels, and what they span
+factors.py      the factors of a file
+variables.py    those that are variables
 compared.py     the compared factor and its baseline
 designs.py      the design
 quantities.py   durations and shares, by the parsers of the flags
