@@ -11,6 +11,7 @@ from pgversus.report.units import change, change_interval
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.verdict import Interval, Verdict, judge
 from pgversus.study.metrics import Metric
+from pgversus.study.operation import Operation
 from pgversus.study.published import Figures, read_figures
 
 NOTHING_PUBLISHED = "Nothing was published of these contexts."
@@ -31,7 +32,7 @@ class Replication(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedRatio:
-    """A published ratio of tps beside the measured one."""
+    """A published ratio of tps, or of an operation's time, beside the measured one."""
 
     context: str
     contender: str
@@ -62,12 +63,12 @@ def published_cells(row: PublishedRatio) -> tuple[str, ...]:
     )
 
 
-def replication(measured: Estimate | None, published: float, margin: float) -> Replication:
-    """How a published ratio of tps stands to what was measured of tps, whichever metric carries the verdict."""
+def replication(measured: Estimate | None, published: float, margin: float, metric: Metric) -> Replication:
+    """How a published ratio of a metric stands to what was measured of it, whichever metric carries the verdict."""
     if measured is None or measured.low is None or measured.high is None:
         return Replication.OPEN
     rho = math.log1p(margin)
-    verdict = judge(Interval(low=math.log(measured.low), high=math.log(measured.high)), Metric.TPS, rho)
+    verdict = judge(Interval(low=math.log(measured.low), high=math.log(measured.high)), metric, rho)
     is_inside = measured.low <= published <= measured.high
     if verdict is Verdict.UNDECIDED:
         return Replication.OPEN if is_inside else Replication.NOT_REPLICATED
@@ -81,18 +82,19 @@ def replication(measured: Estimate | None, published: float, margin: float) -> R
 def _held_against(one: Answer, result: ContenderResult, figures: Figures) -> PublishedRatio | None:
     comparison = one.comparison
     contender = comparison.arms[result.contender].label
+    metric = Metric.TIME if isinstance(comparison.workload, Operation) else Metric.TPS
     known = _context(one)
     for scale in _scales(figures, known.get("scale")):
         # Both at one scale: figures of different data have no ratio.
-        pair = [_figure(figures, known, label, scale) for label in (comparison.baseline.label, contender)]
+        pair = [_figure(figures, known, label, scale, metric) for label in (comparison.baseline.label, contender)]
         if pair[0] is not None and pair[1] is not None:
-            published, measured = pair[1] / pair[0], result.ratios.get(Metric.TPS)
+            published, measured = pair[1] / pair[0], result.ratios.get(metric)
             return PublishedRatio(
                 context=one.context.label,
                 contender=contender,
                 published=published,
                 measured=measured,
-                replication=replication(measured, published, comparison.design.margin),
+                replication=replication(measured, published, comparison.design.margin, metric),
                 at="" if scale in (None, known.get("scale")) else f"scale {scale}",
             )
     return None
@@ -117,10 +119,10 @@ def _scales(figures: Figures, own: str | None) -> Iterator[str | None]:
     yield from sorted(scales, key=lambda scale: scale != own)
 
 
-def _figure(figures: Figures, known: Mapping[str, str], level: str, scale: str | None) -> float | None:
-    """The tps of a level in the context that is known; None where nothing was published of it at this scale."""
+def _figure(figures: Figures, known: Mapping[str, str], level: str, scale: str | None, metric: Metric) -> float | None:
+    """The figure of a level in the context that is known; None where nothing was published of it at this scale."""
     rows = (row for row in figures if row["level"] == level and row.get("scale") == scale and _agrees(row, known))
-    return next((float(row["tps"]) for row in rows), None)
+    return next((float(row[metric.value]) for row in rows if metric.value in row), None)
 
 
 def _agrees(row: Mapping[str, str], known: Mapping[str, str]) -> bool:

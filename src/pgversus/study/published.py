@@ -1,7 +1,7 @@
 """Published figures that a study is held against.
 
 A CSV with one row for each level: what identifies the context (workload, clients, cache, scale), the level of the
-compared factor as its arm is called, and its tps. What a row does not have is not compared.
+compared factor as its arm is called, and its tps, or time_s of an operation. What a row does not have is not compared.
 """
 
 import csv
@@ -10,20 +10,24 @@ from collections.abc import Mapping
 
 from pgversus.errors import StudyError
 
+_QUANTITIES = ("tps", "time_s")
+
 Figures = tuple[Mapping[str, str], ...]
 
 
 def read_figures(text: str) -> Figures:
-    """The rows; StudyError for a row without a level or without a number as its tps, and for a text that is no CSV."""
+    """The rows; StudyError for a row without a level or a number as its tps or time, and for a text that is no CSV."""
     reader = csv.DictReader(io.StringIO(text))
     try:
         columns, rows = reader.fieldnames or (), tuple(reader)
     except csv.Error as error:
         raise _unusable(max(1, reader.line_num), str(error)) from error
-    if "level" not in columns or "tps" not in columns:
+    quantities = [name for name in _QUANTITIES if name in columns]
+    if "level" not in columns or not quantities:
         raise _unusable(1, ", ".join(columns))
     for number, row in enumerate(rows, 2):
-        if not row["level"] or not _is_number(row["tps"]) or None in row or None in row.values():
+        is_whole = None not in row and None not in row.values()
+        if not row["level"] or not is_whole or not all(_is_number(row[name]) for name in quantities):
             raise _unusable(number, ", ".join(f"{name}={value}" for name, value in row.items()))
     return rows
 
@@ -34,7 +38,7 @@ def _unusable(line: int, found: str) -> StudyError:
         slug="study-bad-figures",
         where=f"line {line} of the published figures",
         found=f"line {line}: {found or 'nothing'}",
-        expected="the columns level and tps, tps a number above 0, and as many fields as the first line",
+        expected="the columns level and tps or time_s, numbers above 0 in it, and as many fields as the first line",
         to_do="workload,clients,level,tps in the first line, then one line for each figure",
     )
 

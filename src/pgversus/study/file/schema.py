@@ -324,7 +324,7 @@ class Sections(Table):
     )
     published: Text | None = _key(
         "a CSV file of published figures that are shown beside the measured ones: `level` (of what is compared), "
-        "`tps`, and what tells contexts apart, such as `workload` and `clients`",
+        "`tps`, or `time_s` of an operation, and what tells contexts apart, such as `workload` and `clients`",
         default="none",
         example="published.csv",
     )
