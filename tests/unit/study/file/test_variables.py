@@ -69,6 +69,14 @@ def test_levels_of_variables_can_be_left_out() -> None:
     assert [label for label, _ in labels(flag + "[[exclude]]\nn = true\n")] == ["n=false"]
 
 
+def test_a_profile_changes_the_levels_of_one_variable_and_keeps_the_others() -> None:
+    quick = f"{DIRTY}[profiles.quick.factors.variables]\ndead = [50]\n"
+    assert [label for label, _ in labels(quick)] == ["rows=spread", "rows=contiguous"]
+    assert given(study(quick).contexts[0])[0]["dead"] == "50"
+    wrong = problem(quick.replace("[50]", "50"))
+    assert wrong.where == "planner.toml, line 12, [profiles.quick.factors.variables] dead"
+
+
 @pytest.mark.parametrize(
     ("text", "slug", "where", "expected"),
     [
