@@ -2,6 +2,7 @@
 
 read.py         the way from text to study
 schema.py       every table and key: the one schema
+json_schema.py  the same for editors, and to be looked into
 document.py     TOML text to plain tables
 places.py       the line of every key
 validation.py   a document against the schema

@@ -10,8 +10,8 @@ from pgversus.study.counters import COUNTERS
 from pgversus.study.design import MOST_CONTENDERS
 from pgversus.study.file.description import Schema, in_words, schema_at
 from pgversus.study.file.expansion import MOST_TREATMENTS
+from pgversus.study.file.json_schema import json_schema
 from pgversus.study.file.places import Path
-from pgversus.study.file.schema import json_schema
 from pgversus.study.file.values import as_key, as_toml
 from pgversus.study.metrics import BY_NAME
 
