@@ -10,7 +10,7 @@ import numpy.typing as npt
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.stats.analysis import analyse
 from pgversus.stats.confidence import look_rule
-from pgversus.stats.histogram import NO_LATENCIES, LatencyHistogram
+from pgversus.stats.histogram import LatencyHistogram
 from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block, Trial, Window, trial_of
 from pgversus.study.caveats import Caveat, Difference
@@ -68,6 +68,22 @@ def rate_block(number: int, *tps: float | None, transactions: int = 100) -> Bloc
     return Block(number=number, trials=trials)
 
 
+def vacuum(*more: Step) -> Operation:
+    """VACUUM of pgbench's accounts, and more steps after it."""
+    steps = (Step(name="VACUUM pgbench_accounts", sql="VACUUM pgbench_accounts;"), *more)
+    return Operation(name=", ".join(step.name for step in steps), steps=steps)
+
+
+def operation_block(number: int, operation: Operation, *seconds: Sequence[float]) -> Block:
+    """A block in which the steps of an operation took so many seconds on each arm."""
+    trials = {}
+    for arm, times in enumerate(seconds):
+        steps = {step.name: time for step, time in zip(operation.steps, times, strict=True)}
+        whole = replace(window([], seconds=sum(times)), transactions=1, latency_sum_s=sum(times), steps=steps)
+        trials[arm] = trial(arm, whole)
+    return Block(number=number, trials=trials)
+
+
 def rate_blocks(*arms: Sequence[float | None]) -> list[Block]:
     """Blocks from the series of each arm: `rate_blocks([100, 101], [110, 111])` are two blocks of two arms."""
     return [rate_block(number, *rates) for number, rates in enumerate(zip(*arms, strict=True), start=1)]
@@ -77,6 +93,7 @@ def comparison(
     labels: Sequence[str] = ("16.12", "17.8"),
     design: Design | None = None,
     workload: Workload | None = None,
+    dataset: Dataset | None = None,
 ) -> Comparison:
     """A comparison of servers with these labels."""
     asked = workload or PgbenchWorkload(scripts=(Script(name="select-only"),), clients=4)
@@ -88,7 +105,7 @@ def comparison(
                 server=Release(major=16 + index, minor=None),
                 settings=(),
                 workload=asked,
-                dataset=Dataset(pgbench_scale=1),
+                dataset=dataset or Dataset(pgbench_scale=1),
             )
             for index, label in enumerate(labels)
         ),
@@ -100,36 +117,6 @@ def comparison(
 def judged_by(metric: Metric) -> Design:
     """A design in which this metric carries the verdict, with its usual margin."""
     return Design(metric=metric, margin=MARGINS[metric], seed=7)
-
-
-def vacuum() -> Operation:
-    """An operation of two steps."""
-    return Operation(
-        name="vacuum",
-        steps=(
-            Step(name="vacuum", sql="VACUUM (VERBOSE) t"),
-            Step(name="dump", program=("pg_dump", "-f", "/dev/null")),
-        ),
-        verify=("SELECT true",),
-    )
-
-
-def operation_block(number: int, *arms: Sequence[float]) -> Block:
-    """A block of vacuum(), with the seconds of its steps for each arm."""
-    trials = {}
-    for arm, seconds in enumerate(arms):
-        steps = dict(zip(("vacuum", "dump"), seconds, strict=True))
-        total = sum(seconds)
-        whole = Window(
-            transactions=1,
-            seconds=total,
-            latency_sum_s=total,
-            latency_max_s=total,
-            histogram=NO_LATENCIES,
-            steps=steps,
-        )
-        trials[arm] = trial(arm, whole)
-    return Block(number=number, trials=trials)
 
 
 def open_loop() -> PgbenchWorkload:

@@ -3,6 +3,8 @@
 main.py         entry, errors, exit codes
 compare.py      pgversus compare: its flags, and how it ends
 question.py     from the flags of compare to the question they ask
+operation.py    from its flags to an operation
+files.py        the files that flags name
 run.py          pgversus run: a study from a file
 report.py       pgversus report: what earlier results say
 studies.py      pgversus studies: the bundled studies

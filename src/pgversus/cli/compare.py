@@ -43,22 +43,21 @@ _LEAST_FIXED = 2
 )
 @click.option("-S", "--select-only", is_flag=True, help="As -b select-only.")
 @click.option("-N", "--skip-some-updates", is_flag=True, help="As -b simple-update.")
-@click.option(
-    "-c", "--client", "clients", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Clients."
-)
-@click.option(
-    "-j", "--jobs", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Threads of pgbench."
-)
+@click.option("-c", "--client", "clients", type=click.IntRange(min=1), metavar="N", help="Clients.  [default: 1]")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads of pgbench.  [default: 1]")
 @click.option(
     "-M",
     "--protocol",
     type=click.Choice([mode.value for mode in QueryMode]),
-    default=QueryMode.SIMPLE.value,
-    show_default=True,
-    help="Query mode.",
+    help="Query mode.  [default: simple]",
 )
 @click.option(
-    "-D", "--define", "variables", multiple=True, metavar="VAR=VALUE", help="Variable for the scripts; repeatable."
+    "-D",
+    "--define",
+    "variables",
+    multiple=True,
+    metavar="VAR=VALUE",
+    help="Variable for the scripts, or for --prepare; repeatable.",
 )
 @click.option(
     "-R",
@@ -68,13 +67,41 @@ _LEAST_FIXED = 2
     help="Schedule so many transactions per second; latency then carries the verdict.",
 )
 @click.option(
+    "--operation",
+    "operations",
+    multiple=True,
+    metavar="SQL",
+    help="Instead of a load: a statement that is run once in each block, on a fresh copy of the data, and timed; "
+    "repeatable.",
+)
+@click.option(
+    "--command",
+    "commands",
+    multiple=True,
+    metavar="COMMAND",
+    help="The same with a program, which finds its arm by PGHOST, PGPORT, PGUSER and PGDATABASE; repeatable.",
+)
+@click.option(
+    "--prepare",
+    multiple=True,
+    metavar="FILE",
+    help="SQL file that psql runs once on what was loaded, to make the state that an operation needs; repeatable.",
+)
+@click.option(
+    "--verify", multiple=True, metavar="SQL", help="Must return nothing but true after an operation; repeatable."
+)
+@click.option(
     "-n", "--no-vacuum", is_flag=True, help="Accepted for pgbench's sake: nothing is vacuumed between windows anyway."
 )
 @click.option(
-    "--metric", type=click.Choice(list(METRICS)), help="What carries the verdict.  [default: tps; with -R latency_p95]"
+    "--metric",
+    type=click.Choice(list(METRICS)),
+    help="What carries the verdict.  [default: tps; with -R latency_p95; of an operation time]",
 )
 @click.option(
-    "--margin", metavar="PERCENT", help="The smallest difference that matters.  [default: 2%; for latency_p95 5%]"
+    "--margin",
+    metavar="PERCENT",
+    help="The smallest difference that matters.  [default: 2%; for latency_p95 and time 5%]",
 )
 @click.option("--budget", metavar="TIME", help="Stop undecided after so much time (90s, 15m, 2h).  [default: 15m]")
 @click.option(
@@ -116,6 +143,7 @@ def compare(**options: Any) -> int:
     pgversus compare 16.12 17.8 --setup correlated.sql -f correlated_in.sql -c 4
     pgversus compare 17 --set work_mem=4MB,64MB -i -s 10 -f report.sql
     pgversus compare 16 17 18 -i -s 10 -b tpcb-like -c 8 -j 2
+    pgversus compare 15.10 16.6 -i -s 10 --prepare dirty.sql --operation 'VACUUM pgbench_accounts'
     """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
     comparison = comparison_of(options)
     results = _results_folder(options["results"], comparison)

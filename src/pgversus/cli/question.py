@@ -1,21 +1,21 @@
 """From the flags of `pgversus compare` to the question they ask."""
 
-import hashlib
 import math
-import os
 import secrets
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
+from pgversus.cli.files import read_text, setup_files
+from pgversus.cli.operation import operation_of, prepared
 from pgversus.cli.values import parse_variable
 from pgversus.errors import StudyError
 from pgversus.postgres.labels import labelled_server
 from pgversus.study.choices import DesignChoices, design_of
 from pgversus.study.comparison import Comparison, expand_arms
-from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design
 from pgversus.study.metrics import JUDGED_BY_NAME
+from pgversus.study.operation import Operation
 from pgversus.study.quantities import parse_duration, parse_share, parse_whole_seconds
 from pgversus.study.settings import parse_setting, refuse_repeated_names
 from pgversus.study.study import Context, Study
@@ -23,6 +23,7 @@ from pgversus.study.workload import (
     PgbenchWorkload,
     QueryMode,
     Script,
+    Workload,
     find_builtin,
     refuse_impossible_load,
     split_weight,
@@ -38,9 +39,12 @@ def comparison_of(options: Mapping[str, Any]) -> Comparison:
     settings = [parse_setting(text) for text in options["settings"]]
     refuse_repeated_names(settings)
     servers = [labelled_server(text) for text in options["servers"]]
-    workload = _workload(options)
-    arms, factors = expand_arms(servers, settings, workload=workload, dataset=_dataset(options))
-    refuse_impossible_load(workload)
+    operation = operation_of(options)
+    workload = operation or _load(options)
+    dataset = prepared(_dataset(options), options) if operation else _dataset(options)
+    arms, factors = expand_arms(servers, settings, workload=workload, dataset=dataset)
+    if isinstance(workload, PgbenchWorkload):
+        refuse_impossible_load(workload)
     return Comparison(arms=arms, factors=factors, design=_design(options, workload))
 
 
@@ -56,7 +60,7 @@ def study_of(comparison: Comparison) -> Study:
     )
 
 
-def _workload(options: Mapping[str, Any]) -> PgbenchWorkload:
+def _load(options: Mapping[str, Any]) -> PgbenchWorkload:
     builtins = list(options["builtins"])
     builtins += ["select-only"] if options["select_only"] else []
     builtins += ["simple-update"] if options["skip_some_updates"] else []
@@ -75,12 +79,13 @@ def _workload(options: Mapping[str, Any]) -> PgbenchWorkload:
         scripts.append(Script(name=find_builtin(name), weight=weight))
     for text in options["files"]:
         name, weight = split_weight(text, "-f")
-        scripts.append(Script(name=name, weight=weight, text=_read_text(name, "-f")))
+        scripts.append(Script(name=name, weight=weight, text=read_text(name, "-f")))
+    clients = options["clients"] or 1
     return PgbenchWorkload(
         scripts=tuple(scripts) or (Script(name="tpcb-like"),),
-        clients=options["clients"],
-        threads=threads_used(options["jobs"], options["clients"]),
-        query_mode=QueryMode(options["protocol"]),
+        clients=clients,
+        threads=threads_used(options["jobs"] or 1, clients),
+        query_mode=QueryMode(options["protocol"] or QueryMode.SIMPLE),
         variables=tuple(parse_variable(text) for text in options["variables"]),
         rate=options["rate"],
         scale=options["scale"],
@@ -88,14 +93,11 @@ def _workload(options: Mapping[str, Any]) -> PgbenchWorkload:
 
 
 def _dataset(options: Mapping[str, Any]) -> Dataset:
-    files = []
-    for path in options["setup"]:
-        content = _read_bytes(path, "--setup")
-        files.append(SetupFile(path=str(Path(path).absolute()), sha256=hashlib.sha256(content).hexdigest()))
-    return Dataset(pgbench_scale=(options["scale"] or 1) if options["initialize"] else None, setup_files=tuple(files))
+    scale = (options["scale"] or 1) if options["initialize"] else None
+    return Dataset(pgbench_scale=scale, setup_files=setup_files(options["setup"], "--setup"))
 
 
-def _design(options: Mapping[str, Any], workload: PgbenchWorkload) -> Design:
+def _design(options: Mapping[str, Any], workload: Workload) -> Design:
     def read(name: str, parse: Callable[[str, str], float]) -> float | None:
         flag = f"--{name.replace('_', '-')}"
         return None if options[name] is None else parse(options[name], flag)
@@ -111,41 +113,6 @@ def _design(options: Mapping[str, Any], workload: PgbenchWorkload) -> Design:
         warm_up_s=read("warm_up", parse_whole_seconds),
         seed=secrets.randbelow(2**31) if options["seed"] is None else options["seed"],
     )
+    if isinstance(workload, Operation):
+        return design_of(choices, is_operation=True)
     return design_of(choices, is_open_loop=workload.is_open_loop)
-
-
-def _read_text(path: str, flag: str) -> str:
-    content = _read_bytes(path, flag)
-    try:
-        return content.decode()
-    except UnicodeDecodeError as error:
-        raise StudyError(
-            "a script is not UTF-8",
-            slug="study-script-encoding",
-            where=f"{flag} {path}",
-            found=str(error),
-            expected="UTF-8, the encoding of the databases compared",
-            to_do=f"iconv -t UTF-8 {path}",
-        ) from error
-
-
-def _read_bytes(path: str, flag: str) -> bytes:
-    try:
-        file = Path(path)
-        if file.is_file() or not file.exists():
-            return file.read_bytes()
-    except OSError as error:
-        raise _no_file(path, flag, error.strerror or str(error)) from error
-    # psql and pgbench read it again, for each arm: a pipe would be empty by then.
-    raise _no_file(path, flag, "a directory, a pipe or a device")
-
-
-def _no_file(path: str, flag: str, found: str) -> StudyError:
-    return StudyError(
-        "a file cannot be read",
-        slug="study-no-file",
-        where=f"{flag} {os.fsencode(path).decode(errors='replace')}",
-        found=found,
-        expected="a regular file",
-        to_do="give its path from this directory",
-    )

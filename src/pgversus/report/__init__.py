@@ -14,7 +14,8 @@ study_terminal.py  a study as one table for a terminal or a pipe
 markdown.py        a study for a pull request
 published.py       published figures beside the measured ones
 heat_map.py        a study of several factors as a map
-levels.py          every arm in absolute numbers
+levels.py          every arm under a load in absolute numbers
+times.py           every arm's time of an operation
 verdicts.py        a verdict in plain fields
 tidy.py            verdicts or trials, a row for each
 csv_tables.py      these as CSV

@@ -1,6 +1,6 @@
 """The JSON document: everything that an answer holds, for machines. Versioned; keys are only ever added."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -9,9 +9,10 @@ from pgversus.report.sentences import answer_sentences
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.study.counters import COUNTERS
-from pgversus.study.dataset import Dataset
-from pgversus.study.metrics import Metric
-from pgversus.study.workload import PgbenchWorkload
+from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.metrics import Metric, Quantity, StepTime
+from pgversus.study.operation import Operation
+from pgversus.study.workload import PgbenchWorkload, Workload
 
 SCHEMA = "pgversus.answer/1"
 _OF_VERDICT = tuple(field.name for field in fields(VerdictOn) if field.name != "context")
@@ -58,6 +59,7 @@ def _verdict(answer: Answer, result: ContenderResult) -> dict[str, Any]:
         "verdict": row.verdict.value,
         "caveats": list(row.caveats),
         "ratios": _estimates(result.ratios),
+        **_steps("step_ratios", result.ratios),
         "counter_ratios": {
             name: {"value": found.value, "low": found.low, "high": found.high, "sure": found.is_sure, "blocks": found.n}
             for name, found in result.counters.items()
@@ -83,24 +85,41 @@ def _arm(answer: Answer, index: int) -> dict[str, Any]:
         "workload": _workload(arm.workload),
         "dataset": _dataset(arm.dataset),
         "metrics": _estimates(answer.analysis.levels[index], with_units=True),
+        **_steps("steps", answer.analysis.levels[index]),
         "counters": {
-            name: {"value": value, "unit": COUNTERS[name].unit.value, "per_transaction": COUNTERS[name].per_transaction}
+            name: {
+                "value": value,
+                "unit": COUNTERS[name].unit.value,
+                "per_transaction": COUNTERS[name].per_transaction and not isinstance(arm.workload, Operation),
+            }
             for name, value in answer.analysis.counters[index].items()
         },
     }
 
 
-def _estimates(estimates: Mapping[Metric, Estimate], *, with_units: bool = False) -> dict[str, Any]:
+def _estimates(estimates: Mapping[Quantity, Estimate], *, with_units: bool = False) -> dict[str, Any]:
     return {
-        metric.value: {
-            "value": estimate.value,
-            "low": estimate.low,
-            "high": estimate.high,
-            "confidence": estimate.confidence,
-            "blocks": estimate.n,
-            **({"unit": metric.unit} if with_units else {}),
-        }
+        metric.value: {**_estimate(estimate), **({"unit": metric.unit} if with_units else {})}
         for metric, estimate in estimates.items()
+        if isinstance(metric, Metric)
+    }
+
+
+def _steps(key: str, estimates: Mapping[Quantity, Estimate]) -> dict[str, Any]:
+    """Of each step of an operation, where it has several: ratios, or seconds."""
+    found = {
+        quantity.step: _estimate(estimate) for quantity, estimate in estimates.items() if isinstance(quantity, StepTime)
+    }
+    return {key: found} if found else {}
+
+
+def _estimate(estimate: Estimate) -> dict[str, Any]:
+    return {
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "confidence": estimate.confidence,
+        "blocks": estimate.n,
     }
 
 
@@ -110,7 +129,21 @@ def _caveat(answer: Answer, index: int) -> dict[str, Any]:
     return {"slug": caveat.slug, "text": caveat.text, "arm": arm}
 
 
-def _workload(workload: PgbenchWorkload) -> dict[str, Any]:
+def _workload(workload: Workload) -> dict[str, Any]:
+    return _operation(workload) if isinstance(workload, Operation) else _load(workload)
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    return {
+        "name": operation.name,
+        "steps": [
+            {"name": step.name, "sql": step.sql, "command": list(step.program) or None} for step in operation.steps
+        ],
+        "verify": list(operation.verify),
+    }
+
+
+def _load(workload: PgbenchWorkload) -> dict[str, Any]:
     return {
         "name": workload.name,
         "scripts": [
@@ -128,8 +161,14 @@ def _workload(workload: PgbenchWorkload) -> dict[str, Any]:
 def _dataset(dataset: Dataset) -> dict[str, Any]:
     return {
         "pgbench_scale": dataset.pgbench_scale,
-        "setup": [{"path": file.path, "sha256": file.sha256} for file in dataset.setup_files],
+        "setup": _files(dataset.setup_files),
+        "prepare": _files(dataset.prepare),
+        "variables": dict(dataset.variables),
     }
+
+
+def _files(files: Sequence[SetupFile]) -> list[dict[str, str]]:
+    return [{"path": file.path, "sha256": file.sha256} for file in files]
 
 
 def _design(answer: Answer) -> dict[str, Any]:

@@ -1,10 +1,11 @@
-"""Every arm of every context in absolute numbers: count, tps, and latencies from the shortest to the longest."""
+"""Every arm under a load in absolute numbers: count, tps, and latencies from the shortest to the longest."""
 
 from dataclasses import dataclass
 
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.units import latency, significant
 from pgversus.study.metrics import Metric
+from pgversus.study.operation import Operation
 
 HEADS = ("transactions", "tps", "min", "mean", "p95", "p99", "max")
 
@@ -20,8 +21,12 @@ class LevelRow:
 
 
 def level_rows(answer: StudyAnswer) -> list[LevelRow]:
-    """A row for each arm of each context that was measured, in the order of the study."""
-    return [_row(one, arm) for one in answer.answers for arm in range(len(one.comparison.arms))]
+    """A row for each arm of each context that was measured under a load, in the order of the study."""
+    return [_row(one, arm) for one in _of_loads(answer) for arm in range(len(one.comparison.arms))]
+
+
+def _of_loads(answer: StudyAnswer) -> list[Answer]:
+    return [one for one in answer.answers if not isinstance(one.comparison.workload, Operation)]
 
 
 def _row(one: Answer, arm: int) -> LevelRow:
@@ -55,7 +60,7 @@ class TpsTable:
 def tps_table(answer: StudyAnswer) -> TpsTable | None:
     """None for a study that has no second workload beside which to put the first."""
     cells: dict[tuple[str, str], dict[str, str]] = {}
-    for one in answer.answers:
+    for one in _of_loads(answer):
         levels = dict(one.context.levels)
         workload = levels.pop("workload", "")
         place = " ".join(f"{factor}={level}" for factor, level in levels.items())

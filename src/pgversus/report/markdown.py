@@ -10,6 +10,7 @@ from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, publish
 from pgversus.report.quantities import PlacedQuantityRow
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.study_page import study_page
+from pgversus.report.times import TIME_HEADS, TimeRow
 from pgversus.report.visible import visible
 
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#~&$"})
@@ -35,6 +36,7 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
         _published(page.published) if page.published is not None else "",
         _levels(page.levels),
         _tps(page.tps) if page.tps is not None else "",
+        _times(page.times),
         _quantities(page.quantities),
         _list(f"not measured: {line}" for line in page.not_measured),
         _list(f"caveat: {line}" for line in page.caveats),
@@ -118,6 +120,10 @@ def _levels(rows: Sequence[LevelRow]) -> str:
 def _tps(found: TpsTable) -> str:
     heads = ("context", "tps of", *(escaped(name) for name in found.workloads))
     return table(heads, [(place, arm, *cells) for place, arm, cells in found.rows], names=2)
+
+
+def _times(rows: Sequence[TimeRow]) -> str:
+    return table(("context", "arm", *TIME_HEADS), [(row.context, row.arm, *row.cells) for row in rows], names=2)
 
 
 def _quantities(rows: Sequence[PlacedQuantityRow]) -> str:

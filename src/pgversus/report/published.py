@@ -11,6 +11,7 @@ from pgversus.report.units import change, change_interval
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.verdict import Interval, Verdict, judge
 from pgversus.study.metrics import Metric
+from pgversus.study.operation import Operation
 from pgversus.study.published import Figures, read_figures
 
 NOTHING_PUBLISHED = "Nothing was published of these contexts."
@@ -45,9 +46,7 @@ class PublishedRatio:
 
 def published_ratios(answer: StudyAnswer) -> list[PublishedRatio]:
     """One for each verdict of which there are published figures, in the order of the study."""
-    if answer.study.published is None:
-        return []
-    figures = read_figures(answer.study.published)
+    figures = read_figures(answer.study.published) if answer.study.published else ()
     found = (_held_against(one, result, figures) for one in answer.answers for result in one.analysis.results)
     return [row for row in found if row is not None]
 
@@ -64,7 +63,7 @@ def published_cells(row: PublishedRatio) -> tuple[str, ...]:
     )
 
 
-def replication(measured: Estimate | None, published: float, margin: float, metric: Metric = Metric.TPS) -> Replication:
+def replication(measured: Estimate | None, published: float, margin: float, metric: Metric) -> Replication:
     """How a published ratio of a metric stands to what was measured of it, whichever metric carries the verdict."""
     if measured is None or measured.low is None or measured.high is None:
         return Replication.OPEN
@@ -83,18 +82,19 @@ def replication(measured: Estimate | None, published: float, margin: float, metr
 def _held_against(one: Answer, result: ContenderResult, figures: Figures) -> PublishedRatio | None:
     comparison = one.comparison
     contender = comparison.arms[result.contender].label
+    metric = Metric.TIME if isinstance(comparison.workload, Operation) else Metric.TPS
     known = _context(one)
     for scale in _scales(figures, known.get("scale")):
         # Both at one scale: figures of different data have no ratio.
-        pair = [_figure(figures, known, label, scale) for label in (comparison.baseline.label, contender)]
+        pair = [_figure(figures, known, label, scale, metric) for label in (comparison.baseline.label, contender)]
         if pair[0] is not None and pair[1] is not None:
-            published, measured = pair[1] / pair[0], result.ratios.get(figures.metric)
+            published, measured = pair[1] / pair[0], result.ratios.get(metric)
             return PublishedRatio(
                 context=one.context.label,
                 contender=contender,
                 published=published,
                 measured=measured,
-                replication=replication(measured, published, comparison.design.margin, figures.metric),
+                replication=replication(measured, published, comparison.design.margin, metric),
                 at="" if scale in (None, known.get("scale")) else f"scale {scale}",
             )
     return None
@@ -120,14 +120,14 @@ def _context(one: Answer) -> dict[str, str]:
 
 def _scales(figures: Figures, own: str | None) -> Iterator[str | None]:
     """The sizes of data that figures are of, the context's own first: a ratio may hold at another one."""
-    scales = dict.fromkeys(row.get("scale") for row in figures.rows)
+    scales = dict.fromkeys(row.get("scale") for row in figures)
     yield from sorted(scales, key=lambda scale: scale != own)
 
 
-def _figure(figures: Figures, known: Mapping[str, str], level: str, scale: str | None) -> float | None:
+def _figure(figures: Figures, known: Mapping[str, str], level: str, scale: str | None, metric: Metric) -> float | None:
     """The figure of a level in the context that is known; None where nothing was published of it at this scale."""
-    rows = (row for row in figures.rows if row["level"] == level and row.get("scale") == scale and _agrees(row, known))
-    return next((float(row[figures.metric.value]) for row in rows), None)
+    rows = (row for row in figures if row["level"] == level and row.get("scale") == scale and _agrees(row, known))
+    return next((float(row[metric.value]) for row in rows if metric.value in row), None)
 
 
 def _agrees(row: Mapping[str, str], known: Mapping[str, str]) -> bool:

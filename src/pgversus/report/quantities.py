@@ -15,6 +15,7 @@ from pgversus.stats.counter_estimates import sure_ratios
 from pgversus.study.comparison import BASELINE
 from pgversus.study.counters import COUNTERS, TOLD_BY_HOST, CounterUnit
 from pgversus.study.metrics import BY_NAME, Metric
+from pgversus.study.operation import Operation
 
 _MOST_SURE = 8
 _MOST_SURE_OF_STUDY = 3
@@ -164,8 +165,10 @@ def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow 
     if levels[0] is None or levels[1] is None:
         return None
     ratio = result.counters.get(name)
+    # An operation is the one thing that it is counted for.
+    is_operation = isinstance(answer.comparison.workload, Operation)
     return QuantityRow(
-        name=f"{name} per transaction" if COUNTERS[name].per_transaction else name,
+        name=f"{name} per transaction" if COUNTERS[name].per_transaction and not is_operation else name,
         baseline=counter_text(name, levels[0]),
         contender=counter_text(name, levels[1]),
         change=change(ratio.value) if ratio else "",

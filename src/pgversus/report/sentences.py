@@ -27,6 +27,7 @@ METRIC_WORDS = {
     Metric.LATENCY_P95: "p95 latency",
     Metric.LATENCY_P99: "p99 latency",
     Metric.LATENCY_MAX: "max latency",
+    Metric.TIME: "time",
 }
 # Reasons that put CHECK: before the sentence, because the number may mean something else than it seems to.
 _GRAVE = frozenset(

@@ -1,11 +1,12 @@
 """How it was measured, in a few lines: what a reader needs to believe a number or to repeat it."""
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.units import count, duration, percent, size
-from pgversus.study.design import Design
+from pgversus.study.comparison import Comparison
+from pgversus.study.operation import Operation, Step
 from pgversus.study.preparation import RUNNING_SERVER
 from pgversus.study.workload import PgbenchWorkload
 
@@ -25,11 +26,11 @@ def comparison_lines(answer: Answer) -> list[str]:
         else "wrong at most 1 time in 20, however often one looked"
     )
     return [
-        f"{_command(comparison.workload, design.window_s)} ({answer.client})",
+        *_work(answer),
         arms,
         *_host(answer),
         (
-            f"{count(len(answer.blocks), 'block')} of {_windows(design)} for each arm, {_restarts([answer])}"
+            f"{count(len(answer.blocks), 'block')} of {_windows(comparison)} for each arm, {_restarts([answer])}"
             f"margin ±{percent(design.margin)}, seed {design.seed}; {looks}"
         ),
         *_repeated([answer]),
@@ -43,11 +44,12 @@ def study_lines(answer: StudyAnswer) -> list[str]:
     if not answers:
         return []
     builds = (f"PostgreSQL {facts.version} ({facts.origin}, {facts.compiler})" for one in answers for facts in one.arms)
-    windows = (_windows(one.comparison.design) for one in answers)
+    windows = (_windows(one.comparison) for one in answers)
+    clients = [one.client for one in answers if isinstance(one.comparison.workload, PgbenchWorkload)]
     margins = (f"±{percent(one.comparison.design.margin)}" for one in answers)
     return [
         _listed(builds),
-        _listed(one.client for one in answers),
+        *([_listed(clients)] if clients else []),
         *_host(answers[0]),
         (
             f"blocks of {_listed(windows, ' or ')} for each arm, {_restarts(answers)}"
@@ -55,6 +57,27 @@ def study_lines(answer: StudyAnswer) -> list[str]:
         ),
         *_repeated(answers),
     ]
+
+
+def _work(answer: Answer) -> Iterator[str]:
+    """What was timed, and what made the state in which it began."""
+    workload, dataset = answer.comparison.workload, answer.comparison.dataset
+    if isinstance(workload, PgbenchWorkload):
+        yield f"{_command(workload, answer.comparison.design.window_s)} ({answer.client})"
+        return
+    for step in workload.steps:
+        yield f"timed: {_typed(step)}"
+    if dataset.prepare:
+        given = shlex.join(f"{name}={value}" for name, value in dataset.variables)
+        files = ", ".join(file.path for file in dataset.prepare)
+        yield f"prepared by {files}{f' with {given}' if given else ''}"
+
+
+def _typed(step: Step) -> str:
+    """The statement as one would type it into psql, or the program as one would type it into a shell."""
+    if step.sql is None:
+        return shlex.join(step.program)
+    return f"{' '.join(step.sql.split()).rstrip('; ')};"
 
 
 def _command(workload: PgbenchWorkload, seconds: float) -> str:
@@ -81,13 +104,18 @@ def _host(answer: Answer) -> Iterator[str]:
         yield f"host: {', '.join(told)}"
 
 
-def _repeated(answers: Iterable[Answer]) -> Iterator[str]:
+def _repeated(answers: Sequence[Answer]) -> Iterator[str]:
     repeated = sum(block.repeated_rounds for one in answers for block in one.blocks)
     if repeated:
-        yield f"{count(repeated, 'round')} of windows measured again, because something else had the host"
+        has_windows = any(isinstance(one.comparison.workload, PgbenchWorkload) for one in answers)
+        what = f"{count(repeated, 'round')}{' of windows' if has_windows else ''}"
+        yield f"{what} measured again, because something else had the host"
 
 
-def _windows(design: Design) -> str:
+def _windows(comparison: Comparison) -> str:
+    design = comparison.design
+    if isinstance(comparison.workload, Operation):
+        return "one operation on a fresh copy"
     return f"{count(design.rounds, 'window')} of {duration(design.window_s)}"
 
 

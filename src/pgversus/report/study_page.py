@@ -16,6 +16,7 @@ from pgversus.report.published import PublishedRatio, published_ratios
 from pgversus.report.quantities import PlacedQuantityRow, study_quantity_rows, untold
 from pgversus.report.sentences import answer_sentences
 from pgversus.report.small_print import study_lines
+from pgversus.report.times import TimeRow, time_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,8 @@ class StudyPage:
     """Empty where there are too many arms to be read."""
     tps: TpsTable | None
     """None where there are too many, or nothing would stand beside anything."""
+    times: list[TimeRow]
+    """Of operations; empty where there are too many arms to be read."""
     quantities: list[PlacedQuantityRow]
     """Empty where there are too many verdicts."""
     sentences: list[str]
@@ -55,6 +58,7 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
         published=published_ratios(answer)[:MOST_ROWS] if with_published else None,
         levels=level_rows(answer) if arms <= MOST_ROWS else [],
         tps=tps_table(answer) if arms <= MOST_ROWS else None,
+        times=time_rows(answer) if arms <= MOST_ROWS else [],
         quantities=study_quantity_rows(answer)[:MOST_ROWS] if verdicts <= MOST_ROWS else [],
         sentences=[
             *(answer_sentences(answer.answers[0]) if is_single else []),

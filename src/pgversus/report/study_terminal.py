@@ -14,6 +14,7 @@ from pgversus.report.quantities import PlacedQuantityRow
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.study_page import StudyPage, study_page
 from pgversus.report.terminal import STYLES, print_answer, print_parts, table
+from pgversus.report.times import TIME_HEADS, TimeRow
 
 
 def print_study_answer(
@@ -41,6 +42,8 @@ def _parts(page: StudyPage) -> list[RenderableType]:
         parts += [_level_table(page.levels), Text("")]
     if page.tps is not None:
         parts += [_tps_table(page.tps), Text("")]
+    if page.times:
+        parts += [_time_table(page.times), Text("")]
     if page.quantities:
         parts += [_quantity_table(page.quantities), Text("")]
     parts += [Text(sentence) for sentence in page.sentences]
@@ -71,6 +74,13 @@ def _tps_table(found: TpsTable) -> Table:
     shown = table("tps", "", *found.workloads)
     for place, arm, cells in found.rows:
         shown.add_row(Text(place), Text(arm), *cells)
+    return shown
+
+
+def _time_table(rows: Sequence[TimeRow]) -> Table:
+    shown = table("times", "", *TIME_HEADS)
+    for row in rows:
+        shown.add_row(Text(row.context), Text(row.arm), *row.cells)
     return shown
 
 

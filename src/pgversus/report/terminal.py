@@ -1,6 +1,7 @@
 """The answer for a terminal or a pipe: the sentence first, then the tables, then what to distrust."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -8,14 +9,15 @@ from rich.text import Text
 
 from pgversus.report.answer import Answer
 from pgversus.report.overview import MARKS
-from pgversus.report.quantities import QuantityRow, quantity_rows
+from pgversus.report.quantities import QuantityRow, level_text, quantity_rows
 from pgversus.report.sentences import METRIC_WORDS, answer_sentences, percent_of_confidence
 from pgversus.report.small_print import comparison_lines
-from pgversus.report.units import change, change_interval, latency, plus_minus, significant
+from pgversus.report.units import change, change_interval, latency, plus_minus
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import BASELINE
-from pgversus.study.metrics import Metric
+from pgversus.study.metrics import Metric, Quantity, StepTime
+from pgversus.study.operation import Operation
 
 _LATENCIES = (
     Metric.LATENCY_MEAN,
@@ -57,7 +59,7 @@ def print_parts(parts: Sequence[RenderableType], console: Console, columns: int 
 
 def _parts(answer: Answer) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(sentence, style="bold") for sentence in answer_sentences(answer)]
-    parts += [Text(""), _verdict_table(answer), Text(""), _latency_table(answer), Text("")]
+    parts += [Text(""), _verdict_table(answer), Text(""), *_more_times(answer)]
     for result in answer.analysis.results:
         if rows := quantity_rows(answer, result):
             parts += [_quantity_table(answer, result, rows), Text("")]
@@ -68,11 +70,13 @@ def _parts(answer: Answer) -> list[RenderableType]:
 
 def _verdict_table(answer: Answer) -> Table:
     comparison, metric = answer.comparison, answer.analysis.metric
-    judged = "" if metric is Metric.TPS else f"{METRIC_WORDS[metric]} "
-    rows = table("", "tps", "", f"{judged}vs {comparison.baseline.label}", percent_of_confidence(), "", "blocks")
+    first = Metric.TIME if isinstance(comparison.workload, Operation) else Metric.TPS
+    judged = "" if metric is first else f"{METRIC_WORDS[metric]} "
+    head = METRIC_WORDS[first]
+    rows = table("", head, "", f"{judged}vs {comparison.baseline.label}", percent_of_confidence(), "", "blocks")
     for arm in comparison.arms:
-        tps = answer.analysis.levels[arm.index].get(Metric.TPS)
-        cells: list[RenderableType] = [Text(arm.label), *_level(tps, lambda value: significant(value, 4))]
+        level = answer.analysis.levels[arm.index].get(first)
+        cells: list[RenderableType] = [Text(arm.label), *_level(level, partial(level_text, first))]
         if arm.index == BASELINE:
             cells += ["", "", "", ""]
         else:
@@ -91,19 +95,43 @@ def _result_cells(answer: Answer, result: ContenderResult) -> list[RenderableTyp
     return [shown, bounds, Text(result.verdict.value, style=STYLES[result.verdict]), str(result.blocks)]
 
 
-def _latency_table(answer: Answer) -> Table:
+def _more_times(answer: Answer) -> list[RenderableType]:
+    """The latencies under a load, or the steps of an operation that has several."""
+    workload = answer.comparison.workload
+    if not isinstance(workload, Operation):
+        return [_latency_table(answer, is_open_loop=workload.is_open_loop), Text("")]
+    return [_step_table(answer, workload), Text("")] if len(workload.steps) > 1 else []
+
+
+def _latency_table(answer: Answer, *, is_open_loop: bool) -> Table:
     """One row for each metric and arm: narrow enough for a terminal, however many arms there are."""
     comparison = answer.comparison
-    loop = "from the scheduled start" if comparison.workload.is_open_loop else "closed loop"
+    loop = "from the scheduled start" if is_open_loop else "closed loop"
     rows = table(f"latency ({loop})", "", "", f"vs {comparison.baseline.label}", percent_of_confidence())
     for metric in _LATENCIES:
         for arm in comparison.arms:
             name = METRIC_WORDS[metric].removesuffix(" latency")
-            cells = [Text(f"{name:<6}{arm.label}"), *_level(answer.analysis.levels[arm.index].get(metric), latency)]
-            ratio = None if arm.index == BASELINE else answer.analysis.result_of(arm.index).ratios.get(metric)
-            cells += [change(ratio.value), change_interval(ratio.low, ratio.high)] if ratio else ["", ""]
-            rows.add_row(*cells)
+            rows.add_row(Text(f"{name:<6}{arm.label}"), *_time_cells(answer, metric, arm.index))
     return rows
+
+
+def _step_table(answer: Answer, operation: Operation) -> Table:
+    """One row for each step and arm."""
+    comparison = answer.comparison
+    rows = table("steps", "time", "", f"vs {comparison.baseline.label}", percent_of_confidence())
+    width = max(len(step.name) for step in operation.steps)
+    for step in operation.steps:
+        for arm in comparison.arms:
+            name = Text(f"{step.name:<{width}}  {arm.label}")
+            rows.add_row(name, *_time_cells(answer, StepTime(step.name), arm.index))
+    return rows
+
+
+def _time_cells(answer: Answer, quantity: Quantity, arm: int) -> list[RenderableType]:
+    """A length of time on an arm, and how it stands to the baseline's."""
+    ratio = None if arm == BASELINE else answer.analysis.result_of(arm).ratios.get(quantity)
+    cells = _level(answer.analysis.levels[arm].get(quantity), latency)
+    return [*cells, *([change(ratio.value), change_interval(ratio.low, ratio.high)] if ratio else ["", ""])]
 
 
 def _quantity_table(answer: Answer, result: ContenderResult, rows: list[QuantityRow]) -> Table:

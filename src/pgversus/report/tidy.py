@@ -12,6 +12,7 @@ from pgversus.stats.counter_table import counter_table
 from pgversus.stats.trials import Block, Trial
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric
+from pgversus.study.operation import Operation
 
 _VERDICT_COLUMNS = (
     "workload",
@@ -41,9 +42,8 @@ _TRIAL_COLUMNS = (
     "seconds",
     "failed",
     *(metric.value for metric in Metric),
-    "failed_phase",
-    "failed_words",
 )
+_FAILED_COLUMNS = ("failed_phase", "failed_words")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,16 +67,20 @@ def verdict_table(answer: StudyAnswer) -> TidyTable:
 
 
 def trial_table(answer: StudyAnswer) -> TidyTable:
-    """One row for each trial, failed ones included, after the levels of its context and before its counters."""
-    factors, counters = _factors(answer), _counters(answer)
+    """One row for each trial, failed ones included, after the levels of its context and before its counters.
+
+    The times of the steps of operations stand behind the metrics; a study without operations has no such columns.
+    """
+    factors, counters, steps = _factors(answer), _counters(answer), _steps(answer)
     rows = (
         [*places[arm], *trial]
         for one in answer.answers
         for places in [[_levels(one, arm.index, factors) for arm in one.comparison.arms]]
         for block in one.blocks
-        for arm, trial in _trials(one, block, counters)
+        for arm, trial in _trials(one, block, counters, steps)
     )
-    return TidyTable(columns=(*factors, *_TRIAL_COLUMNS, *counters), rows=rows)
+    step_columns = (f"step: {step}" for step in steps)
+    return TidyTable(columns=(*factors, *_TRIAL_COLUMNS, *step_columns, *_FAILED_COLUMNS, *counters), rows=rows)
 
 
 def _factors(answer: StudyAnswer) -> list[str]:
@@ -89,6 +93,13 @@ def _counters(answer: StudyAnswer) -> tuple[str, ...]:
     """Names of all counters that some trial was told."""
     contexts = ([trial for block in one.blocks for trial in block.trials.values()] for one in answer.answers)
     return tuple(sorted(set[str]().union(*(counter_table(trials).told() for trials in contexts if trials))))
+
+
+def _steps(answer: StudyAnswer) -> tuple[str, ...]:
+    """Names of all steps of operations, in the order of the study."""
+    workloads = (arm.workload for one in answer.answers for arm in one.comparison.arms)
+    operations = (workload for workload in workloads if isinstance(workload, Operation))
+    return tuple(dict.fromkeys(step.name for operation in operations for step in operation.steps))
 
 
 def _levels(one: Answer, arm: int, factors: Sequence[str]) -> list[str | None]:
@@ -119,15 +130,17 @@ def _verdict(one: Answer, result: ContenderResult) -> list[Any]:
     ]
 
 
-def _trials(one: Answer, block: Block, counters: tuple[str, ...]) -> Iterator[tuple[int, list[Any]]]:
-    """The arm of each, and its row in the order of _TRIAL_COLUMNS, from the second on, then the counters."""
+def _trials(
+    one: Answer, block: Block, counters: tuple[str, ...], steps: tuple[str, ...]
+) -> Iterator[tuple[int, list[Any]]]:
+    """The arm of each, and its row in the order of the columns, from that of the block on."""
     trials = sorted(block.trials.items())
     table = counter_table([trial for _, trial in trials]).in_order(counters).tolist()
     for (index, trial), values in zip(trials, table, strict=True):
         told = (None if isnan(value) else value for value in values)
-        yield index, [block.number, *_arm(one, index), "finished", *_numbers(trial), None, None, *told]
+        yield index, [block.number, *_arm(one, index), "finished", *_numbers(trial, steps), None, None, *told]
     for failure in block.failures:
-        lacking = [None] * (3 + len(Metric))
+        lacking = [None] * (3 + len(Metric) + len(steps))
         words = [failure.phase.value, failure.words]
         row = [block.number, *_arm(one, failure.arm), "failed", *lacking, *words, *([None] * len(counters))]
         yield failure.arm, row
@@ -137,5 +150,6 @@ def _arm(one: Answer, index: int) -> tuple[str, str]:
     return one.comparison.arms[index].label, "contender" if index else "baseline"
 
 
-def _numbers(trial: Trial) -> list[Any]:
-    return [trial.transactions, trial.seconds, trial.failed, *(trial.value(metric) for metric in Metric)]
+def _numbers(trial: Trial, steps: tuple[str, ...]) -> list[Any]:
+    metrics = (trial.value(metric) for metric in Metric)
+    return [trial.transactions, trial.seconds, trial.failed, *metrics, *(trial.steps.get(step) for step in steps)]

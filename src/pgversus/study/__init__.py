@@ -5,6 +5,7 @@ settings.py    --set NAME=A,B,C
 dataset.py     what is loaded
 workload.py    what is run and timed: a mix of pgbench scripts, or an operation
 operation.py   what is done once to a state, and timed
+steps.py       an operation from what the user wrote
 comparison.py  arms, dataset, workload and design together
 study.py       all comparisons of one study, each in its context
 file/          a study read from a TOML file

@@ -9,8 +9,11 @@ from pgversus.cli.question import METRICS, comparison_of
 from pgversus.errors import StudyError
 from pgversus.study.comparison import Comparison
 from pgversus.study.metrics import Metric
+from pgversus.study.operation import Operation, Step
 from pgversus.study.servers import RunningServer
-from pgversus.study.workload import QueryMode, Script
+from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
+
+OPERATION = ("--operation", "VACUUM pgbench_accounts")
 
 
 def asked(*arguments: str) -> Comparison:
@@ -18,6 +21,11 @@ def asked(*arguments: str) -> Comparison:
     assert isinstance(compare, click.Command)
     with compare.make_context("compare", list(arguments)) as context:
         return comparison_of(context.params)
+
+
+def of_load(comparison: Comparison) -> PgbenchWorkload:
+    assert isinstance(comparison.workload, PgbenchWorkload)
+    return comparison.workload
 
 
 def refused(*arguments: str) -> StudyError:
@@ -29,7 +37,7 @@ def refused(*arguments: str) -> StudyError:
 def test_two_servers_and_nothing_else_are_a_whole_question() -> None:
     found = asked("16", "17")
     assert [arm.label for arm in found.arms] == ["16", "17"]
-    assert found.workload.scripts == (Script(name="tpcb-like"),)
+    assert of_load(found).scripts == (Script(name="tpcb-like"),)
     assert found.dataset.is_empty
     assert found.design.metric is Metric.TPS
     assert found.design.margin == 0.02
@@ -42,10 +50,11 @@ def test_two_servers_and_nothing_else_are_a_whole_question() -> None:
 def test_flags_mean_what_they_mean_to_pgbench(tmp_path: Path) -> None:
     script = tmp_path / "a.sql"
     script.write_text("SELECT :n;\n")
-    found = asked(
+    comparison = asked(
         *("16", "17", "-b", "simple@2", "-f", f"{script}@3", "-S", "-N", "-c", "8", "-j", "2", "-M", "prepared"),
         *("-D", "n=1", "-s", "10", "-i", "-n"),
-    ).workload
+    )
+    found = of_load(comparison)
     assert found.scripts == (
         Script(name="simple-update", weight=2),
         Script(name="select-only"),
@@ -58,7 +67,7 @@ def test_flags_mean_what_they_mean_to_pgbench(tmp_path: Path) -> None:
 
 
 def test_of_more_threads_than_clients_as_many_are_used_as_pgbench_would_use() -> None:
-    assert asked("16", "17", "-c", "4", "-j", "8").workload.threads == 4
+    assert of_load(asked("16", "17", "-c", "4", "-j", "8")).threads == 4
 
 
 def test_setup_files_are_known_by_their_content(tmp_path: Path) -> None:
@@ -87,7 +96,8 @@ def test_tps_cannot_be_asked_of_a_rate() -> None:
 
 @pytest.mark.parametrize("word", METRICS)
 def test_every_metric_can_be_asked_for_by_its_word(word: str) -> None:
-    assert asked("16", "17", "--metric", word).design.metric is METRICS[word]
+    work = OPERATION if METRICS[word] is Metric.TIME else ()
+    assert asked("16", "17", *work, "--metric", word).design.metric is METRICS[word]
     assert not word.endswith("_s")
 
 
@@ -148,6 +158,17 @@ def test_a_password_never_becomes_part_of_a_label() -> None:
         (("16", "17", "--budget", "soon"), "study-bad-duration"),
         (("16", "17", "--set", "jit"), "study-bad-setting"),
         (("16", "17", "--set", "jit=on,on"), "study-repeated-level"),
+        (("16", "17", "--metric", "time"), "study-metric-of-other-kind"),
+        (("16", "17", "--prepare", "/nowhere/a.sql"), "study-no-operation"),
+        (("16", "17", "--verify", "SELECT true"), "study-no-operation"),
+        (("16", "17", *OPERATION, "--prepare", "/nowhere/a.sql"), "study-no-file"),
+        (("16", "17", *OPERATION, "--metric", "tps"), "study-metric-of-other-kind"),
+        (("16", "17", *OPERATION, "--window", "2s"), "study-windows-of-operation"),
+        (("16", "17", *OPERATION, "-D", "n=1"), "study-idle-variables"),
+        (("16", "17", *OPERATION, "--verify", ""), "study-bad-statement"),
+        (("16", "17", "--operation", ";"), "study-bad-statement"),
+        (("16", "17", "--command", "'"), "study-bad-command"),
+        (("16", "17", *OPERATION, "--command", "sync"), "study-two-workloads"),
     ],
 )
 def test_what_is_wrong_with_a_question_is_named(arguments: tuple[str, ...], slug: str) -> None:
@@ -160,3 +181,36 @@ def test_a_script_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     script = tmp_path / "latin1.sql"
     script.write_bytes("SELECT 'é';".encode("latin-1"))
     assert refused("16", "17", "-f", str(script)).slug == "study-script-encoding"
+
+
+def test_an_operation_is_done_to_what_was_prepared_and_judged_by_its_time(tmp_path: Path) -> None:
+    dirty = tmp_path / "dirty.sql"
+    dirty.write_bytes(b"DELETE FROM t;")
+    found = asked(
+        *("15.10", "16.6", *OPERATION, "--operation", "VACUUM pgbench_accounts;", "--verify", "SELECT true"),
+        *("--prepare", str(dirty), "-D", "dead=70", "-i", "-s", "10"),
+    )
+    steps = (
+        Step(name="VACUUM pgbench_accounts", sql="VACUUM pgbench_accounts"),
+        Step(name="VACUUM pgbench_accounts (2)", sql="VACUUM pgbench_accounts;"),
+    )
+    name = "VACUUM pgbench_accounts, VACUUM pgbench_accounts (2)"
+    assert found.workload == Operation(name=name, steps=steps, verify=("SELECT true",))
+    assert found.dataset.prepare[0].path == str(dirty)
+    assert found.dataset.prepare[0].sha256 == hashlib.sha256(b"DELETE FROM t;").hexdigest()
+    assert found.dataset.variables == (("dead", "70"),)
+    assert found.dataset.pgbench_scale == 10
+    assert (found.design.metric, found.design.margin, found.design.rounds) == (Metric.TIME, 0.05, 1)
+
+
+def test_a_program_is_an_operation_too() -> None:
+    found = asked("16", "17", "--command", "pg_dump -Fc -f '/dev/null'").workload
+    steps = (Step(name="pg_dump", program=("pg_dump", "-Fc", "-f", "/dev/null")),)
+    assert found == Operation(name="pg_dump", steps=steps)
+
+
+@pytest.mark.parametrize("flag", ["-f x", "-b tpcb", "-S", "-N", "-c 1", "-j 1", "-M simple", "-R 5"])
+def test_what_pgbench_is_told_has_no_place_beside_an_operation(flag: str) -> None:
+    error = refused("16", "17", *OPERATION, *flag.split())
+    assert error.slug == "study-two-workloads"
+    assert error.found == f"--operation and {flag[:2]}"

@@ -8,9 +8,20 @@ import numpy as np
 from pgversus.report.answer import Answer
 from pgversus.stats.trials import Block, FailedTrial, Phase
 from pgversus.study.caveats import Caveat, Difference
+from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
-from tests.builders import answer, comparison, judged_by, latency_block, open_loop, rate_block
+from pgversus.study.operation import Operation, Step
+from tests.builders import (
+    answer,
+    comparison,
+    judged_by,
+    latency_block,
+    open_loop,
+    operation_block,
+    rate_block,
+    vacuum,
+)
 
 _SWING = (0.999, 1.001, 1.0, 1.0005, 0.9995, 1.002, 0.998, 1.0)
 
@@ -124,6 +135,31 @@ def fixed() -> Answer:
     return answer(noisy(0.05), asked, stopped=StopReason.BLOCKS)
 
 
+def timed(operation: Operation, *times: tuple[float, ...]) -> Answer:
+    """An operation whose steps took about so many seconds on each arm, after 70 % of the rows had died."""
+    blocks = [
+        operation_block(
+            n,
+            operation,
+            *(tuple(time * _SWING[(n + arm) % 8] for time in arm_times) for arm, arm_times in enumerate(times)),
+        )
+        for n in range(1, 7)
+    ]
+    dirty = SetupFile(path="/studies/dirty.sql", sha256="0")
+    dataset = Dataset(pgbench_scale=10, prepare=(dirty,), variables=(("dead", "70"),))
+    return answer(blocks, comparison(("15.10", "16.6"), judged_by(Metric.TIME), operation, dataset))
+
+
+def operation() -> Answer:
+    """One statement that is done once to a state."""
+    return timed(vacuum(), (1.9,), (0.75,))
+
+
+def steps() -> Answer:
+    """An operation of two steps, of which only one became faster."""
+    return timed(vacuum(Step(name="pg_dump", program=("pg_dump", "-f", "/dev/null"))), (1.9, 0.4), (0.75, 0.4))
+
+
 CASES: Mapping[str, Callable[[], Answer]] = {
     case.__name__: case
     for case in (
@@ -139,5 +175,7 @@ CASES: Mapping[str, Callable[[], Answer]] = {
         mixed_builds,
         tail_latency,
         fixed,
+        operation,
+        steps,
     )
 }

@@ -107,3 +107,29 @@ def test_the_workload_can_be_run_again_from_the_document() -> None:
     assert (workload["clients"], workload["threads"], workload["rate"]) == (8, 2, 50.0)
     assert workload["query_mode"] == "prepared"
     assert workload["variables"] == {"rows": "1000"}
+
+
+def test_an_operation_can_be_done_again_from_the_document() -> None:
+    found = read_back("steps")
+    assert found["workload"] == {
+        "name": "VACUUM pgbench_accounts, pg_dump",
+        "steps": [
+            {"name": "VACUUM pgbench_accounts", "sql": "VACUUM pgbench_accounts;", "command": None},
+            {"name": "pg_dump", "sql": None, "command": ["pg_dump", "-f", "/dev/null"]},
+        ],
+        "verify": [],
+    }
+    assert found["dataset"]["prepare"] == [{"path": "/studies/dirty.sql", "sha256": "0"}]
+    assert found["dataset"]["variables"] == {"dead": "70"}
+
+
+def test_an_operation_has_its_time_alone_and_each_of_several_steps_its_own() -> None:
+    found = read_back("steps")
+    assert [list(arm["metrics"]) for arm in found["arms"]] == [["time_s"], ["time_s"]]
+    assert found["arms"][0]["metrics"]["time_s"]["value"] == pytest.approx(2.3, rel=0.01)
+    assert found["arms"][0]["steps"]["pg_dump"]["value"] == pytest.approx(0.4, rel=0.01)
+    (verdict,) = found["verdicts"]
+    assert list(verdict["ratios"]) == ["time_s"]
+    assert verdict["step_ratios"]["VACUUM pgbench_accounts"]["value"] == pytest.approx(0.75 / 1.9, rel=0.01)
+    assert "steps" not in read_back("operation")["arms"][0]
+    assert "steps" not in read_back("faster")["arms"][0]

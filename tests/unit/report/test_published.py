@@ -98,3 +98,11 @@ def test_rows_that_are_no_figures_are_refused(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         read_figures(text)
     assert caught.value.slug == "study-bad-figures"
+
+
+def test_published_times_of_an_operation_are_held_against_measured_ones() -> None:
+    figures = "load,level,time_s\nc4,15.10,100\nc4,16.6,39.5\nc5,15.10,100\nc5,16.6,80\n"
+    (row,) = published_ratios(study_answer([CASES["operation"]()], published=figures))
+    assert row.published == pytest.approx(0.395)
+    assert row.replication is Replication.REPLICATED
+    assert published_ratios(study_answer([CASES["faster"]()], published=figures.replace("15.10", "16.12"))) == []

@@ -40,6 +40,16 @@ def test_memory_is_shown_unless_something_else_is_asked_for() -> None:
     assert (files.name, files.baseline, files.change) == ("temp_files per transaction", "0", "")
 
 
+def test_of_an_operation_nothing_is_counted_for_a_transaction() -> None:
+    one = CASES["operation"]()
+    blocks = [
+        replace(block, trials={arm: replace(trial, counters={"wal_bytes": 5e6}) for arm, trial in block.trials.items()})
+        for block in one.blocks
+    ]
+    (wal,) = rows(answer(blocks, one.comparison), ["wal_bytes"])
+    assert (wal.name, wal.baseline) == ("wal_bytes", "5 MB")
+
+
 def test_counters_that_differ_beyond_chance_follow_the_largest_first_and_none_twice() -> None:
     one = counted(
         steady(1.1),

@@ -3,6 +3,7 @@ import pytest
 from pgversus.report.small_print import comparison_lines
 from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import answer, comparison, open_loop
+from tests.unit.report.cases import CASES
 
 SELECT = Script(name="select-only")
 FILE = Script(name="my query.sql", text="SELECT :scale")
@@ -23,3 +24,14 @@ FILE = Script(name="my query.sql", text="SELECT :scale")
 def test_the_load_is_the_command_that_one_would_type(workload: PgbenchWorkload, shown: str) -> None:
     lines = comparison_lines(answer([], comparison(workload=workload)))
     assert lines[0] == f"pgbench -n -T 1 {shown} (pgbench 18.6)"
+
+
+def test_an_operation_is_what_one_would_type_after_what_had_been_prepared() -> None:
+    lines = comparison_lines(CASES["steps"]())
+    assert lines[:3] == [
+        "timed: VACUUM pgbench_accounts;",
+        "timed: pg_dump -f /dev/null",
+        "prepared by /studies/dirty.sql with dead=70",
+    ]
+    assert any(line.startswith("6 blocks of one operation on a fresh copy for each arm") for line in lines)
+    assert not any("pgbench 18.6" in line for line in lines)

@@ -18,7 +18,7 @@ from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.report.arrow_tables import arrow_table, parquet_bytes
 from pgversus.report.csv_tables import csv_lines
 from pgversus.report.json_pieces import json_pieces
-from pgversus.report.levels import tps_table
+from pgversus.report.levels import level_rows, tps_table
 from pgversus.report.markdown import escaped, markdown, paragraph
 from pgversus.report.overview import not_measured, overview_sentences, shared_caveats, verdict_rows
 from pgversus.report.small_print import study_lines
@@ -26,6 +26,7 @@ from pgversus.report.study_document import SCHEMA, study_document
 from pgversus.report.study_terminal import print_study_answer
 from pgversus.report.terminal import WIDEST, print_answer
 from pgversus.report.tidy import TidyTable, trial_table, verdict_table
+from pgversus.report.times import time_rows
 from pgversus.stats.verdict import Verdict
 from pgversus.study.caveats import Caveat
 from pgversus.study.dataset import Dataset
@@ -338,3 +339,50 @@ def test_rounds_that_were_measured_again_are_counted_in_every_report() -> None:
     assert line in study_lines(answer)
     assert line in terminal(answer)
     assert not any("measured again" in text for text in study_lines(whole()))
+
+
+def mixed() -> StudyAnswer:
+    """A study of a load, of an operation and of one with two steps."""
+    return study_answer([CASES[name]() for name in ("faster", "operation", "steps")])
+
+
+def test_times_of_operations_stand_in_the_form_in_which_they_are_published() -> None:
+    rows = time_rows(mixed())
+    assert [(row.context, row.arm) for row in rows[:2]] == [("workload=w2 load=c4", arm) for arm in ("15.10", "16.6")]
+    assert [row.cells for row in rows[:2]] == [
+        ("6", "1.9 s", "1.9 s", "", ""),
+        ("6", "750 ms", "748 ms", "-1.15 s", "0.395"),
+    ]
+    assert [row.arm for row in rows[2:]] == [
+        *("15.10", "16.6"),
+        *("15.10, VACUUM pgbench_accounts", "16.6, VACUUM pgbench_accounts"),
+        *("15.10, pg_dump", "16.6, pg_dump"),
+    ]
+    assert rows[-2].cells[:3] == ("6", "400 ms", "399 ms")
+    assert [row.context for row in level_rows(mixed())] == ["workload=w1 load=c4"] * 2
+    assert tps_table(mixed()) is None
+    for form in ("terminal", "markdown"):
+        assert "-1.15 s" in FORMS[form](mixed())
+        assert "transactions" in FORMS[form](mixed())
+        assert "transactions" not in FORMS[form](study_answer([CASES["operation"]()], unanswered=whole().unanswered))
+
+
+def test_steps_have_columns_of_their_own_behind_the_metrics_where_there_are_any() -> None:
+    table = trial_table(mixed())
+    at = table.columns.index("time_s") + 1
+    assert table.columns[at : at + 3] == ("step: VACUUM pgbench_accounts", "step: pg_dump", "failed_phase")
+    found = rows_of(table)
+    assert [found[0][name] for name in table.columns[at - 1 : at + 2]] == [None, None, None]
+    assert found[-1]["step: pg_dump"] == pytest.approx(0.4, rel=0.01)
+    assert found[-1]["time_s"] == pytest.approx(1.15, rel=0.01)
+    assert found[-1]["tps"] is None
+    assert not any(name.startswith("step") for name in trial_table(whole()).columns)
+
+
+def test_no_client_is_named_where_nothing_but_operations_was_done() -> None:
+    one = CASES["operation"]()
+    lines = study_lines(study_answer([one]))
+    assert not any("pgbench" in line for line in lines)
+    assert any(line.startswith("blocks of one operation on a fresh copy for each arm") for line in lines)
+    again = replace(one, blocks=tuple(replace(block, repeated_rounds=1) for block in one.blocks))
+    assert "6 rounds measured again, because something else had the host" in study_lines(study_answer([again]))

@@ -1,5 +1,4 @@
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import Design
 from pgversus.study.metrics import JUDGED_OF_LOAD, Metric, StepTime
+from pgversus.study.operation import Step
 from tests.builders import (
     comparison,
     judged_by,
@@ -27,6 +27,8 @@ from tests.builders import (
     vacuum,
 )
 
+OPERATION = vacuum(Step(name="dump", program=("pg_dump", "-f", "/dev/null")))
+FIRST = OPERATION.steps[0].name
 MIRROR = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
 NOISE = st.lists(st.tuples(st.floats(0.9, 1.1), st.floats(0.9, 1.1)), min_size=4, max_size=20)
 
@@ -228,18 +230,17 @@ def test_the_verdict_after_each_block_is_the_one_of_the_whole_analysis(metric: M
 
 
 def test_an_operation_is_judged_by_its_time_and_each_step_has_a_ratio_of_its_own() -> None:
-    asked = comparison(design=judged_by(Metric.TIME), workload=vacuum())
-    blocks = [operation_block(n, (2.0 + n / 100, 1.0), (1.0 + n / 200, 1.0)) for n in range(1, 7)]
+    asked = comparison(design=judged_by(Metric.TIME), workload=OPERATION)
+    blocks = [operation_block(n, OPERATION, (2.0 + n / 100, 1.0), (1.0 + n / 200, 1.0)) for n in range(1, 7)]
     found = analyse(Samples(blocks), asked, look_rule(asked.design, 1))
     (result,) = found.results
     assert result.verdict is Verdict.FASTER
-    ratios = {name: result.ratios[StepTime(name)].value for name in ("vacuum", "dump")}
-    assert ratios == pytest.approx({"vacuum": 0.5, "dump": 1.0})
+    ratios = {name: result.ratios[StepTime(name)].value for name in (FIRST, "dump")}
+    assert ratios == pytest.approx({FIRST: 0.5, "dump": 1.0})
     assert result.ratios[Metric.TIME].value == pytest.approx(2 / 3, abs=0.01)
-    assert set(found.levels[0]) == {Metric.TIME, StepTime("vacuum"), StepTime("dump")}
+    assert set(found.levels[0]) == {Metric.TIME, StepTime(FIRST), StepTime("dump")}
 
 
 def test_one_step_is_the_operation() -> None:
-    only = replace(vacuum(), steps=vacuum().steps[:1])
-    asked = comparison(design=judged_by(Metric.TIME), workload=only)
+    asked = comparison(design=judged_by(Metric.TIME), workload=vacuum())
     assert quantities_of(asked) == tuple(Metric)

@@ -5,8 +5,10 @@ from hypothesis import strategies as st
 
 from pgversus.stats.trials import Block
 from pgversus.study.metrics import Metric, StepTime
-from tests.builders import operation_block, rate_block, trial, window
+from pgversus.study.operation import Step
+from tests.builders import operation_block, rate_block, trial, vacuum, window
 
+OPERATION = vacuum(Step(name="dump", program=("pg_dump", "-f", "/dev/null")))
 LATENCIES = st.lists(st.integers(1, 10**7), min_size=1, max_size=30)
 
 
@@ -38,11 +40,11 @@ def test_a_block_has_an_arm_only_when_its_trial_is_there() -> None:
 
 
 def test_an_operation_has_times_and_nothing_that_loads_have() -> None:
-    whole = operation_block(1, (1.5, 0.25)).trials[0]
+    whole = operation_block(1, OPERATION, (1.5, 0.25)).trials[0]
     told = {metric: whole.value(metric) for metric in Metric}
     assert {metric for metric, value in told.items() if value is not None} == {Metric.TIME}
     assert whole.value(Metric.TIME) == 1.75
-    assert [whole.value(StepTime(name)) for name in ("vacuum", "dump", "other")] == [1.5, 0.25, None]
+    assert [whole.value(StepTime(name)) for name in (OPERATION.steps[0].name, "dump", "other")] == [1.5, 0.25, None]
 
 
 def test_a_load_has_no_time() -> None:

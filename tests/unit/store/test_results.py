@@ -17,12 +17,14 @@ from pgversus.store.reading import read_results, read_seed
 from pgversus.store.results import Results
 from pgversus.study.caveats import Difference
 from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.operation import Step
 from pgversus.study.preparation import ArmFacts, Preparation
 from pgversus.study.servers import BinDirectory, Family, Release, RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, StudyFact
 from tests.builders import comparison, latency_block, open_loop, operation_block, vacuum
 
+OPERATION = vacuum(Step(name="dump", program=("pg_dump", "-f", "/dev/null")))
 FACT = StudyFact(name="s", title="t", question="q", seed=7, verdicts=2, contexts=1, published=None)
 SERVERS: tuple[ServerName, ...] = (
     Release(major=17, minor=None),
@@ -99,9 +101,9 @@ def test_everything_comes_back_as_it_was_written(tmp_path: Path, server: ServerN
 
 def test_operations_come_back_with_the_times_of_their_steps(tmp_path: Path) -> None:
     asked = context(1)
-    arms = tuple(replace(arm, workload=vacuum()) for arm in asked.comparison.arms)
+    arms = tuple(replace(arm, workload=OPERATION) for arm in asked.comparison.arms)
     asked = replace(asked, comparison=replace(asked.comparison, arms=arms))
-    block = operation_block(1, (1 / 3, 0.25), (2.0, 0.5))
+    block = operation_block(1, OPERATION, (1 / 3, 0.25), (2.0, 0.5))
     with closing(Results.begin(tmp_path, FACT, [asked])) as results:
         results.add_block(1, block)
     (stored,) = read_results(tmp_path).contexts

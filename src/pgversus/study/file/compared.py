@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pgversus.errors import StudyError
 from pgversus.study.file import schema
-from pgversus.study.file.factors import Matrix, unknown_factor, unknown_level
+from pgversus.study.file.matrix import Matrix, unknown_factor, unknown_level
 from pgversus.study.file.problems import Problems
 from pgversus.study.file.values import as_key, shown
 
@@ -18,7 +18,10 @@ def compared_factor(sections: schema.Sections, matrix: Matrix, problems: Problem
         return _said(sections.compare, matrix, problems)
     if problems.lost("compare") or problems.concern("factors") or problems.lost_names("workload"):
         return None
-    varied = [index for index, factor in enumerate(matrix.factors) if factor.is_varied and factor.name not in _NEVER]
+    factors = matrix.factors
+    varied = [index for index, factor in enumerate(factors) if factor.is_varied and factor.name not in _NEVER]
+    # What a variable changes is the work, most of the time: it is compared where nothing else can be, or where asked.
+    varied = [index for index in varied if factors[index] not in matrix.variables] or varied
     if len(varied) == 1 or (varied and matrix.server.is_varied):
         return varied[0]
     if varied:
@@ -34,7 +37,7 @@ def baseline_level(sections: schema.Sections, matrix: Matrix, compared: int | No
         return 0
     factor = matrix.factors[compared]
     positions = factor.positions(sections.baseline)
-    if not positions and not problems.concern("factors", factor.name):
+    if not positions and not problems.concern(*factor.path):
         problems.add(("baseline",), unknown_level(sections.baseline, factor))
     return positions[0] if positions else 0
 
@@ -47,12 +50,12 @@ def _said(name: str, matrix: Matrix, problems: Problems) -> int | None:
                 f"{name} cannot be compared",
                 slug="study-file-bad-value",
                 found=shown(name),
-                expected="server, workload, dataset or a setting",
+                expected="server, workload, dataset, a setting or a variable",
                 to_do=f"leave {name.lower()} in [factors]: each of its levels gets comparisons of its own",
             ),
         )
         return None
-    if problems.concern("factors", name):
+    if problems.concern("factors", name) or problems.concern("factors", "variables", name):
         return None
     position = matrix.find(name)
     if position is None:
@@ -72,7 +75,7 @@ def _one_arm(found: str) -> StudyError:
         "there is nothing to compare",
         slug="study-one-arm",
         found=found,
-        expected="a factor with two or more levels: server, workload, dataset or a setting",
+        expected="a factor with two or more levels: server, workload, dataset, a setting or a variable",
         to_do='server = ["16.12", "17.8"] or work_mem = ["4MB", "64MB"] in [factors]',
     )
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from pgversus.study.file.json_schema import flat_schema
 from pgversus.study.file.places import Path
-from pgversus.study.file.schema import LARGEST_INT, flat_schema
+from pgversus.study.file.schema import LARGEST_INT
 from pgversus.study.file.values import as_toml
 
 Schema = Mapping[str, Any]

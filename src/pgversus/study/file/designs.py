@@ -1,7 +1,7 @@
-"""The design of a study, and what it is for each kind of load."""
+"""The design of a study, and what it is for operations and for each kind of load."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from pgversus.errors import StudyError
 from pgversus.study.choices import DesignChoices, design_of, refuse_two_designs
@@ -9,8 +9,8 @@ from pgversus.study.design import Design
 from pgversus.study.file import schema
 from pgversus.study.file.problems import Problems
 from pgversus.study.file.quantities import quantity
-from pgversus.study.file.workloads import NamedLoad
-from pgversus.study.metrics import JUDGED_BY_NAME
+from pgversus.study.file.workloads import NamedLoad, NamedWorkload
+from pgversus.study.metrics import JUDGED_BY_NAME, Metric
 from pgversus.study.quantities import parse_duration, parse_share, parse_whole_seconds
 
 
@@ -39,14 +39,60 @@ def choices_of(table: schema.Design | None, problems: Problems, *, seed: int) ->
     return choices
 
 
-def designs_for(loads: Iterable[NamedLoad], choices: DesignChoices, problems: Problems) -> Mapping[str, Design]:
-    """A design for each load by its name; those of open loops are left out when they cannot be had."""
-    loads = list(loads)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Designs:
+    """The design of every context."""
+
+    of_loads: Mapping[str, Design]
+    """By the name of the load."""
+    of_operations: Design | None
+    """None where there is no operation."""
+
+    def of(self, workload: NamedWorkload, load: NamedLoad) -> Design:
+        """That of a context with this workload under this load."""
+        if workload.operation is not None and self.of_operations is not None:
+            return self.of_operations
+        return self.of_loads[load.name]
+
+
+def designs_for(
+    workloads: Iterable[NamedWorkload], loads: Iterable[NamedLoad], choices: DesignChoices, problems: Problems
+) -> Designs:
+    """The designs of these workloads under these loads; one that cannot be had is left out and is a problem."""
+    kinds = {workload.operation is not None for workload in workloads if not workload.is_broken}
+    # Where no workload is whole, the metric tells what they were meant to be.
+    kinds = kinds or {choices.metric is Metric.TIME}
+    return Designs(
+        of_operations=_of_operations(choices, problems) if True in kinds else None,
+        of_loads=_of_loads(list(loads), choices, problems) if False in kinds else {},
+    )
+
+
+def _of_operations(choices: DesignChoices, problems: Problems) -> Design | None:
+    for key, value in (("window", choices.window_s), ("windows", choices.rounds), ("warm_up", choices.warm_up_s)):
+        if value is not None:
+            problems.add(
+                ("design", key),
+                StudyError(
+                    "an operation runs once in each block, on a fresh copy: it has neither windows nor a warm-up",
+                    slug="study-windows-of-operation",
+                    found=key,
+                    expected="nothing of windows where a workload is an operation",
+                    to_do=f"leave {key} out; loads may have a window of their own in [load]",
+                ),
+            )
+    with problems.catch(("design", "metric"), to_do="leave metric out: of an operation its time is judged"):
+        return design_of(replace(choices, window_s=None, rounds=None, warm_up_s=None), is_operation=True)
+    return None
+
+
+def _of_loads(loads: Sequence[NamedLoad], choices: DesignChoices, problems: Problems) -> Mapping[str, Design]:
+    to_do = "leave metric out (under a rate p95 latency is judged), or leave rate out"
+    if choices.metric is Metric.TIME:
+        to_do = "leave metric out: of a load tps is judged, under a rate p95 latency"
     kinds: dict[bool, Design] = {}
     for is_open_loop in sorted({load.rate is not None for load in loads}):
-        with problems.catch(
-            ("design", "metric"), to_do="leave metric out (under a rate p95 latency is judged), or leave rate out"
-        ):
+        with problems.catch(("design", "metric"), to_do=to_do):
             kinds[is_open_loop] = design_of(choices, is_open_loop=is_open_loop)
     kind_of = {load.name: kinds.get(load.rate is not None) for load in loads}
     return {load.name: _of_load(design, load) for load in loads if (design := kind_of[load.name])}

@@ -4,15 +4,17 @@ What many arms have in common is made once and shared; ten thousand combinations
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import TypeVar
 
 from pgversus.errors import StudyError
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset
-from pgversus.study.design import MOST_CONTENDERS, Design
-from pgversus.study.file.factors import Factor, Matrix
+from pgversus.study.design import MOST_CONTENDERS
+from pgversus.study.file.designs import Designs
+from pgversus.study.file.matrix import Factor, Matrix, Variable
 from pgversus.study.file.problems import Problems
 from pgversus.study.file.selection import Indexes, Selection
 from pgversus.study.file.settings import merged_settings
@@ -22,11 +24,13 @@ from pgversus.study.settings import Setting
 from pgversus.study.study import Context
 from pgversus.study.workload import PgbenchWorkload
 
+T = TypeVar("T")
+
 MOST_TREATMENTS = 100_000
 """More would take months, and gigabytes to write down."""
 
 _SERVER, _WORKLOAD, _DATASET, _LOAD, _SCALE, _CACHE, _SETTINGS = range(7)
-# The order of Matrix.factors.
+# The order of Matrix.factors; settings are followed by variables.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +45,7 @@ class Plan:
     selection: Selection
     shared: tuple[Setting, ...]
     """Settings of every arm."""
-    designs: Mapping[str, Design]
-    """By the name of the load."""
+    designs: Designs
 
 
 def refuse_too_many(matrix: Matrix, problems: Problems) -> None:
@@ -125,7 +128,7 @@ def _check(
         )
     if largest > MOST_CONTENDERS + 1:
         problems.add(
-            ("factors", factor.name),
+            factor.path,
             StudyError(
                 "there are too many arms for one comparison",
                 slug="study-too-many-arms",
@@ -150,7 +153,8 @@ class _Assembler:
 
     plan: Plan
     _datasets: dict[tuple[int, int | None], Dataset] = field(default_factory=dict)
-    _workloads: dict[tuple[int, int, int | None], PgbenchWorkload] = field(default_factory=dict)
+    _prepared: dict[tuple[int, int, Indexes], Dataset] = field(default_factory=dict)
+    _loads: dict[tuple[int, int, int | None, Indexes], PgbenchWorkload] = field(default_factory=dict)
     _settings: dict[tuple[int, Indexes], tuple[Setting, ...]] = field(default_factory=dict)
 
     def context(self, number: int, fixed: Indexes, combinations: list[Indexes]) -> Context:
@@ -161,7 +165,7 @@ class _Assembler:
         comparison = Comparison(
             arms=tuple(self._arm(index, factor, combination) for index, combination in enumerate(combinations)),
             factors=(factor.name,),
-            design=self.plan.designs[load.name],
+            design=self.plan.designs.of(matrix.workload.levels[combinations[0][_WORKLOAD]].value, load),
             cache=matrix.cache.levels[fixed[_CACHE]].value,
         )
         return Context(number=number, levels=_named_levels(self.plan, fixed), comparison=comparison)
@@ -170,17 +174,19 @@ class _Assembler:
         matrix = self.plan.matrix
         label = factor.levels[combination[self.plan.compared]].label
         workload = matrix.workload.levels[combination[_WORKLOAD]].value
-        dataset = self._dataset(
+        load = matrix.load.levels[combination[_LOAD]].value
+        loaded = self._dataset(
             matrix.dataset.levels[combination[_DATASET]].value or workload.dataset,
             matrix.scale.levels[combination[_SCALE]].value,
         )
+        variables = combination[_SETTINGS + len(matrix.settings) :]
         return Arm(
             index=index,
             label=f"{factor.name}={label}" if self.plan.compared >= _SETTINGS else label,
             server=matrix.server.levels[combination[_SERVER]].value,
-            settings=self._arm_settings(workload, combination),
-            workload=self._workload(workload, matrix.load.levels[combination[_LOAD]].value, dataset.pgbench_scale),
-            dataset=dataset,
+            settings=self._arm_settings(workload, combination[_SETTINGS : _SETTINGS + len(matrix.settings)]),
+            workload=workload.operation or self._load(workload, load, loaded.pgbench_scale, variables),
+            dataset=self._as_prepared(loaded, workload, variables) if workload.prepare else loaded,
         )
 
     def _dataset(self, named: NamedDataset | None, scale: int | None) -> Dataset:
@@ -190,24 +196,39 @@ class _Assembler:
             self._datasets[key] = Dataset(pgbench_scale=scale or own.scale, setup_files=own.setup_files)
         return self._datasets[key]
 
-    def _workload(self, named: NamedWorkload, load: NamedLoad, scale: int | None) -> PgbenchWorkload:
-        key = (id(named), id(load), scale)
-        if key not in self._workloads:
-            self._workloads[key] = PgbenchWorkload(
+    def _as_prepared(self, loaded: Dataset, named: NamedWorkload, variables: Indexes) -> Dataset:
+        key = (id(loaded), id(named), variables)
+        if key not in self._prepared:
+            chosen = self._variables(named, variables)
+            self._prepared[key] = replace(loaded, prepare=named.prepare, variables=chosen)
+        return self._prepared[key]
+
+    def _load(self, named: NamedWorkload, load: NamedLoad, scale: int | None, variables: Indexes) -> PgbenchWorkload:
+        key = (id(named), id(load), scale, variables)
+        if key not in self._loads:
+            self._loads[key] = PgbenchWorkload(
                 scripts=named.scripts,
                 clients=load.clients,
                 threads=load.threads,
                 query_mode=load.query_mode,
-                variables=named.variables,
+                variables=self._variables(named, variables),
                 rate=load.rate,
                 scale=scale,
             )
-        return self._workloads[key]
+        return self._loads[key]
 
-    def _arm_settings(self, workload: NamedWorkload, combination: Indexes) -> tuple[Setting, ...]:
-        key = (id(workload), combination[_SETTINGS:])
+    def _variables(self, named: NamedWorkload, levels: Indexes) -> tuple[Variable, ...]:
+        """The workload's own, but for those that are factors, and these."""
+        chosen = _values(self.plan.matrix.variables, levels)
+        return tuple({**dict(named.variables), **dict(chosen)}.items())
+
+    def _arm_settings(self, workload: NamedWorkload, levels: Indexes) -> tuple[Setting, ...]:
+        key = (id(workload), levels)
         if key not in self._settings:
-            pairs = zip(self.plan.matrix.settings, key[1], strict=True)
-            chosen = [factor.levels[level].value for factor, level in pairs]
+            chosen = _values(self.plan.matrix.settings, levels)
             self._settings[key] = merged_settings(self.plan.shared, workload.settings, chosen)
         return self._settings[key]
+
+
+def _values(factors: tuple[Factor[T], ...], levels: Indexes) -> list[T]:
+    return [factor.levels[level].value for factor, level in zip(factors, levels, strict=True)]

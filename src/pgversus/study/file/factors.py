@@ -1,16 +1,17 @@
-"""The factors of a study and their levels, each level made into what it stands for once."""
+"""The factors of a study file, each level made into what it stands for once."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from pgversus.errors import StudyError
 from pgversus.study.comparison import CacheState, unique_labels
 from pgversus.study.file import schema
-from pgversus.study.file.description import listed, nearest
+from pgversus.study.file.description import nearest
+from pgversus.study.file.matrix import Factor, Level, Matrix, refuse_repeats
 from pgversus.study.file.problems import Problems
 from pgversus.study.file.settings import check_names
-from pgversus.study.file.values import as_key, as_toml, shown
+from pgversus.study.file.values import as_key
+from pgversus.study.file.variables import variable_factors
 from pgversus.study.file.workloads import NamedDataset, NamedLoad, NamedWorkload, unknown_name
 from pgversus.study.servers import ServerName
 from pgversus.study.settings import Setting
@@ -21,68 +22,7 @@ NameServer = Callable[[str], tuple[str, ServerName]]
 """From a server as the file has it to how it is shown, without passwords, and what it is; StudyError for no server."""
 
 _MISSPELT = 0.8
-# No setting of PostgreSQL is so near to one of our six names.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Level(Generic[T]):
-    """One level of a factor."""
-
-    word: str
-    """As the file has it; numbers and booleans as postgresql.conf has them."""
-    label: str
-    """As outputs show it; unique in its factor."""
-    value: T
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Factor(Generic[T]):
-    """Something that is, or could be, varied."""
-
-    name: str
-    levels: tuple[Level[T], ...]
-    is_named: bool = True
-    """False where the file names no level, so that nothing can refer to one."""
-
-    @property
-    def is_varied(self) -> bool:
-        """Whether it has two levels or more."""
-        return len(self.levels) > 1
-
-    def positions(self, word: str) -> list[int]:
-        """Which of its levels are called so; several when a server is named twice."""
-        by_label = [index for index, level in enumerate(self.levels) if level.label == word]
-        return [index for index, level in enumerate(self.levels) if level.word == word] or by_label
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matrix:
-    """All factors; their product is what is measured."""
-
-    server: Factor[ServerName]
-    workload: Factor[NamedWorkload]
-    dataset: Factor[NamedDataset | None]
-    """None stands for the workload's own."""
-    load: Factor[NamedLoad]
-    scale: Factor[int | None]
-    """None stands for the dataset's own."""
-    cache: Factor[CacheState]
-    settings: tuple[Factor[Setting], ...]
-
-    @property
-    def factors(self) -> tuple[Factor[Any], ...]:
-        """In the order in which combinations are made and named."""
-        return (self.server, self.workload, self.dataset, self.load, self.scale, self.cache, *self.settings)
-
-    @property
-    def names(self) -> list[str]:
-        """Of the factors that the file names levels of, or that have them by default."""
-        return [factor.name for factor in self.factors if factor.is_named]
-
-    def find(self, name: str) -> int | None:
-        """The position of the factor of this name; capitals do not matter, as in names of settings."""
-        named = {factor.name.lower(): index for index, factor in enumerate(self.factors) if factor.is_named}
-        return named.get(name.lower())
+# No setting of PostgreSQL is so near to one of our seven names.
 
 
 def matrix_of(
@@ -108,33 +48,7 @@ def matrix_of(
         scale=_absent("scale") if factors.scale is None else _scales(factors.scale, problems),
         cache=_caches(sections, factors.cache, problems),
         settings=settings,
-    )
-
-
-def unknown_factor(name: str, names: Sequence[str]) -> StudyError:
-    """The problem of a name that no factor has."""
-    meant = nearest(name, list(names))
-    return StudyError(
-        f"there is no factor {as_key(name)}",
-        slug="study-unknown-level",
-        found=as_key(name),
-        expected=listed([as_key(known) for known in names]),
-        to_do=f"{as_key(meant)}, if that is meant" if meant else f"give it levels in [factors]: {as_key(name)} = [...]",
-    )
-
-
-def unknown_level(word: str, factor: Factor[Any]) -> StudyError:
-    """The problem of a level that its factor does not have."""
-    labels = [level.label for level in factor.levels]
-    meant = nearest(word, labels)
-    return StudyError(
-        f"{shown(word)} is no level of {as_key(factor.name)}",
-        slug="study-unknown-level",
-        found=shown(word),
-        expected=listed([shown(label) for label in labels], joint=" or ") or "a level that it has",
-        to_do=f"{as_key(factor.name)} = {as_toml(meant)}, if that is meant"
-        if meant
-        else f"add it to {as_key(factor.name)} in [factors], or take one of these",
+        variables=variable_factors(sections, [factor.name for factor in settings], problems),
     )
 
 
@@ -168,14 +82,14 @@ def _tables(kind: str, names: Sequence[str] | None, tables: Mapping[str, T], pro
     for index, name in enumerate(names):
         if name not in tables and not problems.lost_names(kind):
             problems.add(("factors", kind, index), unknown_name(kind, name, tables))
-    _refuse_repeats(kind, names, problems)
+    refuse_repeats(("factors", kind), names, problems)
     known = [name for name in names if name in tables]
     return Factor(name=kind, levels=tuple(Level(word=name, label=name, value=tables[name]) for name in known))
 
 
 def _scales(scales: Sequence[int], problems: Problems) -> Factor[int | None]:
     words = [str(scale) for scale in scales]
-    _refuse_repeats("scale", words, problems)
+    refuse_repeats(("factors", "scale"), words, problems)
     pairs = zip(words, scales, strict=True)
     return Factor(name="scale", levels=tuple(Level(word=word, label=word, value=scale) for word, scale in pairs))
 
@@ -193,7 +107,7 @@ def _caches(sections: schema.Sections, states: Sequence[CacheState] | None, prob
             ),
         )
     states = states or [sections.cache or CacheState.WARM]
-    _refuse_repeats("cache", states, problems)
+    refuse_repeats(("factors", "cache"), states, problems)
     levels = tuple(Level(word=state.value, label=state.value, value=state) for state in states)
     return Factor(name="cache", levels=levels)
 
@@ -209,7 +123,7 @@ def _settings(factors: schema.Factors, problems: Problems) -> tuple[Factor[Setti
             problems.add(("factors", name), _misspelt(name, meant))
             continue
         names.append(name)
-        _refuse_repeats(name, values, problems)
+        refuse_repeats(("factors", name), values, problems)
         levels = tuple(Level(word=value, label=value, value=Setting(name=name, value=value)) for value in values)
         result.append(Factor(name=name, levels=levels))
     check_names(names, ("factors",), problems)
@@ -224,24 +138,6 @@ def _misspelt(name: str, meant: str) -> StudyError:
         expected=f"{', '.join(schema.Factors.model_fields)}, or a setting",
         to_do=f"{meant}, if that is meant",
     )
-
-
-def _refuse_repeats(name: str, words: Sequence[str], problems: Problems) -> None:
-    seen: set[str] = set()
-    for index, word in enumerate(words):
-        if word in seen:
-            problems.add(
-                ("factors", name, index),
-                StudyError(
-                    f"the levels of {as_key(name)} are not all different",
-                    slug="study-repeated-level",
-                    found=f"{shown(word)} again",
-                    expected="each level once",
-                    to_do="leave it out, or name the same server twice for an A/A comparison",
-                ),
-                spoils=False,
-            )
-        seen.add(word)
 
 
 def _absent(name: str) -> Factor[Any]:

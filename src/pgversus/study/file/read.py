@@ -10,7 +10,9 @@ from pgversus.study.file.contents import Contents, ReadFile
 from pgversus.study.file.designs import choices_of, designs_for
 from pgversus.study.file.document import parse_document
 from pgversus.study.file.expansion import Plan, contexts_of, refuse_too_many
-from pgversus.study.file.factors import Matrix, NameServer, matrix_of
+from pgversus.study.file.factors import NameServer, matrix_of
+from pgversus.study.file.kinds import refuse_mixed_kinds
+from pgversus.study.file.matrix import Matrix
 from pgversus.study.file.places import find_places
 from pgversus.study.file.problems import Problems
 from pgversus.study.file.profiles import chosen_profile, with_profile
@@ -111,7 +113,8 @@ def _plan(
     matrix = _matrix(sections, contents, name_server, problems)
     compared = compared_factor(sections, matrix, problems)
     baseline = baseline_level(sections, matrix, compared, problems)
-    designs = designs_for([level.value for level in matrix.load.levels], choices, problems)
+    refuse_mixed_kinds(sections, matrix, compared, problems)
+    designs = designs_for(matrix.workload.values, matrix.load.values, choices, problems)
     selection = selection_of(sections.exclude or (), sections.only or (), matrix, problems)
     refuse_too_many(matrix, problems)
     if compared is None:

@@ -10,8 +10,8 @@ from pgversus.study.counters import COUNTERS
 from pgversus.study.design import MOST_CONTENDERS
 from pgversus.study.file.description import Schema, in_words, schema_at
 from pgversus.study.file.expansion import MOST_TREATMENTS
+from pgversus.study.file.json_schema import json_schema
 from pgversus.study.file.places import Path
-from pgversus.study.file.schema import json_schema
 from pgversus.study.file.values import as_key, as_toml
 from pgversus.study.metrics import BY_NAME
 
@@ -24,6 +24,24 @@ work_mem = ["4MB", "64MB"]
 
 [workload]
 sql = "SELECT DISTINCT bid, aid FROM pgbench_accounts ORDER BY bid, aid LIMIT 10000;"
+
+[dataset]
+scale = 10
+"""
+
+OPERATION_EXAMPLE = """\
+title = "VACUUM of a table with dead rows"
+
+[factors]
+server = ["15.10", "16.6"]
+maintenance_work_mem = ["16MB", "64MB"]
+
+[factors.variables]
+dead = [3, 20, 50, 70]
+
+[workload]
+operation = "VACUUM pgbench_accounts"
+prepare_sql = "UPDATE pgbench_accounts SET abalance = 1 WHERE aid % 100 < :dead;"
 
 [dataset]
 scale = 10
@@ -114,6 +132,10 @@ It gives one verdict: 64 MB against 4 MB. Here is what holds for every study:
 - A mistake is never guessed away. All mistakes of a file are told at once, each with its line.
 
 An editor that knows JSON schemas helps while you type: `docs/study-file.schema.json`.
+
+Work that is done once to a state, and destroys it, is an **operation**. What was loaded is brought into that state
+once, and every block begins on a fresh copy of it. This file asks for eight comparisons, one for each share of dead
+rows and each amount of memory:
 """
 
 _SECTIONS: tuple[tuple[str, Path, str], ...] = (
@@ -121,6 +143,7 @@ _SECTIONS: tuple[tuple[str, Path, str], ...] = (
     ("[settings]", ("settings",), ""),
     ("[workload], [workloads.NAME]", ("workload",), "Workload"),
     ("A script in `scripts`", ("workload", "scripts", 0), "ScriptEntry"),
+    ("A step in `steps`", ("workload", "steps", 0), "StepEntry"),
     ("[dataset], [datasets.NAME]", ("dataset",), "Dataset"),
     ("[load], [loads.NAME]", ("load",), "Load"),
     ("[design]", ("design",), "Design"),
@@ -167,7 +190,7 @@ has them all, in the results and in the tables of trials; one that a version or 
 
 def page() -> str:
     """docs/study-file.md."""
-    parts = [_BEGIN, _fenced(SHORT_EXAMPLE), _HOW, _top()]
+    parts = [_BEGIN, _fenced(SHORT_EXAMPLE), _HOW, _fenced(OPERATION_EXAMPLE), _top()]
     parts += [_section(*section) for section in _SECTIONS]
     parts += [_ROWS, _fenced(LONG_EXAMPLE), _quantities()]
     return "\n".join(parts).rstrip() + "\n"

@@ -5,13 +5,10 @@ What needs more than one key to be judged (does that workload exist? does this e
 """
 
 import math
-from collections.abc import Mapping
-from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import PydanticCustomError, core_schema
+from pydantic_core import PydanticCustomError
 
 from pgversus.study.comparison import CacheState
 from pgversus.study.counters import COUNTERS
@@ -62,6 +59,7 @@ Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[\w.+:@-]+$"
 """Of a workload, dataset, load or profile: it stands in labels and in names of folders."""
 Value = Annotated[str, BeforeValidator(_as_configured), WithJsonSchema(_SCALAR)]
 """Of a setting: text as postgresql.conf has it."""
+VariableName = Annotated[str, Field(min_length=1, pattern=r"^\w+$")]
 VariableValue = Annotated[str, BeforeValidator(_as_pgbench_variable), WithJsonSchema(_SCALAR)]
 Quantity = Annotated[str, BeforeValidator(_as_written), WithJsonSchema({"type": ["string", "number"]})]
 """A length of time or a share; a plain number means what it means on the command line."""
@@ -87,9 +85,13 @@ class Table(BaseModel):
 class Factors(Table):
     """What is varied. Each key is a factor, its list the levels; every combination of levels is measured.
 
-    Every name but `server`, `workload`, `dataset`, `load`, `scale` and `cache` is a PostgreSQL setting, with its
-    levels as they would stand in `postgresql.conf`; numbers, `true` and `false` may stand without quotes. The name of
-    an extension's setting has a dot in it and is quoted: `"auto_explain.log_timing" = ["on", "off"]`.
+    Every name but `server`, `workload`, `dataset`, `load`, `scale`, `cache` and `variables` is a PostgreSQL setting,
+    with its levels as they would stand in `postgresql.conf`; numbers, `true` and `false` may stand without quotes. The
+    name of an extension's setting has a dot in it and is quoted: `"auto_explain.log_timing" = ["on", "off"]`.
+
+    `[factors.variables]` is a table of variables, each a factor: its levels are given to the scripts of every load
+    (`-D`) and to the files of `prepare` of every operation. It is named like any other factor: `compare = "dead"`, and
+    `dead = 70` in `[[exclude]]`. So no variable has the name of a setting that the file gives, or of one of the above.
     """
 
     # A level of any setting; pydantic puts what is not named below here.
@@ -123,6 +125,11 @@ class Factors(Table):
         default="no factor: `cache` at the top",
         example=["warm", "cold"],
     )
+    variables: dict[VariableName, Annotated[list[VariableValue], Field(min_length=1)]] | None = _key(
+        "variables, each with the list of its levels; a workload's own `variables` of that name give way",
+        default="none",
+        example={"dead": [3, 20, 50, 70], "rows": ["spread", "contiguous"]},
+    )
 
 
 class ScriptEntry(Table):
@@ -136,8 +143,20 @@ class ScriptEntry(Table):
     )
 
 
+class StepEntry(Table):
+    """One step of an operation: exactly one of `sql` and `command`."""
+
+    name: Text | None = _key("what its time is called", default="its statement, or its program", example="dump")
+    sql: Text | None = _key("one SQL statement", default="none", example="CREATE INDEX ON pgbench_accounts (bid)")
+    command: Text | None = _key("a program, as `command` of a workload", default="none", example="pg_dump -f /dev/null")
+
+
 class Workload(Table):
-    """What is run and timed: exactly one of `script`, `sql`, `builtin` and `scripts`.
+    """What is run and timed: exactly one of `script`, `sql`, `builtin`, `scripts`, `operation`, `command` and `steps`.
+
+    The first four are run by pgbench, again and again, under a load. The last three are an operation: something that is
+    done once to a state, such as VACUUM. Every block does it once on each arm, on a fresh copy of the data; its time is
+    what is compared. It has no load, no windows and no warm-up.
 
     A study with one workload has `[workload]`; one with several has `[workloads.NAME]` for each.
     Paths are relative to the study file.
@@ -151,11 +170,42 @@ class Workload(Table):
         default="none",
         example=[{"script": "query.sql", "weight": 2}, {"builtin": "select-only"}],
     )
+    operation: Text | None = _key(
+        "one SQL statement that is done once and timed", default="none", example="VACUUM (VERBOSE) pgbench_accounts"
+    )
+    command: Text | None = _key(
+        "a program that is run once and timed, quoted as in a shell, which it does not go through; it finds its arm by "
+        "`PGHOST`, `PGPORT`, `PGUSER` and `PGDATABASE`",
+        default="none",
+        example="pg_dump -Fc -f /dev/null",
+    )
+    steps: Annotated[list[StepEntry], Field(min_length=1)] | None = _key(
+        "an operation of several steps, in order, each with a time of its own",
+        default="none",
+        example=[{"name": "index", "sql": "CREATE INDEX ON t (a)"}, {"command": "pg_dump -f /dev/null"}],
+    )
+    prepare: list[Text] | None = _key(
+        "SQL files that psql runs once on what was loaded, to make the state that an operation needs",
+        default="none",
+        example=["dirty.sql"],
+    )
+    prepare_sql: Text | None = _key(
+        "SQL for the same, after the files of `prepare`",
+        default="none",
+        example="UPDATE pgbench_accounts SET abalance = 1 WHERE aid % 100 < :dead;",
+    )
+    verify: Text | None = _key(
+        "SQL that must return nothing but true after an operation, or its trial has failed",
+        default="none",
+        example="SELECT n_dead_tup = 0 FROM pg_stat_user_tables WHERE relname = 'pgbench_accounts'",
+    )
     dataset: Name | None = _key(
         "the name of its dataset, from `[datasets]`", default="the only dataset", example="small"
     )
-    variables: dict[Annotated[str, Field(min_length=1, pattern=r"^\w+$")], VariableValue] | None = _key(
-        "variables for the scripts (`-D`)", default="none", example={"rows": 1000}
+    variables: dict[VariableName, VariableValue] | None = _key(
+        "variables for the scripts (`-D`), or for what prepares an operation",
+        default="none",
+        example={"rows": 1000},
     )
     settings: dict[str, Value] | None = _key(
         "settings of every arm while this workload runs; a factor of the same name wins",
@@ -206,13 +256,16 @@ class Load(Table):
 class Design(Table):
     """How the answer is sought: as the flags of `pgversus compare`."""
 
-    metric: Literal["tps", "latency_mean", "latency_p50", "latency_p95"] | None = _key(
-        "what carries the verdict; under a `rate` not `tps`, which would be the same for every arm",
-        default="`tps`; under a `rate` `latency_p95`",
+    metric: Literal["tps", "latency_mean", "latency_p50", "latency_p95", "time"] | None = _key(
+        "what carries the verdict; under a `rate` not `tps`, which would be the same for every arm; `time` is that of "
+        "an operation, which has no other",
+        default="`tps`; under a `rate` `latency_p95`; of an operation `time`",
         example="latency_p95",
     )
     margin: Quantity | None = _key(
-        "the smallest difference that matters, in percent", default="`2%`; for `latency_p95` `5%`", example="3%"
+        "the smallest difference that matters, in percent",
+        default="`2%`; for `latency_p95` and `time` `5%`",
+        example="3%",
     )
     budget: Quantity | None = _key(
         "wall-clock time for the blocks of all comparisons together: `90s`, `15m`, `2h`",
@@ -246,9 +299,10 @@ class Sections(Table):
         "what is asked, in words", default="none", example="Is 17 faster than 16 where its planner improved?"
     )
     compare: Text | None = _key(
-        "the factor whose levels are held against each other: `server`, `workload`, `dataset` or a setting. "
-        "For each combination of the others there is one comparison",
-        default="the only one of these with two or more levels; else `server`, if it has them; else it must be said",
+        "the factor whose levels are held against each other: `server`, `workload`, `dataset`, a setting or a "
+        "variable. For each combination of the others there is one comparison",
+        default="the only one of these with two or more levels; else `server`, if it has them; else it must be said; "
+        "a variable only where nothing else has two",
         example="server",
     )
     baseline: Value | None = _key(
@@ -267,7 +321,7 @@ class Sections(Table):
     )
     published: Text | None = _key(
         "a CSV file of published figures that are shown beside the measured ones: `level` (of what is compared), "
-        "`tps`, and what tells contexts apart, such as `workload` and `clients`",
+        "`tps`, or `time_s` of an operation, and what tells contexts apart, such as `workload` and `clients`",
         default="none",
         example="published.csv",
     )
@@ -293,7 +347,7 @@ class Sections(Table):
     datasets: dict[Name, Dataset] | None = _key(
         "several datasets, by name", default="none", example={"small": {"scale": 10}}
     )
-    load: Load | None = _key("the only load", default="one client", example={"clients": 4})
+    load: Load | None = _key("the only load; operations have none", default="one client", example={"clients": 4})
     loads: dict[Name, Load] | None = _key("several loads, by name", default="none", example={"c4": {"clients": 4}})
     design: Design | None = _key("how the answer is sought", default="as `pgversus compare`", example={"margin": "3%"})
     exclude: list[dict[str, Value]] | None = _key(
@@ -317,57 +371,3 @@ class StudyFile(Sections):
         default="none",
         example={"quick": {"design": {"budget": "5m"}}},
     )
-
-
-class _WithoutNull(GenerateJsonSchema):
-    """TOML has no null: what may be absent is just not required."""
-
-    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
-        return self.generate_inner(schema["schema"])
-
-    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        return self.generate_inner(schema["schema"])
-
-
-@cache
-def json_schema() -> Mapping[str, Any]:
-    """The JSON schema of a study file."""
-    schema: dict[str, Any] = _tidied(StudyFile.model_json_schema(schema_generator=_WithoutNull))
-    properties = schema.pop("properties")
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "pgversus study file",
-        **schema,
-        # pydantic puts what is inherited first.
-        "properties": {"title": properties["title"], **properties},
-    }
-
-
-@cache
-def flat_schema() -> Mapping[str, Any]:
-    """The same without references, to be walked along the path of a key."""
-    schema = dict(json_schema())
-    flat: dict[str, Any] = _resolved(schema, schema.pop("$defs"))
-    return flat
-
-
-def _tidied(part: Any) -> Any:
-    """Without pydantic's titles, which repeat the names, and with names of tables that are held to their pattern."""
-    if isinstance(part, list):
-        return [_tidied(item) for item in part]
-    if not isinstance(part, dict):
-        return part
-    closed = {"additionalProperties": False} if "patternProperties" in part else {}
-    kept = {key: value for key, value in part.items() if key != "title" or not isinstance(value, str)}
-    return {key: _tidied(value) for key, value in kept.items()} | closed
-
-
-def _resolved(part: Any, definitions: Mapping[str, Any]) -> Any:
-    if isinstance(part, list):
-        return [_resolved(item, definitions) for item in part]
-    if not isinstance(part, dict):
-        return part
-    own = {key: value for key, value in part.items() if key != "$ref"}
-    if "$ref" in part:
-        own = {**definitions[part["$ref"].rpartition("/")[2]], **own}
-    return {key: _resolved(value, definitions) for key, value in own.items()}

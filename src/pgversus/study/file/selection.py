@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 from pgversus.errors import StudyError
-from pgversus.study.file.factors import Matrix, unknown_factor, unknown_level
+from pgversus.study.file.matrix import Matrix, unknown_factor, unknown_level
 from pgversus.study.file.places import Path
 from pgversus.study.file.problems import Problems
 
@@ -94,12 +94,12 @@ def _rows(kind: str, tables: Sequence[Mapping[str, str]], matrix: Matrix, proble
         for name, word in table.items():
             position = matrix.find(name)
             if position is None:
-                if not problems.concern("factors", name) and not problems.lost("factors"):
+                if not any(problems.concern(*table, name) for table in (("factors",), ("factors", "variables"))):
                     problems.add((kind, number, name), unknown_factor(name, matrix.names))
                 continue
             factor = matrix.factors[position]
             found = factor.positions(word)
-            is_unsure = problems.concern("factors", factor.name) or problems.lost_names(factor.name)
+            is_unsure = problems.concern(*factor.path) or problems.lost_names(factor.name)
             if not found and not is_unsure:
                 problems.add((kind, number, name), unknown_level(word, factor))
             levels[position] = found

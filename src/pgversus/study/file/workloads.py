@@ -1,7 +1,7 @@
 """Workloads, datasets and loads of a study file, each by its name."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from pgversus.errors import StudyError
@@ -9,11 +9,19 @@ from pgversus.study.dataset import SetupFile
 from pgversus.study.file import schema
 from pgversus.study.file.contents import Contents, inline_setup
 from pgversus.study.file.description import listed, nearest
+from pgversus.study.file.forms import OF_A_LOAD, OF_AN_OPERATION, given_forms, is_one
+from pgversus.study.file.operations import (
+    operation_of,
+    prepare_of,
+    refuse_idle_variables,
+    refuse_parts_of_operations,
+)
 from pgversus.study.file.places import Path
 from pgversus.study.file.problems import Problems
 from pgversus.study.file.quantities import quantity
 from pgversus.study.file.settings import settings_of
 from pgversus.study.file.values import as_key, as_toml, shown
+from pgversus.study.operation import Operation
 from pgversus.study.quantities import parse_whole_seconds
 from pgversus.study.settings import Setting
 from pgversus.study.workload import (
@@ -43,10 +51,20 @@ class NamedWorkload:
 
     name: str
     scripts: tuple[Script, ...]
+    """Of a load; empty for an operation."""
+    operation: Operation | None
+    """None for a load."""
+    prepare: tuple[SetupFile, ...]
+    """What makes the state that the operation needs."""
     variables: tuple[tuple[str, str], ...]
     settings: tuple[Setting, ...]
     dataset: NamedDataset | None
     """Its own; None when a factor chooses, or when there is none."""
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether it is neither a load nor an operation, because the file is wrong there."""
+        return not self.scripts and self.operation is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,23 +122,17 @@ def workloads_of(
                 slug="study-file-missing-key",
                 found="neither [workload] nor [workloads.NAME]",
                 expected="what is run and timed",
-                to_do='[workload] with script = "query.sql", sql = "SELECT 1;" or builtin = "tpcb-like"',
+                to_do='[workload] with script = "query.sql", sql = "SELECT 1;" or operation = "VACUUM t"',
             ),
         )
     is_chosen = problems.lost("factors", "dataset") or bool(sections.factors and sections.factors.dataset)
     result = {}
     for name, (table, path) in tables.items():
-        scripts = _scripts(name, table, path, contents, problems)
-        if path == ("workload",) and not scripts:
-            # Its name would be that of its scripts.
-            problems.mark(path)
-        shown_name = ", ".join(script.name for script in scripts) if path == ("workload",) else name
-        result[shown_name] = NamedWorkload(
-            name=shown_name,
-            scripts=scripts,
-            variables=tuple((table.variables or {}).items()),
-            settings=settings_of(table.settings, (*path, "settings"), problems),
-            dataset=_own_dataset(table, path, datasets, problems, is_chosen=is_chosen),
+        workload = _workload(name, table, path, contents, problems)
+        if table.operation or table.command or table.steps:
+            refuse_idle_variables(table, sections, name, path, problems)
+        result[workload.name] = replace(
+            workload, dataset=_own_dataset(table, path, datasets, problems, is_chosen=is_chosen)
         )
     return result
 
@@ -183,20 +195,44 @@ def _own_dataset(
     return None
 
 
+def _workload(name: str, table: schema.Workload, path: Path, contents: Contents, problems: Problems) -> NamedWorkload:
+    """A workload without its dataset; an only one is called by its scripts, or by its steps."""
+    is_only = path == ("workload",)
+    operation: Operation | None = None
+    scripts: tuple[Script, ...] = ()
+    if is_one(table, (*OF_A_LOAD, *OF_AN_OPERATION), path, problems):
+        if given_forms(table, OF_AN_OPERATION):
+            operation = operation_of(None if is_only else name, table, path, problems)
+        else:
+            scripts = _scripts("sql" if is_only else name, table, path, contents, problems)
+            refuse_parts_of_operations(table, path, problems)
+    found = NamedWorkload(
+        name=name,
+        scripts=scripts,
+        operation=operation,
+        prepare=prepare_of(name, table, path, contents),
+        variables=tuple((table.variables or {}).items()),
+        settings=settings_of(table.settings, (*path, "settings"), problems),
+        dataset=None,
+    )
+    if not is_only:
+        return found
+    if found.is_broken:
+        # Its name would be that of what is run.
+        problems.mark(path)
+    return replace(found, name=operation.name if operation else ", ".join(script.name for script in scripts))
+
+
 def _scripts(
-    name: str, table: schema.Workload, path: Path, contents: Contents, problems: Problems
+    own_name: str, table: schema.Workload, path: Path, contents: Contents, problems: Problems
 ) -> tuple[Script, ...]:
-    forms = {form: getattr(table, form) for form in ("script", "sql", "builtin", "scripts")}
-    if not _is_one(forms, path, problems):
-        return ()
-    own_name = "sql" if path == ("workload",) else name
     if table.scripts is None:
         found = [_script(table, None, own_name, path, contents, problems)]
     else:
         found = []
         for index, entry in enumerate(table.scripts):
             inner = (*path, "scripts", index)
-            if _is_one({form: getattr(entry, form) for form in ("script", "sql", "builtin")}, inner, problems):
+            if is_one(entry, ("script", "sql", "builtin"), inner, problems):
                 found.append(_script(entry, entry.weight, f"{own_name} {index + 1}", inner, contents, problems))
     scripts = tuple(script for script in found if script is not None)
     if scripts:
@@ -221,24 +257,3 @@ def _script(
     with problems.catch((*path, "builtin")):
         return Script(name=find_builtin(table.builtin or ""), weight=weight)
     return None
-
-
-def _is_one(forms: Mapping[str, object], path: Path, problems: Problems) -> bool:
-    given = [form for form, value in forms.items() if value is not None]
-    if any(problems.concern(*path, form) for form in forms):
-        return False
-    if len(given) == 1:
-        return True
-    problems.add(
-        (*path, given[1]) if given else path,
-        StudyError(
-            "more than one thing is to be run" if given else "it is not said what is run",
-            slug="study-file-conflict" if given else "study-file-missing-key",
-            found=" and ".join(given) or f"none of {', '.join(forms)}",
-            expected=f"exactly one of {', '.join(forms)}",
-            to_do='scripts = [{ script = "a.sql", weight = 2 }, { builtin = "select-only" }] runs a mix'
-            if given
-            else 'script = "query.sql"',
-        ),
-    )
-    return False

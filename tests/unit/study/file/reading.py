@@ -3,6 +3,7 @@
 from pgversus.errors import StudyError, StudyFileError
 from pgversus.study.file.read import read_study
 from pgversus.study.study import Study
+from pgversus.study.workload import PgbenchWorkload
 
 SEED = 7
 
@@ -34,6 +35,13 @@ def study(
         asked_seed=asked_seed,
         budget_s=budget_s,
     )
+
+
+def first_load(text: str) -> PgbenchWorkload:
+    """The workload of the first context of a file without operations."""
+    workload = study(text).contexts[0].comparison.workload
+    assert isinstance(workload, PgbenchWorkload)
+    return workload
 
 
 def problems(text: str, *, profile: str | None = None) -> list[StudyError]:

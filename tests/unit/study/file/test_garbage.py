@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pgversus.errors import StudyFileError
 from pgversus.study.file.description import schema_at, tables
-from pgversus.study.file.reference import LONG_EXAMPLE
+from pgversus.study.file.reference import LONG_EXAMPLE, OPERATION_EXAMPLE
 from pgversus.study.file.values import as_key, as_toml
 from tests.unit.study.file.reading import SHORT, study
 
@@ -19,7 +19,9 @@ EACH = 10
 """Files made from one seed: most of the time of a property test goes into drawing, not into reading."""
 
 TABLES = list(tables())
-KEYS = sorted({key for _, table in TABLES for key in table["properties"]} | {"weight", "quick", "a", "b.c", "", "jit"})
+KEYS = sorted(
+    {key for _, table in TABLES for key in table["properties"]} | {"weight", "name", "quick", "a", "b.c", "", "jit"}
+)
 SCALARS: list[Any] = [True, False, 0, 1, 4, -3, 2**31, 2**63, 10**40, 0.5, 1e300, -0.0, math.inf, math.nan]
 SCALARS += [
     "",
@@ -141,5 +143,5 @@ def test_any_document_near_a_good_one_is_a_study_or_problems(seed: int) -> None:
 def test_any_mutation_of_a_good_file_is_a_study_or_problems(seed: int) -> None:
     rng = Random(seed)  # noqa: S311 - a test, no secret
     for _ in range(EACH):
-        text = mutated(rng, rng.choice([SHORT, LONG_EXAMPLE]))
+        text = mutated(rng, rng.choice([SHORT, LONG_EXAMPLE, OPERATION_EXAMPLE]))
         is_study_or_problems(text, rng.choice([None, "quick", "published"]))

@@ -145,7 +145,7 @@ def test_a_repeated_key_has_another_remedy_than_a_missing_quote() -> None:
             SHORT.replace('script = "query.sql"', ""),
             "study-file-missing-key",
             "line 4, [workload]",
-            "none of script, sql, builtin, scripts",
+            "none of script, sql, builtin, scripts, operation, command, steps",
             'script = "query.sql"',
         ),
         (
@@ -153,7 +153,7 @@ def test_a_repeated_key_has_another_remedy_than_a_missing_quote() -> None:
             "study-file-missing-key",
             "[workload] script",
             "neither [workload] nor [workloads.NAME]",
-            '[workload] with script = "query.sql", sql = "SELECT 1;" or builtin = "tpcb-like"',
+            '[workload] with script = "query.sql", sql = "SELECT 1;" or operation = "VACUUM t"',
         ),
         (
             SHORT.replace('server = ["16.12", "17.8"]\n', 'jit = ["on", "off"]\n'),

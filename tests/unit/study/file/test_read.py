@@ -8,7 +8,7 @@ from pgversus.study.file.read import read_study
 from pgversus.study.metrics import Metric
 from pgversus.study.servers import RunningServer, ServerName, parse_server
 from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
-from tests.unit.study.file.reading import SEED, SHORT, labels, problem, read_file, study
+from tests.unit.study.file.reading import SEED, SHORT, first_load, labels, problem, read_file, study
 
 
 def test_ten_lines_make_a_study_with_the_defaults_of_compare() -> None:
@@ -86,7 +86,7 @@ def test_factors_with_one_level_hold_everywhere_and_name_nothing() -> None:
     text = SHORT.replace("[workload]", 'jit = ["off"]\nscale = [5]\ncache = ["cold"]\n[workload]')
     (context,) = study(text).contexts
     assert context.label == ""
-    assert context.comparison.dataset.pgbench_scale == context.comparison.workload.scale == 5
+    assert context.comparison.dataset.pgbench_scale == first_load(text).scale == 5
     assert context.comparison.cache is CacheState.COLD
     assert [str(setting) for setting in context.comparison.arms[1].settings] == ["jit=off"]
 
@@ -166,19 +166,19 @@ def test_a_setting_of_an_extension_is_a_factor_by_its_quoted_name() -> None:
 
 def test_a_load_is_in_terms_of_pgbench() -> None:
     text = f'{SHORT}variables = {{ rows = 10, flag = true }}\n[load]\nclients = 4\nthreads = 2\nprotocol = "prepared"\n'
-    workload = study(text).contexts[0].comparison.workload
+    workload = first_load(text)
     assert (workload.clients, workload.threads, workload.query_mode) == (4, 2, QueryMode.PREPARED)
     assert workload.variables == (("rows", "10"), ("flag", "true"))
 
 
 def test_of_more_threads_than_clients_as_many_are_used_as_pgbench_would_use() -> None:
-    assert study(f"{SHORT}[load]\nclients = 4\nthreads = 8\n").contexts[0].comparison.workload.threads == 4
-    assert study(f"{SHORT}[load]\nthreads = 8\n").contexts[0].comparison.workload.threads == 1
+    assert first_load(f"{SHORT}[load]\nclients = 4\nthreads = 8\n").threads == 4
+    assert first_load(f"{SHORT}[load]\nthreads = 8\n").threads == 1
 
 
 def test_a_mix_has_weights_and_names() -> None:
     mix = '[{ script = "a.sql", weight = 2 }, { builtin = "select" }, { sql = "SELECT 1", weight = 0 }]'
-    workload = study(SHORT.replace('script = "query.sql"', f"scripts = {mix}")).contexts[0].comparison.workload
+    workload = first_load(SHORT.replace('script = "query.sql"', f"scripts = {mix}"))
     assert workload.scripts == (
         Script(name="a.sql", weight=2, text="SELECT 'a.sql';"),
         Script(name="select-only"),

@@ -1,0 +1,55 @@
+"""Files that flags name, read once, when the question is asked."""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from pgversus.errors import StudyError
+from pgversus.study.dataset import SetupFile
+
+
+def read_text(path: str, flag: str) -> str:
+    """The content of a script; StudyError when it cannot be read or is no UTF-8."""
+    content = _read_bytes(path, flag)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise StudyError(
+            "a script is not UTF-8",
+            slug="study-script-encoding",
+            where=f"{flag} {path}",
+            found=str(error),
+            expected="UTF-8, the encoding of the databases compared",
+            to_do=f"iconv -t UTF-8 {path}",
+        ) from error
+
+
+def setup_files(paths: Iterable[str], flag: str) -> tuple[SetupFile, ...]:
+    """Files for psql, known by the hash of their content; StudyError for one that cannot be read."""
+    return tuple(
+        SetupFile(path=str(Path(path).absolute()), sha256=hashlib.sha256(_read_bytes(path, flag)).hexdigest())
+        for path in paths
+    )
+
+
+def _read_bytes(path: str, flag: str) -> bytes:
+    try:
+        file = Path(path)
+        if file.is_file() or not file.exists():
+            return file.read_bytes()
+    except OSError as error:
+        raise _no_file(path, flag, error.strerror or str(error)) from error
+    # psql and pgbench read it again, for each arm: a pipe would be empty by then.
+    raise _no_file(path, flag, "a directory, a pipe or a device")
+
+
+def _no_file(path: str, flag: str, found: str) -> StudyError:
+    return StudyError(
+        "a file cannot be read",
+        slug="study-no-file",
+        where=f"{flag} {os.fsencode(path).decode(errors='replace')}",
+        found=found,
+        expected="a regular file",
+        to_do="give its path from this directory",
+    )

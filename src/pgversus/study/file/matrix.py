@@ -1,0 +1,141 @@
+"""Factors with their levels, and the matrix that they span."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from pgversus.errors import StudyError
+from pgversus.study.comparison import CacheState
+from pgversus.study.file.description import listed, nearest
+from pgversus.study.file.places import Path
+from pgversus.study.file.problems import Problems
+from pgversus.study.file.values import as_key, as_toml, shown
+from pgversus.study.file.workloads import NamedDataset, NamedLoad, NamedWorkload
+from pgversus.study.servers import ServerName
+from pgversus.study.settings import Setting
+
+T = TypeVar("T")
+
+Variable = tuple[str, str]
+"""Name and value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level(Generic[T]):
+    """One level of a factor."""
+
+    word: str
+    """As the file has it; numbers and booleans as postgresql.conf has them."""
+    label: str
+    """As outputs show it; unique in its factor."""
+    value: T
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factor(Generic[T]):
+    """Something that is, or could be, varied."""
+
+    name: str
+    levels: tuple[Level[T], ...]
+    is_named: bool = True
+    """False where the file names no level, so that nothing can refer to one."""
+    table: Path = ("factors",)
+    """Where in the file its levels stand."""
+
+    @property
+    def path(self) -> Path:
+        """The place of its list of levels."""
+        return (*self.table, self.name)
+
+    @property
+    def values(self) -> list[T]:
+        """What its levels stand for."""
+        return [level.value for level in self.levels]
+
+    @property
+    def is_varied(self) -> bool:
+        """Whether it has two levels or more."""
+        return len(self.levels) > 1
+
+    def positions(self, word: str) -> list[int]:
+        """Which of its levels are called so; several when a server is named twice."""
+        by_label = [index for index, level in enumerate(self.levels) if level.label == word]
+        return [index for index, level in enumerate(self.levels) if level.word == word] or by_label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matrix:
+    """All factors; their product is what is measured."""
+
+    server: Factor[ServerName]
+    workload: Factor[NamedWorkload]
+    dataset: Factor[NamedDataset | None]
+    """None stands for the workload's own."""
+    load: Factor[NamedLoad]
+    scale: Factor[int | None]
+    """None stands for the dataset's own."""
+    cache: Factor[CacheState]
+    settings: tuple[Factor[Setting], ...]
+    variables: tuple[Factor[Variable], ...]
+
+    @property
+    def factors(self) -> tuple[Factor[Any], ...]:
+        """In the order in which combinations are made and named."""
+        own = (self.server, self.workload, self.dataset, self.load, self.scale, self.cache)
+        return (*own, *self.settings, *self.variables)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the factors that the file names levels of, or that have them by default."""
+        return [factor.name for factor in self.factors if factor.is_named]
+
+    def find(self, name: str) -> int | None:
+        """The position of the factor of this name; capitals do not matter, as in names of settings."""
+        named = {factor.name.lower(): index for index, factor in enumerate(self.factors) if factor.is_named}
+        return named.get(name.lower())
+
+
+def unknown_factor(name: str, names: Sequence[str]) -> StudyError:
+    """The problem of a name that no factor has."""
+    meant = nearest(name, list(names))
+    return StudyError(
+        f"there is no factor {as_key(name)}",
+        slug="study-unknown-level",
+        found=as_key(name),
+        expected=listed([as_key(known) for known in names]),
+        to_do=f"{as_key(meant)}, if that is meant" if meant else f"give it levels in [factors]: {as_key(name)} = [...]",
+    )
+
+
+def unknown_level(word: str, factor: Factor[Any]) -> StudyError:
+    """The problem of a level that its factor does not have."""
+    labels = [level.label for level in factor.levels]
+    meant = nearest(word, labels)
+    return StudyError(
+        f"{shown(word)} is no level of {as_key(factor.name)}",
+        slug="study-unknown-level",
+        found=shown(word),
+        expected=listed([shown(label) for label in labels], joint=" or ") or "a level that it has",
+        to_do=f"{as_key(factor.name)} = {as_toml(meant)}, if that is meant"
+        if meant
+        else f"add it to {as_key(factor.name)} in [{'.'.join(map(str, factor.table))}], or take one of these",
+    )
+
+
+def refuse_repeats(path: Path, words: Sequence[str], problems: Problems) -> None:
+    """Add a problem for each level that stands twice in the list at this path."""
+    seen: set[str] = set()
+    for index, word in enumerate(words):
+        if word in seen:
+            problems.add(
+                (*path, index),
+                StudyError(
+                    f"the levels of {as_key(str(path[-1]))} are not all different",
+                    slug="study-repeated-level",
+                    found=f"{shown(word)} again",
+                    expected="each level once",
+                    to_do="leave it out, or name the same server twice for an A/A comparison",
+                ),
+                spoils=False,
+            )
+        seen.add(word)

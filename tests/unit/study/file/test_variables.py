@@ -1,0 +1,130 @@
+import pytest
+
+from pgversus.study.study import Context
+from pgversus.study.workload import PgbenchWorkload
+from tests.unit.study.file.reading import SHORT, labels, problem, study
+
+DIRTY = """\
+title = "dead rows"
+[factors]
+server = ["15.10", "16.6"]
+[factors.variables]
+dead = [3, 70]
+rows = ["spread", "contiguous"]
+[workload]
+operation = "VACUUM t"
+prepare = ["dirty.sql"]
+variables = { rows = "all", seed = 4 }
+"""
+
+
+def given(context: Context) -> list[dict[str, str]]:
+    """The variables of each arm."""
+    return [
+        dict(arm.workload.variables if isinstance(arm.workload, PgbenchWorkload) else arm.dataset.variables)
+        for arm in context.comparison.arms
+    ]
+
+
+def test_each_level_of_a_variable_is_a_context_and_reaches_what_prepares_its_arms() -> None:
+    contexts = study(DIRTY).contexts
+    assert [context.label for context in contexts] == [
+        "dead=3 rows=spread",
+        "dead=3 rows=contiguous",
+        "dead=70 rows=spread",
+        "dead=70 rows=contiguous",
+    ]
+    # A variable of the workload gives way to a factor of its name.
+    assert given(contexts[3]) == [{"rows": "contiguous", "seed": "4", "dead": "70"}] * 2
+    assert contexts[0].comparison.factors == ("server",)
+    assert {arm.settings for context in contexts for arm in context.comparison.arms} == {()}
+
+
+def test_arms_on_the_same_state_share_it() -> None:
+    first, *_ = study(DIRTY).contexts
+    baseline, contender = first.comparison.arms
+    assert baseline.dataset is contender.dataset
+
+
+def test_the_scripts_of_a_load_get_their_variables_too() -> None:
+    text = SHORT.replace("[workload]", "[factors.variables]\nn = [1, true]\n[workload]")
+    assert [given(context) for context in study(text).contexts] == [[{"n": "1"}] * 2, [{"n": "true"}] * 2]
+
+
+def test_a_variable_is_compared_where_it_is_asked_for_or_where_nothing_else_can_be() -> None:
+    asked = labels(f'compare = "rows"\nbaseline = "contiguous"\n{DIRTY}')
+    assert asked[0] == ("server=15.10 dead=3", ["rows=contiguous", "rows=spread"])
+    alone = DIRTY.replace('["15.10", "16.6"]', '["16.6"]').replace('rows = ["spread", "contiguous"]\n', "")
+    assert labels(alone) == [("", ["dead=3", "dead=70"])]
+    setting = alone.replace("[factors.variables]", "jit = [true, false]\n[factors.variables]")
+    assert labels(setting) == [("dead=3", ["jit=on", "jit=off"]), ("dead=70", ["jit=on", "jit=off"])]
+    (compared,) = study(alone).contexts
+    assert given(compared) == [{"rows": "all", "seed": "4", "dead": level} for level in ("3", "70")]
+
+
+def test_levels_of_variables_can_be_left_out() -> None:
+    rows = '[[exclude]]\ndead = 70\nrows = "spread"\n[[exclude]]\nrows = "contiguous"\nserver = "16.6"\n'
+    assert [label for label, _ in labels(DIRTY + rows)] == ["dead=3 rows=spread"]
+    flag = SHORT.replace("[workload]", "[factors.variables]\nn = [true, false]\n[workload]")
+    assert [label for label, _ in labels(flag + "[[exclude]]\nn = true\n")] == ["n=false"]
+
+
+def test_a_profile_changes_the_levels_of_one_variable_and_keeps_the_others() -> None:
+    quick = f"{DIRTY}[profiles.quick.factors.variables]\ndead = [50]\n"
+    assert [label for label, _ in labels(quick)] == ["rows=spread", "rows=contiguous"]
+    assert given(study(quick).contexts[0])[0]["dead"] == "50"
+    wrong = problem(quick.replace("[50]", "50"))
+    assert wrong.where == "planner.toml, line 12, [profiles.quick.factors.variables] dead"
+
+
+@pytest.mark.parametrize(
+    ("text", "slug", "where", "expected"),
+    [
+        (
+            DIRTY.replace("[factors.variables]", "dead = [1, 2]\n[factors.variables]"),
+            "study-file-conflict",
+            "line 6, [factors.variables] dead",
+            None,
+        ),
+        (f"{DIRTY}[settings]\ndead = 1\n", "study-file-conflict", "line 5, [factors.variables] dead", None),
+        (f"{DIRTY}settings = {{ Dead = 1 }}\n", "study-file-conflict", "line 5, [factors.variables] dead", None),
+        (DIRTY.replace("dead =", "load ="), "study-file-conflict", "line 5, [factors.variables] load", None),
+        (DIRTY.replace("dead =", "Rows ="), "study-file-conflict", "line 6, [factors.variables] rows", None),
+        (DIRTY.replace("[3, 70]", "[3, 3]"), "study-repeated-level", "line 5, [factors.variables] dead, item 2", None),
+        (DIRTY.replace("[3, 70]", "3"), "study-file-bad-value", "line 5, [factors.variables] dead", None),
+        (DIRTY.replace("[3, 70]", "[]"), "study-file-bad-value", "line 5, [factors.variables] dead", None),
+        (
+            DIRTY.replace("dead =", '"a b" ='),
+            "study-file-bad-value",
+            'line 5, [factors.variables] "a b"',
+            "letters, digits and _",
+        ),
+        (
+            DIRTY.replace('prepare = ["dirty.sql"]\nvariables = { rows = "all", seed = 4 }\n', ""),
+            "study-idle-variables",
+            "line 4, [factors.variables]",
+            None,
+        ),
+        (
+            f"{DIRTY}[[exclude]]\ndeed = 70\n",
+            "study-unknown-level",
+            "line 12, [[exclude]] deed",
+            "server, workload, load, cache, dead, rows",
+        ),
+        (f"{DIRTY}[[exclude]]\ndead = 7\n", "study-unknown-level", "line 12, [[exclude]] dead", '"3" or "70"'),
+        (f'compare = "raws"\n{DIRTY}', "study-unknown-level", "line 1, compare", "server, workload, dead, rows"),
+    ],
+)
+def test_what_is_wrong_with_a_variable_is_told_with_its_line(
+    text: str, slug: str, where: str, expected: str | None
+) -> None:
+    told = problem(text)
+    assert (told.slug, told.where) == (slug, f"planner.toml, {where}")
+    assert expected is None or told.expected == expected
+    assert all((told.found, told.expected, told.to_do))
+
+
+def test_of_a_variable_that_is_wrong_nothing_else_is_said() -> None:
+    assert problem(DIRTY.replace("[3, 70]", "3") + "[[exclude]]\ndead = 3\n").slug == "study-file-bad-value"
+    wrong = DIRTY.replace("[3, 70]", "3")
+    assert problem(f'compare = "dead"\n{wrong}').slug == "study-file-bad-value"

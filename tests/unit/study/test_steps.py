@@ -1,0 +1,44 @@
+import pytest
+
+from pgversus.errors import StudyError
+from pgversus.study.operation import Step
+from pgversus.study.steps import operation_name, program_step, statement_step, verifying_sql, with_own_names
+
+
+def test_a_statement_is_called_by_its_text_on_one_short_line() -> None:
+    assert statement_step("VACUUM\n  pgbench_accounts ;\n", "x") == Step(
+        name="VACUUM pgbench_accounts", sql="VACUUM\n  pgbench_accounts ;\n"
+    )
+    long = statement_step(f"SELECT {'a' * 80}", "x").name
+    assert len(long) == 60
+    assert long.endswith("aaa...")
+    assert statement_step("SELECT 1", "x", "one").name == "one"
+
+
+def test_a_program_is_split_as_a_shell_splits_it_and_called_by_its_name() -> None:
+    step = program_step("/usr/bin/pg_dump -f '/tmp/a b' --table=\"x\"", "x")
+    assert step == Step(name="pg_dump", program=("/usr/bin/pg_dump", "-f", "/tmp/a b", "--table=x"))
+    assert program_step("./run", "x", "dump").name == "dump"
+
+
+def test_steps_of_one_name_are_numbered() -> None:
+    steps = with_own_names([statement_step("CHECKPOINT", "x"), program_step("sync", "x"), program_step("sync", "x")])
+    assert [step.name for step in steps] == ["CHECKPOINT", "sync", "sync (2)"]
+    assert operation_name(steps) == "CHECKPOINT, sync, sync (2)"
+
+
+@pytest.mark.parametrize("sql", ["", " \n", " ; ;", "\\copy t FROM 'x'"])
+def test_what_is_no_sql_is_no_statement(sql: str) -> None:
+    for read in (statement_step, verifying_sql):
+        with pytest.raises(StudyError) as caught:
+            read(sql, "--operation")
+        assert caught.value.slug == "study-bad-statement"
+        assert all((caught.value.where, caught.value.found, caught.value.expected, caught.value.to_do))
+
+
+@pytest.mark.parametrize("command", ["", " ", "''", "pg_dump 'x", "a\\"])
+def test_what_no_shell_would_run_is_no_command(command: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        program_step(command, "--command")
+    assert caught.value.slug == "study-bad-command"
+    assert all((caught.value.where, caught.value.found, caught.value.expected, caught.value.to_do))
