@@ -38,7 +38,22 @@ _NAMED_ALIKE = frozenset(
     {"server_io_hits", "client_io_hits", "server_io_read_bytes", "server_io_write_bytes", "client_cpu_user_s"}
 )
 """The same work under another name than a counter that is shown."""
-_NEVER_BY_ITSELF = _OF_HOST | _OF_LOAD | _NAMED_ALIKE
+# What VACUUM says of itself as the server, the host or the verdict do, or as another of its own counters does.
+_OF_VACUUM_ALIKE = frozenset(
+    {
+        "vacuum_pages_frozen",
+        "vacuum_dead_items_removed",
+        "vacuum_buffers_hit",
+        "vacuum_buffers_read",
+        "vacuum_wal_records",
+        "vacuum_wal_full_page_images",
+        "vacuum_wal_bytes",
+        "vacuum_cpu_user_s",
+        "vacuum_cpu_system_s",
+        "vacuum_elapsed_s",
+    }
+)
+_NEVER_BY_ITSELF = _OF_HOST | _OF_LOAD | _NAMED_ALIKE | _OF_VACUUM_ALIKE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,8 @@
 """What counters say of each arm and of their ratio: for a transaction where they grow with it, else as they are.
 
 All counters of an arm are one table, a row for each block: a study has hundreds of thousands of ratios. Some sixty are
-looked at beside each verdict, so one is sure to differ only by the rule of sixty times as many verdicts.
+looked at beside each verdict, some eighty where VACUUM tells its own, so one is sure to differ only by the rule of as
+many times the verdicts.
 """
 
 import math
@@ -14,10 +15,11 @@ import numpy.typing as npt
 from pgversus.stats.confidence import CONFIDENCE, LookRule
 from pgversus.stats.counter_table import counter_table
 from pgversus.stats.trials import Block
-from pgversus.study.counters import COUNTERS, PAGE_BYTES, CounterUnit
+from pgversus.study.counters import COUNTERS, PAGE_BYTES, TOLD_BY_VACUUM, CounterUnit
 
 _NAMES = tuple(COUNTERS)
 _PER_TRANSACTION = np.array([counter.per_transaction for counter in COUNTERS.values()])
+_TOLD_BY_VACUUM = np.array([name in TOLD_BY_VACUUM for name in _NAMES])
 # Pages, steps of the processors' clock, or what counts itself: how many single things a value stands for.
 _SMALLEST = {CounterUnit.BYTES: float(PAGE_BYTES), CounterUnit.SECONDS: 0.01, CounterUnit.COUNT: 1.0}
 
@@ -68,14 +70,20 @@ class CounterEstimates:
 
 def counter_estimates(blocks: Sequence[Block], arms: int, rule: LookRule) -> CounterEstimates:
     """Levels and ratios of all counters. arms: how many there are, the first the baseline."""
-    strict = rule.shared_by(len(COUNTERS))
     baseline, *contenders = tables = [_table(blocks, arm) for arm in range(arms)]
+    strict = rule.shared_by(_looked_at(tables))
     pairs = [_pair(baseline, contender) for contender in contenders]
     return CounterEstimates(
         levels=tuple(_levels(table) for table in tables),
         ratios=tuple(_ratios(pair, rule, strict) for pair in pairs),
         one_sided=tuple(_one_sided(pair, strict) for pair in pairs),
     )
+
+
+def _looked_at(tables: Sequence["_Table"]) -> int:
+    """How many counters are looked at beside a verdict. Beside that of a load nobody looks at what VACUUM tells."""
+    is_vacuum = any(not np.isnan(table.values[:, _TOLD_BY_VACUUM]).all() for table in tables)
+    return len(_NAMES) if is_vacuum else len(_NAMES) - len(TOLD_BY_VACUUM)
 
 
 def sure_ratios(ratios: Mapping[str, CounterRatio]) -> dict[str, CounterRatio]:

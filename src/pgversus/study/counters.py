@@ -1,7 +1,7 @@
 """The counters that explain a result, each with its unit and what it counts.
 
 A counter explains; it never carries a verdict. Who reads it is not known here: `postgres/counters.py` asks the server,
-`host/counters.py` and `host/process_tree.py` the machine.
+`host/counters.py` and `host/process_tree.py` the machine; `postgres/vacuum_report.py` reads what VACUUM says of itself.
 """
 
 from collections.abc import Mapping
@@ -131,6 +131,32 @@ _HOST = {
     "cpu_throttled_s": _cost_aside("time in which a limit on processors held pgversus and its servers", _SECONDS),
 }
 
+_VACUUM = {
+    "vacuum_index_scans": _cost_aside("times that VACUUM went through the indexes of a table"),
+    "vacuum_pages_scanned": _cost_aside("pages of tables that VACUUM scanned"),
+    "vacuum_pages_removed": _aside("pages that VACUUM cut off the ends of tables"),
+    "vacuum_pages_frozen": _aside("pages in which VACUUM froze rows; from 16"),
+    "vacuum_tuples_removed": _aside("dead rows that VACUUM removed"),
+    "vacuum_tuples_remain": _aside("rows that VACUUM left, by its own estimate; from 15"),
+    "vacuum_tuples_not_yet_removable": _aside("dead rows that VACUUM left, since a transaction may still see them"),
+    "vacuum_tuples_frozen": _aside("rows that VACUUM froze; from 16"),
+    "vacuum_dead_items_removed": _aside("dead item identifiers that VACUUM removed after their index entries"),
+    "vacuum_buffers_hit": _aside("pages that VACUUM found in shared buffers; from 15"),
+    "vacuum_buffers_read": _cost_aside("pages that VACUUM asked of the system; from 15"),
+    "vacuum_buffers_dirtied": _cost_aside("clean pages that VACUUM changed; from 15"),
+    "vacuum_wal_records": _cost_aside("records of the write-ahead log that VACUUM made; from 15"),
+    "vacuum_wal_full_page_images": _cost_aside("whole pages in the write-ahead log that VACUUM made; from 15"),
+    "vacuum_wal_bytes": _cost_aside("write-ahead log that VACUUM made; from 15", _BYTES),
+    "vacuum_read_io_s": _cost_aside("time in which VACUUM read, if track_io_timing is on; from 15", _SECONDS),
+    "vacuum_write_io_s": _cost_aside("time in which VACUUM wrote, if track_io_timing is on; from 15", _SECONDS),
+    "vacuum_cpu_user_s": _cost_aside("processor time of VACUUM's session in its own code", _SECONDS),
+    "vacuum_cpu_system_s": _cost_aside("processor time of VACUUM's session in the kernel", _SECONDS),
+    "vacuum_elapsed_s": _cost_aside("time that VACUUM says it took", _SECONDS),
+}
+
+TOLD_BY_VACUUM = frozenset(_VACUUM)
+"""Those that VACUUM (VERBOSE) prints, where it is what is measured: no load tells them."""
+
 TOLD_BY_HOST = frozenset(
     {"server_cpu_user_s", "server_cpu_system_s", "server_memory_peak_bytes", "session_memory_peak_bytes", *_HOST}
 )
@@ -143,6 +169,12 @@ COUNTERS: Mapping[str, Counter] = MappingProxyType(
     | _io("server", "all processes of the server")
     | _PROCESSES
     | _HOST
+    | _VACUUM
 )
+<<<<<<< HEAD
 """Every counter by name. All grow from reading to reading but those that are taken as they are: peaks of memory, and
 the size of the database."""
+=======
+"""Every counter by name. All grow from reading to reading but some, which are taken as they are: the peak of memory,
+the size of the database, and what VACUUM tells."""
+>>>>>>> 3db04f6d7b97b0e9bfa59f45c0277af83d87cb89

@@ -78,6 +78,15 @@ def test_what_the_host_did_is_shown_only_where_it_is_asked_for() -> None:
     assert len(rows(one, ["host_cpu_s"])) == 1
 
 
+def test_of_what_vacuum_says_the_same_is_not_shown_under_several_names() -> None:
+    alike = ["vacuum_wal_bytes", "vacuum_wal_records", "vacuum_elapsed_s", "vacuum_buffers_read", "vacuum_cpu_user_s"]
+    found = ["wal_bytes", "vacuum_index_scans", "vacuum_buffers_dirtied", *alike]
+    one = counted(steady(1.1), dict.fromkeys(found, (1e6, 5e6)))
+    names = {row.name.partition(" ")[0] for row in rows(one)}
+    assert names == {"wal_bytes", "vacuum_index_scans", "vacuum_buffers_dirtied"}
+    assert [row.name for row in rows(one, alike)][: len(alike)] == alike
+
+
 def test_metrics_are_shown_with_their_interval_but_not_the_judged_one_again() -> None:
     one = CASES["faster"]()
     (p95,) = rows(one, ["latency_p95", "tps"])

@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from pgversus.stats.confidence import look_rule
 from pgversus.stats.counter_estimates import CounterRatio, OneSided, counter_estimates, sure_ratios
 from pgversus.stats.trials import Block
+from pgversus.study.counters import COUNTERS, TOLD_BY_VACUUM
 from pgversus.study.design import Design
 from tests.builders import rate_block
 
@@ -117,3 +119,17 @@ def test_what_happens_on_both_sides_or_is_not_told_is_not_one_sided() -> None:
     assert one_sided(blocks(*[both] * 5)) == {}
     assert one_sided(blocks(*[[{}, {"temp_files": 5.0}]] * 5)) == {}
     assert one_sided([]) == {}
+
+
+def test_what_vacuum_tells_is_looked_at_as_well_only_where_it_is_told() -> None:
+    of_load = len(COUNTERS) - len(TOLD_BY_VACUUM)
+    n = 5
+    # Between the two: sure among the counters of a load, and not among all that there are.
+    errors = sum(RULE.shared_by(quantities).half_widths(n) for quantities in (of_load, len(COUNTERS))) / 2
+    steps = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]) / 1000
+    logs = steps + errors * steps.std(ddof=1) / np.sqrt(n)
+    load = blocks(*[[{"wal_bytes": 1.0}, {"wal_bytes": value}] for value in np.exp(logs).tolist()])
+    assert ratios(load)["wal_bytes"].is_sure
+    told = {"vacuum_index_scans": 1.0}
+    vacuum = blocks(*[[{"wal_bytes": 1.0} | told, {"wal_bytes": value}] for value in np.exp(logs).tolist()])
+    assert not ratios(vacuum)["wal_bytes"].is_sure

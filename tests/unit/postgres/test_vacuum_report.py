@@ -1,0 +1,151 @@
+"""What majors print when they vacuum, captured from real servers (tests/data/vacuum), and what is read out of it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pgversus.postgres.vacuum_report import vacuum_counters
+from pgversus.study.counters import TOLD_BY_VACUUM
+from tests.builders import DATA
+
+FOLDER = DATA / "vacuum"
+MAJORS = range(12, 19)
+CASES = sorted(FOLDER.glob("*/*.txt"))
+
+EVERYWHERE = {
+    "vacuum_index_scans",
+    "vacuum_pages_scanned",
+    "vacuum_pages_removed",
+    "vacuum_tuples_removed",
+    "vacuum_tuples_not_yet_removable",
+    "vacuum_dead_items_removed",
+    "vacuum_cpu_user_s",
+    "vacuum_cpu_system_s",
+    "vacuum_elapsed_s",
+}
+SINCE_15 = EVERYWHERE | {
+    "vacuum_tuples_remain",
+    "vacuum_buffers_hit",
+    "vacuum_buffers_read",
+    "vacuum_buffers_dirtied",
+    "vacuum_wal_records",
+    "vacuum_wal_full_page_images",
+    "vacuum_wal_bytes",
+}
+SINCE_16 = SINCE_15 | {"vacuum_pages_frozen", "vacuum_tuples_frozen"}
+NAMES = {12: EVERYWHERE, 13: EVERYWHERE, 14: EVERYWHERE, 15: SINCE_15, 16: SINCE_16, 17: SINCE_16, 18: SINCE_16}
+
+
+PARTS = re.compile("found .* out of|truncated .* to")
+ELAPSED = re.compile(r"elapsed: ([\d.]+) s")
+
+# One VACUUM of 5000 rows in 87 pages, every other one of them dead; its two indexes are scanned once.
+DEAD_ROWS = {
+    "index_scans": 1,
+    "pages_scanned": 87,
+    "pages_removed": 0,
+    "tuples_removed": 2500,
+    "tuples_remain": 2500,
+    "tuples_not_yet_removable": 0,
+    "dead_items_removed": 2500,
+}
+
+
+def notices(path: Path) -> list[str]:
+    return path.read_text().rstrip("\n").split("\n\n")
+
+
+def counters(major: int, case: str) -> dict[str, float]:
+    return vacuum_counters(notices(FOLDER / str(major) / f"{case}.txt"))
+
+
+@pytest.mark.parametrize("major", MAJORS)
+def test_each_major_tells_what_it_prints_and_nothing_else(major: int) -> None:
+    assert set(counters(major, "dead_rows")) == NAMES[major]
+
+
+@pytest.mark.parametrize("major", MAJORS)
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        ("dead_rows", DEAD_ROWS),
+        ("with_analyze", DEAD_ROWS),
+        ("two_tables", {"index_scans": 1, "tuples_removed": 2500 + 999, "tuples_remain": 2500 + 4001}),
+        ("nothing_to_do", {"index_scans": 0, "pages_removed": 0, "tuples_removed": 0, "dead_items_removed": 0}),
+        ("few_dead_rows", {"pages_scanned": 173, "tuples_removed": 10, "tuples_remain": 9990}),
+        # In a table without indexes majors do not count the same: it is not told.
+        ("no_index", {"index_scans": 0, "tuples_removed": 2500, "dead_items_removed": 0}),
+        ("truncated", {"pages_removed": 52, "pages_scanned": 87, "tuples_removed": 3000, "tuples_remain": 2000}),
+        ("freeze", {"tuples_removed": 0, "tuples_frozen": 5000, "pages_frozen": 87}),
+        # The TOAST table has an index too, and 7000 bytes in four pieces.
+        (
+            "toast",
+            {"index_scans": 2, "tuples_removed": 150 + 600, "dead_items_removed": 150 + 600, "tuples_remain": 750},
+        ),
+        ("not_yet_removable", {"tuples_removed": 0, "tuples_not_yet_removable": 1000, "tuples_remain": 5000}),
+        ("many_index_scans", {"tuples_removed": 450_000, "dead_items_removed": 450_000, "pages_removed": 2055}),
+    ],
+)
+def test_the_numbers_are_those_of_what_was_made_dead(major: int, case: str, expected: dict[str, float]) -> None:
+    found = counters(major, case)
+    of_major = {f"vacuum_{name}": value for name, value in expected.items() if f"vacuum_{name}" in NAMES[major]}
+    assert of_major
+    assert {name: found[name] for name in of_major} == of_major
+
+
+@pytest.mark.parametrize("major", range(13, 19))
+def test_parallel_workers_change_nothing(major: int) -> None:
+    expected = {f"vacuum_{name}": value for name, value in DEAD_ROWS.items()}
+    found = counters(major, "parallel")
+    assert {name: found[name] for name in expected if name in NAMES[major]} == {
+        name: value for name, value in expected.items() if name in NAMES[major]
+    }
+
+
+@pytest.mark.parametrize(("major", "scans"), [(12, 1), (13, 1), (14, 0), (15, 0), (16, 0), (17, 0), (18, 0)])
+def test_dead_item_identifiers_that_are_left_are_not_among_the_removed(major: int, scans: int) -> None:
+    found = counters(major, "few_dead_rows")
+    assert (found["vacuum_index_scans"], found["vacuum_dead_items_removed"]) == (scans, 10 * scans)
+
+
+@pytest.mark.parametrize(("major", "scans"), [(12, 3), (13, 3), (14, 3), (15, 3), (16, 3), (17, 1), (18, 1)])
+def test_every_round_through_the_indexes_is_one_scan_however_many_they_are(major: int, scans: int) -> None:
+    assert counters(major, "many_index_scans")["vacuum_index_scans"] == scans
+
+
+@pytest.mark.parametrize("major", range(15, 19))
+def test_input_and_output_are_told_in_seconds_where_they_are_timed(major: int) -> None:
+    found = counters(major, "io_timing")
+    assert set(found) == NAMES[major] | {"vacuum_read_io_s", "vacuum_write_io_s"}
+    assert 0 < found["vacuum_read_io_s"] < 0.01
+
+
+@pytest.mark.parametrize("major", MAJORS)
+@pytest.mark.parametrize("case", ["full", "cluster", "analyze", "reindex"])
+def test_what_is_no_vacuum_tells_nothing(major: int, case: str) -> None:
+    assert notices(FOLDER / str(major) / f"{case}.txt")
+    assert counters(major, case) == {}
+
+
+def test_until_14_the_time_of_what_was_cut_off_is_added_to_the_rest() -> None:
+    parts = [notice for notice in notices(FOLDER / "13" / "many_index_scans.txt") if PARTS.search(notice)]
+    found, cut, toast = (float(seconds) for notice in parts for seconds in ELAPSED.findall(notice))
+    assert cut > 0
+    assert counters(13, "many_index_scans")["vacuum_elapsed_s"] == pytest.approx(found + cut + toast)
+
+
+def test_everything_that_is_told_is_described() -> None:
+    assert {name for path in CASES for name in vacuum_counters(notices(path))} == TOLD_BY_VACUUM
+
+
+def test_unknown_lines_and_an_order_of_its_own_change_nothing() -> None:
+    head, *lines = notices(FOLDER / "18" / "dead_rows.txt")[1].split("\n")
+    mixed = "\n".join([head, "delay time: 1.500 ms", *reversed(lines), "something new: 5 removed, 6 remain"])
+    assert vacuum_counters([mixed]) == vacuum_counters(["\n".join([head, *lines])])
+
+
+def test_a_vacuum_that_was_ended_before_it_was_through_tells_nothing() -> None:
+    assert vacuum_counters(notices(FOLDER / "12" / "dead_rows.txt")[:3]) == {}
+    assert vacuum_counters(notices(FOLDER / "17" / "dead_rows.txt")[:1]) == {}
+    assert vacuum_counters([]) == {}
