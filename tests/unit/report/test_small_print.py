@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from pgversus.report.small_print import comparison_lines
@@ -23,3 +25,12 @@ FILE = Script(name="my query.sql", text="SELECT :scale")
 def test_the_load_is_the_command_that_one_would_type(workload: PgbenchWorkload, shown: str) -> None:
     lines = comparison_lines(answer([], comparison(workload=workload)))
     assert lines[0] == f"pgbench -n -T 1 {shown} (pgbench 18.6)"
+
+
+@pytest.mark.parametrize(
+    ("way", "shown"), [("reflink", "data copied by reflink"), ("copy", "data copied in full"), (None, "ext4")]
+)
+def test_how_the_data_of_each_block_were_copied_is_said_where_it_is_known(way: str | None, shown: str) -> None:
+    measured = replace(answer([]), host={"file_system": "ext4", "copies": way})
+    (line,) = (line for line in comparison_lines(measured) if line.startswith("host: "))
+    assert line.endswith(shown)
