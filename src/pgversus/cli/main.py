@@ -7,6 +7,7 @@ from types import FrameType
 
 import click
 
+from pgversus.cli.cache import cache
 from pgversus.cli.compare import compare
 from pgversus.cli.errors import error_text, write_crash_report
 from pgversus.cli.output import let_go, make_streams_safe
@@ -35,7 +36,7 @@ def pgversus() -> None:
     """Is PostgreSQL A faster or slower than B on this work, by how much, and how sure?"""
 
 
-for command in (compare, run_command, report, studies):
+for command in (compare, run_command, report, studies, cache):
     pgversus.add_command(command)
 
 

@@ -8,7 +8,10 @@ leftovers.py    ends and removes what a run that died left behind
 facts.py        processor, memory, kernel, file system
 full_disk.py    telling a full disk from other failures
 hashes.py       telling files apart by their content
+trees.py        frozen directory trees: what is in them, and taking them elsewhere by hard links
+reflink.py      whether copies can share blocks
+in_use.py       shared locks on directories that may be removed
 counters.py     what the host has done so far: processors, waiting, disk
 process_tree.py processor time and memory of a server's processes together
-page_cache.py   making the kernel forget files that it has read
+page_cache.py   making the kernel forget files, or read them in
 """

@@ -4,6 +4,7 @@ CACHE/
     builds/     PostgreSQL binaries, unpacked and checked
     index/      lists of released versions
     staging/    downloads that are not finished
+    snapshots/  loaded data that later runs may begin with
     runs/       data directories and logs of running comparisons; a run that ends removes its own
 """
 
@@ -43,6 +44,11 @@ class Cache:
         return self.root / "staging"
 
     @property
+    def snapshots(self) -> Path:
+        """Loaded data, kept for later runs."""
+        return self.root / "snapshots"
+
+    @property
     def runs(self) -> Path:
         """Data of running comparisons."""
         return self.root / "runs"
@@ -63,7 +69,7 @@ def open_cache() -> Cache:
     try:
         if is_root:
             _check_reachable(root)
-        for directory in (root, cache.builds, cache.index, cache.staging, cache.runs):
+        for directory in (root, cache.builds, cache.index, cache.staging, cache.snapshots, cache.runs):
             # Where servers run as another user, that one must get in.
             make_directory(directory, 0o755 if is_root else 0o700)
     except OSError as error:

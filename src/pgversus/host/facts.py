@@ -8,6 +8,8 @@ from pathlib import Path
 
 import psutil
 
+from pgversus.host.reflink import way_of_copying
+
 _CPU = Path("/sys/devices/system/cpu/cpu0/cpufreq")
 _LEAST_SHARED_MEMORY = 256 * 1024**2
 
@@ -30,6 +32,8 @@ def host_facts(data_directory: Path) -> Mapping[str, str | int | float | None]:
         "transparent_hugepage": _read(Path("/sys/kernel/mm/transparent_hugepage/enabled")),
         "file_system": mount.fstype if mount else None,
         "mount_options": mount.opts if mount else None,
+        # How each block's copy of the data is made.
+        "copies": way_of_copying(data_directory),
         "free_bytes": shutil.disk_usage(data_directory).free,
         "shared_memory_bytes": _shared_memory_bytes(),
         "load_average_1min": os.getloadavg()[0],

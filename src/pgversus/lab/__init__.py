@@ -19,6 +19,12 @@ operation_harness.py  a context that is measured as an operation
 operation.py      an operation, once
 watching.py       what a long operation is doing
 snapshots.py      data loaded once for each server and dataset
+loading.py        making these data: loaded into a cluster, or prepared on a copy
+recipes.py        what a snapshot is made of, and the key that follows from it
+snapshot_shelf.py  what a run takes from the cache of snapshots and puts there
+snapshot_cache.py  that cache: whole or not at all, checked when taken
+cache_room.py     how much it may hold, and what goes first
+cache_contents.py  what is in the whole cache, and taking it out
 arms.py           an arm's server: started on a copy of its snapshot
 equal_data.py     whether arms hold the same rows, also later on
 server_set.py     the servers of all arms of a context, started and stopped together

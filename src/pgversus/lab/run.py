@@ -15,8 +15,9 @@ from pgversus.host.directories import Cache, open_cache
 from pgversus.host.facts import host_facts
 from pgversus.host.identity import ServerUser
 from pgversus.host.leftovers import sweep
+from pgversus.lab.cache_room import most_kept_bytes
 from pgversus.lab.course import Course
-from pgversus.lab.dry_run import check_room
+from pgversus.lab.dry_run import make_room
 from pgversus.lab.engine import run_courses
 from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.keeping import Keeper, keep_server_logs
@@ -36,6 +37,8 @@ from pgversus.lab.same_means import (
 )
 from pgversus.lab.settings_check import ask_of, with_possible_settings
 from pgversus.lab.site import PostgresSite
+from pgversus.lab.snapshot_shelf import SnapshotShelf
+from pgversus.postgres.builds.in_cache import using_builds
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.client import Client, refuse_unencrypted
@@ -73,6 +76,7 @@ def run_study(study: Study, means: Means, progress: Progress) -> StopReason:
 
 def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> StopReason:
     earlier = folder.earlier
+    most_kept = most_kept_bytes()
     cache = open_cache()
     facts: dict[str, Any] = {"host": host_facts(cache.runs), "client": client_facts(means.client)}
     facts["budget_s"] = study.budget_s
@@ -84,7 +88,7 @@ def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> 
     _check_client(study, means.client)
     for name in sweep(cache.runs):
         progress.say(f"removed what the killed run {name} had left")
-    check_room(needs_of(study), cache)
+    make_room(needs_of(study), cache, progress.say)
     with failures_of_the_host(cache.root):
         builds = _provide(study, earlier, cache, means, progress)
     facts["builds"] = build_facts(builds)
@@ -92,6 +96,7 @@ def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> 
         check_same_builds(earlier.facts, facts["builds"], means.results)
     with ExitStack() as stack:
         with failures_of_the_host(cache.runs):
+            stack.enter_context(using_builds(builds.values(), cache))
             directory = stack.enter_context(run_directory(cache, means.user))
             ask = partial(ask_program, user=means.user, directory=directory.settings_directory())
             study = with_possible_settings(study, ask_of(builds, ask))
@@ -107,6 +112,7 @@ def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> 
             builds,
             directory,
             client=means.client,
+            shelf=SnapshotShelf(cache, directory, progress, most_kept),
             progress=progress,
             stack=stack,
             kept_logs=means.results / "transaction-logs" if means.keep_logs else None,

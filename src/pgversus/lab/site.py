@@ -13,10 +13,12 @@ from pgversus.lab.failures import HostAwareApparatus, failures_of_the_host
 from pgversus.lab.harness import Harness
 from pgversus.lab.load import Load, write_scripts
 from pgversus.lab.load_harness import LoadHarness
+from pgversus.lab.loading import Loading
 from pgversus.lab.operation_harness import OperationHarness, Repetitions
 from pgversus.lab.progress import Progress
 from pgversus.lab.run_directory import RunDirectory
 from pgversus.lab.server_set import ServerSet
+from pgversus.lab.snapshot_shelf import SnapshotShelf
 from pgversus.lab.snapshots import Snapshot, Snapshots
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
@@ -56,6 +58,7 @@ class PostgresSite:
         directory: RunDirectory,
         *,
         client: Client,
+        shelf: SnapshotShelf,
         progress: Progress,
         stack: ExitStack,
         kept_logs: Path | None,
@@ -67,7 +70,7 @@ class PostgresSite:
 
         loaded_before: running servers on which an earlier run of this study has loaded its data. worn_before: those
         whose data its loads have changed since, or may have, so that they are neither what was loaded nor equal.
-        note_loaded: takes each running server as soon as the study's data are on it.
+        shelf: data of earlier runs. note_loaded: takes each running server as soon as the study's data are on it.
         """
         self._study = study
         self._builds = builds
@@ -79,7 +82,13 @@ class PostgresSite:
         self._common = common_settings(study)
         self._worn_before = worn_before
         self._snapshots = Snapshots(
-            directory, client, self._common, progress, loaded_before=loaded_before, note_loaded=note_loaded
+            directory,
+            Loading(directory, client),
+            shelf,
+            self._common,
+            progress,
+            loaded_before=loaded_before,
+            note_loaded=note_loaded,
         )
         self._sets: dict[tuple[_ArmKey, ...], ServerSet] = {}
         self._scripts: dict[PgbenchWorkload, tuple[Path | None, ...]] = {}

@@ -1,31 +1,33 @@
 """Data loaded once for each server and dataset; every replicate begins on a copy of it.
 
-Arms that differ only in settings share a snapshot, so their data, statistics and files are the same bytes.
+Arms that differ only in settings share a snapshot, so their data, statistics and files are the same bytes. What an
+earlier run has loaded in the same way is taken from the cache; what an operation finds is made from what is loaded.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 
 from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError
-from pgversus.host.hashes import file_sha256
+from pgversus.lab.loading import LoadedCluster, Loading
 from pgversus.lab.progress import Progress
+from pgversus.lab.recipes import recipe_of
 from pgversus.lab.run_directory import RunDirectory
-from pgversus.postgres import catalog, dataset
+from pgversus.lab.snapshot_shelf import SnapshotShelf
+from pgversus.postgres import catalog
 from pgversus.postgres.builds.model import Build
-from pgversus.postgres.client import Client
-from pgversus.postgres.cluster import Cluster, data_bytes, make_cluster
+from pgversus.postgres.cluster import Cluster, data_bytes, make_cluster, remove_directory
 from pgversus.postgres.dataset import LOADING_SETTINGS
 from pgversus.postgres.fingerprint import Fingerprint, gather
-from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, connect, uri_target
 from pgversus.report.units import size
 from pgversus.study.comparison import Arm
-from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.dataset import Dataset
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting, shaping_settings
-from pgversus.workload.pgbench import initialize_command
+
+_Key = tuple[ServerName, Dataset, tuple[Setting, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,8 @@ class Snapshots:
     def __init__(
         self,
         directory: RunDirectory,
-        client: Client,
+        loading: Loading,
+        shelf: SnapshotShelf,
         common: Mapping[str, str],
         progress: Progress,
         *,
@@ -58,62 +61,80 @@ class Snapshots:
         note_loaded: takes each running server as soon as it holds data of ours.
         """
         self._directory = directory
-        self._client = client
+        self._loading = loading
+        self._shelf = shelf
         self._common = common
         self._progress = progress
         self._loaded_before = loaded_before
         self._note_loaded = note_loaded
-        self._roots = count(1)
-        self._failed: dict[tuple[ServerName, Dataset, tuple[Setting, ...]], PgversusError] = {}
-        self._made: dict[tuple[ServerName, Dataset, tuple[Setting, ...]], Snapshot] = {}
+        self._homes = count(1)
+        self._failed: dict[_Key, PgversusError] = {}
+        self._made: dict[_Key, Snapshot] = {}
         self._loaded_uris: dict[str, Dataset] = {}
 
     def get(self, arm: Arm, build: Build | None) -> Snapshot:
         """The snapshot of an arm; DatasetError or ServerError when its data cannot be loaded."""
         # Data in somebody's database are there once, whatever the settings of those who look at them.
-        runs_files = bool(arm.dataset.setup_files)
+        runs_files = arm.dataset.runs_files
         shaping = () if isinstance(arm.server, RunningServer) else shaping_settings(arm.settings, runs_files=runs_files)
         key = (arm.server, arm.dataset, shaping)
         if key in self._failed:
             # It would fail again, for each context that wants it.
             raise self._failed[key]
         if key not in self._made:
-            is_there = arm.dataset.is_empty or arm.server in self._loaded_before
-            what = "looking at" if is_there else "loading"
-            self._progress.say(f"{what} {arm.label}")
             try:
-                self._made[key] = self._make(arm, build, shaping)
+                self._made[key] = self._snapshot(arm, build, shaping)
             except (DatasetError, ServerError) as error:
                 self._failed[key] = error
                 raise
         return self._made[key]
 
-    def _make(self, arm: Arm, build: Build | None, shaping: Sequence[Setting]) -> Snapshot:
+    def _snapshot(self, arm: Arm, build: Build | None, shaping: Sequence[Setting]) -> Snapshot:
         if isinstance(arm.server, RunningServer):
+            self._say_what_is_done(arm)
             return self._on_running_server(arm, arm.server)
         assert build is not None  # noqa: S101 - only running servers have no build
-        return self._on_new_cluster(arm, build, shaping)
-
-    def _on_new_cluster(self, arm: Arm, build: Build, shaping: Sequence[Setting]) -> Snapshot:
-        root = self._directory.snapshot_directory(next(self._roots))
-        cluster = make_cluster(build, root, self._directory.user)
-        settings = {**self._common, **{setting.name: setting.value for setting in shaping}, **LOADING_SETTINGS}
-        server = Server(
-            cluster, self._directory.socket_directory(arm.index), self._directory.server_log(arm.index), settings
-        )
-        server.start()
-        try:
-            self._load(server.target, arm)
-            fingerprint = gather(server.target)
-            with connect(server.target) as connection:
-                has_prewarm = catalog.has_prewarm(connection)
-        finally:
-            server.stop()
+        made = self._taken_or_made(arm, build, shaping)
         return Snapshot(
-            fingerprint=fingerprint, cluster=cluster, size_bytes=data_bytes(cluster), has_prewarm=has_prewarm
+            fingerprint=made.fingerprint,
+            cluster=made.cluster,
+            size_bytes=data_bytes(made.cluster),
+            has_prewarm=made.has_prewarm,
         )
+
+    def _taken_or_made(self, arm: Arm, build: Build, shaping: Sequence[Setting]) -> LoadedCluster:
+        settings = {**self._common, **{setting.name: setting.value for setting in shaping}, **LOADING_SETTINGS}
+        recipe = recipe_of(arm.dataset, build, self._directory.user, self._loading.client, settings)
+        home = self._directory.snapshot_directory(next(self._homes))
+        if recipe is not None and (taken := self._shelf.take(recipe, home, build)) is not None:
+            self._progress.say(f"{arm.label} begins with data that an earlier run has kept")
+            return taken
+        try:
+            made = self._make(arm, build, home, settings)
+        except BaseException:
+            # What is not whole is of no use, and others may need its room.
+            remove_directory(home)
+            raise
+        if recipe is not None:
+            self._shelf.keep(recipe, made)
+        return made
+
+    def _make(self, arm: Arm, build: Build, home: Path, settings: Mapping[str, str]) -> LoadedCluster:
+        if not arm.dataset.prepare:
+            self._say_what_is_done(arm)
+            return self._loading.load(make_cluster(build, home, self._directory.user), arm, settings)
+        loaded = self.get(replace(arm, dataset=arm.dataset.loaded), build)
+        assert loaded.cluster is not None  # noqa: S101 - only running servers have none
+        self._progress.say(f"preparing what is loaded on {arm.label}")
+        return self._loading.prepare(loaded.cluster, home, arm, settings, has_prewarm=loaded.has_prewarm)
+
+    def _say_what_is_done(self, arm: Arm) -> None:
+        is_there = arm.dataset.is_empty or arm.server in self._loaded_before
+        self._progress.say(f"{'looking at' if is_there else 'loading'} {arm.label}")
 
     def _on_running_server(self, arm: Arm, server: RunningServer) -> Snapshot:
+        if arm.dataset.prepare:
+            raise _nothing_to_copy(arm)
         loaded = self._loaded_uris.setdefault(server.uri, arm.dataset)
         if loaded != arm.dataset:
             raise StudyError(
@@ -129,19 +150,10 @@ class Snapshots:
         if not (arm.dataset.is_empty or server in self._loaded_before):
             if arm.dataset.pgbench_scale is not None:
                 _refuse_to_drop_tables(target, arm.label)
-            self._load(target, arm)
+            self._loading.load_into(target, arm)
             self._note_loaded(server)
         fingerprint = self._look_at(target, arm.label)
         return Snapshot(fingerprint=fingerprint, cluster=None, size_bytes=0, has_prewarm=False)
-
-    def _load(self, target: Target, arm: Arm) -> None:
-        data, client = arm.dataset, self._client
-        if data.pgbench_scale is not None:
-            arguments = initialize_command(pgbench=client.pgbench, conninfo=target.conninfo, scale=data.pgbench_scale)
-            dataset.make_pgbench_tables(target, arguments, arm.label)
-        for file in data.setup_files:
-            dataset.run_setup_file(target, client, self._path_of(file), arm.label, name=file.path)
-        dataset.settle(target)
 
     def _look_at(self, target: Target, label: str) -> Fingerprint:
         # Somebody's database may be of any size, and nobody has asked for all of it to be read.
@@ -149,32 +161,6 @@ class Snapshots:
             found = size(catalog.database_bytes(connection))
         self._progress.say(f"reading and hashing every row on {label}, a database of {found}")
         return gather(target)
-
-    def _path_of(self, file: SetupFile) -> Path:
-        """Where psql finds it: SQL that stands in a study file is written to a file of ours."""
-        if file.text is None:
-            _refuse_changed(file)
-            return Path(file.path)
-        path = self._directory.root / f"setup-{file.sha256[:12]}.sql"
-        path.write_text(file.text, encoding="utf-8")
-        return path
-
-
-def _refuse_changed(file: SetupFile) -> None:
-    """Hash it again: a file that was changed while the study waited would be another dataset."""
-    try:
-        found = file_sha256(Path(file.path))
-    except OSError as error:
-        found = error.strerror or str(error)
-    if found != file.sha256:
-        raise DatasetError(
-            "a setup file has changed since the study began",
-            slug="dataset-changed",
-            where=file.path,
-            found=found,
-            expected=file.sha256,
-            to_do="put the file back as it was, or begin anew",
-        )
 
 
 def _refuse_to_drop_tables(target: Target, label: str) -> None:
@@ -189,3 +175,14 @@ def _refuse_to_drop_tables(target: Target, label: str) -> None:
                 expected="no table of pgbench's",
                 to_do="leave -i out to use them as they are, or drop them yourself",
             )
+
+
+def _nothing_to_copy(arm: Arm) -> StudyError:
+    return StudyError(
+        "data of a running server cannot be prepared for an operation",
+        slug="study-prepared-running-server",
+        where=arm.label,
+        found="a server that pgversus does not start",
+        expected="one that it starts itself, on a fresh copy of the prepared data each time",
+        to_do="name a version or a bin directory",
+    )

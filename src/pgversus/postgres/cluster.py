@@ -1,6 +1,7 @@
 """Clusters: data directories made by initdb with the same explicit options on every major, and copies of them."""
 
 import shutil
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,9 @@ INITDB_OPTIONS = (
     # What matters is written out before measuring, by sync and by a checkpoint.
     "--no-sync",
 )
+# system_identifier, pg_control_version, catalog_version_no, state; DB_SHUTDOWNED (pg_control.h, the same since 8.3).
+_CONTROL_FILE = struct.Struct("=QIIi")
+_SHUT_DOWN = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +40,17 @@ class Cluster:
     user: ServerUser
 
 
-def make_cluster(build: Build, directory: Path, user: ServerUser) -> Cluster:
-    """A new cluster in directory/data; ServerError with initdb's words when it fails."""
+def make_home(directory: Path, user: ServerUser) -> Path:
+    """A new directory for a cluster, which the servers' user alone can enter; where its data directory will be."""
     directory.mkdir(parents=True)
     directory.chmod(0o700)
     user.give(directory)
-    data_directory = directory / "data"
+    return directory / "data"
+
+
+def make_cluster(build: Build, directory: Path, user: ServerUser) -> Cluster:
+    """A new cluster in directory/data; ServerError with initdb's words when it fails."""
+    data_directory = make_home(directory, user)
     arguments = [str(build.program("initdb")), "-D", str(data_directory), *INITDB_OPTIONS]
     finished = run(arguments, user=user, directory=directory)
     if not finished.succeeded:
@@ -73,6 +82,13 @@ def copy_cluster(source: Cluster, target: Path) -> Cluster:
     return Cluster(build=source.build, data_directory=target, user=source.user)
 
 
+def was_shut_down(cluster: Cluster) -> bool:
+    """Whether the server on it has ended cleanly, so that nothing is left to recover at the next start."""
+    with (cluster.data_directory / "global" / "pg_control").open("rb") as control:
+        state = _CONTROL_FILE.unpack(control.read(_CONTROL_FILE.size))[-1]
+    return bool(state == _SHUT_DOWN) and not (cluster.data_directory / "postmaster.pid").exists()
+
+
 def data_bytes(cluster: Cluster) -> int:
     """Size of a stopped cluster's files."""
     return sum(path.lstat().st_size for path in cluster.data_directory.rglob("*"))
@@ -84,7 +100,7 @@ def remove_directory(directory: Path) -> None:
 
 
 def _run_or_fail(arguments: Sequence[str], target: Path) -> None:
-    finished = run(arguments)
+    finished = run(arguments, ends_with_us=True)
     if not finished.succeeded:
         raise HostError(
             "a cluster could not be copied",

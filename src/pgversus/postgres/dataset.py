@@ -1,12 +1,13 @@
-"""Loading: pgbench's tables, the user's SQL files, then VACUUM ANALYZE and CHECKPOINT."""
+"""Loading: pgbench's tables, the user's SQL files, then VACUUM ANALYZE and CHECKPOINT; preparing what is loaded."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pgversus.errors import DatasetError
 from pgversus.host.commands import Finished, run
 from pgversus.postgres import catalog
-from pgversus.postgres.client import Client
+from pgversus.postgres.client import Client, program_environment
+from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, connect
 
 # Loading is not measured, so it may be quick: no WAL for new tables, no waiting for the disk, no WAL files kept.
@@ -33,10 +34,28 @@ def run_setup_file(target: Target, client: Client, file: Path, label: str, *, na
 
     name: how the user knows the file.
     """
-    arguments = [str(client.psql), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", str(file), "-d", target.conninfo]
-    finished = run(arguments, environment=target.environment(), ends_with_us=True)
+    finished = _run_file(target, client, file, target.environment())
     if not finished.succeeded:
         raise _failed("the setup file failed", name, label, finished)
+
+
+def run_prepare_file(
+    server: Server, client: Client, file: Path, label: str, *, name: str, variables: Sequence[tuple[str, str]]
+) -> None:
+    """The same with a file that brings loaded data into another state. variables: psql's, by name.
+
+    Programs that it runs find the server as those of an operation do, and its files in PGDATA.
+    """
+    environment = program_environment(client, server.target, server.cluster.data_directory)
+    finished = _run_file(server.target, client, file, environment, variables)
+    if not finished.succeeded:
+        raise _failed("the file that prepares the data failed", name, label, finished)
+
+
+def write_out(target: Target) -> None:
+    """CHECKPOINT and nothing else: what was prepared stays as it is, also what VACUUM would tidy up."""
+    with connect(target) as connection:
+        catalog.checkpoint(connection)
 
 
 def settle(target: Target) -> None:
@@ -47,6 +66,20 @@ def settle(target: Target) -> None:
             if catalog.can_prewarm(connection):
                 catalog.install_prewarm(connection)
             catalog.checkpoint(connection)
+
+
+def _run_file(
+    target: Target,
+    client: Client,
+    file: Path,
+    environment: Mapping[str, str],
+    variables: Sequence[tuple[str, str]] = (),
+) -> Finished:
+    arguments = [str(client.psql), "-X", "-q", "-v", "ON_ERROR_STOP=1"]
+    for name, value in variables:
+        arguments += ["-v", f"{name}={value}"]
+    arguments += ["-f", str(file), "-d", target.conninfo]
+    return run(arguments, environment=environment, ends_with_us=True)
 
 
 def _failed(what: str, where: str, label: str, finished: Finished) -> DatasetError:

@@ -24,4 +24,5 @@ document.py        the JSON document of one comparison
 study_document.py  the JSON document of a study
 json_pieces.py     such a document as text
 dry_run.py         what would be done
+cached.py          what is kept between runs
 """

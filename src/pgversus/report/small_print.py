@@ -11,6 +11,7 @@ from pgversus.study.preparation import RUNNING_SERVER
 from pgversus.study.workload import PgbenchWorkload
 
 _MOST_SHOWN = 8
+_COPIES = {"reflink": "data copied by reflink", "copy": "data copied in full"}
 
 
 def comparison_lines(answer: Answer) -> list[str]:
@@ -99,6 +100,7 @@ def _host(answer: Answer) -> Iterator[str]:
         f"{size(memory)} of memory" if memory else None,
         host.get("kernel"),
         host.get("file_system"),
+        _COPIES.get(str(host.get("copies"))),
     ]
     if told := [str(part) for part in parts if part]:
         yield f"host: {', '.join(told)}"

@@ -171,10 +171,5 @@ COUNTERS: Mapping[str, Counter] = MappingProxyType(
     | _HOST
     | _VACUUM
 )
-<<<<<<< HEAD
-"""Every counter by name. All grow from reading to reading but those that are taken as they are: peaks of memory, and
-the size of the database."""
-=======
-"""Every counter by name. All grow from reading to reading but some, which are taken as they are: the peak of memory,
-the size of the database, and what VACUUM tells."""
->>>>>>> 3db04f6d7b97b0e9bfa59f45c0277af83d87cb89
+"""Every counter by name. All grow from reading to reading but those that are taken as they are: peaks of memory, the
+size of the database, and what VACUUM tells."""

@@ -31,6 +31,11 @@ class Dataset:
         return self.pgbench_scale is None and not self.setup_files and not self.prepare
 
     @property
+    def runs_files(self) -> bool:
+        """Whether SQL of the user's is among what makes it."""
+        return bool(self.setup_files or self.prepare)
+
+    @property
     def loaded(self) -> "Dataset":
         """The same before anything is done to it."""
         return replace(self, prepare=(), variables=())

@@ -15,6 +15,8 @@ _EMPTY_CLUSTER_BYTES = 45e6
 # initdb's files and the first WAL segment.
 _BYTES_PER_SCALE = 16e6
 # pgbench's tables with their indexes: 150 MB at scale 10.
+_PREPARED_TIMES = 2
+# An update of every row leaves each of them a second time.
 _START_S = 3.0
 # Copy, start, read in, stop: a second each for small data.
 _LOAD_S, _LOAD_S_PER_SCALE = 3.0, 0.2
@@ -27,7 +29,7 @@ class Needs:
     """Estimates for a whole study."""
 
     snapshots: int
-    """Servers and datasets to be loaded."""
+    """Servers and datasets to be loaded, and those to be prepared from them."""
     disk_bytes: float
     """At the fullest moment; without what setup files make."""
     setup_files: int
@@ -46,9 +48,11 @@ def needs_of(study: Study) -> Needs:
     """What this study will need."""
     arms = [arm for context in study.contexts for arm in context.comparison.arms]
     ours = dict.fromkeys(
-        (arm.server, arm.dataset, shaping_settings(arm.settings, runs_files=bool(arm.dataset.setup_files)))
+        (arm.server, dataset, shaping_settings(arm.settings, runs_files=dataset.runs_files))
         for arm in arms
         if not isinstance(arm.server, RunningServer)
+        # What is loaded stays beside everything that is made from it.
+        for dataset in ((arm.dataset.loaded, arm.dataset) if arm.dataset.prepare else (arm.dataset,))
     )
     snapshots = sum(_data_bytes(dataset) for _, dataset, _ in ours)
     blocks = [(context.comparison, _least_blocks(context.comparison)) for context in study.contexts]
@@ -56,7 +60,7 @@ def needs_of(study: Study) -> Needs:
     return Needs(
         snapshots=len(ours),
         disk_bytes=snapshots + _copies_bytes(study),
-        setup_files=len({dataset for _, dataset, _ in ours if dataset.setup_files}),
+        setup_files=len({dataset.loaded for _, dataset, _ in ours if dataset.setup_files}),
         least_trials=sum(len(comparison.arms) * count for comparison, count in blocks),
         preparation_s=sum(_LOAD_S + _LOAD_S_PER_SCALE * (dataset.pgbench_scale or 0) for _, dataset, _ in ours)
         + sum(len(comparison.arms) * (_START_S + comparison.design.warm_up_s) for comparison, _ in blocks),
@@ -95,4 +99,5 @@ def _copies_bytes(study: Study) -> float:
 
 
 def _data_bytes(dataset: Dataset) -> float:
-    return _EMPTY_CLUSTER_BYTES + _BYTES_PER_SCALE * (dataset.pgbench_scale or 0)
+    times = _PREPARED_TIMES if dataset.prepare else 1
+    return _EMPTY_CLUSTER_BYTES + times * _BYTES_PER_SCALE * (dataset.pgbench_scale or 0)

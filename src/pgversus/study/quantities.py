@@ -1,4 +1,4 @@
-"""Lengths of time and shares as people write them: `15m`, `2%`."""
+"""Lengths of time, shares and sizes as people write them: `15m`, `2%`, `20GB`."""
 
 import re
 
@@ -8,6 +8,9 @@ _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(s|m|min|h)?")
 _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _LONGEST_S = 30 * 24 * 3600.0
 _SHARE = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(%?)")
+
+_SIZE = re.compile(r"(?:0|([0-9]{1,9}(?:\.[0-9]+)?)\s*([kMGT]B))", re.IGNORECASE)
+_BYTES = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def parse_duration(text: str, flag: str) -> float:
@@ -56,3 +59,21 @@ def parse_share(text: str, flag: str) -> float:
             to_do=f"{flag} {value:g}% or {flag} {100 * value:g}%" if is_fraction and value else f"{flag} 2%",
         )
     return value / 100
+
+
+def parse_size(text: str, name: str) -> int:
+    """Bytes in `500MB`, `20GB` or `0`, in powers of ten as disks are sold; StudyError for anything else.
+
+    name: of the variable or flag that has it.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise StudyError(
+            f'"{text}" is no size',
+            slug="study-bad-size",
+            where=f"{name}={text}",
+            found=f'"{text}"',
+            expected="a number with a unit: 500MB, 20GB, 1TB; or 0",
+            to_do=f"{name}=20GB",
+        )
+    return round(float(match[1]) * _BYTES[match[2].upper()]) if match[2] else 0

@@ -10,7 +10,7 @@ import pytest
 from pgversus.host import page_cache
 from pgversus.host.directories import open_cache
 from pgversus.host.facts import mount_of
-from pgversus.host.page_cache import evict
+from pgversus.host.page_cache import evict, read_in
 
 MEGABYTE = 1 << 20
 
@@ -110,3 +110,15 @@ def test_files_of_others_tell_nothing(files: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(os, "geteuid", lambda: -1)
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert evict(files) is None
+
+
+def test_after_reading_in_every_file_is_cached_however_it_came_here(files: Path) -> None:
+    evict(files)
+    (files / "link").symlink_to(files / "one")
+    assert read_in(files) == 6 * MEGABYTE
+    assert page_cache._cached_share(files) == 1
+
+
+def test_nothing_is_read_of_what_is_not_there_or_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    assert read_in(tmp_path) == read_in(tmp_path / "gone") == 0

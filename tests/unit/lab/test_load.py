@@ -59,12 +59,13 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from pgversus.lab.load import write_scripts
-from pgversus.lab.snapshots import Snapshots
-from pgversus.study.workload import PgbenchWorkload, Script, SetupFile
+from pgversus.lab.loading import Loading
+from pgversus.study.dataset import SetupFile
+from pgversus.study.workload import PgbenchWorkload, Script
 folder, text = Path(sys.argv[1]), "SELECT '\\u00e9\\u65e5';"
 write_scripts(PgbenchWorkload(scripts=(Script(name="a.sql", text=text),)), folder)
-snapshots = Snapshots(SimpleNamespace(root=folder), None, {}, None)
-snapshots._path_of(SetupFile(path="inline", sha256="0" * 64, text=text))
+loading = Loading(SimpleNamespace(root=folder), None)
+loading._path_of(SetupFile(path="inline", sha256="0" * 64, text=text))
 """
     subprocess.run([sys.executable, "-c", writing, str(tmp_path)], check=True, env={**os.environ, **locale})
     assert {file.read_bytes() for file in tmp_path.iterdir()} == {"SELECT 'é日';".encode()}

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from pgversus.report.small_print import comparison_lines
@@ -35,3 +37,12 @@ def test_an_operation_is_what_one_would_type_after_what_had_been_prepared() -> N
     ]
     assert any(line.startswith("6 blocks of one operation on a fresh copy for each arm") for line in lines)
     assert not any("pgbench 18.6" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("way", "shown"), [("reflink", "data copied by reflink"), ("copy", "data copied in full"), (None, "ext4")]
+)
+def test_how_the_data_of_each_block_were_copied_is_said_where_it_is_known(way: str | None, shown: str) -> None:
+    measured = replace(answer([]), host={"file_system": "ext4", "copies": way})
+    (line,) = (line for line in comparison_lines(measured) if line.startswith("host: "))
+    assert line.endswith(shown)

@@ -98,3 +98,26 @@ def test_what_setup_files_may_need_is_loaded_apart_only_where_there_are_any() ->
         arms = tuple(replace(arm, dataset=files) for arm in context.comparison.arms)
         contexts.append(replace(context, comparison=replace(context.comparison, arms=arms)))
     assert needs_of(replace(asked, contexts=tuple(contexts))).snapshots == 3 * 2
+
+
+def with_datasets(asked: Study, *datasets: Dataset) -> Study:
+    """The same with another dataset in each context."""
+    contexts = []
+    for context, dataset in zip(asked.contexts, datasets, strict=True):
+        arms = tuple(replace(arm, dataset=dataset) for arm in context.comparison.arms)
+        contexts.append(replace(context, comparison=replace(context.comparison, arms=arms)))
+    return replace(asked, contexts=tuple(contexts))
+
+
+def test_what_is_prepared_counts_beside_what_is_loaded_which_is_loaded_once() -> None:
+    file = SetupFile(path="/p.sql", sha256="")
+    loaded = Dataset(pgbench_scale=50)
+    three, twenty = (replace(loaded, prepare=(file,), variables=(("share", share),)) for share in ("3", "20"))
+    only_loaded = needs_of(with_datasets(study(2), loaded, loaded))
+    one = needs_of(with_datasets(study(2), three, three))
+    two = needs_of(with_datasets(study(2), three, twenty))
+    assert [only_loaded.snapshots, one.snapshots, two.snapshots] == [1 * 2, 2 * 2, 3 * 2]
+    # Each with dead rows, as many again as there are rows: 15 MB for each unit of scale, twice, on two servers.
+    assert two.disk_bytes - one.disk_bytes > 2 * 2 * 50 * 15e6
+    assert one.disk_bytes - only_loaded.disk_bytes > 2 * 2 * 50 * 15e6
+    assert only_loaded.preparation_s < one.preparation_s < two.preparation_s

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.errors import StudyError
-from pgversus.study.quantities import parse_duration, parse_share
+from pgversus.study.quantities import parse_duration, parse_share, parse_size
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,18 @@ def test_garbage_is_a_study_error_or_a_positive_number_and_nothing_else(text: st
         assert error.found == f'"{text}"'  # noqa: PT017 - the other branch is no failure
     else:
         assert 0 < share <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("0", 0), ("500MB", 500_000_000), (" 1.5 gb ", 1_500_000_000), ("20kB", 20_000), ("2TB", 2 * 10**12)],
+)
+def test_sizes_are_bytes_in_powers_of_ten(text: str, size: int) -> None:
+    assert parse_size(text, "SIZE") == size
+
+
+@pytest.mark.parametrize("text", ["", "5", "GB", "-1GB", "5 GiB", "5GBs", "1e3MB", "inf"])
+def test_anything_else_is_no_size(text: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_size(text, "SIZE")
+    assert caught.value.slug == "study-bad-size"

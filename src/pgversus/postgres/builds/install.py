@@ -22,7 +22,8 @@ from pgversus.postgres.builds.inspect import missing_libraries, read_version
 from pgversus.postgres.builds.model import Build, NotifyBytes
 from pgversus.postgres.builds.resolve import Choice
 
-_MANIFEST = "build.json"
+MANIFEST = "build.json"
+"""Beside what was unpacked, written last: without it there is no build. Its mtime is the last use."""
 # Which registry serves a client is the user's configuration and not ours to print.
 _ADDRESS = re.compile(r"https?://\S+")
 
@@ -39,7 +40,7 @@ def installed(cache: Cache, choice: Choice) -> Build | None:
     """The build if it is in the cache, whole; None otherwise."""
     directory = _place(cache, choice)
     try:
-        manifest = json.loads((directory / _MANIFEST).read_text(encoding="utf-8"))
+        manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return Build(
@@ -93,7 +94,7 @@ def _install(cache: Cache, choice: Choice, scratch: Path, progress: NotifyBytes)
         if version != str(choice.version):
             raise _damaged(choice, f"PostgreSQL {version}", expected=f"PostgreSQL {choice.version}")
     manifest = {"version": str(choice.version), "bin": str(bin_directory.relative_to(unpacked)), "sha256": sha256}
-    (unpacked / _MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    (unpacked / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     os.sync()
     place = _place(cache, choice)
     shutil.rmtree(place, ignore_errors=True)

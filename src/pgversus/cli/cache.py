@@ -1,0 +1,102 @@
+"""`pgversus cache`: what is kept between runs, and taking it out."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pgversus.cli.output import write_out
+from pgversus.errors import HostError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pgversus.report.cached import CachedThing
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
+
+
+@click.group(invoke_without_command=True, short_help="List what is kept between runs, or remove it.")
+@_JSON
+@click.pass_context
+def cache(context: click.Context, *, as_json: bool) -> None:
+    """Builds that were fetched and data that were loaded, kept for the next run.
+
+    Loaded data take up to 20 GB, or what PGVERSUS_SNAPSHOTS allows (5GB; 0 keeps none); those that were not used for
+    the longest time go first.
+
+    \b
+    pgversus cache
+    pgversus cache remove --snapshots
+    """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
+    if context.invoked_subcommand is None:
+        context.invoke(list_cache, as_json=as_json)
+
+
+@cache.command("list", short_help="List what is kept.")
+@_JSON
+def list_cache(*, as_json: bool) -> None:
+    """Name, size, last use, and what it is; builds first, then loaded data, the last used first."""
+    import time  # noqa: PLC0415 - beside the others
+
+    from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
+    from pgversus.lab.cache_contents import cached_things  # noqa: PLC0415 - the same
+    from pgversus.report.cached import cache_document, cache_table  # noqa: PLC0415 - the same
+
+    here = open_cache()
+    things = cached_things(here)
+    if as_json:
+        write_out(json.dumps(cache_document(things, str(here.root)), indent=2) + "\n", "")
+    else:
+        write_out(cache_table(things, str(here.root), time.time()), "")
+
+
+@cache.command("remove", short_help="Remove builds, loaded data, or all of it.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--snapshots", is_flag=True, help="All loaded data.")
+@click.option("--builds", is_flag=True, help="All builds.")
+@click.option("--all", "everything", is_flag=True, help="Both.")
+def remove_from_cache(names: tuple[str, ...], *, snapshots: bool, builds: bool, everything: bool) -> None:
+    """Remove what has this NAME, as `pgversus cache` shows it; the first digits of a snapshot's name do.
+
+    A build that a run is using stays.
+    """
+    if not (names or snapshots or builds or everything):
+        raise click.UsageError("say what is to be removed: names, --snapshots, --builds or --all")
+    from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
+    from pgversus.lab.cache_contents import cached_things, named, take_out  # noqa: PLC0415 - the same
+    from pgversus.report.cached import Kind  # noqa: PLC0415 - the same
+
+    here = open_cache()
+    kinds = {Kind.SNAPSHOT: snapshots or everything, Kind.BUILD: builds or everything}
+    things = cached_things(here)
+    chosen = named(things, names)
+    chosen += [thing for thing in things if kinds[thing.kind] and thing not in chosen]
+    try:
+        stay = take_out(here, chosen)
+    except OSError as error:
+        raise _not_removed(error, here.root) from error
+    write_out("".join(_lines(chosen, stay)), "")
+
+
+def _lines(chosen: "Sequence[CachedThing]", stay: "Sequence[CachedThing]") -> list[str]:
+    from pgversus.report.units import size  # noqa: PLC0415 - not for `--help`
+
+    return [
+        f"{thing.name} stays: a run is using it\n"
+        if thing in stay
+        else f"removed {thing.name}, {size(thing.size_bytes)}\n"
+        for thing in chosen
+    ] or ["nothing was there\n"]
+
+
+def _not_removed(error: OSError, root: Path) -> HostError:
+    return HostError(
+        "something could not be removed from the cache",
+        slug="host-cache-unwritable",
+        where=str(error.filename or root),
+        found=error.strerror or str(error),
+        expected="files that this user may remove",
+        to_do="run it as the user to whom the cache belongs",
+    )

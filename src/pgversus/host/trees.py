@@ -1,0 +1,122 @@
+"""A directory tree that is frozen: what is in it, whether it still is, and taking it elsewhere without copying.
+
+Taken by hard links a tree is there a second time at no cost, and whoever removes the first one disturbs nobody. It
+holds as long as nobody writes to a file of it, which is what frozen means here.
+"""
+
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgversus.errors import HostError
+from pgversus.host.commands import run
+from pgversus.host.full_disk import full_disk, words_of_full_disk
+from pgversus.host.hashes import file_sha256
+
+_ASIDE = frozenset({"postmaster.pid", "postmaster.opts"})
+# What a server leaves of where and how it was started: no part of what a tree holds.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeEntry:
+    """A file or a directory of a tree."""
+
+    path: str
+    """Below the tree's root."""
+    size: int = 0
+    mtime_ns: int = 0
+    """0 for a directory: it changes with every file that is made in it or taken out."""
+    sha256: str | None = None
+    """Of a file's content; None for a directory."""
+
+
+def manifest(directory: Path) -> tuple[TreeEntry, ...]:
+    """Everything in a tree, hashed, by path; ValueError where something is neither file nor directory."""
+    return tuple(
+        TreeEntry(path=path)
+        if stat.S_ISDIR(found.st_mode)
+        else TreeEntry(path=path, size=found.st_size, mtime_ns=found.st_mtime_ns, sha256=file_sha256(directory / path))
+        for path, found in _walk(directory)
+    )
+
+
+def tree_sha256(entries: Sequence[TreeEntry]) -> str:
+    """One SHA-256 over the names and contents of a tree: equal trees have equal ones, whenever they were written."""
+    lines = "".join(f"{entry.sha256 or 'directory'} {entry.path}\n" for entry in entries)
+    return hashlib.sha256(os.fsencode(lines)).hexdigest()
+
+
+def first_change(directory: Path, entries: Sequence[TreeEntry], uid: int) -> str:
+    """In what a tree is not the one of this manifest, in words; empty where it is. Nothing is read but the directories.
+
+    uid: the owner that everything in it must have.
+    """
+    expected = {entry.path: entry for entry in entries}
+    try:
+        for path, found in _walk(directory):
+            entry = expected.pop(path, None)
+            if entry is None:
+                return f"{path} was not there"
+            if found.st_uid != uid:
+                return f"{path} belongs to user id {found.st_uid}, not {uid}"
+            if stat.S_ISDIR(found.st_mode) != (entry.sha256 is None):
+                return f"{path} is something else"
+            if entry.sha256 and (found.st_size, found.st_mtime_ns) != (entry.size, entry.mtime_ns):
+                return f"{path} was written to"
+    except (OSError, ValueError) as error:
+        return str(error)
+    return f"{min(expected)} is missing" if expected else ""
+
+
+def take_tree(source: Path, target: Path) -> None:
+    """The same tree a second time: by hard links, else as a copy; HostError, and nothing there, when it fails."""
+    # From one file system to another, or on one that has no hard links, only a copy can be had.
+    problem = _copied(["--link"], source, target) and _copied(["--reflink=auto"], source, target)
+    if problem:
+        if said := words_of_full_disk(problem):
+            raise full_disk(target, said)
+        raise HostError(
+            "loaded data could not be taken to another place",
+            slug="host-copy",
+            where=str(target),
+            found=problem,
+            expected=f"what is in {source}",
+            to_do="make room on that file system, or name another one in PGVERSUS_CACHE",
+        )
+
+
+def is_linked(directory: Path) -> bool:
+    """Whether somebody has taken this tree by hard links and still has it: removing it then gives no room."""
+    try:
+        return any(found.st_nlink > 1 for _, found in _walk(directory) if stat.S_ISREG(found.st_mode))
+    except (OSError, ValueError):
+        return False
+
+
+def _copied(how: Sequence[str], source: Path, target: Path) -> str:
+    """The words of cp where it failed; nothing is left then."""
+    finished = run(["cp", "--archive", *how, "--", str(source), str(target)], ends_with_us=True)
+    if finished.succeeded:
+        return ""
+    shutil.rmtree(target, ignore_errors=True)
+    return finished.stderr.strip() or f"exit code {finished.exit_code}"
+
+
+def _walk(directory: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
+    """Path and state of everything, in the order of names; a symbolic link or a device is a ValueError."""
+    with os.scandir(directory) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        path = f"{below}{entry.name}"
+        if path in _ASIDE:
+            continue
+        state = entry.stat(follow_symlinks=False)
+        if not (stat.S_ISDIR(state.st_mode) or stat.S_ISREG(state.st_mode)):
+            raise ValueError(f"{path} is neither a file nor a directory")
+        yield path, state
+        if stat.S_ISDIR(state.st_mode):
+            yield from _walk(directory / entry.name, f"{path}/")

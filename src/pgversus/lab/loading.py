@@ -1,0 +1,138 @@
+"""Making the data of a snapshot: on a new cluster, or on a copy of data that are loaded already."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgversus.errors import DatasetError, ServerError
+from pgversus.host.hashes import file_sha256
+from pgversus.lab.run_directory import RunDirectory
+from pgversus.postgres import catalog, dataset
+from pgversus.postgres.client import Client
+from pgversus.postgres.cluster import Cluster, copy_cluster, make_home, remove_directory, was_shut_down
+from pgversus.postgres.fingerprint import Fingerprint, gather
+from pgversus.postgres.server import Server
+from pgversus.postgres.session import Target, connect
+from pgversus.study.comparison import Arm
+from pgversus.study.dataset import SetupFile
+from pgversus.workload.pgbench import initialize_command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedCluster:
+    """A stopped cluster with data, and what they are."""
+
+    cluster: Cluster
+    fingerprint: Fingerprint
+    has_prewarm: bool
+
+
+class Loading:
+    """How the data of a study are made."""
+
+    def __init__(self, directory: RunDirectory, client: Client) -> None:
+        self.directory = directory
+        self.client = client
+
+    def load(self, cluster: Cluster, arm: Arm, settings: Mapping[str, str]) -> LoadedCluster:
+        """Load an arm's data into a new cluster; DatasetError or ServerError when it fails.
+
+        settings: of its server, those that make loading quick among them.
+        """
+        with self._running(cluster, arm, settings) as server:
+            self.load_into(server.target, arm)
+            fingerprint = gather(server.target)
+            with connect(server.target) as connection:
+                has_prewarm = catalog.has_prewarm(connection)
+        return LoadedCluster(cluster=cluster, fingerprint=fingerprint, has_prewarm=has_prewarm)
+
+    def load_into(self, target: Target, arm: Arm) -> None:
+        """Load an arm's data into a database."""
+        data = arm.dataset
+        if data.pgbench_scale is not None:
+            arguments = initialize_command(
+                pgbench=self.client.pgbench, conninfo=target.conninfo, scale=data.pgbench_scale
+            )
+            dataset.make_pgbench_tables(target, arguments, arm.label)
+        for file in data.setup_files:
+            dataset.run_setup_file(target, self.client, self._path_of(file), arm.label, name=file.path)
+        dataset.settle(target)
+
+    def prepare(
+        self, loaded: Cluster, home: Path, arm: Arm, settings: Mapping[str, str], *, has_prewarm: bool
+    ) -> LoadedCluster:
+        """Bring a copy of loaded data into the state in which an operation finds it; DatasetError when it fails.
+
+        Nothing reads the tables: a sequential scan would tidy up dead rows on its way. What they hold is looked at on
+        another copy, which then goes.
+        """
+        cluster = copy_cluster(loaded, make_home(home, loaded.user))
+        with self._running(cluster, arm, settings) as server:
+            for file in arm.dataset.prepare:
+                path = self._path_of(file)
+                dataset.run_prepare_file(
+                    server, self.client, path, arm.label, name=file.path, variables=arm.dataset.variables
+                )
+            dataset.write_out(server.target)
+        return LoadedCluster(
+            cluster=cluster, fingerprint=self._look_at_copy(cluster, home, arm, settings), has_prewarm=has_prewarm
+        )
+
+    def _look_at_copy(self, cluster: Cluster, home: Path, arm: Arm, settings: Mapping[str, str]) -> Fingerprint:
+        copy = copy_cluster(cluster, home / "look")
+        try:
+            with self._running(copy, arm, settings) as server:
+                return gather(server.target)
+        finally:
+            remove_directory(copy.data_directory)
+
+    @contextmanager
+    def _running(self, cluster: Cluster, arm: Arm, settings: Mapping[str, str]) -> Iterator[Server]:
+        """A server on it for as long as this lasts; ServerError when it did not end cleanly after all went well."""
+        directory = self.directory
+        server = Server(cluster, directory.socket_directory(arm.index), directory.server_log(arm.index), settings)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+        if not was_shut_down(cluster):
+            raise _not_clean(cluster, arm, server)
+
+    def _path_of(self, file: SetupFile) -> Path:
+        """Where psql finds it: SQL that stands in a study file is written to a file of ours."""
+        if file.text is None:
+            _refuse_changed(file)
+            return Path(file.path)
+        path = self.directory.root / f"setup-{file.sha256[:12]}.sql"
+        path.write_text(file.text, encoding="utf-8")
+        return path
+
+
+def _refuse_changed(file: SetupFile) -> None:
+    """Hash it again: a file that was changed while the study waited would be another dataset."""
+    try:
+        found = file_sha256(Path(file.path))
+    except OSError as error:
+        found = error.strerror or str(error)
+    if found != file.sha256:
+        raise DatasetError(
+            "a file that makes the data has changed since the study began",
+            slug="dataset-changed",
+            where=file.path,
+            found=found,
+            expected=file.sha256,
+            to_do="put the file back as it was, or begin anew",
+        )
+
+
+def _not_clean(cluster: Cluster, arm: Arm, server: Server) -> ServerError:
+    return ServerError(
+        f"PostgreSQL {cluster.build.version} did not stop cleanly after loading",
+        slug="server-stop",
+        where=arm.label,
+        found=server.log_words(),
+        expected="a cluster from which every start begins at the same bytes",
+        to_do="see what the server says, and try again",
+    )

@@ -1,0 +1,124 @@
+"""What a snapshot is made of: two that are made of the same are the same, whoever made them and when.
+
+No path and no name is in it, but the contents of files. What a file takes from elsewhere is not known beforehand, so
+that data which come from such files are loaded anew in each run.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from json import dumps
+from pathlib import Path
+
+from pgversus.host.hashes import file_sha256
+from pgversus.host.identity import ServerUser
+from pgversus.postgres.builds.model import Build
+from pgversus.postgres.client import Client
+from pgversus.postgres.cluster import INITDB_OPTIONS
+from pgversus.study.dataset import Dataset, SetupFile
+
+FORM = 1
+"""One more whenever loading changes in a way that nothing below tells."""
+
+_KEY_DIGITS = 16
+_FROM_ELSEWHERE = re.compile(
+    r"\\(?:i|ir|include|include_relative|copy|getenv|lo_import)\b|\\!|`"
+    r"|\bcopy\b[^;]*?\bfrom\s+(?:program\b|'|:)"
+    r"|\b(?:pg_read_(?:binary_)?file|pg_ls_dir|lo_import|dblink|postgres_fdw|file_fdw)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+# Other files, the environment, programs, other servers.
+_OF_THE_MOMENT = re.compile(
+    r"\b(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday|gen_random_uuid|uuidv7)\s*\("
+    r"|\b(?:current_date|current_timestamp|current_time|localtime|localtimestamp)\b|'(?:now|today|yesterday|tomorrow)'"
+    r"|\\(?:watch|timing)\b",
+    re.IGNORECASE,
+)
+_RANDOM, _SEED = (
+    re.compile(r"\b(?:random|random_normal)\s*\(", re.IGNORECASE),
+    re.compile(r"\bsetseed\s*\(", re.IGNORECASE),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """Everything that has a part in the bytes of a snapshot."""
+
+    form: int
+    version: str
+    origin: str
+    build_sha256: str
+    """Of the artifact; of the program postgres where there is none."""
+    owner: int
+    """The user id of its files."""
+    initdb_options: tuple[str, ...]
+    settings: tuple[tuple[str, str], ...]
+    """With which its server ran while it was made, by name."""
+    pgbench_scale: int | None
+    pgbench: str | None
+    """The version that made pgbench's tables; None where there are none."""
+    setup_sha256: tuple[str, ...]
+    prepare_sha256: tuple[str, ...]
+    variables: tuple[tuple[str, str], ...]
+
+    @property
+    def key(self) -> str:
+        """The name under which such a snapshot is kept."""
+        return hashlib.sha256(dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:_KEY_DIGITS]
+
+
+def recipe_of(
+    dataset: Dataset, build: Build, user: ServerUser, client: Client, settings: Mapping[str, str]
+) -> Recipe | None:
+    """What the snapshot of a dataset is made of; None where that cannot be told beforehand.
+
+    settings: with which its server runs while it is made.
+    """
+    files = (*dataset.setup_files, *dataset.prepare)
+    sha256 = _build_sha256(build)
+    if sha256 is None or any(takes_from_elsewhere(text) for text in _texts(files)):
+        return None
+    return Recipe(
+        form=FORM,
+        version=build.version,
+        origin=build.origin,
+        build_sha256=sha256,
+        owner=user.uid,
+        initdb_options=INITDB_OPTIONS,
+        settings=tuple(sorted(settings.items())),
+        pgbench_scale=dataset.pgbench_scale,
+        pgbench=None if dataset.pgbench_scale is None else client.version,
+        setup_sha256=tuple(file.sha256 for file in dataset.setup_files),
+        prepare_sha256=tuple(file.sha256 for file in dataset.prepare),
+        variables=dataset.variables,
+    )
+
+
+def takes_from_elsewhere(text: str) -> bool:
+    """Whether what this SQL does may depend on more than its own text: other files, programs, the moment, chance."""
+    if _FROM_ELSEWHERE.search(text) or _OF_THE_MOMENT.search(text):
+        return True
+    return bool(_RANDOM.search(text)) and not _SEED.search(text)
+
+
+def _texts(files: Iterable[SetupFile]) -> Iterable[str]:
+    for file in files:
+        if file.text is not None:
+            yield file.text
+        else:
+            try:
+                yield Path(file.path).read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                # Running it will say so.
+                yield "`"
+
+
+def _build_sha256(build: Build) -> str | None:
+    if build.sha256 is not None:
+        return build.sha256
+    try:
+        return file_sha256(build.program("postgres"))
+    except OSError:
+        # Executable for us and not readable.
+        return None

@@ -1,0 +1,243 @@
+"""Snapshots: every copy the same bytes, dead rows and all, in this run and in the next; half of one is never used."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from pgversus.errors import DatasetError, ExitCode
+from pgversus.host.directories import Cache, make_directory, open_cache
+from pgversus.host.identity import server_user
+from pgversus.host.trees import manifest, tree_sha256
+from pgversus.lab.loading import Loading
+from pgversus.lab.progress import Silence
+from pgversus.lab.run_directory import RunDirectory, run_directory
+from pgversus.lab.snapshot_cache import kept_snapshots
+from pgversus.lab.snapshot_shelf import SnapshotShelf
+from pgversus.lab.snapshots import Snapshot, Snapshots
+from pgversus.postgres.builds.model import Build
+from pgversus.postgres.builds.provide import provide
+from pgversus.postgres.client import fixed_client
+from pgversus.postgres.cluster import copy_cluster, remove_directory
+from pgversus.postgres.server import Server
+from pgversus.study.comparison import Arm
+from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.servers import parse_server
+from tests.builders import comparison
+from tests.live.conftest import QUICK, CommandLine
+
+USER = server_user()
+
+
+class Said(Silence):
+    """What was said."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+
+@dataclass
+class Run:
+    """A run of pgversus, as far as its snapshots."""
+
+    directory: RunDirectory
+    snapshots: Snapshots
+    said: list[str]
+
+
+@pytest.fixture(scope="module")
+def build() -> Build:
+    (build,) = provide([parse_server("17.8")], open_cache(), USER, Silence().say, Silence().fetching)
+    assert build is not None
+    return build
+
+
+@pytest.fixture
+def cache() -> Iterator[Cache]:
+    """Where every user may enter, which pytest's own directories are not."""
+    with tempfile.TemporaryDirectory(prefix="pgversus-test-", dir="/tmp") as name:
+        Path(name).chmod(0o755)
+        cache = Cache(root=Path(name))
+        make_directory(cache.runs, 0o755)
+        yield cache
+
+
+@contextmanager
+def a_run(cache: Cache) -> Iterator[Run]:
+    progress = Said()
+    with run_directory(cache, USER) as directory:
+        shelf = SnapshotShelf(cache, directory, progress, 10**10)
+        loading = Loading(directory, fixed_client())
+        yield Run(directory, Snapshots(directory, loading, shelf, {}, progress), progress.lines)
+
+
+def sql(text: str) -> SetupFile:
+    return SetupFile(path="prepare", sha256=hashlib.sha256(text.encode()).hexdigest(), text=text)
+
+
+def arm(*prepare: str, share: str = "7") -> Arm:
+    """With pgbench's tables, prepared by these."""
+    dataset = Dataset(pgbench_scale=1)
+    if prepare:
+        dataset = replace(dataset, prepare=tuple(map(sql, prepare)), variables=(("share", share),))
+    return replace(comparison().arms[0], dataset=dataset)
+
+
+DIRTY = "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid % 10 < :share;"
+
+
+def hashes_of_copies(snapshot: Snapshot, directory: Path, count: int) -> set[str]:
+    assert snapshot.cluster is not None
+    found = set()
+    for number in range(count):
+        copy = copy_cluster(snapshot.cluster, directory / f"copy-{number}")
+        found.add(tree_sha256(manifest(copy.data_directory)))
+        remove_directory(copy.data_directory)
+    return found
+
+
+def what_vacuum_finds(snapshot: Snapshot, directory: RunDirectory) -> tuple[int, int, str]:
+    """Pages and dead rows as they are counted, and what VACUUM says of the rows that it removes, on a copy."""
+    assert snapshot.cluster is not None
+    copy = copy_cluster(snapshot.cluster, directory.copy_directory(1, 0))
+    server = Server(copy, directory.socket_directory(0), directory.server_log(0), {"autovacuum": "off"})
+    server.start()
+    try:
+        with psycopg.connect(server.target.conninfo, autocommit=True) as connection:
+            said: list[str] = []
+            connection.add_notice_handler(lambda notice: said.append(notice.message_primary or ""))
+            counted = connection.execute(
+                "SELECT (pg_relation_size('pgbench_accounts') / 8192)::int, n_dead_tup::int"
+                " FROM pg_stat_all_tables WHERE relname = 'pgbench_accounts'"
+            ).fetchone()
+            connection.execute("VACUUM (VERBOSE) pgbench_accounts")
+    finally:
+        server.stop()
+        remove_directory(copy.data_directory)
+    assert counted is not None
+    (removed,) = (line for line in "\n".join(said).splitlines() if line.startswith("tuples: "))
+    return (*counted, removed)
+
+
+def test_ten_copies_are_the_same_bytes_with_the_same_dead_rows_also_in_the_next_run(cache: Cache, build: Build) -> None:
+    found = []
+    for copies in (7, 3):
+        with a_run(cache) as run:
+            snapshot = run.snapshots.get(arm(DIRTY), build)
+            (one,) = hashes_of_copies(snapshot, run.directory.root, copies)
+            found.append((one, what_vacuum_finds(snapshot, run.directory), snapshot.fingerprint, run.said))
+        assert list(cache.runs.iterdir()) == []
+    (first, dead, fingerprint, made), (second, still_dead, same_fingerprint, taken) = found
+    assert (first, dead, fingerprint) == (second, still_dead, same_fingerprint)
+    # 1640 pages hold the rows of scale 1; seven of ten are there twice.
+    assert dead[0] > 1.6 * 1640
+    assert dead[1] == 70_000
+    assert dead[2].startswith("tuples: 70000 removed, 100000 remain")
+    assert made == ["loading 16.12", "preparing what is loaded on 16.12"]
+    assert taken == ["16.12 begins with data that an earlier run has kept"]
+    assert fingerprint.tables["public.pgbench_accounts"].rows == 100_000
+
+
+def test_data_are_loaded_once_for_all_that_is_made_from_them(cache: Cache, build: Build) -> None:
+    with a_run(cache) as run:
+        pages = [
+            what_vacuum_finds(run.snapshots.get(arm(DIRTY, share=share), build), run.directory)[0] for share in "37"
+        ]
+        assert run.said.count("loading 16.12") == 1
+        assert pages[0] < pages[1]
+        assert len(kept_snapshots(cache)) == 3
+    assert all(one.gives_room for one in kept_snapshots(cache))
+
+
+def test_what_prepares_the_data_and_fails_is_said_in_psqls_words_and_leaves_nothing(cache: Cache, build: Build) -> None:
+    with a_run(cache) as run:
+        for _ in range(2):
+            with pytest.raises(DatasetError) as caught:
+                run.snapshots.get(arm(DIRTY, "DELETE FROM nowhere;"), build)
+        error = caught.value
+        assert (error.slug, error.exit_code) == ("dataset-load-failed", ExitCode.USAGE)
+        assert 'ERROR:  relation "nowhere" does not exist' in error.found
+        assert error.where == "prepare, on 16.12"
+        assert len(list(run.directory.root.glob("snapshot-*"))) == len(kept_snapshots(cache)) == 1
+        assert run.said.count("preparing what is loaded on 16.12") == 1
+
+
+def test_a_file_that_was_changed_since_the_study_began_prepares_nothing(
+    cache: Cache, build: Build, tmp_path: Path
+) -> None:
+    file = tmp_path / "dirty.sql"
+    file.write_text("SELECT 2;")
+    asked = arm("SELECT 1;")
+    prepare = (replace(asked.dataset.prepare[0], path=str(file), text=None),)
+    with a_run(cache) as run, pytest.raises(DatasetError) as caught:
+        run.snapshots.get(replace(asked, dataset=replace(asked.dataset, prepare=prepare)), build)
+    assert (caught.value.slug, caught.value.where) == ("dataset-changed", str(file))
+
+
+def test_what_one_comparison_has_loaded_the_next_begins_with(command_line: CommandLine) -> None:
+    asked = ("compare", "17.8", "17.8", "-i", "-S", *QUICK)
+    ended = [command_line.run(*asked, "--results", str(number)) for number in range(2)]
+    assert [("loading" in one.stderr, one.code) for one in ended] == [(True, 0), (False, 0)], ended[1].stderr
+    assert "data copied" in ended[1].stdout
+    listed = command_line.run("cache")
+    assert "pgbench tables at scale 1" in listed.stdout
+    assert "1 snapshot" in listed.stdout
+
+
+def test_after_kill_9_in_the_middle_of_a_copy_the_next_run_makes_no_use_of_it(command_line: CommandLine) -> None:
+    asked = ("compare", "17.8", "17.8", "-i", "-s", "20", "-S", *QUICK)
+    process = command_line.start(*asked)
+    command_line.wait_for(lambda: list(command_line.runs.glob("*/copies-*/arm-*.part")))
+    process.kill()
+    process.communicate(timeout=60)
+    command_line.wait_for(lambda: not command_line.leftovers(), seconds=20)
+    (kept,) = kept_snapshots(Cache(root=command_line.cache))
+    before = tree_sha256(manifest(kept.directory / "data"))
+    assert kept.record is not None
+    assert kept.record.tree_sha256 == before
+    ended = command_line.run(*asked)
+    assert ended.code == 0, ended.stderr
+    assert "begins with data that an earlier run has kept" in ended.stderr
+    assert tree_sha256(manifest(kept.directory / "data")) == before
+
+
+# On a file system of 100 MB, mounted for this program alone: room for one empty cluster and its copy, no more.
+FULL = """
+import subprocess, sys
+from pathlib import Path
+from pgversus.errors import HostError
+from pgversus.host.identity import server_user
+from pgversus.postgres.builds.model import Build
+from pgversus.postgres.cluster import copy_cluster, make_cluster
+
+binaries, disk = map(Path, sys.argv[1:])
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100m,mode=755", "tmpfs", disk], check=True)
+build = Build(version="17.8", bin_directory=binaries, origin="zonky")
+cluster = make_cluster(build, disk / "snapshot", server_user())
+try:
+    for number in range(3):
+        copy_cluster(cluster, disk / f"copy-{number}")
+except HostError as error:
+    print(error.slug, error.exit_code, "No space left" in error.found, bool(error.expected and error.to_do))
+print(*sorted(path.name for path in disk.iterdir()))
+"""
+
+
+def test_a_disk_that_becomes_full_in_the_middle_of_a_copy_leaves_no_half_of_one(cache: Cache, build: Build) -> None:
+    (cache.root / "disk").mkdir()
+    as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    command = ["unshare", "--mount", *as_root, sys.executable, "-c", FULL]
+    command += [str(build.bin_directory), str(cache.root / "disk")]
+    ended = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert ended.stdout.splitlines() == ["host-copy 3 True True", "copy-0 snapshot"]

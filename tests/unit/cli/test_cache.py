@@ -1,0 +1,65 @@
+"""`pgversus cache` as it is typed, on a cache of its own."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pgversus.cli.main import pgversus
+from pgversus.errors import StudyError
+from pgversus.host.directories import Cache
+from tests.unit.lab.kept import cache_in, kept, recipe
+
+KEY = recipe().key
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
+    cache = cache_in(tmp_path)
+    monkeypatch.setattr("pgversus.host.directories.open_cache", lambda: cache)
+    kept(cache, recipe(), size_bytes=5_000_000)
+    (cache.builds / "zonky-17.8").mkdir()
+    return cache
+
+
+def typed(*arguments: str) -> Result:
+    return CliRunner().invoke(pgversus, ["cache", *arguments])
+
+
+def names() -> list[str]:
+    return [thing["name"] for thing in json.loads(typed("--json").stdout)["things"]]
+
+
+@pytest.mark.usefixtures("cache")
+def test_it_lists_by_itself() -> None:
+    assert "pgbench tables at scale 1" in typed().stdout
+    assert typed().stdout == typed("list").stdout
+    assert names() == ["zonky-17.8", KEY]
+
+
+@pytest.mark.parametrize(
+    ("flags", "left"),
+    [
+        (["--snapshots"], ["zonky-17.8"]),
+        (["--builds"], [KEY]),
+        (["--all"], []),
+        ([KEY[:8]], ["zonky-17.8"]),
+        (["zonky-17.8", "--snapshots"], []),
+    ],
+)
+@pytest.mark.usefixtures("cache")
+def test_what_is_named_goes_and_is_said(flags: list[str], left: list[str]) -> None:
+    ended = typed("remove", *flags)
+    assert ended.exit_code == 0
+    assert (f"removed {KEY}, 5 MB" in ended.stdout) is (KEY not in left)
+    assert names() == left
+
+
+@pytest.mark.usefixtures("cache")
+def test_nothing_is_removed_by_accident() -> None:
+    assert typed("remove").exit_code == 2
+    ended = typed("remove", KEY, "nothing")
+    assert isinstance(ended.exception, StudyError)
+    assert ended.exception.slug == "cache-unknown-name"
+    assert names() == ["zonky-17.8", KEY]

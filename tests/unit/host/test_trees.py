@@ -1,0 +1,129 @@
+"""A frozen tree: known again by its manifest, taken without copying, and every change of it is seen."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pgversus.errors import HostError
+from pgversus.host.trees import first_change, is_linked, manifest, take_tree, tree_sha256
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    directory = tmp_path / "tree"
+    (directory / "base" / "5").mkdir(parents=True)
+    (directory / "pg_notify").mkdir()
+    (directory / "base" / "5" / "1247").write_bytes(b"rows" * 3000)
+    (directory / "base.more").write_text("sorted before base/ by some")
+    (directory / "PG_VERSION").write_text("17\n")
+    return directory
+
+
+def write_in_place(tree: Path) -> None:
+    with (tree / "PG_VERSION").open("r+") as file:
+        file.write("16")
+
+
+def put_a_directory_in_place(tree: Path) -> None:
+    (tree / "base.more").unlink()
+    (tree / "base.more").mkdir()
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "PG_VERSION was written to": write_in_place,
+    "base/5/1247 was written to": lambda tree: (tree / "base" / "5" / "1247").write_bytes(b"fewer"),
+    "pg_notify is missing": lambda tree: (tree / "pg_notify").rmdir(),
+    "PG_VERSION is missing": lambda tree: (tree / "PG_VERSION").unlink(),
+    "pg_notify/0000 was not there": lambda tree: (tree / "pg_notify" / "0000").touch(),
+    "base.more is something else": put_a_directory_in_place,
+    "pg_tblspc is neither a file nor a directory": lambda tree: (tree / "pg_tblspc").symlink_to("/"),
+}
+
+
+@pytest.mark.parametrize(("words", "change"), CHANGES.items(), ids=list(CHANGES))
+def test_every_change_is_seen_and_said(tree: Path, words: str, change: Callable[[Path], object]) -> None:
+    entries = manifest(tree)
+    assert first_change(tree, entries, os.getuid()) == ""
+    change(tree)
+    assert first_change(tree, entries, os.getuid()) == words
+
+
+def test_a_tree_of_another_owner_is_not_the_same(tree: Path) -> None:
+    assert "belongs to user id" in first_change(tree, manifest(tree), os.getuid() + 1)
+
+
+def test_a_tree_that_is_gone_is_a_change(tree: Path) -> None:
+    entries = manifest(tree)
+    shutil.rmtree(tree)
+    assert "No such file" in first_change(tree, entries, os.getuid())
+
+
+def test_one_hash_tells_contents_and_names_and_nothing_of_when_and_who(tree: Path, tmp_path: Path) -> None:
+    before = tree_sha256(manifest(tree))
+    copy = tmp_path / "copy"
+    shutil.copytree(tree, copy, copy_function=shutil.copyfile)
+    (copy / "postmaster.opts").write_text("how it was started is no part of it")
+    assert tree_sha256(manifest(copy)) == before
+    (copy / "base.more").rename(copy / "base.less")
+    assert tree_sha256(manifest(copy)) != before
+
+
+def test_a_tree_is_taken_without_a_copy_and_outlives_the_first(tree: Path, tmp_path: Path) -> None:
+    entries = manifest(tree)
+    assert not is_linked(tree)
+    take_tree(tree, tmp_path / "taken")
+    assert is_linked(tree)
+    assert (tree / "PG_VERSION").stat().st_ino == (tmp_path / "taken" / "PG_VERSION").stat().st_ino
+    shutil.rmtree(tree)
+    assert first_change(tmp_path / "taken", entries, os.getuid()) == ""
+
+
+def test_where_there_are_no_hard_links_a_copy_with_the_same_times_is_taken(tree: Path) -> None:
+    # Another file system: no link leads from one to another.
+    target = Path("/dev/shm") / f"pgversus-test-{os.getpid()}"
+    assert Path("/dev/shm").stat().st_dev != tree.stat().st_dev
+    try:
+        take_tree(tree, target)
+        assert first_change(target, manifest(tree), os.getuid()) == ""
+        assert not is_linked(tree)
+    finally:
+        shutil.rmtree(target, ignore_errors=True)
+
+
+def test_a_tree_that_cannot_be_taken_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(HostError) as caught:
+        take_tree(tmp_path / "nowhere", tmp_path / "taken")
+    assert caught.value.slug == "host-copy"
+    assert "No such file" in caught.value.found
+    assert list(tmp_path.iterdir()) == []
+
+
+# On a file system of 1 MB, mounted for this program alone.
+FULL = """
+import subprocess, sys
+from pathlib import Path
+from pgversus.errors import HostError
+from pgversus.host.trees import take_tree
+
+source, disk = map(Path, sys.argv[1:])
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
+try:
+    take_tree(source, disk / "taken")
+except HostError as error:
+    print(error.slug, error.exit_code, bool(error.where and error.found and error.expected and error.to_do))
+print([path.name for path in disk.iterdir()])
+"""
+
+
+def test_a_disk_that_becomes_full_is_an_error_in_four_parts_and_leaves_nothing(tree: Path, tmp_path: Path) -> None:
+    (tree / "big").write_bytes(bytes(2 << 20))
+    (tmp_path / "disk").mkdir()
+    as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    command = ["unshare", "--mount", *as_root, sys.executable, "-c", FULL, str(tree), str(tmp_path / "disk")]
+    ended = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert ended.stdout.splitlines() == ["host-disk-full 3 True", "[]"]
