@@ -1,8 +1,15 @@
-"""What real servers say of VACUUM when it is over."""
+"""What real servers say of a long operation: afterwards what VACUUM did, meanwhile what a session is at."""
+
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import psycopg
 import pytest
 
+from pgversus.postgres.progress_report import operation_progress
 from pgversus.postgres.vacuum_report import notice_text, vacuum_counters
 from tests.live.test_servers import somebodys_server
 
@@ -15,6 +22,11 @@ FILLED = (
     *["CREATE INDEX ON t (id)"] * 5,
     "DELETE FROM t WHERE id % 3 = 0",
 )
+SLOW = (
+    "CREATE FUNCTION slow(id int) RETURNS int IMMUTABLE LANGUAGE plpgsql"
+    " AS $$ BEGIN PERFORM pg_sleep(0.001); RETURN id; END $$"
+)
+LONG_S = 60
 
 
 @pytest.mark.parametrize("version", ["16.12", "17.8"])
@@ -36,3 +48,71 @@ def test_what_vacuum_tells_is_what_was_made_dead(version: str) -> None:
     assert dirty["vacuum_wal_records"] >= dirty["vacuum_pages_scanned"]
     assert dirty["vacuum_buffers_hit"] >= dirty["vacuum_pages_scanned"]
     assert (clean["vacuum_tuples_removed"], clean["vacuum_index_scans"], clean["vacuum_wal_records"]) == (0, 0, 0)
+
+
+@contextmanager
+def running(uri: str, *statements: str) -> Iterator[int]:
+    """The last of these statements runs in a session of its own until this ends; its process id."""
+    with psycopg.connect(uri, autocommit=True) as session:
+        for statement in statements[:-1]:
+            session.execute(statement.encode())
+
+        def run() -> None:
+            with suppress(psycopg.errors.QueryCanceled):
+                session.execute(statements[-1].encode())
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield session.info.backend_pid
+        finally:
+            while thread.is_alive():
+                session.cancel_safe()
+                thread.join(timeout=0.1)
+
+
+def seen(uri: str, pid: int, line: str) -> bool:
+    """Whether the session is once seen to be at this."""
+    deadline = time.monotonic() + LONG_S
+    with psycopg.connect(uri, autocommit=True) as connection:
+        while time.monotonic() < deadline:
+            if re.fullmatch(line, operation_progress(connection, pid) or ""):
+                return True
+            time.sleep(0.01)
+    return False
+
+
+SLOWLY = ("SET vacuum_cost_limit = 1", "SET vacuum_cost_delay = '1ms'")
+
+
+@pytest.mark.parametrize("version", ["zonky:12.22", "15.14", "16.12", "17.8", "18.0"])
+def test_long_operations_tell_how_far_they_are(version: str) -> None:
+    with somebodys_server(version, *FILLED, SLOW) as uri:
+        with running(uri, *SLOWLY, "VACUUM t") as pid:
+            assert seen(uri, pid, r"scanning heap, [1-9]\d? % of \d{3} pages scanned")
+            assert seen(uri, pid, r"vacuuming indexes, (100 % of \d{3} pages scanned|[0-5] of 6 indexes)")
+            assert seen(uri, pid, r"vacuuming heap, [1-9]\d? % of \d{3} pages vacuumed")
+        with running(uri, "CREATE INDEX ON t (slow(id))") as pid:
+            assert seen(uri, pid, r"building index: scanning table, [1-9]\d? % of \d{3} pages")
+        with running(uri, "SELECT sum(slow(id)) FROM t") as pid, psycopg.connect(uri) as connection:
+            assert operation_progress(connection, pid) is None
+
+
+def test_analyze_copy_and_vacuum_full_tell_it_too() -> None:
+    with somebodys_server("17.8", *FILLED, SLOW) as uri:
+        with running(uri, *SLOWLY, "ANALYZE t") as pid:
+            assert seen(uri, pid, r"acquiring sample rows, [1-9]\d? % of \d{3} pages")
+        with running(uri, "COPY (SELECT slow(id) FROM t) TO PROGRAM 'cat >/dev/null'") as pid:
+            assert seen(uri, pid, r"COPY TO, [1-9]\d* tuples")
+        with running(uri, "CREATE INDEX ON t (slow(id)) WHERE id < 100", "VACUUM FULL t") as pid:
+            assert seen(uri, pid, r"rebuilding index(, \d indexes)?")
+
+
+def test_a_role_that_may_not_look_is_told_nothing() -> None:
+    with (
+        somebodys_server("17.8", *FILLED, SLOW, "CREATE ROLE u LOGIN") as uri,
+        running(uri, "CREATE INDEX ON t (slow(id))") as pid,
+        psycopg.connect(uri.replace("postgres@", "u@"), autocommit=True) as connection,
+    ):
+        assert seen(uri, pid, r"building index: .*")
+        assert operation_progress(connection, pid) is None
