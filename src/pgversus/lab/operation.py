@@ -17,6 +17,7 @@ from pgversus.lab.watching import Watch
 from pgversus.postgres import catalog
 from pgversus.postgres.client import Client, program_environment
 from pgversus.postgres.session import Connection, Target, connect
+from pgversus.postgres.vacuum_report import notice_text
 from pgversus.study.operation import Operation, Step
 
 _MOST_WORDS = 4000
@@ -61,7 +62,7 @@ def run_operation(operation: Operation, target: Target, means: Means, data_direc
     seconds: dict[str, float] = {}
     used = _OwnTime()
     with connect(target, as_the_load=True) as connection:
-        connection.add_notice_handler(lambda notice: notices.append(_as_psql_shows(notice)))
+        connection.add_notice_handler(lambda notice: notices.append(notice_text(notice)))
         catalog.end_statements_after(connection, means.patience_s)
         pid = connection.info.backend_pid
         for step in operation.steps:
@@ -172,11 +173,6 @@ class _OwnTime:
             "client_cpu_s": self._cpu_s + user_s + system_s,
             "client_cpu_user_s": self._cpu_user_s + user_s,
         }
-
-
-def _as_psql_shows(notice: psycopg.errors.Diagnostic) -> str:
-    detail = f"\nDETAIL:  {notice.message_detail}" if notice.message_detail else ""
-    return f"{notice.severity}:  {notice.message_primary}{detail}"
 
 
 def _shortened(text: str) -> str:
