@@ -16,11 +16,12 @@ from pgversus.store.reading import read_results, read_seed
 from pgversus.store.results import Results
 from pgversus.study.caveats import Difference
 from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.operation import Step
 from pgversus.study.preparation import ArmFacts, Preparation
 from pgversus.study.servers import BinDirectory, Family, Release, RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, StudyFact
-from tests.builders import comparison, latency_block, open_loop
+from tests.builders import comparison, latency_block, open_loop, operation_block, vacuum
 
 FACT = StudyFact(name="s", title="t", question="q", seed=7, verdicts=2, contexts=1, published=None)
 SERVERS: tuple[ServerName, ...] = (
@@ -94,6 +95,19 @@ def test_everything_comes_back_as_it_was_written(tmp_path: Path, server: ServerN
     assert (stored.contexts[1].failure, stored.contexts[1].blocks) == ("no such table", ())
     assert read_seed(tmp_path / "r") == 8
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == [FILE_NAME]
+
+
+def test_an_operation_comes_back_with_the_state_it_needs_and_the_time_of_each_step(tmp_path: Path) -> None:
+    operation = vacuum(Step(name="dump", program=("pg_dump", "-f", "/dev/null")))
+    state = Dataset(prepare=(SetupFile(path="/dirty.sql", sha256="0" * 64),), variables=(("dead", "70"),))
+    asked = Context(number=1, levels=(("dead", "70"),), comparison=comparison(workload=operation, dataset=state))
+    results = Results.begin(tmp_path, FACT, [asked])
+    block = operation_block(1, operation, (1 / 3, 0.4), (0.75, 0.4))
+    results.add_block(1, block)
+    results.close()
+    (found,) = read_results(tmp_path).contexts
+    assert found.context == asked
+    assert list(found.blocks) == [as_read(block)]
 
 
 def test_each_trial_has_the_counters_that_it_was_told_and_no_others(tmp_path: Path) -> None:
