@@ -71,6 +71,15 @@ def heat_maps(answer: StudyAnswer) -> list[HeatMap]:
     ]
 
 
+def heat_colour(cell: HeatCell) -> str:
+    """`#rrggbb` for a difference that is sure, greener the faster and redder the slower; empty for any other."""
+    if cell.verdict not in (Verdict.FASTER, Verdict.SLOWER):
+        return ""
+    # From twice as fast on, or half as fast, the colour is full.
+    pale = round(220 * (1 - min(1.0, abs(cell.heat) / math.log(2))))
+    return f"#{pale:02x}dc{pale:02x}" if cell.heat > 0 else f"#dc{pale:02x}{pale:02x}"
+
+
 def _rows(
     answers: Sequence[Answer], baseline: str, contender: str, widest: str, columns: Sequence[str]
 ) -> tuple[tuple[str, tuple[HeatCell | None, ...]], ...]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from pgversus.report.answer import StudyAnswer
+from pgversus.report.heat_map import HeatMap
 from pgversus.report.levels import HEADS, LevelRow, TpsTable
 from pgversus.report.overview import VerdictRow
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
@@ -32,6 +33,7 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
         f"## {escaped(page.title)}" if page.title else "",
         paragraph(page.question),
         _verdicts(page.verdicts),
+        *(_heat_map(found) for found in page.heat_maps),
         paragraph(" ".join(page.sentences)),
         _published(page.published) if page.published is not None else "",
         _levels(page.levels),
@@ -67,10 +69,20 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1
 
     A column without a single text is left out.
     """
-    marks = [":--"] * names + ["--:"] * (len(heads) - names)
     kept = [column for column in range(len(heads)) if any(row[column] for row in rows)]
+    return _lines(heads, rows, kept, names)
+
+
+def _whole_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """The same with one column of names, no column left out: on a map an empty one says something."""
+    return _lines(heads, rows, range(len(heads)), 1)
+
+
+def _lines(heads: Sequence[str], rows: Sequence[Sequence[str]], kept: Iterable[int], names: int) -> str:
+    marks = [":--"] * names + ["--:"] * (len(heads) - names)
+    columns = tuple(kept)
     lines = [heads, marks, *([escaped(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line[column] for column in kept)} |" for line in lines) if rows else ""
+    return "\n".join(f"| {' | '.join(line[column] for column in columns)} |" for line in lines) if rows else ""
 
 
 def _verdicts(rows: Sequence[VerdictRow]) -> str:
@@ -104,6 +116,15 @@ def _verdicts(rows: Sequence[VerdictRow]) -> str:
         for row in rows
     ]
     return table(heads, cells, names=4)
+
+
+def _heat_map(found: HeatMap) -> str:
+    heads = (escaped(found.title), *(escaped(column) for column in found.columns))
+    rows = [
+        (place, *("" if cell is None else f"{cell.text} {cell.interval}".strip() for cell in cells))
+        for place, cells in found.rows
+    ]
+    return _whole_table(heads, rows)
 
 
 def _published(rows: Sequence[PublishedRatio]) -> str:

@@ -20,6 +20,7 @@ from pgversus.study.operation import Operation
 _MOST_SURE = 8
 _MOST_SURE_OF_STUDY = 3
 _USUAL = ("server_memory_peak_bytes",)
+_USUAL_OF_OPERATION = ("session_memory_peak_bytes", "vacuum_tuples_removed", "vacuum_index_scans", "wal_bytes")
 # What the host did as a whole is a condition of the measurement and no property of an arm.
 _OF_HOST = frozenset(
     {
@@ -85,7 +86,9 @@ def quantity_rows(
     named: as `metrics` of a study file. most_sure: of the counters that differ beyond chance, the largest difference
     first.
     """
-    wanted = [name for name in named or _USUAL if name != answer.analysis.metric.value.removesuffix("_s")]
+    is_operation = isinstance(answer.comparison.workload, Operation)
+    usual = _USUAL_OF_OPERATION if is_operation else _USUAL
+    wanted = [name for name in named or usual if name != answer.analysis.metric.value.removesuffix("_s")]
     return [
         *(row for name in wanted if (row := _row(answer, result, name))),
         *islice(_sure(answer, result, wanted), most_sure),

@@ -34,6 +34,7 @@ def comparison_lines(answer: Answer) -> list[str]:
             f"{count(len(answer.blocks), 'block')} of {_windows(comparison)} for each arm, {_restarts([answer])}"
             f"margin ±{percent(design.margin)}, seed {design.seed}; {looks}"
         ),
+        *_measuring([answer]),
         *_repeated([answer]),
         f"results: {answer.results}",
     ]
@@ -56,6 +57,7 @@ def study_lines(answer: StudyAnswer) -> list[str]:
             f"blocks of {_listed(windows, ' or ')} for each arm, {_restarts(answers)}"
             f"margin {_listed(margins, ' or ')}, seed {answer.study.seed}"
         ),
+        *_measuring(answers),
         *_repeated(answers),
     ]
 
@@ -104,6 +106,14 @@ def _host(answer: Answer) -> Iterator[str]:
     ]
     if told := [str(part) for part in parts if part]:
         yield f"host: {', '.join(told)}"
+
+
+def _measuring(answers: Sequence[Answer]) -> Iterator[str]:
+    wall_s = sum(one.wall_s for one in answers)
+    measured_s = sum(trial.seconds for one in answers for block in one.blocks for trial in block.trials.values())
+    if wall_s > 0:
+        share = f"{100 * measured_s / wall_s:.0f} %"
+        yield f"measuring {share} of the {duration(wall_s)}; the rest went into copies, starts and warm-up"
 
 
 def _repeated(answers: Sequence[Answer]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from pgversus.report.answer import StudyAnswer
+from pgversus.report.heat_map import HeatMap, heat_maps
 from pgversus.report.levels import LevelRow, TpsTable, level_rows, tps_table
 from pgversus.report.overview import (
     MOST_ROWS,
@@ -18,6 +19,9 @@ from pgversus.report.sentences import answer_sentences
 from pgversus.report.small_print import study_lines
 from pgversus.report.times import TimeRow, time_rows
 
+_MOST_MAPPED = 1000
+"""Verdicts; a map holds twelve in a row."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyPage:
@@ -26,6 +30,8 @@ class StudyPage:
     title: str
     question: str
     verdicts: list[VerdictRow]
+    heat_maps: list[HeatMap]
+    """Empty where there are too many verdicts, or too few factors."""
     published: list[PublishedRatio] | None
     """None where nobody asked for them."""
     levels: list[LevelRow]
@@ -55,6 +61,7 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
         title=answer.study.title,
         question=answer.study.question,
         verdicts=shown,
+        heat_maps=heat_maps(answer) if verdicts <= _MOST_MAPPED else [],
         published=published_ratios(answer)[:MOST_ROWS] if with_published else None,
         levels=level_rows(answer) if arms <= MOST_ROWS else [],
         tps=tps_table(answer) if arms <= MOST_ROWS else None,

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pgversus.report.answer import StudyAnswer
+from pgversus.report.heat_map import HeatCell, HeatMap, heat_colour
 from pgversus.report.levels import HEADS, LevelRow, TpsTable
 from pgversus.report.overview import VerdictRow
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
@@ -36,6 +37,8 @@ def _parts(page: StudyPage) -> list[RenderableType]:
     if page.question:
         parts.append(Text(page.question))
     parts += [Text(""), _verdict_table(page.verdicts), Text("")]
+    for found in page.heat_maps:
+        parts += [_heat_table(found), Text("")]
     if page.published is not None:
         parts += [_published_table(page.published), Text("")]
     if page.levels:
@@ -52,6 +55,21 @@ def _parts(page: StudyPage) -> list[RenderableType]:
     parts += [Text(line, style="dim") for line in page.small_print]
     parts.append(Text(f"results: {page.results}", style="dim"))
     return parts
+
+
+def _heat_table(found: HeatMap) -> Table:
+    """Each cell on the colour of its ratio, where there are colours and a difference."""
+    shown = table(found.title, *found.columns)
+    for place, cells in found.rows:
+        shown.add_row(Text(place), *(_heat_cell(cell) for cell in cells))
+    return shown
+
+
+def _heat_cell(cell: HeatCell | None) -> Text:
+    if cell is None:
+        return Text("")
+    style = f"black on {heat_colour(cell)}" if heat_colour(cell) else ""
+    return Text(f"{cell.text} {cell.interval}".strip(), style=style)
 
 
 def _published_table(rows: Sequence[PublishedRatio]) -> RenderableType:

@@ -30,7 +30,7 @@ def quantile_is_supported(blocks: Sequence[Block], q: float, arm: int) -> bool:
 
 RATE = st.floats(1.0, 1e5)
 PAIRS = st.lists(st.tuples(RATE, RATE), min_size=2, max_size=20)
-WITH_RATIO = tuple(metric for metric in Metric if metric is not Metric.LATENCY_MAX)
+WITH_RATIO = tuple(metric for metric in Metric if metric not in (Metric.LATENCY_MAX, Metric.TIME))
 
 
 def paired(pairs: list[tuple[float, float]]) -> list[Block]:

@@ -1,7 +1,6 @@
 """What is written is read back as the same objects, and nothing is half-written or mixed."""
 
 import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from pgversus.study.settings import Setting
 from pgversus.study.study import Context, StudyFact
 from tests.builders import comparison, latency_block, open_loop, operation_block, vacuum
 
-OPERATION = vacuum(Step(name="dump", program=("pg_dump", "-f", "/dev/null")))
 FACT = StudyFact(name="s", title="t", question="q", seed=7, verdicts=2, contexts=1, published=None)
 SERVERS: tuple[ServerName, ...] = (
     Release(major=17, minor=None),
@@ -99,15 +97,17 @@ def test_everything_comes_back_as_it_was_written(tmp_path: Path, server: ServerN
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == [FILE_NAME]
 
 
-def test_operations_come_back_with_the_times_of_their_steps(tmp_path: Path) -> None:
-    asked = context(1)
-    arms = tuple(replace(arm, workload=OPERATION) for arm in asked.comparison.arms)
-    asked = replace(asked, comparison=replace(asked.comparison, arms=arms))
-    block = operation_block(1, OPERATION, (1 / 3, 0.25), (2.0, 0.5))
-    with closing(Results.begin(tmp_path, FACT, [asked])) as results:
-        results.add_block(1, block)
-    (stored,) = read_results(tmp_path).contexts
-    assert (stored.context, list(stored.blocks)) == (asked, [as_read(block)])
+def test_an_operation_comes_back_with_the_state_it_needs_and_the_time_of_each_step(tmp_path: Path) -> None:
+    operation = vacuum(Step(name="dump", program=("pg_dump", "-f", "/dev/null")))
+    state = Dataset(prepare=(SetupFile(path="/dirty.sql", sha256="0" * 64),), variables=(("dead", "70"),))
+    asked = Context(number=1, levels=(("dead", "70"),), comparison=comparison(workload=operation, dataset=state))
+    results = Results.begin(tmp_path, FACT, [asked])
+    block = operation_block(1, operation, (1 / 3, 0.4), (0.75, 0.4))
+    results.add_block(1, block)
+    results.close()
+    (found,) = read_results(tmp_path).contexts
+    assert found.context == asked
+    assert list(found.blocks) == [as_read(block)]
 
 
 def test_each_trial_has_the_counters_that_it_was_told_and_no_others(tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from pgversus.errors import StudyFileError
 from pgversus.study.file.values import as_key, as_toml
 from pgversus.study.schedule import block_schedule
+from pgversus.study.workload import PgbenchWorkload
 from tests.unit.study.file.reading import SHORT, study
 
 NAMES = ["work_mem", "jit", "bench.delay", "geqo"]
+VARIABLES = ["dead", "rows"]
 SERVERS = ["16", "17", "17.8", "zonky:17.8", "./bin", "postgresql:///db"]
 
 
@@ -33,20 +35,29 @@ def study_texts(draw: st.DrawFn) -> str:
     for name in draw(st.lists(st.sampled_from(NAMES), max_size=2, unique=True)):
         levels = st.one_of(st.integers(0, 99), st.sampled_from(["4MB", "64MB", "a b"]))
         factors[name] = draw(st.lists(levels, min_size=1, max_size=3, unique_by=str))
-    varied = [name for name, levels in factors.items() if len(levels) > 1 and name not in ("load", "scale", "cache")]
+    variables = {
+        name: draw(
+            st.lists(st.one_of(st.integers(0, 99), st.sampled_from(["spread", "a b"])), max_size=3, unique_by=str)
+        )
+        for name in draw(st.lists(st.sampled_from(VARIABLES), max_size=2, unique=True))
+    }
+    variables = {name: levels for name, levels in variables.items() if levels}
+    named = factors | variables
+    varied = [name for name, levels in named.items() if len(levels) > 1 and name not in ("load", "scale", "cache")]
     lines = ['title = "generated"']
     if varied:
         compared = draw(st.sampled_from(varied))
         lines.append(f"compare = {as_toml(compared)}")
-        lines.append(f"baseline = {as_toml(draw(st.sampled_from(factors[compared])))}")
+        lines.append(f"baseline = {as_toml(draw(st.sampled_from(named[compared])))}")
     lines += ["[factors]", *(f"{as_key(name)} = {as_toml(levels)}" for name, levels in factors.items())]
+    lines += ["[factors.variables]", *(f"{name} = {as_toml(levels)}" for name, levels in variables.items())]
     lines += [f'[workloads.{name}]\nsql = "SELECT 1"\nsettings = {{ jit = "off" }}' for name in workloads]
     lines += [f"[datasets.{name}]\nscale = 2" for name in datasets]
     lines += [f"[loads.{name}]\nclients = {name[1]}" for name in loads]
     kinds = draw(st.lists(st.sampled_from(["exclude", "only"]), max_size=2))
     for kind in kinds:
-        named = draw(st.lists(st.sampled_from(sorted(factors)), min_size=1, max_size=2, unique=True))
-        rows = [f"{as_key(name)} = {as_toml(draw(st.sampled_from(factors[name])))}" for name in named]
+        chosen = draw(st.lists(st.sampled_from(sorted(named)), min_size=1, max_size=2, unique=True))
+        rows = [f"{as_key(name)} = {as_toml(draw(st.sampled_from(named[name])))}" for name in chosen]
         lines += [f"[[{kind}]]", *rows]
     return "\n".join(lines) + "\n"
 
@@ -74,6 +85,9 @@ def test_every_arm_of_an_accepted_file_stands_in_its_context_once_and_runs_once_
         for arm in arms:
             names = [setting.name.lower() for setting in arm.settings]
             assert len(set(names)) == len(names)
+            assert isinstance(arm.workload, PgbenchWorkload)
+            given_variables = dict(arm.workload.variables)
+            assert all(given_variables[name] == level for name, level in context.levels if name in VARIABLES)
         for order in block_schedule(rng, [arm.index for arm in arms], 3).rounds:
             assert sorted(order) == list(range(len(arms)))
 
@@ -95,8 +109,8 @@ def test_most_generated_files_are_accepted_and_the_baseline_is_the_one_that_was_
     if "baseline" not in lines:
         return
     word = lines["baseline"].strip('"')
-    is_setting = found.contexts[0].comparison.factors[0] in NAMES
-    label = f"{found.contexts[0].comparison.factors[0]}={word}" if is_setting else word
+    is_by_name = found.contexts[0].comparison.factors[0] in (*NAMES, *VARIABLES)
+    label = f"{found.contexts[0].comparison.factors[0]}={word}" if is_by_name else word
     assert found.contexts[0].comparison.baseline.label == label
 
 
