@@ -39,11 +39,14 @@ class SnapshotShelf:
 
     def keep(self, recipe: Recipe, made: LoadedCluster) -> None:
         """Keep a new snapshot for later runs, where there is room for it."""
+        if self._most_bytes == 0:
+            # As it was asked for.
+            return
         data = made.cluster.data_directory
         needed = data_bytes(made.cluster)
         try:
             if not make_room_for(needed, self._cache, self._most_bytes):
-                self._say_not_kept(f"{size(needed)} are more than the cache may keep")
+                self._say_not_kept(f"the cache may not grow by {size(needed)}")
                 return
             record = record_of(
                 data, recipe, size_bytes=needed, fingerprint=made.fingerprint, has_prewarm=made.has_prewarm
