@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import FIRST_LOOK
+from pgversus.study.operation import Operation
 from pgversus.study.servers import RunningServer
 from pgversus.study.settings import shaping_settings
 from pgversus.study.study import Study
+from pgversus.study.workload import PgbenchWorkload
 
 CHEAP_COPY_BYTES = 1024**3
 """Up to here every block has a fresh copy of the data; above it a load that only reads keeps its copies to the end."""
@@ -85,16 +87,30 @@ def _copies_bytes(study: Study) -> float:
     """Of copies, at the fullest moment: as if every load only read, since nobody knows before it is tried.
 
     Contexts take turns, so that the copies that are kept are all there together. Those on the same servers share them.
+    Of operations there is one copy at a time, that of the arm whose turn it is.
     """
+    loads = [one for one in study.contexts if isinstance(one.comparison.workload, PgbenchWorkload)]
     sets = dict.fromkeys(
-        tuple((arm.server, arm.dataset, arm.settings) for arm in context.comparison.arms) for context in study.contexts
+        tuple((arm.server, arm.dataset, arm.settings) for arm in context.comparison.arms) for context in loads
     )
     ours = [
         [_data_bytes(dataset) for server, dataset, _ in arms if not isinstance(server, RunningServer)] for arms in sets
     ]
     kept = sum(size for sizes in ours for size in sizes if size > CHEAP_COPY_BYTES)
-    return kept + max(
-        sum(size for size in sizes if size <= CHEAP_COPY_BYTES) + len(sizes) * _WAL_BYTES for sizes in ours
+    others = [sum(size for size in sizes if size <= CHEAP_COPY_BYTES) + len(sizes) * _WAL_BYTES for sizes in ours]
+    return kept + max([*others, _operation_bytes(study)])
+
+
+def _operation_bytes(study: Study) -> float:
+    """Of the largest copy that an operation is run on; 0 where there is none."""
+    return max(
+        (
+            _data_bytes(arm.dataset) + _WAL_BYTES
+            for context in study.contexts
+            if isinstance(context.comparison.workload, Operation)
+            for arm in context.comparison.arms
+        ),
+        default=0.0,
     )
 
 

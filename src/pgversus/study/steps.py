@@ -38,7 +38,7 @@ def program_step(command: str, where: str, name: str | None = None) -> Step:
             where=where,
             found=found,
             expected="a program and its arguments, quoted as in a shell",
-            to_do=f"{where} 'pg_dump -Fc -f /dev/null'",
+            to_do=f"{where} 'pg_dump -Fc -f db.dump'",
         )
     return Step(name=name or PurePath(program[0]).name or program[0], program=program)
 

@@ -204,8 +204,8 @@ def test_an_operation_is_done_to_what_was_prepared_and_judged_by_its_time(tmp_pa
 
 
 def test_a_program_is_an_operation_too() -> None:
-    found = asked("16", "17", "--command", "pg_dump -Fc -f '/dev/null'").workload
-    steps = (Step(name="pg_dump", program=("pg_dump", "-Fc", "-f", "/dev/null")),)
+    found = asked("16", "17", "--command", "pg_dump -Fc -f 'db dump'").workload
+    steps = (Step(name="pg_dump", program=("pg_dump", "-Fc", "-f", "db dump")),)
     assert found == Operation(name="pg_dump", steps=steps)
 
 

@@ -157,7 +157,7 @@ def operation() -> Answer:
 
 def steps() -> Answer:
     """An operation of two steps, of which only one became faster."""
-    return timed(vacuum(Step(name="pg_dump", program=("pg_dump", "-f", "/dev/null"))), (1.9, 0.4), (0.75, 0.4))
+    return timed(vacuum(Step(name="pg_dump", program=("pg_dump", "-f", "db.sql"))), (1.9, 0.4), (0.75, 0.4))
 
 
 CASES: Mapping[str, Callable[[], Answer]] = {

@@ -115,7 +115,7 @@ def test_an_operation_can_be_done_again_from_the_document() -> None:
         "name": "VACUUM pgbench_accounts, pg_dump",
         "steps": [
             {"name": "VACUUM pgbench_accounts", "sql": "VACUUM pgbench_accounts;", "command": None},
-            {"name": "pg_dump", "sql": None, "command": ["pg_dump", "-f", "/dev/null"]},
+            {"name": "pg_dump", "sql": None, "command": ["pg_dump", "-f", "db.sql"]},
         ],
         "verify": [],
     }

@@ -32,7 +32,7 @@ def test_an_operation_is_what_one_would_type_after_what_had_been_prepared() -> N
     lines = comparison_lines(CASES["steps"]())
     assert lines[:3] == [
         "timed: VACUUM pgbench_accounts;",
-        "timed: pg_dump -f /dev/null",
+        "timed: pg_dump -f db.sql",
         "prepared by /studies/dirty.sql with dead=70",
     ]
     assert any(line.startswith("6 blocks of one operation on a fresh copy for each arm") for line in lines)

@@ -27,7 +27,7 @@ from tests.builders import (
     vacuum,
 )
 
-OPERATION = vacuum(Step(name="dump", program=("pg_dump", "-f", "/dev/null")))
+OPERATION = vacuum(Step(name="dump", program=("pg_dump", "-f", "db.sql")))
 FIRST = OPERATION.steps[0].name
 MIRROR = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
 NOISE = st.lists(st.tuples(st.floats(0.9, 1.1), st.floats(0.9, 1.1)), min_size=4, max_size=20)

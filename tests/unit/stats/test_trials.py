@@ -8,7 +8,7 @@ from pgversus.study.metrics import Metric, StepTime
 from pgversus.study.operation import Step
 from tests.builders import operation_block, rate_block, trial, vacuum, window
 
-OPERATION = vacuum(Step(name="dump", program=("pg_dump", "-f", "/dev/null")))
+OPERATION = vacuum(Step(name="dump", program=("pg_dump", "-f", "db.sql")))
 LATENCIES = st.lists(st.integers(1, 10**7), min_size=1, max_size=30)
 
 

@@ -98,7 +98,7 @@ def test_everything_comes_back_as_it_was_written(tmp_path: Path, server: ServerN
 
 
 def test_an_operation_comes_back_with_the_state_it_needs_and_the_time_of_each_step(tmp_path: Path) -> None:
-    operation = vacuum(Step(name="dump", program=("pg_dump", "-f", "/dev/null")))
+    operation = vacuum(Step(name="dump", program=("pg_dump", "-f", "db.sql")))
     state = Dataset(prepare=(SetupFile(path="/dirty.sql", sha256="0" * 64),), variables=(("dead", "70"),))
     asked = Context(number=1, levels=(("dead", "70"),), comparison=comparison(workload=operation, dataset=state))
     results = Results.begin(tmp_path, FACT, [asked])

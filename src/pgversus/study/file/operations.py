@@ -15,7 +15,7 @@ _ONLY_OF_OPERATIONS = ("prepare", "prepare_sql", "verify")
 _EXAMPLES = {
     "operation": 'operation = "VACUUM pgbench_accounts"',
     "sql": 'sql = "VACUUM pgbench_accounts"',
-    "command": 'command = "pg_dump -Fc -f /dev/null"',
+    "command": 'command = "pg_dump -Fc -f db.dump"',
     "verify": 'verify = "SELECT count(*) = 0 FROM t"',
 }
 

@@ -148,7 +148,7 @@ class StepEntry(Table):
 
     name: Text | None = _key("what its time is called", default="its statement, or its program", example="dump")
     sql: Text | None = _key("one SQL statement", default="none", example="CREATE INDEX ON pgbench_accounts (bid)")
-    command: Text | None = _key("a program, as `command` of a workload", default="none", example="pg_dump -f /dev/null")
+    command: Text | None = _key("a program, as `command` of a workload", default="none", example="pg_dump -f db.sql")
 
 
 class Workload(Table):
@@ -177,12 +177,12 @@ class Workload(Table):
         "a program that is run once and timed, quoted as in a shell, which it does not go through; it finds its arm by "
         "`PGHOST`, `PGPORT`, `PGUSER` and `PGDATABASE`",
         default="none",
-        example="pg_dump -Fc -f /dev/null",
+        example="pg_dump -Fc -f db.dump",
     )
     steps: Annotated[list[StepEntry], Field(min_length=1)] | None = _key(
         "an operation of several steps, in order, each with a time of its own",
         default="none",
-        example=[{"name": "index", "sql": "CREATE INDEX ON t (a)"}, {"command": "pg_dump -f /dev/null"}],
+        example=[{"name": "index", "sql": "CREATE INDEX ON t (a)"}, {"command": "pg_dump -f db.sql"}],
     )
     prepare: list[Text] | None = _key(
         "SQL files that psql runs once on what was loaded, to make the state that an operation needs",
