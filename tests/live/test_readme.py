@@ -51,7 +51,8 @@ def test_the_demo_is_the_comparison_that_readme_shows_below_it() -> None:
 def test_a_command_of_readme_runs(command_line: CommandLine, line: str) -> None:
     arguments = shlex.split(line)[1:]
     command_line.directory = ROOT
-    extra = () if "--help" in arguments else (*QUICK, "--results", str(command_line.cache / "results"))
+    short = QUICK[:2] if "--operation" in arguments else QUICK
+    extra = () if "--help" in arguments else (*short, "--results", str(command_line.cache / "results"))
     ended = command_line.run(*arguments, *extra)
     assert ended.code == 0 or (ended.code == 1 and "--fail-on" in arguments), ended.stderr
     assert ended.stdout
