@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: help demo check docs test test-unit test-live format lint types imports bench-calibration bench-habits bench-looks bench-study bench clean
+.PHONY: help demo check docs test test-unit test-live format lint types imports bench-calibration bench-habits bench-looks bench-study bench-copies bench clean
 
 help: ## this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -47,6 +47,9 @@ bench-looks: .venv/.installed-dev ## the table of levels in stats/confidence.py,
 
 bench-study: .venv/.installed-dev ## a study of 10,000 treatments: expand, dry run, reports over 100,000 trials
 	$(BIN)/python -m benchmarks.big_study
+
+bench-copies: .venv/.installed-dev ## what fresh data cost: loading, copying, taking them out of the cache (2 min)
+	$(BIN)/python -m benchmarks.copies
 
 bench: .venv/.installed-dev ## our own speed: start-up, log parsing, one look
 	$(BIN)/python -m benchmarks.own_speed
