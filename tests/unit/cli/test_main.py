@@ -1,6 +1,7 @@
 """How the program ends: its exit code says what happened, whether or not its words could be written."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -40,7 +41,14 @@ CODES = {"interrupt": 130, "error": 3, "bug": 70, "progress": 0, "unknown": 0}
 def ended(how: str, *, stderr: int, before: str = "") -> int:
     """The exit code. before: what the shell does first."""
     command = ["/bin/sh", "-c", f'{before}\nexec "$@"', "sh", sys.executable, "-c", PROGRAM, "end", how]
-    return subprocess.run(command, check=False, stdin=subprocess.DEVNULL, stderr=stderr).returncode
+    return subprocess.run(
+        command,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        stderr=stderr,
+        # A shell cannot take back what it was started with: under nohup the tests ignore hangups themselves.
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+    ).returncode
 
 
 @pytest.mark.parametrize(("how", "code"), CODES.items())
