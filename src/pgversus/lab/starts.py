@@ -10,6 +10,7 @@ from pgversus.lab.course import Course
 from pgversus.lab.progress import Progress
 from pgversus.stats.trials import Block, FailedTrial, Phase, Trial, Window, trial_of
 from pgversus.study.comparison import BASELINE
+from pgversus.study.operation import Operation
 from pgversus.study.schedule import block_schedule
 
 
@@ -104,6 +105,8 @@ class _Attempt:
         self._levels: dict[int, Mapping[str, float]] = {}
         self._failures: list[FailedTrial] = []
         self._repeated_rounds = 0
+        is_operation = isinstance(course.comparison.workload, Operation)
+        self._most_repeats = 1 if is_operation else design.rounds // 2
 
     @property
     def load_has_failed(self) -> bool:
@@ -143,8 +146,8 @@ class _Attempt:
     def _undisturbed_round(self, number: int, order: Sequence[int], seed: int) -> Mapping[int, Window]:
         """A round, measured again as a whole as long as something else had the host in any of its windows.
 
-        All arms again, so that none is favoured; in one block at most half as often as it has rounds, and once where it
-        has one round, then it counts as it is: a host that is always disturbed must not make a study take for ever.
+        All arms again, so that none is favoured; in one block at most half as often as it has rounds, of an operation
+        once, then it counts as it is: a host that is always disturbed must not make a study take for ever.
         """
         windows = self._round(number, order, seed, attempt=1)
         attempts = 1
@@ -156,7 +159,7 @@ class _Attempt:
         return windows
 
     def _may_repeat(self) -> bool:
-        return self._repeated_rounds < max(1, len(self._schedule.rounds) // 2) and not self._failures
+        return self._repeated_rounds < self._most_repeats and not self._failures
 
     def _round(self, number: int, order: Sequence[int], seed: int, *, attempt: int) -> dict[int, Window]:
         windows: dict[int, Window] = {}
