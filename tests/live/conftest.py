@@ -96,7 +96,8 @@ class CommandLine:
 
     def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [str(PROGRAM), *arguments],
+            # However the tests were started: in the background of a script Ctrl-C is ignored, by children too.
+            ["env", "--default-signal=INT,HUP", str(PROGRAM), *arguments],
             cwd=self.directory,
             env={**self.environment, **variables},
             stdin=subprocess.DEVNULL,
