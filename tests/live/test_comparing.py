@@ -144,7 +144,7 @@ def test_variables_of_libpq_do_not_reach_servers_of_ours(command_line: CommandLi
 
 
 def test_limits_that_are_meant_for_the_load_do_not_stop_pgversus_itself(command_line: CommandLine) -> None:
-    settings = ("--set", "statement_timeout=500ms", "--set", "default_transaction_read_only=on")
+    settings = ("--set", "statement_timeout=100ms", "--set", "default_transaction_read_only=on")
     # Shorter than a window, in which the session that reads counters waits.
     limits = ("--set", "idle_session_timeout=700ms", "--set", "transaction_timeout=700ms")
     setup = command_line.write("setup.sql", "SET default_transaction_read_only = off; CREATE TABLE t (id int);")

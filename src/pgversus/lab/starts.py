@@ -10,7 +10,6 @@ from pgversus.lab.course import Course
 from pgversus.lab.progress import Progress
 from pgversus.stats.trials import Block, FailedTrial, Phase, Trial, Window, trial_of
 from pgversus.study.comparison import BASELINE
-from pgversus.study.operation import Operation
 from pgversus.study.schedule import block_schedule
 
 
@@ -105,8 +104,7 @@ class _Attempt:
         self._levels: dict[int, Mapping[str, float]] = {}
         self._failures: list[FailedTrial] = []
         self._repeated_rounds = 0
-        is_operation = isinstance(course.comparison.workload, Operation)
-        self._most_repeats = 1 if is_operation else design.rounds // 2
+        self._most_repeats = design.most_repeats
 
     @property
     def load_has_failed(self) -> bool:

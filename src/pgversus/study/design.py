@@ -81,6 +81,14 @@ class Design:
         return math.log1p(self.margin)
 
     @property
+    def most_repeats(self) -> int:
+        """How many rounds of a block may be measured again because something else had the host.
+
+        A block of an operation has one round, which may be; the only window of a load was asked to be as long as it is.
+        """
+        return 1 if self.metric is Metric.TIME else self.rounds // 2
+
+    @property
     def measured_s_per_block(self) -> float:
         """Seconds of counted load of one arm in one block."""
         return self.window_s * self.rounds
