@@ -52,6 +52,7 @@ class LoadHarness:
             servers.stop_all(writes=writes)
         design = fit_windows(
             comparison.design,
+            arms=len(comparison.arms),
             clients=self._workload.clients,
             writes=pilot.writes,
             slowest_latency_s=pilot.slowest_latency_s,

@@ -105,6 +105,7 @@ def least_window_s(rate: float | None) -> float:
 def fit_windows(
     design: Design,
     *,
+    arms: int,
     clients: int,
     writes: bool,
     slowest_latency_s: float,
@@ -115,9 +116,9 @@ def fit_windows(
 
     slowest_latency_s: mean latency of the slowest arm, from the discarded first load. Short windows are the biggest
     lever on the time to a verdict. Loads that write get longer ones, because one arm's dirty pages are flushed during
-    the other's window; slow transactions get windows that hold a few of them. What grows in length becomes fewer, so
-    that a block's load stays about as long; never less than two windows of each arm. Where a percentile is judged, they
-    are as long as its interval needs transactions in a block.
+    the other's window; slow transactions get windows that hold a few of them, and at least one where the budget has no
+    room for more. What grows in length becomes fewer, so that a block's load stays about as long; never less than two
+    windows of each arm. Where a percentile is judged, they are as long as its interval needs transactions in a block.
     rate: transactions per second over all clients, in an open loop.
     is_cold: every window begins on a restarted server with an empty cache. It is as short as can be, since only its
     beginning is cold, and there are few of them, since each costs a restart. One more, in which nothing is measured,
@@ -130,7 +131,8 @@ def fit_windows(
         return replace(design, window_s=window_s, rounds=rounds, warm_up_s=window_s)
     usual_rounds = _ROUNDS_OF_WRITES if writes else _ROUNDS
     usual_s = 5.0 if writes else 1.0 if clients <= FEW_CLIENTS else 2.0
-    needed_s = max(usual_s, least_s, float(math.ceil(slowest_latency_s * _TRANSACTIONS_PER_CLIENT)))
+    slow_s = min(slowest_latency_s * _TRANSACTIONS_PER_CLIENT, _affordable_window_s(design, arms))
+    needed_s = max(usual_s, least_s, float(math.ceil(slowest_latency_s)), float(math.ceil(slow_s)))
     window_s = design.window_s if design.window_is_given else needed_s
     fitting = max(2, 2 * round(usual_s * usual_rounds / window_s / 2))
     rounds = design.rounds if design.rounds_are_given else min(fitting, usual_rounds)
@@ -139,6 +141,12 @@ def fit_windows(
         needed = _SPARE * transactions_for_quantile(design.metric.quantile)
         window_s = max(window_s, float(math.ceil(needed / tps / rounds)))
     return replace(design, window_s=window_s, rounds=rounds, warm_up_s=max(design.warm_up_s, least_s))
+
+
+def _affordable_window_s(design: Design, arms: int) -> float:
+    """The longest window of which two of each arm in every block up to the first look take half of the budget."""
+    blocks = 2 * FIRST_LOOK
+    return math.inf if design.fixed_blocks is not None else float(design.budget_s // (arms * 2 * blocks))
 
 
 def fit_operation(design: Design, *, slowest_s: float) -> Design:
