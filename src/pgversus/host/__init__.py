@@ -13,5 +13,6 @@ reflink.py      whether copies can share blocks
 in_use.py       shared locks on directories that may be removed
 counters.py     what the host has done so far: processors, waiting, disk
 process_tree.py processor time and memory of a server's processes together
+beside.py       work in a thread that ends with a block of code
 page_cache.py   making the kernel forget files, or read them in
 """

@@ -1,7 +1,6 @@
 """What a server's processes use together: processor time and memory of a postmaster and all that descends from it."""
 
 import re
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,8 @@ from types import TracebackType
 from typing import Self
 
 import psutil
+
+from pgversus.host.beside import Beside
 
 _MOST_TRIES = 20
 _INTERVAL_S = 0.05
@@ -79,7 +80,7 @@ def peak_resident_bytes(pid: int) -> int | None:
     return 1024 * int(found[1]) if found else None
 
 
-class PeakMemory:
+class PeakMemory(Beside):
     """The most that memory_bytes() showed while a block of code ran, sampled every 50 ms.
 
     Sampling walks the page tables of every process, which costs the server something: it is for a load that is thrown
@@ -88,10 +89,9 @@ class PeakMemory:
 
     def __init__(self, pid: int) -> None:
         """pid: the postmaster, which may end meanwhile."""
+        super().__init__("pgversus-peak-memory")
         self._pid = pid
         self._peak: int | None = None
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="pgversus-peak-memory", daemon=True)
 
     @property
     def peak_bytes(self) -> int | None:
@@ -100,19 +100,17 @@ class PeakMemory:
 
     def __enter__(self) -> Self:
         self._sample()
-        self._thread.start()
-        return self
+        return super().__enter__()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over.set()
-        self._thread.join()
+        super().__exit__(kind, error, trace)
         self._sample()
 
     def _run(self) -> None:
         pause_s = _INTERVAL_S
-        while not self._over.wait(pause_s):
+        while not self._is_over_within(pause_s):
             begin = time.monotonic()
             self._sample()
             # Big trees take long to read: at least half of the time is the load's.

@@ -44,7 +44,7 @@ class Repetitions:
         """operations: one for each arm. scratch: where programs run; removed after each repetition."""
         self._progress = progress
         self._operations = operations
-        self._set = servers
+        self.servers = servers
         self._client = client
         self._scratch = scratch
         self._cache = cache
@@ -55,7 +55,7 @@ class Repetitions:
 
         before: called with the started server before anything is timed.
         """
-        server = self._set.servers[arm]
+        server = self.servers.servers[arm]
         try:
             levels = self._begin(arm, server)
             before(server)
@@ -69,8 +69,8 @@ class Repetitions:
 
     def end(self, arm: int) -> None:
         """Stop the arm's server and remove its copy, which is worn."""
-        self._set.stop(arm)
-        self._set.servers[arm].forget_copy()
+        self.servers.stop(arm)
+        self.servers.servers[arm].forget_copy()
         remove_directory(self._scratch)
 
     def _begin(self, arm: int, server: ArmServer) -> dict[str, float]:
@@ -90,10 +90,10 @@ class Repetitions:
             if self._prewarms and self._cache is CacheState.WARM:
                 catalog.prewarm(connection)
             catalog.checkpoint(connection)
-        return {**levels, "data_bytes": float(self._set.counters(arm).database_bytes())}
+        return {**levels, "data_bytes": float(self.servers.counters(arm).database_bytes())}
 
     def _timed(self, arm: int, server: ArmServer, patience_s: float) -> Window:
-        operation, counters = self._operations[arm], self._set.counters(arm)
+        operation, counters = self._operations[arm], self.servers.counters(arm)
         means = Means(
             client=self._client,
             scratch=self._scratch,
@@ -105,7 +105,11 @@ class Repetitions:
         after = read_after(server, counters)
         verify(operation, server.target)
         seconds = sum(done.steps.values())
-        counted = {**done.counters, **grown(before, after, self._set.own_growth(arm)), **vacuum_counters(done.notices)}
+        counted = {
+            **done.counters,
+            **grown(before, after, self.servers.own_growth(arm)),
+            **vacuum_counters(done.notices),
+        }
         if done.session_memory_bytes is not None:
             counted["session_memory_peak_bytes"] = float(done.session_memory_bytes)
         return Window(
@@ -124,9 +128,8 @@ class Repetitions:
 class OperationApparatus:
     """The engine's apparatus: everything happens in `measure`, so that each arm has the host for itself."""
 
-    def __init__(self, repetitions: Repetitions, servers: ServerSet, patience_s: float) -> None:
+    def __init__(self, repetitions: Repetitions, patience_s: float) -> None:
         self._repetitions = repetitions
-        self._set = servers
         self._patience_s = patience_s
 
     def start(self, arm: int) -> None:
@@ -142,19 +145,16 @@ class OperationApparatus:
 
     def stop_all(self) -> None:
         """Stop whatever runs, and remove its copy."""
-        self._set.stop_all(writes=True)
+        self._repetitions.servers.stop_all(writes=True)
 
 
 class OperationHarness:
     """An operation on the servers of a context."""
 
-    def __init__(
-        self, operation: Operation, repetitions: Repetitions, servers: ServerSet, design: Design, *, patience_s: float
-    ) -> None:
+    def __init__(self, operation: Operation, repetitions: Repetitions, design: Design, *, patience_s: float) -> None:
         """operation: the baseline's. patience_s: with the first repetition, of which nobody knows how long it takes."""
         self._operation = operation
         self._repetitions = repetitions
-        self._servers = servers
         self._design = design
         self._patience_s = patience_s
 
@@ -163,7 +163,7 @@ class OperationHarness:
         settings: list[Settings] = []
         windows = [
             self._first(arm, server, lambda started: settings.append(session_settings(started)))
-            for arm, server in enumerate(self._servers.servers)
+            for arm, server in enumerate(self._repetitions.servers.servers)
         ]
         slowest_s = max(window.seconds for window in windows)
         return FirstRun(
@@ -175,7 +175,7 @@ class OperationHarness:
 
     def apparatus(self, preparation: Preparation) -> Apparatus:
         """One repetition in each block."""
-        return OperationApparatus(self._repetitions, self._servers, preparation.patience_s)
+        return OperationApparatus(self._repetitions, preparation.patience_s)
 
     def _first(self, arm: int, server: ArmServer, before: Callable[[ArmServer], None]) -> Window:
         where = f"{self._operation.name}, on {server.arm.label}"

@@ -180,7 +180,7 @@ class PostgresSite:
             prewarms=prewarms,
             progress=self._progress,
         )
-        return OperationHarness(workload, repetitions, servers, comparison.design, patience_s=patience_s)
+        return OperationHarness(workload, repetitions, comparison.design, patience_s=patience_s)
 
     def _load_of(self, workload: PgbenchWorkload, patience_s: float) -> Load:
         if workload not in self._scripts:

@@ -1,12 +1,10 @@
 """What a long operation is doing, asked of the server now and then: a courtesy to whoever waits."""
 
-import threading
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
-from typing import Self
 
 from pgversus.errors import PgversusError
+from pgversus.host.beside import Beside
 from pgversus.postgres.progress_report import operation_progress
 from pgversus.postgres.session import Target, connect
 
@@ -14,34 +12,23 @@ _FIRST_S, _EVERY_S = 5.0, 2.0
 # A short operation is never asked; of a long one this is less than a thousandth, the same for every arm.
 
 
-class Watch:
+class Watch(Beside):
     """Tells what a session's process is doing while a block of code runs."""
 
     def __init__(self, target: Target, pid: int, tell: Callable[[str], None]) -> None:
         """pid: of the process. tell: takes a line, in a thread of its own."""
+        super().__init__("pgversus-watch")
         self._target = target
         self._pid = pid
         self._tell = tell
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="pgversus-watch", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._over.set()
-        self._thread.join()
 
     def _run(self) -> None:
-        if self._over.wait(_FIRST_S):
+        if self._is_over_within(_FIRST_S):
             return
         # Whatever goes wrong here, the operation itself tells what is wrong with it.
         with suppress(PgversusError), connect(self._target) as connection:
             while True:
                 if line := operation_progress(connection, self._pid):
                     self._tell(line)
-                if self._over.wait(_EVERY_S):
+                if self._is_over_within(_EVERY_S):
                     break
