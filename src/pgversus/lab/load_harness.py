@@ -30,13 +30,18 @@ class LoadHarness:
         loads: Sequence[Load],
         *,
         prewarms: bool,
+        contexts: int,
     ) -> None:
-        """workload: the baseline's. loads: one for each arm. prewarms: whether every arm can read its data in."""
+        """workload: the baseline's. loads: one for each arm. prewarms: whether every arm can read its data in.
+
+        contexts: of the study, which share its budget.
+        """
         self._comparison = comparison
         self._workload = workload
         self._servers = servers
         self._loads = loads
         self._prewarms = prewarms
+        self._contexts = contexts
 
     def try_out(self) -> FirstRun:
         """A first load on every arm, all servers started."""
@@ -53,6 +58,7 @@ class LoadHarness:
         design = fit_windows(
             comparison.design,
             arms=len(comparison.arms),
+            contexts=self._contexts,
             clients=self._workload.clients,
             writes=pilot.writes,
             slowest_latency_s=pilot.slowest_latency_s,

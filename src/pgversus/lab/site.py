@@ -166,11 +166,12 @@ class PostgresSite:
         comparison, workload = context.comparison, context.comparison.workload
         prewarms = all(snapshot.has_prewarm for snapshot in snapshots)
         # Of the first run nobody knows yet how slow it is.
-        patience_s = first_patience_s(comparison.design, len(self._study.contexts))
+        contexts = len(self._study.contexts)
+        patience_s = first_patience_s(comparison.design, contexts)
         if isinstance(workload, PgbenchWorkload):
             asked = [arm.workload for arm in comparison.arms]
             loads = [self._load_of(one, patience_s) for one in asked if isinstance(one, PgbenchWorkload)]
-            return LoadHarness(comparison, workload, servers, loads, prewarms=prewarms)
+            return LoadHarness(comparison, workload, servers, loads, prewarms=prewarms, contexts=contexts)
         repetitions = Repetitions(
             [arm.workload for arm in comparison.arms if isinstance(arm.workload, Operation)],
             servers,

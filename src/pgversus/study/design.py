@@ -106,6 +106,7 @@ def fit_windows(
     design: Design,
     *,
     arms: int,
+    contexts: int,
     clients: int,
     writes: bool,
     slowest_latency_s: float,
@@ -119,6 +120,7 @@ def fit_windows(
     the other's window; slow transactions get windows that hold a few of them, and at least one where the budget has no
     room for more. What grows in length becomes fewer, so that a block's load stays about as long; never less than two
     windows of each arm. Where a percentile is judged, they are as long as its interval needs transactions in a block.
+    contexts: of the study, which share the budget.
     rate: transactions per second over all clients, in an open loop.
     is_cold: every window begins on a restarted server with an empty cache. It is as short as can be, since only its
     beginning is cold, and there are few of them, since each costs a restart. One more, in which nothing is measured,
@@ -131,7 +133,7 @@ def fit_windows(
         return replace(design, window_s=window_s, rounds=rounds, warm_up_s=window_s)
     usual_rounds = _ROUNDS_OF_WRITES if writes else _ROUNDS
     usual_s = 5.0 if writes else 1.0 if clients <= FEW_CLIENTS else 2.0
-    slow_s = min(slowest_latency_s * _TRANSACTIONS_PER_CLIENT, _affordable_window_s(design, arms))
+    slow_s = min(slowest_latency_s * _TRANSACTIONS_PER_CLIENT, _affordable_window_s(design, arms, contexts))
     needed_s = max(usual_s, least_s, float(math.ceil(slowest_latency_s)), float(math.ceil(slow_s)))
     window_s = design.window_s if design.window_is_given else needed_s
     fitting = max(2, 2 * round(usual_s * usual_rounds / window_s / 2))
@@ -143,10 +145,11 @@ def fit_windows(
     return replace(design, window_s=window_s, rounds=rounds, warm_up_s=max(design.warm_up_s, least_s))
 
 
-def _affordable_window_s(design: Design, arms: int) -> float:
-    """The longest window of which two of each arm in every block up to the first look take half of the budget."""
-    blocks = 2 * FIRST_LOOK
-    return math.inf if design.fixed_blocks is not None else float(design.budget_s // (arms * 2 * blocks))
+def _affordable_window_s(design: Design, arms: int, contexts: int) -> float:
+    """The longest window of which two of each arm in every block up to the first look take half of a context's part."""
+    if design.fixed_blocks is not None:
+        return math.inf
+    return float(design.budget_s / contexts // (arms * 2 * 2 * FIRST_LOOK))
 
 
 def fit_operation(design: Design, *, slowest_s: float) -> Design:

@@ -23,7 +23,7 @@ ROOMY = Design(budget_s=24 * 3600.0)
 
 
 def fitted(clients: int = 1, *, writes: bool = False, slowest: float = 0.001, design: Design = ROOMY) -> Design:
-    return fit_windows(design, arms=2, clients=clients, writes=writes, slowest_latency_s=slowest)
+    return fit_windows(design, arms=2, contexts=1, clients=clients, writes=writes, slowest_latency_s=slowest)
 
 
 @pytest.mark.parametrize(
@@ -54,16 +54,23 @@ def test_a_window_holds_three_of_the_slowest_transactions(load: tuple[int, bool,
     assert found.window_s == math.floor(found.window_s)
 
 
-@given(LOADS, st.integers(2, 9), st.floats(10, 3600))
+@given(LOADS, st.integers(2, 9), st.integers(1, 9), st.floats(10, 3600))
 def test_windows_grow_with_slow_transactions_only_while_the_first_look_fits_the_budget(
-    load: tuple[int, bool, float], arms: int, budget_s: float
+    load: tuple[int, bool, float], arms: int, contexts: int, budget_s: float
 ) -> None:
     clients, writes, slowest = load
-    found = fit_windows(Design(budget_s=budget_s), arms=arms, clients=clients, writes=writes, slowest_latency_s=slowest)
+    found = fit_windows(
+        Design(budget_s=budget_s),
+        arms=arms,
+        contexts=contexts,
+        clients=clients,
+        writes=writes,
+        slowest_latency_s=slowest,
+    )
     usual = fitted(clients, writes=writes, slowest=0.0)
     assert found.window_s >= slowest
     if found.window_s > max(usual.window_s, math.ceil(slowest)):
-        assert arms * 2 * found.window_s * FIRST_LOOK <= budget_s / 2
+        assert arms * 2 * found.window_s * FIRST_LOOK <= budget_s / contexts / 2
 
 
 @pytest.mark.parametrize(("budget_s", "window_s"), [(900.0, 8.0), (150.0, 4.0), (30.0, 3.0)])
@@ -138,14 +145,16 @@ def test_a_budget_below_one_block_is_refused_and_a_fixed_design_has_none() -> No
 
 
 def test_from_cold_a_window_is_thrown_away_in_the_place_of_the_warm_up() -> None:
-    found = fit_windows(Design(), arms=2, clients=1, writes=False, slowest_latency_s=2.5, is_cold=True)
+    found = fit_windows(Design(), arms=2, contexts=1, clients=1, writes=False, slowest_latency_s=2.5, is_cold=True)
     assert (found.window_s, found.warm_up_s) == (3.0, 3.0)
 
 
 @pytest.mark.parametrize("is_cold", [False, True])
 @given(rate=st.floats(0.01, 1000))
 def test_under_a_rate_hardly_any_window_is_empty(rate: float, is_cold: bool) -> None:  # noqa: FBT001 - a column
-    found = fit_windows(Design(), arms=2, clients=4, writes=False, slowest_latency_s=0.001, rate=rate, is_cold=is_cold)
+    found = fit_windows(
+        Design(), arms=2, contexts=1, clients=4, writes=False, slowest_latency_s=0.001, rate=rate, is_cold=is_cold
+    )
     assert found.window_s * rate >= 10
     assert found.warm_up_s * rate >= 10
 
@@ -153,8 +162,8 @@ def test_under_a_rate_hardly_any_window_is_empty(rate: float, is_cold: bool) -> 
 @given(rate=st.floats(0.1, 1000))
 def test_where_a_percentile_is_judged_a_block_holds_enough_transactions(rate: float) -> None:
     design = Design(metric=Metric.LATENCY_P95)
-    open_loop = fit_windows(design, arms=2, clients=4, writes=False, slowest_latency_s=0.001, rate=rate)
-    closed_loop = fit_windows(design, arms=2, clients=1, writes=False, slowest_latency_s=1 / rate)
+    open_loop = fit_windows(design, arms=2, contexts=1, clients=4, writes=False, slowest_latency_s=0.001, rate=rate)
+    closed_loop = fit_windows(design, arms=2, contexts=1, clients=1, writes=False, slowest_latency_s=1 / rate)
     for found in (open_loop, closed_loop):
         assert found.measured_s_per_block * rate >= transactions_for_quantile(0.95)
 
