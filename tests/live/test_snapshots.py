@@ -160,6 +160,21 @@ def test_data_are_loaded_once_for_all_that_is_made_from_them(cache: Cache, build
     assert all(one.gives_room for one in kept_snapshots(cache))
 
 
+def test_data_that_only_ended_contexts_needed_go_and_what_others_begin_with_stays(cache: Cache, build: Build) -> None:
+    with a_run(cache) as run:
+        ended, following = (arm(DIRTY, share=share) for share in "37")
+        first = run.snapshots.get(ended, build)
+        loaded = run.snapshots.get(replace(ended, dataset=ended.dataset.loaded), build)
+        assert run.snapshots.keep_only([ended]) == first.size_bytes + loaded.size_bytes
+        assert run.snapshots.keep_only([following]) == loaded.size_bytes
+        assert len(list(run.directory.root.glob("snapshot-*"))) == 1
+        run.snapshots.get(following, build)
+        run.snapshots.get(ended, build)
+        assert run.said.count("loading 16.12") == 1
+        # It is in the cache, so it need not be made anew.
+        assert run.said[-1] == "16.12 begins with data that an earlier run has kept"
+
+
 def test_what_prepares_the_data_and_fails_is_said_in_psqls_words_and_leaves_nothing(cache: Cache, build: Build) -> None:
     with a_run(cache) as run:
         for _ in range(2):

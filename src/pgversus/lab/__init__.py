@@ -1,7 +1,8 @@
 """The orchestrator: joins everything below it.
 
 studies.py        study files on disk, and where their results go
-dry_run.py        what a study would do, and whether there is room
+dry_run.py        what a study would do
+room.py           whether there is room for its data, and making some
 run.py            one study, from names to blocks on disk
 results_folder.py  the results folder of a run: locked, earlier results refused, gone on with or put aside
 keeping.py        what a run writes to it, and when

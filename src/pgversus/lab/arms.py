@@ -10,7 +10,7 @@ from pgversus.postgres.cluster import Cluster, copy_cluster, remove_directory
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, uri_target
 from pgversus.study.comparison import Arm
-from pgversus.study.needs import CHEAP_COPY_BYTES
+from pgversus.study.disk import CHEAP_COPY_BYTES
 from pgversus.study.operation import Operation
 from pgversus.study.study import Study
 

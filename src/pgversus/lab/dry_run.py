@@ -2,21 +2,18 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from pgversus.errors import HostError
 from pgversus.host.directories import Cache, open_cache
 from pgversus.host.identity import ServerUser
-from pgversus.lab.cache_room import free_at_least, unused_bytes
 from pgversus.lab.resuming import check_same_study
+from pgversus.lab.room import check_room
 from pgversus.lab.same_means import as_measured_before
 from pgversus.lab.settings_check import ask_of, with_possible_settings
 from pgversus.postgres.builds.provide import BuildsHere, builds_here
 from pgversus.postgres.settings_check import ask_program
-from pgversus.report.units import count, size
 from pgversus.store.files import check_folder, holds_results
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.needs import Needs, needs_of
@@ -79,31 +76,3 @@ def _with_possible_settings(study: Study, here: BuildsHere, user: ServerUser) ->
         directory.chmod(0o755)
         ask = partial(ask_program, user=user, directory=directory)
         return with_possible_settings(study, ask_of(here.builds, ask))
-
-
-def check_room(needs: Needs, cache: Cache) -> None:
-    """HostError when the data of a study would not fit, also if all that is kept for later runs went for it."""
-    free = shutil.disk_usage(cache.runs).free
-    if needs.disk_bytes > free and needs.disk_bytes > free + unused_bytes(cache):
-        raise _no_room(needs, free, cache)
-
-
-def make_room(needs: Needs, cache: Cache, say: Callable[[str], None]) -> None:
-    """Remove kept snapshots until the data of a study fit; HostError, better now than after hours, when they do not."""
-    check_room(needs, cache)
-    if removed := free_at_least(needs.disk_bytes, cache):
-        say(f"removed {count(len(removed), 'kept snapshot')} to make room")
-    free = shutil.disk_usage(cache.runs).free
-    if needs.disk_bytes > free:
-        raise _no_room(needs, free, cache)
-
-
-def _no_room(needs: Needs, free: int, cache: Cache) -> HostError:
-    return HostError(
-        "there is not enough room for the data of this study",
-        slug="host-no-room",
-        where=str(cache.runs),
-        found=f"{size(free)} free",
-        expected=f"about {size(needs.disk_bytes)}: loaded clusters and the copies to run on",
-        to_do="make room, name another file system in PGVERSUS_CACHE, or ask for a smaller scale",
-    )

@@ -32,6 +32,56 @@ KeepPreparation = Callable[[Course], None]
 """Takes each context once it is prepared, or cannot be for good."""
 
 
+def run_parts(
+    parts: Sequence[Sequence[Course]],
+    site: Site,
+    *,
+    begin_part: Callable[[Sequence[Course]], None],
+    seed: int,
+    budget_s: float,
+    clock: Clock,
+    progress: Progress,
+    keep: Keep,
+    keep_preparation: KeepPreparation,
+) -> StopReason:
+    """Run the courses of each part to their end before those of the next; otherwise as run_courses.
+
+    Of the budget that is left a part gets its share by the number of its courses, so that the last ones are measured
+    as well. begin_part: makes room for the data of a part that has something open.
+    """
+    ended_by_budget = False
+    for number, part in enumerate(parts):
+        if all(course.stopped is not None for course in part):
+            continue
+        try:
+            begin_part(part)
+            stopped = run_courses(
+                part,
+                site,
+                seed=seed,
+                budget_s=_share_s(parts, number, budget_s),
+                clock=clock,
+                progress=progress,
+                keep=keep,
+                keep_preparation=keep_preparation,
+                others=sum(map(len, parts)) - len(part),
+            )
+        except KeyboardInterrupt:
+            if not any(course.preparation for earlier in parts[:number] for course in earlier):
+                raise
+            return StopReason.INTERRUPTED
+        if stopped is StopReason.INTERRUPTED:
+            return stopped
+        ended_by_budget = ended_by_budget or stopped is StopReason.BUDGET
+    return StopReason.BUDGET if ended_by_budget else StopReason.DECIDED
+
+
+def _share_s(parts: Sequence[Sequence[Course]], number: int, budget_s: float) -> float:
+    """Seconds for a part, its blocks of earlier runs included."""
+    left_s = _left_s(budget_s, [course for part in parts[:number] for course in part])
+    return left_s * len(parts[number]) / sum(map(len, parts[number:]))
+
+
 def run_courses(
     courses: Sequence[Course],
     site: Site,
@@ -42,11 +92,13 @@ def run_courses(
     progress: Progress,
     keep: Keep,
     keep_preparation: KeepPreparation,
+    others: int = 0,
 ) -> StopReason:
     """Run blocks until every course has ended, the budget is over, or Ctrl-C; why no further block was run.
 
     budget_s: wall-clock seconds of blocks of all courses, those of earlier runs included. The order of everything
     follows from seeds and numbers of blocks alone, so that a resumed study goes on as the interrupted one would have.
+    others: courses of the study besides these. PgversusError when the only course there is cannot be prepared.
     """
     ready: set[int] = set()
     is_new = not any(course.preparation for course in courses)
@@ -58,7 +110,8 @@ def run_courses(
                 return StopReason.BUDGET
             course = _next(affordable, seed)
             if course.context.number not in ready:
-                if not _prepare(course, site, keep_preparation, progress, len(courses)):
+                is_only = len(courses) + others == 1
+                if not _prepare(course, site, keep_preparation, progress, is_only=is_only):
                     continue
                 ready.add(course.context.number)
             partners = [other for other in affordable if other.context.number in ready and other is not course]
@@ -94,7 +147,7 @@ def _by_chance(courses: Sequence[Course], seed: int, number: int, stream: int) -
     return sorted(courses, key=lambda course: float(places[course.context.number]))
 
 
-def _prepare(course: Course, site: Site, keep: KeepPreparation, progress: Progress, courses: int) -> bool:
+def _prepare(course: Course, site: Site, keep: KeepPreparation, progress: Progress, *, is_only: bool) -> bool:
     """Whether it is ready; a context that cannot be prepared ends without stopping the others.
 
     What would fail again by itself is kept; anything else the next run tries again.
@@ -103,7 +156,7 @@ def _prepare(course: Course, site: Site, keep: KeepPreparation, progress: Progre
     try:
         course.begin(site.prepare(course.context, known))
     except (DatasetError, ServerError, StudyError, WorkloadError) as error:
-        if courses == 1:
+        if is_only:
             raise
         course.fail(f"{error.what} ({error.where}): {error.found}")
         progress.say(f"{course.context.label}: {course.failure}")

@@ -4,7 +4,7 @@ What was measured is read back from the results folder (lab/answers.py), so that
 said at the end of the run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -17,14 +17,14 @@ from pgversus.host.identity import ServerUser
 from pgversus.host.leftovers import sweep
 from pgversus.lab.cache_room import most_kept_bytes
 from pgversus.lab.course import Course
-from pgversus.lab.dry_run import make_room
-from pgversus.lab.engine import run_courses
+from pgversus.lab.engine import run_parts
 from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.keeping import Keeper, keep_server_logs
 from pgversus.lab.postgres_apparatus import clock
 from pgversus.lab.progress import Progress
 from pgversus.lab.results_folder import EarlierResults, HeldFolder, results_folder
 from pgversus.lab.resuming import check_same_study, course_so_far, loaded_before, worn_before
+from pgversus.lab.room import free_up, make_room
 from pgversus.lab.run_directory import RunDirectory, run_directory
 from pgversus.lab.same_means import (
     as_measured_before,
@@ -47,7 +47,9 @@ from pgversus.postgres.session import uri_target
 from pgversus.postgres.settings_check import ask_program
 from pgversus.store.reading import StoredStudy
 from pgversus.study.design import StopReason
+from pgversus.study.disk import disk_bytes
 from pgversus.study.needs import needs_of
+from pgversus.study.parts import parts_of
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.study import Study
 
@@ -122,9 +124,10 @@ def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> 
             note_loaded=(lambda _: None) if means.earlier is EarlierResults.REFUSE else keeper.keep_loaded,
         )
         courses = _courses(study, earlier)
-        stopped = run_courses(
-            courses,
+        stopped = run_parts(
+            _parts(study, courses),
             site,
+            begin_part=partial(_begin_part, site=site, cache=cache, progress=progress),
             seed=study.seed,
             budget_s=study.budget_s,
             clock=clock,
@@ -173,6 +176,18 @@ def _courses(study: Study, earlier: StoredStudy | None) -> list[Course]:
         course_so_far(context, stored, study.verdicts, study.budget_s)
         for context, stored in zip(study.contexts, earlier.contexts, strict=True)
     ]
+
+
+def _parts(study: Study, courses: Sequence[Course]) -> list[list[Course]]:
+    by_number = {course.context.number: course for course in courses}
+    return [[by_number[context.number] for context in part] for part in parts_of(study.contexts)]
+
+
+def _begin_part(part: Sequence[Course], site: PostgresSite, cache: Cache, progress: Progress) -> None:
+    """Data of earlier parts go, and as much of what is kept for later runs as this one needs the room of."""
+    contexts = [course.context for course in part]
+    there = site.keep_only(contexts)
+    free_up(disk_bytes(contexts) - there, cache, progress.say)
 
 
 def _provide(

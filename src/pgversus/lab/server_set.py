@@ -67,6 +67,11 @@ class ServerSet:
                 if writes or self._forgets:
                     server.forget_copy()
 
+    def forget_copies(self) -> None:
+        """Remove the copies that were kept; the servers are stopped."""
+        for server in self.servers:
+            server.forget_copy()
+
     def _close_counters(self, arm: int) -> None:
         session = self._counters.pop(arm, None)
         if session is not None:

@@ -126,6 +126,14 @@ class PostgresSite:
         """The apparatus of a prepared context."""
         return self._ready[context.number].apparatus
 
+    def keep_only(self, contexts: Sequence[Context]) -> int:
+        """Remove the data that none of these contexts need; bytes of loaded data that stay."""
+        for servers in self._sets.values():
+            servers.forget_copies()
+        self._sets.clear()
+        self._ready.clear()
+        return self._snapshots.keep_only([arm for context in contexts for arm in context.comparison.arms])
+
     def can_share_start(self, one: Context, other: Context) -> bool:
         """Whether both only read, warm, on the same servers."""
         first, second = self._ready[one.number], self._ready[other.number]

@@ -74,20 +74,26 @@ class Snapshots:
 
     def get(self, arm: Arm, build: Build | None) -> Snapshot:
         """The snapshot of an arm; DatasetError or ServerError when its data cannot be loaded."""
-        # Data in somebody's database are there once, whatever the settings of those who look at them.
-        runs_files = arm.dataset.runs_files
-        shaping = () if isinstance(arm.server, RunningServer) else shaping_settings(arm.settings, runs_files=runs_files)
-        key = (arm.server, arm.dataset, shaping)
+        key = _key_of(arm)
         if key in self._failed:
             # It would fail again, for each context that wants it.
             raise self._failed[key]
         if key not in self._made:
             try:
-                self._made[key] = self._snapshot(arm, build, shaping)
+                self._made[key] = self._snapshot(arm, build, key[2])
             except (DatasetError, ServerError) as error:
                 self._failed[key] = error
                 raise
         return self._made[key]
+
+    def keep_only(self, arms: Sequence[Arm]) -> int:
+        """Remove the snapshots that none of these arms need; bytes of those that stay."""
+        needed = {_key_of(one) for arm in arms for one in (arm, replace(arm, dataset=arm.dataset.loaded))}
+        for key in [key for key in self._made if key not in needed]:
+            cluster = self._made.pop(key).cluster
+            if cluster is not None:
+                remove_directory(cluster.data_directory.parent)
+        return sum(snapshot.size_bytes for snapshot in self._made.values())
 
     def _snapshot(self, arm: Arm, build: Build | None, shaping: Sequence[Setting]) -> Snapshot:
         if isinstance(arm.server, RunningServer):
@@ -161,6 +167,13 @@ class Snapshots:
             found = size(catalog.database_bytes(connection))
         self._progress.say(f"reading and hashing every row on {label}, a database of {found}")
         return gather(target)
+
+
+def _key_of(arm: Arm) -> _Key:
+    """Data in somebody's database are there once, whatever the settings of those who look at them."""
+    runs_files = arm.dataset.runs_files
+    shaping = () if isinstance(arm.server, RunningServer) else shaping_settings(arm.settings, runs_files=runs_files)
+    return arm.server, arm.dataset, shaping
 
 
 def _refuse_to_drop_tables(target: Target, label: str) -> None:

@@ -24,7 +24,7 @@ def dry_run_text(
         *_left_out(study),
         f"trials: {needs.least_trials} or more",
         f"downloads: {', '.join(downloads) if downloads else 'none, all builds are in the cache'}",
-        f"disk: about {size(needs.disk_bytes)}{_and_setup(needs)}, {size(free_bytes)} free",
+        f"disk: about {size(needs.disk_bytes)}{_and_setup(needs)}{_at_once(needs)}, {size(free_bytes)} free",
         f"loading: {count(needs.snapshots, 'snapshot')}, about {duration(needs.preparation_s)} with the first try",
         f"blocks: {_blocks(needs)}",
         f"results: {results}" + (f" ({count(blocks_there, 'block')} there already)" if blocks_there else ""),
@@ -44,6 +44,10 @@ def _left_out(study: Study) -> list[str]:
 
 def _and_setup(needs: Needs) -> str:
     return f" and what {count(needs.setup_files, 'dataset')} of setup files make" if needs.setup_files else ""
+
+
+def _at_once(needs: Needs) -> str:
+    return f" at once (measured in {needs.parts} parts one after another)" if needs.parts > 1 else ""
 
 
 def _blocks(needs: Needs) -> str:

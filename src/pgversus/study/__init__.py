@@ -14,6 +14,8 @@ choices.py     from what the user chose of a design to the design
 quantities.py  lengths of time and shares as people write them
 schedule.py    the order of windows inside a block
 needs.py       what a study will need: trials, disk, time
+disk.py        the room of data
+parts.py       which contexts take turns, and which wait
 published.py   figures of others that a study is held against
 metrics.py     the quantities that are measured, with unit and better direction
 counters.py    what explains a result: names, units, meaning

@@ -1,23 +1,20 @@
 """A dry run refuses what the run would refuse, and counts what the run would measure."""
 
 import os
-import shutil
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from pgversus.errors import HostError, StoreError
+from pgversus.errors import StoreError
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab import dry_run as module
-from pgversus.lab.dry_run import check_room, dry_run, make_room
+from pgversus.lab.dry_run import dry_run
 from pgversus.lab.studies import open_study
 from pgversus.report.dry_run import dry_run_text
 from pgversus.store.results import Results
-from pgversus.study.needs import Needs
 from pgversus.study.study import Study
-from tests.unit.lab.kept import cache_in, kept, recipe
 
 # Takes the settings that stand beside it in a file.
 POSTGRES = """#!/bin/sh
@@ -74,6 +71,17 @@ def test_treatments_that_a_server_here_cannot_have_are_not_counted(study: Study,
     assert not (tmp_path / "r").exists()
 
 
+def test_parts_are_said_where_there_are_some(study: Study, tmp_path: Path) -> None:
+    needs = dry_run(study, tmp_path / "r", USER).needs
+
+    def text(parts: int) -> str:
+        asked = replace(needs, parts=parts)
+        return dry_run_text(study, asked, downloads=(), free_bytes=2000, blocks_there=0, results="r")
+
+    assert "at once" not in text(1)
+    assert " at once (measured in 17 parts one after another), 2 kB free" in text(17)
+
+
 def test_a_results_folder_that_cannot_be_is_refused(study: Study, tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
         dry_run(study, tmp_path / ("r" * 300), USER)
@@ -91,33 +99,3 @@ def test_results_of_another_study_are_refused_before_anything_is_done(study: Stu
         dry_run(other, tmp_path / "r", USER)
     assert caught.value.slug == "store-other-study"
     dry_run(other, tmp_path / "r", USER, afresh=True)
-
-
-def test_kept_data_give_way_to_a_study_and_only_when_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cache = cache_in(tmp_path)
-    kept(cache, recipe(1), size_bytes=1000, last_used=1.0)
-    kept(cache, recipe(2), size_bytes=1000, last_used=2.0)
-
-    def usage(_: Path) -> SimpleNamespace:
-        return SimpleNamespace(free=3000 - 1000 * len(list(cache.snapshots.iterdir())))
-
-    monkeypatch.setattr(shutil, "disk_usage", usage)
-    said: list[str] = []
-    for needed, left, words in ((2000, 1, "removed 1 kept snapshot to make room"), (2000, 1, "")):
-        check_room(needs(needed), cache)
-        make_room(needs(needed), cache, said.append)
-        assert len(list(cache.snapshots.iterdir())) == left
-        assert said == ([words] if words else [])
-        said.clear()
-    for refuse in (check_room, lambda asked, of: make_room(asked, of, said.append)):
-        with pytest.raises(HostError) as caught:
-            refuse(needs(5000), cache)
-        assert (caught.value.slug, caught.value.found) == ("host-no-room", "2 kB free")
-    assert len(list(cache.snapshots.iterdir())) == 1
-    assert said == []
-
-
-def needs(disk_bytes: float) -> Needs:
-    return Needs(
-        snapshots=1, disk_bytes=disk_bytes, setup_files=0, least_trials=1, preparation_s=1.0, least_s=1.0, most_s=None
-    )

@@ -1,0 +1,116 @@
+"""A study in parts: one to its end before the next is begun, each with its share of the budget."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from pgversus.lab.course import Course
+from pgversus.lab.engine import run_parts
+from pgversus.lab.progress import Silence
+from pgversus.stats.trials import Block
+from pgversus.study.design import StopReason
+from pgversus.study.preparation import Preparation
+from pgversus.study.study import Context
+from tests.unit.lab.test_engine import Pretended, PretendedSite, study
+
+BLOCK_S = 12.0
+# 2 starts, 2 warm-ups and 8 windows of a pretended second each.
+
+
+class Run:
+    """What a run in parts did."""
+
+    def __init__(self, host: Pretended, *, unpreparable: frozenset[int] = frozenset()) -> None:
+        self.site = PretendedSite(host, unpreparable=unpreparable)
+        self.kept: list[int] = []
+        self.begun: list[list[int]] = []
+
+    def parts(self, parts: Sequence[Sequence[Course]], budget_s: float = 1e6) -> StopReason:
+        def keep(course: Course, block: Block) -> None:
+            del block
+            self.kept.append(course.context.number)
+
+        def begin(part: Sequence[Course]) -> None:
+            self.begun.append([course.context.number for course in part])
+
+        return run_parts(
+            parts,
+            self.site,
+            begin_part=begin,
+            seed=3,
+            budget_s=budget_s,
+            clock=self.site.host.clock,
+            progress=Silence(),
+            keep=keep,
+            keep_preparation=lambda _course: None,
+        )
+
+
+def equal_servers() -> Pretended:
+    return Pretended({0: 100.0, 1: 100.0})
+
+
+def in_parts(courses: list[Course], *sizes: int) -> list[list[Course]]:
+    ends = [sum(sizes[: n + 1]) for n in range(len(sizes))]
+    return [courses[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+
+
+def test_a_part_ends_before_the_next_one_is_begun() -> None:
+    run = Run(equal_servers())
+    assert run.parts(in_parts(study(4, fixed_blocks=5), 1, 2, 1)) is StopReason.DECIDED
+    assert run.begun == [[1], [2, 3], [4]]
+    assert run.kept[:5] == [1] * 5
+    assert sorted(run.kept[5:15]) == [2] * 5 + [3] * 5
+    assert run.kept[15:] == [4] * 5
+
+
+def test_every_part_has_its_share_of_the_budget_and_what_earlier_ones_left() -> None:
+    run = Run(equal_servers())
+    # Never decided; a third of the budget is room for three blocks and a half, the rest for one more each time.
+    stopped = run.parts(in_parts(study(3, margin=0.0001, max_blocks=100), 1, 1, 1), budget_s=3 * 3.5 * BLOCK_S)
+    assert stopped is StopReason.BUDGET
+    assert [run.kept.count(context) for context in (1, 2, 3)] == [3, 3, 4]
+
+
+def test_a_resumed_study_goes_on_in_the_part_that_was_interrupted() -> None:
+    courses = study(3, fixed_blocks=4)
+    parts = in_parts(courses, 1, 1, 1)
+    # In the middle of the second part.
+    first = Run(Pretended({0: 100.0, 1: 101.0}, interrupt_at=12 * 6 + 5))
+    assert first.parts(parts) is StopReason.INTERRUPTED
+    second = Run(equal_servers())
+    assert second.parts(parts) is StopReason.DECIDED
+    assert second.begun == [[2], [3]]
+    assert [*first.kept, *second.kept] == [1] * 4 + [2] * 4 + [3] * 4
+
+
+class InterruptedSite(PretendedSite):
+    """Ctrl-C comes while the data of the second context are loaded."""
+
+    def prepare(self, context: Context, known: Preparation | None) -> Preparation:
+        if context.number == 2:
+            raise KeyboardInterrupt
+        return super().prepare(context, known)
+
+
+def test_an_interrupt_before_the_first_block_of_a_later_part_keeps_what_there_is() -> None:
+    parts = in_parts(study(2, fixed_blocks=4), 1, 1)
+    run = Run(equal_servers())
+    run.site = InterruptedSite(run.site.host)
+    assert run.parts(parts) is StopReason.INTERRUPTED
+    assert run.kept == [1] * 4
+
+
+def test_an_interrupt_before_the_first_block_of_all_leaves_nothing_to_be_shown() -> None:
+    run = Run(equal_servers())
+    run.site = InterruptedSite(run.site.host)
+    with pytest.raises(KeyboardInterrupt):
+        run.parts([study(2)[1:], study(2)[:1]])
+
+
+def test_a_part_that_cannot_be_prepared_does_not_stop_the_others() -> None:
+    run = Run(equal_servers(), unpreparable=frozenset({2}))
+    courses = study(3, fixed_blocks=2)
+    assert run.parts(in_parts(courses, 1, 1, 1)) is StopReason.DECIDED
+    assert run.kept == [1, 1, 3, 3]
+    assert courses[1].failure == "the workload fails on 1 (x.sql): ERROR"
