@@ -18,11 +18,11 @@ from pgversus.host.commands import run
 from pgversus.host.directories import Cache, make_directory, open_cache
 from pgversus.host.identity import ServerUser, server_user
 from pgversus.host.reflink import way_of_copying
-from pgversus.lab.loading import LoadedCluster, Loading
+from pgversus.lab.data.loading import LoadedCluster, Loading
+from pgversus.lab.data.recipes import Recipe, recipe_of
+from pgversus.lab.data.snapshot_shelf import SnapshotShelf
 from pgversus.lab.progress import Silence
-from pgversus.lab.recipes import Recipe, recipe_of
 from pgversus.lab.run_directory import RunDirectory, run_directory
-from pgversus.lab.snapshot_shelf import SnapshotShelf
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.catalog import ServerProperties

@@ -15,12 +15,12 @@ from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.host.page_cache import evict
 from pgversus.host.process_tree import PeakMemory, cpu_time, memory_bytes
-from pgversus.lab.arms import SomebodysServer
-from pgversus.lab.load import Load, write_scripts
-from pgversus.lab.postgres_apparatus import WarmApparatus
+from pgversus.lab.measuring.arms import SomebodysServer
+from pgversus.lab.measuring.load import Load, write_scripts
+from pgversus.lab.measuring.postgres_apparatus import WarmApparatus
+from pgversus.lab.measuring.readings import Reading, grown
+from pgversus.lab.measuring.server_set import ServerSet
 from pgversus.lab.progress import Silence
-from pgversus.lab.readings import Reading, grown
-from pgversus.lab.server_set import ServerSet
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.catalog import checkpoint

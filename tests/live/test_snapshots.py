@@ -17,12 +17,12 @@ from pgversus.errors import DatasetError, ExitCode
 from pgversus.host.directories import Cache, make_directory, open_cache
 from pgversus.host.identity import server_user
 from pgversus.host.trees import manifest, tree_sha256
-from pgversus.lab.loading import Loading
+from pgversus.lab.data.loading import Loading
+from pgversus.lab.data.snapshot_cache import kept_snapshots
+from pgversus.lab.data.snapshot_shelf import SnapshotShelf
+from pgversus.lab.data.snapshots import Snapshot, Snapshots
 from pgversus.lab.progress import Silence
 from pgversus.lab.run_directory import RunDirectory, run_directory
-from pgversus.lab.snapshot_cache import kept_snapshots
-from pgversus.lab.snapshot_shelf import SnapshotShelf
-from pgversus.lab.snapshots import Snapshot, Snapshots
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.client import fixed_client

@@ -41,7 +41,7 @@ def list_cache(*, as_json: bool) -> None:
     import time  # noqa: PLC0415 - beside the others
 
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
-    from pgversus.lab.cache_contents import cached_things  # noqa: PLC0415 - the same
+    from pgversus.lab.data.cache_contents import cached_things  # noqa: PLC0415 - the same
     from pgversus.report.cached import cache_document, cache_table  # noqa: PLC0415 - the same
 
     here = open_cache()
@@ -65,7 +65,7 @@ def remove_from_cache(names: tuple[str, ...], *, snapshots: bool, builds: bool, 
     if not (names or snapshots or builds or everything):
         raise click.UsageError("say what is to be removed: names, --snapshots, --builds or --all")
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
-    from pgversus.lab.cache_contents import cached_things, named, take_out  # noqa: PLC0415 - the same
+    from pgversus.lab.data.cache_contents import cached_things, named, take_out  # noqa: PLC0415 - the same
     from pgversus.report.cached import Kind  # noqa: PLC0415 - the same
 
     here = open_cache()

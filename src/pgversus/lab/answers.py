@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from pgversus.lab.gates import caveats
+from pgversus.lab.gates.caveats import caveats
 from pgversus.lab.resuming import course_so_far
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.stats.analysis import analyse

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pgversus.host.directories import Cache, open_cache
 from pgversus.host.identity import ServerUser
+from pgversus.lab.data.room import check_room
 from pgversus.lab.resuming import check_same_study
-from pgversus.lab.room import check_room
 from pgversus.lab.same_means import as_measured_before
 from pgversus.lab.settings_check import ask_of, with_possible_settings
 from pgversus.postgres.builds.provide import BuildsHere, builds_here

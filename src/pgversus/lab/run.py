@@ -15,16 +15,17 @@ from pgversus.host.directories import Cache, open_cache
 from pgversus.host.facts import host_facts
 from pgversus.host.identity import ServerUser
 from pgversus.host.leftovers import sweep
-from pgversus.lab.cache_room import most_kept_bytes
 from pgversus.lab.course import Course
+from pgversus.lab.data.cache_room import most_kept_bytes
+from pgversus.lab.data.room import free_up, make_room
+from pgversus.lab.data.snapshot_shelf import SnapshotShelf
 from pgversus.lab.engine import run_parts
 from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.keeping import Keeper, keep_server_logs
-from pgversus.lab.postgres_apparatus import clock
+from pgversus.lab.measuring.postgres_apparatus import clock
 from pgversus.lab.progress import Progress
 from pgversus.lab.results_folder import EarlierResults, HeldFolder, results_folder
 from pgversus.lab.resuming import check_same_study, course_so_far, loaded_before, worn_before
-from pgversus.lab.room import free_up, make_room
 from pgversus.lab.run_directory import RunDirectory, run_directory
 from pgversus.lab.same_means import (
     as_measured_before,
@@ -37,7 +38,6 @@ from pgversus.lab.same_means import (
 )
 from pgversus.lab.settings_check import ask_of, with_possible_settings
 from pgversus.lab.site import PostgresSite
-from pgversus.lab.snapshot_shelf import SnapshotShelf
 from pgversus.postgres.builds.in_cache import using_builds
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.builds.provide import provide

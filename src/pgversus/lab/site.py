@@ -7,19 +7,19 @@ from pathlib import Path
 
 from pgversus.errors import StudyError
 from pgversus.lab.apparatus import Apparatus
-from pgversus.lab.arms import ArmServer, OwnServer, SomebodysServer, common_settings, server_settings
-from pgversus.lab.equal_data import data_hash, refuse_other_data, refuse_unequal
+from pgversus.lab.data.equal_data import data_hash, refuse_other_data, refuse_unequal
+from pgversus.lab.data.loading import Loading
+from pgversus.lab.data.snapshot_shelf import SnapshotShelf
+from pgversus.lab.data.snapshots import Snapshot, Snapshots
 from pgversus.lab.failures import HostAwareApparatus, failures_of_the_host
-from pgversus.lab.harness import Harness
-from pgversus.lab.load import Load, write_scripts
-from pgversus.lab.load_harness import LoadHarness
-from pgversus.lab.loading import Loading
-from pgversus.lab.operation_harness import OperationHarness, Repetitions
+from pgversus.lab.measuring.arms import ArmServer, OwnServer, SomebodysServer, common_settings, server_settings
+from pgversus.lab.measuring.harness import Harness
+from pgversus.lab.measuring.load import Load, write_scripts
+from pgversus.lab.measuring.load_harness import LoadHarness
+from pgversus.lab.measuring.operation_harness import OperationHarness, Repetitions
+from pgversus.lab.measuring.server_set import ServerSet
 from pgversus.lab.progress import Progress
 from pgversus.lab.run_directory import RunDirectory
-from pgversus.lab.server_set import ServerSet
-from pgversus.lab.snapshot_shelf import SnapshotShelf
-from pgversus.lab.snapshots import Snapshot, Snapshots
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
 from pgversus.postgres.fingerprint import Fingerprint, differences

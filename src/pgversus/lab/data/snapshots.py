@@ -1,0 +1,201 @@
+"""Data loaded once for each server and dataset; every replicate begins on a copy of it.
+
+Arms that differ only in settings share a snapshot, so their data, statistics and files are the same bytes. What an
+earlier run has loaded in the same way is taken from the cache; what an operation finds is made from what is loaded.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+
+from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError
+from pgversus.lab.data.loading import LoadedCluster, Loading
+from pgversus.lab.data.recipes import recipe_of
+from pgversus.lab.data.snapshot_shelf import SnapshotShelf
+from pgversus.lab.progress import Progress
+from pgversus.lab.run_directory import RunDirectory
+from pgversus.postgres import catalog
+from pgversus.postgres.builds.model import Build
+from pgversus.postgres.cluster import Cluster, data_bytes, make_cluster, remove_directory
+from pgversus.postgres.dataset import LOADING_SETTINGS
+from pgversus.postgres.fingerprint import Fingerprint, gather
+from pgversus.postgres.session import Target, connect, uri_target
+from pgversus.report.units import size
+from pgversus.study.comparison import Arm
+from pgversus.study.dataset import Dataset
+from pgversus.study.servers import RunningServer, ServerName
+from pgversus.study.settings import Setting, shaping_settings
+
+_Key = tuple[ServerName, Dataset, tuple[Setting, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Loaded data and what they are."""
+
+    fingerprint: Fingerprint
+    cluster: Cluster | None
+    """Stopped and frozen; None for a server that somebody else runs, whose data are where they are."""
+    size_bytes: int
+    has_prewarm: bool
+    """Whether pg_prewarm can read the data in."""
+
+
+class Snapshots:
+    """All snapshots of a study; each is made when it is first asked for."""
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        loading: Loading,
+        shelf: SnapshotShelf,
+        common: Mapping[str, str],
+        progress: Progress,
+        *,
+        loaded_before: frozenset[ServerName] = frozenset(),
+        note_loaded: Callable[[RunningServer], None] = lambda _: None,
+    ) -> None:
+        """common: settings that every server of the study gets. loaded_before: running servers with data of ours.
+
+        note_loaded: takes each running server as soon as it holds data of ours.
+        """
+        self._directory = directory
+        self._loading = loading
+        self._shelf = shelf
+        self._common = common
+        self._progress = progress
+        self._loaded_before = loaded_before
+        self._note_loaded = note_loaded
+        self._homes = count(1)
+        self._failed: dict[_Key, PgversusError] = {}
+        self._made: dict[_Key, Snapshot] = {}
+        self._loaded_uris: dict[str, Dataset] = {}
+
+    def get(self, arm: Arm, build: Build | None) -> Snapshot:
+        """The snapshot of an arm; DatasetError or ServerError when its data cannot be loaded."""
+        key = _key_of(arm)
+        if key in self._failed:
+            # It would fail again, for each context that wants it.
+            raise self._failed[key]
+        if key not in self._made:
+            try:
+                self._made[key] = self._snapshot(arm, build, key[2])
+            except (DatasetError, ServerError) as error:
+                self._failed[key] = error
+                raise
+        return self._made[key]
+
+    def keep_only(self, arms: Sequence[Arm]) -> int:
+        """Remove the snapshots that none of these arms need; bytes of those that stay."""
+        needed = {_key_of(one) for arm in arms for one in (arm, replace(arm, dataset=arm.dataset.loaded))}
+        for key in [key for key in self._made if key not in needed]:
+            cluster = self._made.pop(key).cluster
+            if cluster is not None:
+                remove_directory(cluster.data_directory.parent)
+        return sum(snapshot.size_bytes for snapshot in self._made.values())
+
+    def _snapshot(self, arm: Arm, build: Build | None, shaping: Sequence[Setting]) -> Snapshot:
+        if isinstance(arm.server, RunningServer):
+            self._say_what_is_done(arm)
+            return self._on_running_server(arm, arm.server)
+        assert build is not None  # noqa: S101 - only running servers have no build
+        made = self._taken_or_made(arm, build, shaping)
+        return Snapshot(
+            fingerprint=made.fingerprint,
+            cluster=made.cluster,
+            size_bytes=data_bytes(made.cluster),
+            has_prewarm=made.has_prewarm,
+        )
+
+    def _taken_or_made(self, arm: Arm, build: Build, shaping: Sequence[Setting]) -> LoadedCluster:
+        settings = {**self._common, **{setting.name: setting.value for setting in shaping}, **LOADING_SETTINGS}
+        recipe = recipe_of(arm.dataset, build, self._directory.user, self._loading.client, settings)
+        home = self._directory.snapshot_directory(next(self._homes))
+        if recipe is not None and (taken := self._shelf.take(recipe, home, build)) is not None:
+            self._progress.say(f"{arm.label} begins with data that an earlier run has kept")
+            return taken
+        try:
+            made = self._make(arm, build, home, settings)
+        except BaseException:
+            # What is not whole is of no use, and others may need its room.
+            remove_directory(home)
+            raise
+        if recipe is not None:
+            self._shelf.keep(recipe, made)
+        return made
+
+    def _make(self, arm: Arm, build: Build, home: Path, settings: Mapping[str, str]) -> LoadedCluster:
+        if not arm.dataset.prepare:
+            self._say_what_is_done(arm)
+            return self._loading.load(make_cluster(build, home, self._directory.user), arm, settings)
+        loaded = self.get(replace(arm, dataset=arm.dataset.loaded), build)
+        assert loaded.cluster is not None  # noqa: S101 - only running servers have none
+        self._progress.say(f"preparing what is loaded on {arm.label}")
+        return self._loading.prepare(loaded.cluster, home, arm, settings, has_prewarm=loaded.has_prewarm)
+
+    def _say_what_is_done(self, arm: Arm) -> None:
+        is_there = arm.dataset.is_empty or arm.server in self._loaded_before
+        self._progress.say(f"{'looking at' if is_there else 'loading'} {arm.label}")
+
+    def _on_running_server(self, arm: Arm, server: RunningServer) -> Snapshot:
+        if arm.dataset.prepare:
+            raise _nothing_to_copy(arm)
+        loaded = self._loaded_uris.setdefault(server.uri, arm.dataset)
+        if loaded != arm.dataset:
+            raise StudyError(
+                "a running server can hold the data of one dataset only",
+                slug="study-datasets-of-running-server",
+                where=arm.label,
+                found="two datasets",
+                expected="one, since its data cannot be put back",
+                to_do="give each dataset a database of its own, and name both by their URIs",
+            )
+        target = uri_target(server.uri, arm.settings)
+        # What an earlier run of this study has loaded is taken as it is: nothing can be put back.
+        if not (arm.dataset.is_empty or server in self._loaded_before):
+            if arm.dataset.pgbench_scale is not None:
+                _refuse_to_drop_tables(target, arm.label)
+            self._loading.load_into(target, arm)
+            self._note_loaded(server)
+        fingerprint = self._look_at(target, arm.label)
+        return Snapshot(fingerprint=fingerprint, cluster=None, size_bytes=0, has_prewarm=False)
+
+    def _look_at(self, target: Target, label: str) -> Fingerprint:
+        # Somebody's database may be of any size, and nobody has asked for all of it to be read.
+        with connect(target) as connection:
+            found = size(catalog.database_bytes(connection))
+        self._progress.say(f"reading and hashing every row on {label}, a database of {found}")
+        return gather(target)
+
+
+def _key_of(arm: Arm) -> _Key:
+    """Data in somebody's database are there once, whatever the settings of those who look at them."""
+    runs_files = arm.dataset.runs_files
+    shaping = () if isinstance(arm.server, RunningServer) else shaping_settings(arm.settings, runs_files=runs_files)
+    return arm.server, arm.dataset, shaping
+
+
+def _refuse_to_drop_tables(target: Target, label: str) -> None:
+    """pgbench -i drops its tables first; in somebody's database they may be somebody's."""
+    with connect(target) as connection:
+        if tables := catalog.pgbench_tables(connection):
+            raise DatasetError(
+                "this database has pgbench's tables already, and -i would drop them",
+                slug="dataset-would-drop",
+                where=label,
+                found=", ".join(tables),
+                expected="no table of pgbench's",
+                to_do="leave -i out to use them as they are, or drop them yourself",
+            )
+
+
+def _nothing_to_copy(arm: Arm) -> StudyError:
+    return StudyError(
+        "data of a running server cannot be prepared for an operation",
+        slug="study-prepared-running-server",
+        where=arm.label,
+        found="a server that pgversus does not start",
+        expected="one that it starts itself, on a fresh copy of the prepared data each time",
+        to_do="name a version or a bin directory",
+    )

@@ -1,0 +1,233 @@
+"""Caveats from what servers and host counted in the windows, and from how the windows of a block compare.
+
+Each is a reason to distrust a number and none changes it. Limits are those of docs/statistics.md, "Caveats".
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from pgversus.lab.gates.measured import Measured
+from pgversus.lab.gates.pressure_gates import pressure_caveats
+from pgversus.lab.measuring.disturbance import FOREIGN, STEAL, foreign_cpu_s
+from pgversus.stats.counter_table import CounterTable
+from pgversus.stats.samples import Samples
+from pgversus.stats.trials import Trial
+from pgversus.study.caveats import Caveat
+from pgversus.study.comparison import BASELINE, Arm, CacheState, Comparison
+from pgversus.study.counters import MAINTENANCE
+from pgversus.study.metrics import QUANTILES, Metric, transactions_for_quantile
+from pgversus.study.workload import PgbenchWorkload
+
+_CLIENT_BOUND = 0.9
+"""Share of one processor for each thread of pgbench."""
+_THROTTLED = 0.01
+_STILL_CACHED = 0.05
+_TREND = 0.05
+_TREND_T = 3.5
+_FEWEST_FOR_TREND = 4
+_CORRELATION, _FEWEST_FOR_CORRELATION = 0.5, 12
+_FEW_TRANSACTIONS = 3
+"""For each client and window: below this the end of the last transaction is a large part of the window."""
+
+
+def load_caveats(
+    comparison: Comparison, samples: Samples, measured: Sequence[Measured], *, cpus: int
+) -> Iterator[Caveat]:
+    """What was wrong with the load or the host, the gravest first.
+
+    measured: every arm in the blocks of these samples. cpus: that the host could use.
+    """
+    for one in measured:
+        if one.trials:
+            yield from _client_bound(one)
+            yield from _disturbed(one, cpus)
+            yield from _throttled(one)
+            yield from _not_cold(comparison, one)
+            yield from _not_steady(comparison, one.arm, one.trials)
+            yield from _few_transactions(comparison, one.arm, one.trials)
+    yield from pressure_caveats(measured)
+    yield from _checkpoints(measured)
+    yield from _autovacuum(measured)
+    yield from _drift(comparison, samples)
+    if isinstance(comparison.workload, PgbenchWorkload):
+        yield from _few_for_percentile(measured)
+
+
+def _share(one: Measured, seconds: float | None, capacity: float) -> float | None:
+    """Of what all windows could have had; None where a trial does not tell."""
+    return None if seconds is None else seconds / (capacity * one.seconds)
+
+
+def _client_bound(one: Measured) -> Iterator[Caveat]:
+    arm = one.arm
+    if not isinstance(arm.workload, PgbenchWorkload):
+        # What its client does is part of an operation.
+        return
+    share = _share(one, one.counters.total("client_cpu_s"), arm.workload.threads)
+    if share is not None and share > _CLIENT_BOUND:
+        yield Caveat(
+            slug="client-bound",
+            arm=arm.index or None,
+            text=f"pgbench was the bottleneck on {arm.label}: it used {_percent(share)} of the processors that its "
+            f"threads can use, so the server may be faster than was seen (more threads: -j)",
+        )
+
+
+def _disturbed(one: Measured, cpus: int) -> Iterator[Caveat]:
+    arm = one.arm
+    foreign = _share(one, _foreign_cpu_s(one.counters), cpus)
+    steal = _share(one, one.counters.total("host_steal_s"), cpus)
+    if foreign is not None and foreign > FOREIGN:
+        yield Caveat(
+            slug="host-disturbed",
+            arm=arm.index or None,
+            text=f"other programs used {_percent(foreign)} of the processors for their own code in the windows of "
+            f"{arm.label}",
+        )
+    if steal is not None and steal > STEAL:
+        yield Caveat(
+            slug="host-stolen",
+            arm=arm.index or None,
+            text=f"the hypervisor gave {_percent(steal)} of the processors to others in the windows of {arm.label}",
+        )
+
+
+def _foreign_cpu_s(counters: CounterTable) -> float | None:
+    """Of all trials; None where one does not tell."""
+    total = float(np.maximum(foreign_cpu_s(counters.column), 0.0).sum())
+    return None if math.isnan(total) else total
+
+
+def _throttled(one: Measured) -> Iterator[Caveat]:
+    arm = one.arm
+    share = _share(one, one.counters.total("cpu_throttled_s"), 1)
+    if share is not None and share > _THROTTLED:
+        yield Caveat(
+            slug="throttled",
+            arm=arm.index or None,
+            text=f"a limit on processors held everything back for {_percent(share)} of the windows of {arm.label}",
+        )
+
+
+def _not_cold(comparison: Comparison, one: Measured) -> Iterator[Caveat]:
+    if comparison.cache is not CacheState.COLD:
+        return
+    arm = one.arm
+    most = float(np.nan_to_num(one.counters.column("still_cached_share"), nan=1.0).max())
+    if most > _STILL_CACHED:
+        yield Caveat(
+            slug="cache-not-cold",
+            arm=arm.index or None,
+            text=f"the system kept up to {_percent(most)} of the data of {arm.label} in its page cache, or would not "
+            "tell; shared buffers were empty all the same",
+        )
+
+
+def _not_steady(comparison: Comparison, arm: Arm, trials: Sequence[Trial]) -> Iterator[Caveat]:
+    trends = [trial.trend for trial in trials if trial.trend is not None]
+    if comparison.cache is CacheState.COLD or len(trends) < _FEWEST_FOR_TREND:
+        return
+    mean = math.fsum(trends) / len(trends)
+    error = math.sqrt(math.fsum((t - mean) ** 2 for t in trends) / (len(trends) - 1) / len(trends))
+    if abs(mean) > _TREND and abs(mean) > _TREND_T * error:
+        way = "faster" if mean > 0 else "slower"
+        yield Caveat(
+            slug="not-steady",
+            arm=arm.index or None,
+            text=f"{arm.label} became {_percent(abs(math.expm1(mean)))} {way} from the first to the second half of its "
+            "blocks: a longer --warm-up would show it as it goes on",
+        )
+
+
+def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial]) -> Iterator[Caveat]:
+    if not isinstance(arm.workload, PgbenchWorkload):
+        return
+    windows = len(trials) * comparison.design.rounds
+    each = sum(trial.transactions for trial in trials) / windows
+    needed = _FEW_TRANSACTIONS * arm.workload.clients
+    if comparison.cache is not CacheState.COLD and not arm.workload.is_open_loop and each < needed:
+        yield Caveat(
+            slug="few-transactions",
+            arm=arm.index or None,
+            text=f"{each:.1f} transactions of {arm.label} in each window, fewer than {_FEW_TRANSACTIONS} for each "
+            "client: a longer --window would tell more",
+        )
+
+
+def _checkpoints(measured: Sequence[Measured]) -> Iterator[Caveat]:
+    for arm, counts in _one_sided(measured, ("checkpoints_timed", "checkpoints_requested")):
+        yield Caveat(slug="checkpoint-on-one-side", arm=arm, text=f"checkpoints in the windows: {counts}")
+
+
+def _autovacuum(measured: Sequence[Measured]) -> Iterator[Caveat]:
+    for arm, counts in _one_sided(measured, MAINTENANCE):
+        yield Caveat(slug="autovacuum-on-one-side", arm=arm, text=f"runs of autovacuum in the windows: {counts}")
+
+
+def _one_sided(measured: Sequence[Measured], names: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Contenders where something happened that did not on the baseline, or the other way round, with both counts.
+
+    Chance, or a difference between the arms; a cost either way.
+    """
+    sums = [_sum(one, names) for one in measured]
+    counts = [number for number in sums if number is not None]
+    if len(counts) < len(sums):
+        return
+    base = measured[BASELINE].arm
+    for one, count in zip(measured, counts, strict=True):
+        if (count > 0) != (counts[BASELINE] > 0):
+            yield one.arm.index, f"{counts[BASELINE]:.0f} of {base.label}, {count:.0f} of {one.arm.label}"
+
+
+def _sum(one: Measured, names: Sequence[str]) -> float | None:
+    """Over all trials, 0 for none; None where one does not tell."""
+    totals = [one.counters.total(name) for name in names] if one.trials else [0.0]
+    told = [total for total in totals if total is not None]
+    return math.fsum(told) if len(told) == len(totals) else None
+
+
+def _drift(comparison: Comparison, samples: Samples) -> Iterator[Caveat]:
+    """Ratios that follow one another: what the arms are compared on does not stay the same."""
+    if len(samples.blocks) < _FEWEST_FOR_CORRELATION:
+        return
+    for arm in comparison.contenders:
+        ratios = _log_ratios(samples, comparison.design.metric, arm.index)
+        if len(ratios) < _FEWEST_FOR_CORRELATION:
+            continue
+        mean = math.fsum(ratios) / len(ratios)
+        spread = math.fsum((r - mean) ** 2 for r in ratios)
+        follow = math.fsum((a - mean) * (b - mean) for a, b in itertools.pairwise(ratios))
+        if spread > 0 and follow / spread > _CORRELATION:
+            yield Caveat(
+                slug="drift",
+                arm=arm.index,
+                text=f"the ratios of {arm.label} move together from block to block (correlation "
+                f"{follow / spread:.2f}), so the interval is too narrow: something changes while it is measured",
+            )
+
+
+def _log_ratios(samples: Samples, metric: Metric, arm: int) -> list[float]:
+    """ln(contender / baseline) of the metric that carries the verdict, where a block tells it of both."""
+    pairs = zip(samples.logs(metric, arm), samples.logs(metric, BASELINE), strict=True)
+    ratios = (other - base for other, base in pairs if other is not None and base is not None)
+    return [ratio for ratio in ratios if math.isfinite(ratio)]
+
+
+def _few_for_percentile(measured: Sequence[Measured]) -> Iterator[Caveat]:
+    counts = [trial.transactions for one in measured for trial in one.trials]
+    fewest = min(counts, default=0)
+    lacking = [q for q in QUANTILES.values() if fewest < transactions_for_quantile(q)]
+    if counts and lacking:
+        names = ", ".join(f"p{100 * q:.0f}" for q in lacking)
+        yield Caveat(
+            slug="few-for-percentile",
+            text=f"{names} without an interval: a block had {fewest} transactions of an arm, and "
+            f"{transactions_for_quantile(lacking[0])} are needed for p{100 * lacking[0]:.0f}",
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

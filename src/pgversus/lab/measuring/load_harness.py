@@ -1,0 +1,89 @@
+"""A context that is measured by the load of pgbench."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pgversus.lab.apparatus import Apparatus
+from pgversus.lab.measuring.harness import FirstRun, session_settings
+from pgversus.lab.measuring.load import Load
+from pgversus.lab.measuring.pilot import PilotResult, run_pilot
+from pgversus.lab.measuring.postgres_apparatus import ColdApparatus, WarmApparatus
+from pgversus.lab.measuring.server_set import ServerSet
+from pgversus.study.comparison import CacheState, Comparison
+from pgversus.study.design import fit_windows
+from pgversus.study.preparation import Preparation
+from pgversus.study.workload import PgbenchWorkload
+
+_SLOW_CONNECT_S = 0.2
+# Below this the time of connecting is a small part of the shortest window.
+
+
+class LoadHarness:
+    """pgbench against the servers of a context."""
+
+    def __init__(
+        self,
+        comparison: Comparison,
+        workload: PgbenchWorkload,
+        servers: ServerSet,
+        loads: Sequence[Load],
+        *,
+        prewarms: bool,
+        contexts: int,
+    ) -> None:
+        """workload: the baseline's. loads: one for each arm. prewarms: whether every arm can read its data in.
+
+        contexts: of the study, which share its budget.
+        """
+        self._comparison = comparison
+        self._workload = workload
+        self._servers = servers
+        self._loads = loads
+        self._prewarms = prewarms
+        self._contexts = contexts
+
+    def try_out(self) -> FirstRun:
+        """A first load on every arm, all servers started."""
+        comparison, servers = self._comparison, self._servers
+        writes = True
+        try:
+            for server in servers.servers:
+                server.start()
+            settings = tuple(session_settings(server) for server in servers.servers)
+            pilot = run_pilot(servers.servers, self._loads, comparison.design)
+            writes = pilot.writes
+        finally:
+            servers.stop_all(writes=writes)
+        design = fit_windows(
+            comparison.design,
+            arms=len(comparison.arms),
+            contexts=self._contexts,
+            clients=self._workload.clients,
+            writes=pilot.writes,
+            slowest_latency_s=pilot.slowest_latency_s,
+            rate=self._workload.rate,
+            is_cold=comparison.cache is CacheState.COLD,
+        )
+        return FirstRun(
+            design=design,
+            settings=settings,
+            writes=pilot.writes,
+            connect_allowance_s=_connect_allowance_s(pilot),
+            longest_transaction_s=pilot.longest_transaction_s,
+        )
+
+    def apparatus(self, preparation: Preparation) -> Apparatus:
+        """Windows of load, warm or cold."""
+        loads = tuple(
+            replace(load, connect_allowance_s=preparation.connect_allowance_s, longest_s=preparation.patience_s)
+            for load in self._loads
+        )
+        if self._comparison.cache is CacheState.COLD:
+            return ColdApparatus(self._servers, loads, preparation)
+        return WarmApparatus(self._servers, loads, preparation, prewarms=self._prewarms)
+
+
+def _connect_allowance_s(pilot: PilotResult) -> int:
+    """Twice of what it took once: a window in which nobody is connected in time is a failed trial."""
+    return math.ceil(2 * pilot.connect_s) if pilot.connect_s > _SLOW_CONNECT_S else 0

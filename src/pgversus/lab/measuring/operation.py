@@ -1,0 +1,181 @@
+"""An operation, once: its steps are timed one by one from the client, in a session that was there before."""
+
+import resource
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from psycopg.errors import QueryCanceled
+
+from pgversus.host.commands import run
+from pgversus.host.process_tree import peak_resident_bytes
+from pgversus.lab.apparatus import TrialFailedError, TrialHungError
+from pgversus.lab.measuring.watching import Watch
+from pgversus.postgres import catalog
+from pgversus.postgres.client import Client, program_environment
+from pgversus.postgres.session import Connection, Target, connect
+from pgversus.postgres.vacuum_report import notice_text
+from pgversus.study.operation import Operation, Step
+
+_MOST_WORDS = 4000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """What was seen of an operation that has come to its end."""
+
+    steps: Mapping[str, float]
+    """Seconds of each, by name."""
+    notices: tuple[str, ...]
+    """What the server said meanwhile, INFO of VACUUM (VERBOSE) included."""
+    output: str
+    """The same and what programs printed, for the results."""
+    counters: Mapping[str, float]
+    """Processor time of the client: of this process, and of programs."""
+    session_memory_bytes: int | None
+    """The most memory that the session's process held; None where nobody tells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What an operation is run with."""
+
+    client: Client
+    scratch: Path
+    """Programs run in it; emptied by whoever owns it."""
+    patience_s: float
+    """A step that takes longer is ended: it hangs."""
+    tell: Callable[[str], None]
+    """Takes what a long statement is doing, as the server tells it."""
+
+
+def run_operation(operation: Operation, target: Target, means: Means, data_directory: Path | None) -> Done:
+    """Every step in turn; TrialFailedError with the words of the server or the program when one fails.
+
+    data_directory: for programs, as PGDATA.
+    """
+    said: list[str] = []
+    notices: list[str] = []
+    seconds: dict[str, float] = {}
+    used = _OwnTime()
+    with connect(target, as_the_load=True) as connection:
+        connection.add_notice_handler(lambda notice: notices.append(notice_text(notice)))
+        catalog.end_statements_after(connection, means.patience_s)
+        pid = connection.info.backend_pid
+        for step in operation.steps:
+            known = len(notices)
+            with _words_of(step), Watch(target, pid, means.tell):
+                if step.sql is not None:
+                    seconds[step.name] = _seconds_of_statement(connection, step.sql, means.patience_s)
+                else:
+                    ended = _run_program(step, target, means, data_directory)
+                    seconds[step.name] = ended.seconds
+                    said.append(ended.output)
+                    used.of_programs(ended)
+            said += notices[known:]
+        memory = peak_resident_bytes(pid)
+    return Done(
+        steps=seconds,
+        notices=tuple(notices),
+        output=_shortened("\n".join(said)),
+        counters=used.counters(),
+        session_memory_bytes=memory,
+    )
+
+
+def verify(operation: Operation, target: Target) -> None:
+    """TrialFailedError unless all that must hold after the operation does."""
+    with connect(target, as_the_load=True) as connection:
+        for sql in operation.verify:
+            try:
+                rows = catalog.rows_of(connection, sql)
+            except psycopg.Error as error:
+                raise TrialFailedError(f"verify fails: {sql}\n{error}") from error
+            wrong = [row for row in rows if not all(value is True for value in row)]
+            if wrong or not rows:
+                found = f"it returned {wrong[0]}" if wrong else "it returned no row"
+                raise TrialFailedError(f"verify does not hold: {sql}\n{found}, where nothing but true is expected")
+
+
+def _seconds_of_statement(connection: Connection, sql: str, patience_s: float) -> float:
+    statement = sql.encode()
+    begin = time.perf_counter()
+    try:
+        connection.execute(statement)
+    except QueryCanceled as error:
+        if time.perf_counter() - begin < patience_s:
+            raise
+        raise TrialHungError(f"it had not ended after {patience_s:.0f} s, so it was ended") from error
+    return time.perf_counter() - begin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ended:
+    seconds: float
+    output: str
+    cpu_s: float
+    cpu_user_s: float
+
+
+def _run_program(step: Step, target: Target, means: Means, data_directory: Path | None) -> _Ended:
+    environment = program_environment(means.client, target, data_directory)
+    means.scratch.mkdir(parents=True, exist_ok=True)
+    begin = time.perf_counter()
+    try:
+        finished = run(
+            step.program,
+            environment=environment,
+            directory=means.scratch,
+            timeout_s=means.patience_s,
+            ends_with_us=True,
+        )
+    except OSError as error:
+        raise TrialFailedError(error.strerror or str(error)) from error
+    seconds = time.perf_counter() - begin
+    if finished.timed_out:
+        raise TrialHungError(f"it had not ended after {means.patience_s:.0f} s, so it was ended")
+    output = f"{finished.stdout}{finished.stderr}".strip()
+    if not finished.succeeded:
+        raise TrialFailedError(f"exit code {finished.exit_code}. {finished.stderr.strip()}".strip())
+    return _Ended(seconds=seconds, output=output, cpu_s=finished.cpu_s, cpu_user_s=finished.cpu_user_s)
+
+
+@contextmanager
+def _words_of(step: Step) -> Iterator[None]:
+    """Failures say which step it was."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise TrialFailedError(f"{step.name}: {str(error).strip()}") from error
+    except TrialFailedError as error:
+        raise type(error)(f"{step.name}: {error}") from error
+
+
+class _OwnTime:
+    """Processor time that this process uses from now on, and programs that it has run."""
+
+    def __init__(self) -> None:
+        self._begin = resource.getrusage(resource.RUSAGE_SELF)
+        self._cpu_s = self._cpu_user_s = 0.0
+
+    def of_programs(self, ended: _Ended) -> None:
+        self._cpu_s += ended.cpu_s
+        self._cpu_user_s += ended.cpu_user_s
+
+    def counters(self) -> dict[str, float]:
+        now = resource.getrusage(resource.RUSAGE_SELF)
+        user_s = now.ru_utime - self._begin.ru_utime
+        system_s = now.ru_stime - self._begin.ru_stime
+        return {
+            "client_cpu_s": self._cpu_s + user_s + system_s,
+            "client_cpu_user_s": self._cpu_user_s + user_s,
+        }
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _MOST_WORDS:
+        return text
+    return f"{text[:_MOST_WORDS]}\n... {len(text) - _MOST_WORDS} characters left out\n"

@@ -1,0 +1,67 @@
+"""The discarded first load on every arm: does it run, does it write, how slow is it.
+
+A script that cannot run fails here, once, with pgbench's own words, and not in every block.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pgversus.errors import WorkloadError
+from pgversus.lab.apparatus import TrialFailedError, TrialHungError
+from pgversus.lab.measuring.arms import ArmServer
+from pgversus.lab.measuring.load import Load, run_window
+from pgversus.lab.measuring.server_set import wrote_since
+from pgversus.postgres import catalog
+from pgversus.postgres.session import connect
+from pgversus.study.design import Design, least_window_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PilotResult:
+    """What the first load showed."""
+
+    writes: bool
+    """Whether any arm's load changed rows."""
+    slowest_latency_s: float
+    """Mean latency of the slowest arm."""
+    longest_transaction_s: float
+    """The slowest transaction of any arm."""
+    connect_s: float
+    """Time that the slowest arm took to connect all clients."""
+
+
+def run_pilot(arms: Sequence[ArmServer], loads: Sequence[Load], design: Design) -> PilotResult:
+    """Each arm's load on each started arm in turn; WorkloadError with pgbench's words when it fails on one."""
+    windows, writes = [], False
+    for server, load in zip(arms, loads, strict=True):
+        seconds = max(design.warm_up_s, least_window_s(load.workload.rate))
+        with connect(server.target) as connection:
+            before = catalog.rows_written(connection)
+        try:
+            window = run_window(load, server.target, seconds, design.seed or 1)
+        except TrialHungError as error:
+            raise WorkloadError(
+                f"the first load hangs on {server.arm.label}",
+                slug="workload-hangs",
+                where=f"{load.workload.name}, on {server.arm.label}",
+                found=str(error),
+                expected=f"transactions that end within {load.longest_s:.0f} s, this context's part of the budget",
+                to_do="see what they wait for, or give a larger --budget: with it the same command tries again",
+            ) from error
+        except TrialFailedError as error:
+            raise WorkloadError(
+                f"the workload fails on {server.arm.label}",
+                slug="workload-failed",
+                where=f"{load.workload.name}, on {server.arm.label}",
+                found=str(error),
+                expected="a load that runs without errors on every arm",
+                to_do="these are pgbench's own words; mend the script, its data (--setup, -i) or its variables (-D)",
+            ) from error
+        windows.append(window)
+        writes = wrote_since(server, before) or writes
+    return PilotResult(
+        writes=writes,
+        slowest_latency_s=max(window.latency_sum_s / window.transactions for window in windows),
+        longest_transaction_s=max(window.latency_max_s for window in windows),
+        connect_s=max(window.connect_s for window in windows),
+    )

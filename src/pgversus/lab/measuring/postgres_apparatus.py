@@ -1,0 +1,158 @@
+"""The engine's apparatus on real servers and a real pgbench, warm or cold."""
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+
+from pgversus.errors import HostError, PgversusError, StoreError
+from pgversus.host.page_cache import evict
+from pgversus.host.process_tree import PeakMemory
+from pgversus.lab.apparatus import TrialFailedError
+from pgversus.lab.measuring.disturbance import is_disturbed
+from pgversus.lab.measuring.load import Load, finished_load, read_window, run_window
+from pgversus.lab.measuring.readings import CPUS, grown, read_after, read_before
+from pgversus.lab.measuring.server_set import ServerSet
+from pgversus.lab.measuring.warm_up import run_until_steady
+from pgversus.postgres import catalog
+from pgversus.postgres.session import connect
+from pgversus.stats.trials import Window
+from pgversus.study.preparation import Preparation
+
+clock = time.monotonic
+
+
+class WarmApparatus:
+    """The servers of one context under its load, with their data read in."""
+
+    def __init__(
+        self, servers: ServerSet, loads: Sequence[Load], preparation: Preparation, *, prewarms: bool = False
+    ) -> None:
+        """loads: one for each arm; they differ only where the workload is what is compared.
+
+        prewarms: whether every arm can read its data in; a warm arm against a cold one would be no comparison.
+        """
+        self._set = servers
+        self._loads = loads
+        self._design = preparation.design
+        self._writes = preparation.writes
+        self._prewarms = prewarms
+
+    def start(self, arm: int) -> None:
+        """A fresh start, as a rule on fresh data; then the data are read in, and a checkpoint."""
+        server = self._set.servers[arm]
+        try:
+            self._set.start(arm)
+            with connect(server.target) as connection:
+                if self._prewarms:
+                    catalog.prewarm(connection)
+                if server.can_restart:
+                    catalog.checkpoint(connection)
+            self._set.note_writes(arm)
+            self._set.counters(arm)
+        except HostError:
+            # A full disk is no property of this arm: what was measured is kept, and the study can go on later.
+            raise
+        except PgversusError as error:
+            raise _failed(error) from error
+
+    def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
+        """Load until it is steady, whose numbers are thrown away but for the most memory that the server held.
+
+        Before it the size of the database is read, as every block finds it.
+        """
+        server = self._set.servers[arm]
+        try:
+            levels = {"data_bytes": float(self._set.counters(arm).database_bytes())}
+        except PgversusError as error:
+            raise _failed(error) from error
+        pid = server.postmaster_pid
+        with PeakMemory(pid) if pid is not None else nullcontext() as peak:
+            self._load_until_steady(arm, seed)
+        try:
+            # Its sessions report as they end, before 15 later still, and are not to report into the first window.
+            self._set.counters(arm).read(settled=True)
+        except PgversusError as error:
+            raise _failed(error) from error
+        most = peak.peak_bytes if peak is not None else None
+        return levels if most is None else {**levels, "server_memory_peak_bytes": float(most)}
+
+    def measure(self, arm: int, seed: int, name: str) -> Window:
+        """One window of load, with what was counted in it."""
+        return self._measured(arm, seed, name)
+
+    def stop_all(self) -> None:
+        """Stop every server of ours; before that, notice a load that writes after all."""
+        self._set.stop_all(writes=self._writes)
+
+    def _load_until_steady(self, arm: int, seed: int) -> None:
+        run_until_steady(
+            partial(run_window, self._loads[arm], self._set.servers[arm].target), self._design.warm_up_s, seed
+        )
+
+    def _measured(self, arm: int, seed: int, name: str) -> Window:
+        server = self._set.servers[arm]
+        try:
+            counters = self._set.counters(arm)
+            before = read_before(server, counters)
+            load = self._loads[arm]
+            with finished_load(load, server.target, self._design.window_s, seed, log_name=name) as finished:
+                # Before the log is read, which takes long enough to be taken for work of other programs.
+                after = read_after(server, counters)
+                window = read_window(load, finished)
+        except StoreError:
+            # A log that cannot be kept says nothing of this arm either.
+            raise
+        except PgversusError as error:
+            raise _failed(error) from error
+        counted = {**window.counters, **grown(before, after, self._set.own_growth(arm))}
+        return replace(window, counters=counted, was_disturbed=is_disturbed(counted, window.seconds, CPUS))
+
+
+class ColdApparatus(WarmApparatus):
+    """The same with every window on a server just started, whose files are out of the system's page cache."""
+
+    def start(self, arm: int) -> None:
+        """Fresh data; that the server starts is seen here once, and in each window again."""
+        try:
+            self._set.start(arm)
+        except HostError:
+            raise
+        except PgversusError as error:
+            raise _failed(error) from error
+
+    def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
+        """A window from cold for the memory that the server held in it; what it leaves there is gone before the next.
+
+        In a window that counts, reading the memory would disturb.
+        """
+        self._restart_cold(arm)
+        return super().warm_up(arm, seed)
+
+    def measure(self, arm: int, seed: int, name: str) -> Window:
+        """One window from cold."""
+        still_cached = self._restart_cold(arm)
+        window = self._measured(arm, seed, name)
+        # Where nobody can look, it is taken as not evicted: a caveat too many is better than one too few.
+        return replace(window, levels={"still_cached_share": 1.0 if still_cached is None else still_cached})
+
+    def _load_until_steady(self, arm: int, seed: int) -> None:
+        """Only once: from cold nothing becomes steady."""
+        run_window(self._loads[arm], self._set.servers[arm].target, self._design.warm_up_s, seed)
+
+    def _restart_cold(self, arm: int) -> float | None:
+        """The share of its files that is still cached; None where nobody can look."""
+        server = self._set.servers[arm]
+        try:
+            self._set.stop(arm)
+            assert server.data_directory is not None  # noqa: S101 - a cold cache is refused for servers of others
+            still_cached = evict(server.data_directory)
+            server.start()
+        except PgversusError as error:
+            raise _failed(error) from error
+        return still_cached
+
+
+def _failed(error: PgversusError) -> TrialFailedError:
+    return TrialFailedError(f"{error.what}: {error.found}")

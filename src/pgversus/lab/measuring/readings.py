@@ -1,0 +1,57 @@
+"""What servers and host have counted, read before and after a window, never inside one."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pgversus.host.counters import read_host
+from pgversus.host.process_tree import cpu_time
+from pgversus.lab.measuring.arms import ArmServer
+from pgversus.postgres.counters import CounterSession
+from pgversus.stats.counters import difference
+
+CPUS = os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Everything that was told at one moment, by name."""
+
+    server: dict[str, float]
+    host: dict[str, float]
+
+
+def read_before(server: ArmServer, session: CounterSession) -> Reading:
+    """The reading before a window: the host last, so that our own questions are not in it."""
+    counters = session.read()
+    return Reading(server=counters | _processes(server), host=_host(server))
+
+
+def read_after(server: ArmServer, session: CounterSession) -> Reading:
+    """The reading after a window: the host first; the server once the ended sessions have reported."""
+    host = _host(server)
+    counters = session.read(settled=True)
+    return Reading(server=counters | _processes(server), host=host)
+
+
+def grown(before: Reading, after: Reading, own: Mapping[str, float]) -> dict[str, float]:
+    """How much each counter grew; one that is missing on a side is absent.
+
+    own: what the reading before has itself added, which is no work of the load.
+    """
+    server = difference(before.server, after.server)
+    load = {name: max(0.0, value - own.get(name, 0.0)) for name, value in server.items()}
+    return load | difference(before.host, after.host)
+
+
+def _host(server: ArmServer) -> dict[str, float]:
+    """Of the host that the server runs on; of another one nobody tells."""
+    return read_host(server.data_directory) if server.data_directory is not None else {}
+
+
+def _processes(server: ArmServer) -> dict[str, float]:
+    pid = server.postmaster_pid
+    times = cpu_time(pid) if pid is not None else None
+    if times is None:
+        return {}
+    return {"server_cpu_user_s": times.user_s, "server_cpu_system_s": times.system_s}

@@ -1,0 +1,36 @@
+"""Copies of data are given up when any arm has written, whatever became of the others."""
+
+import pytest
+
+from pgversus.errors import ServerError
+from pgversus.lab.measuring import server_set
+from pgversus.lab.measuring.arms import ArmServer, SomebodysServer
+from pgversus.lab.measuring.server_set import ServerSet
+from tests.builders import comparison
+
+
+class Kept(SomebodysServer):
+    """A server whose copy is dear."""
+
+    forgotten = False
+
+    def forget_copy(self) -> None:
+        self.forgotten = True
+
+
+@pytest.mark.parametrize(("writer", "forgets"), [(1, True), (None, False)])
+def test_an_arm_that_died_does_not_hide_that_another_wrote(
+    monkeypatch: pytest.MonkeyPatch, writer: int | None, *, forgets: bool
+) -> None:
+    servers = [Kept(arm, "postgresql:///nowhere") for arm in comparison().arms]
+
+    def wrote_since(server: ArmServer, _before: int) -> bool:
+        if server.arm.index == 0:
+            raise ServerError("dead", slug="server-connection", where="arm 0")
+        return server.arm.index == writer
+
+    monkeypatch.setattr(server_set, "wrote_since", wrote_since)
+    asked = ServerSet(servers)
+    asked._written_before.update({0: 5, 1: 5})
+    asked.stop_all(writes=False)
+    assert [server.forgotten for server in servers] == [forgets, forgets]
