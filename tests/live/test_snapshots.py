@@ -229,7 +229,7 @@ def test_after_kill_9_in_the_middle_of_a_copy_the_next_run_makes_no_use_of_it(co
 
 # On a file system of 100 MB, mounted for this program alone: room for one empty cluster and its copy, no more.
 FULL = """
-import subprocess, sys
+import sys
 from pathlib import Path
 from pgversus.errors import HostError
 from pgversus.host.identity import server_user
@@ -237,7 +237,6 @@ from pgversus.postgres.builds.model import Build
 from pgversus.postgres.cluster import copy_cluster, make_cluster
 
 binaries, disk = map(Path, sys.argv[1:])
-subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100m,mode=755", "tmpfs", disk], check=True)
 build = Build(version="17.8", bin_directory=binaries, origin="zonky")
 cluster = make_cluster(build, disk / "snapshot", server_user())
 try:
@@ -251,8 +250,13 @@ print(*sorted(path.name for path in disk.iterdir()))
 
 def test_a_disk_that_becomes_full_in_the_middle_of_a_copy_leaves_no_half_of_one(cache: Cache, build: Build) -> None:
     (cache.root / "disk").mkdir()
-    as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    command = ["unshare", "--mount", *as_root, sys.executable, "-c", FULL]
-    command += [str(build.bin_directory), str(cache.root / "disk")]
+    mount = 'mount -t tmpfs -o size=100m,mode=755 tmpfs "$0" && exec "$@"'
+    # An ordinary user mounts as the root of a namespace, and is himself again in one inside it.
+    is_root = os.geteuid() == 0
+    as_root = [] if is_root else ["--user", "--map-root-user"]
+    as_oneself = [] if is_root else ["unshare", "--user", f"--map-user={os.geteuid()}", f"--map-group={os.getegid()}"]
+    disk = str(cache.root / "disk")
+    command = ["unshare", "--mount", *as_root, "sh", "-c", mount, disk]
+    command += [*as_oneself, sys.executable, "-c", FULL, str(build.bin_directory), disk]
     ended = subprocess.run(command, check=True, capture_output=True, text=True)
     assert ended.stdout.splitlines() == ["host-copy 3 True True", "copy-0 snapshot"]
