@@ -68,7 +68,7 @@ def run(**options: Any) -> int:
 
 def _dry_run(study: "Study", results: Path, options: dict[str, Any]) -> int:
     from pgversus.host.identity import server_user  # noqa: PLC0415 - `pgversus --help` does without psutil
-    from pgversus.lab.dry_run import dry_run  # noqa: PLC0415 - `pgversus --help` does without numpy
+    from pgversus.lab.dry_run import dry_run, refuse_without_room  # noqa: PLC0415 - `pgversus --help` does without numpy
     from pgversus.report.dry_run import dry_run_text  # noqa: PLC0415 - the same
 
     found = dry_run(study, results, server_user(options["run_as"]), afresh=options["new"])
@@ -81,4 +81,5 @@ def _dry_run(study: "Study", results: Path, options: dict[str, Any]) -> int:
         results=found.results,
     )
     write_out(text, found.results)
+    refuse_without_room(found)
     return int(ExitCode.DONE)

@@ -39,26 +39,29 @@ class DryRun:
 def dry_run(study: Study, results: Path, user: ServerUser, *, afresh: bool = False) -> DryRun:
     """What running this study would do; PgversusError for what would be refused, as far as that is known by now.
 
-    afresh: whatever results are there.
+    A study that has no room is no error yet: its plan is what one wants to see then. afresh: whatever there is already.
     """
     cache = open_cache()
     check_folder(results, may_hold_results=True)
     earlier = read_results(results) if holds_results(results) and not afresh else None
     here = _builds_here(study, earlier, cache, user)
-    possible = _with_possible_settings(study, here, user) if study.skips_missing_settings else study
+    possible = _with_possible_settings(study, here, user)
     if earlier is not None and not (study.skips_missing_settings and here.downloads):
         # Else only the servers that are not here yet know what is left of the study.
         check_same_study(earlier, possible, results)
-    needs = needs_of(possible)
-    check_room(needs, cache)
     return DryRun(
         study=possible,
-        needs=needs,
+        needs=needs_of(possible),
         downloads=here.downloads,
         free_bytes=shutil.disk_usage(cache.runs).free,
         blocks_there=sum(len(one.blocks) for one in earlier.contexts) if earlier is not None else 0,
         results=str(results),
     )
+
+
+def refuse_without_room(found: DryRun) -> None:
+    """HostError when what was found would not fit on this host."""
+    check_room(found.needs, open_cache())
 
 
 def _builds_here(study: Study, earlier: StoredStudy | None, cache: Cache, user: ServerUser) -> BuildsHere:
@@ -69,7 +72,7 @@ def _builds_here(study: Study, earlier: StoredStudy | None, cache: Cache, user: 
 
 
 def _with_possible_settings(study: Study, here: BuildsHere, user: ServerUser) -> Study:
-    """Ask the programs that are here; it takes 30 ms for each level of a setting."""
+    """Ask the servers that are here; it takes 30 ms for each level of a setting."""
     with tempfile.TemporaryDirectory(prefix="pgversus-") as name:
         directory = Path(name)
         # For the servers' user to enter.

@@ -1,8 +1,7 @@
 """Every level of every setting put to every server that is to have it, before anything is loaded."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from pgversus.errors import StudyError, StudyFileError
@@ -33,8 +32,8 @@ def ask_of(builds: Mapping[ServerName, Build | None], ask_program: Callable[[Bui
 def with_possible_settings(study: Study, ask: Ask) -> Study:
     """The study without what its servers cannot have, where it allows that; StudyFileError with all refusals else.
 
-    A setting that a server lacks: as a level of a factor its treatment is left out, as a shared one it is left out of
-    that server's settings.
+    A setting that a server lacks and another one has: as a level of a factor its treatment is left out, as a shared one
+    it is left out of that server's settings. One that no server has is refused: its name is wrong.
     """
     known = cache(ask)
 
@@ -54,17 +53,54 @@ _Answer = Callable[[Arm, Setting], SettingAnswer | None]
 
 
 def _problems(study: Study, answer: _Answer) -> Iterator[StudyError]:
-    refused: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    refused: dict[tuple[str, str, str], _Refusal] = {}
+    had = set()
     for context in study.contexts:
         for arm in context.comparison.arms:
             for setting in arm.settings:
                 found = answer(arm, setting)
-                if found is None or found.value is not None or (found.is_unknown and study.skips_missing_settings):
-                    continue
-                refused[setting.name, setting.value, found.words].append(arm.label)
-    for (name, value, words), labels in refused.items():
-        yield _refused(name, value, words, list(dict.fromkeys(labels)))
+                if found is None or not found.is_unknown:
+                    # A server that cannot be asked may have it.
+                    had.add(setting.name)
+                if found is not None and found.value is None:
+                    # Of an unknown name no value is worth a word of its own.
+                    key = setting.name, "" if found.is_unknown else setting.value, found.words
+                    refused.setdefault(key, _Refusal(name=setting.name, answer=found)).add(setting.value, arm.label)
+    for one in refused.values():
+        others_have_it = one.answer.is_unknown and one.name in had
+        if not (others_have_it and study.skips_missing_settings):
+            yield one.error(others_have_it=others_have_it)
     yield from _same_levels(study, answer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Refusal:
+    """What servers have refused in the same words; values and labels once each, in order."""
+
+    name: str
+    answer: SettingAnswer
+    values: dict[str, None] = field(default_factory=dict)
+    labels: dict[str, None] = field(default_factory=dict)
+
+    def add(self, value: str, label: str) -> None:
+        self.values[value] = None
+        self.labels[label] = None
+
+    def error(self, *, others_have_it: bool) -> StudyError:
+        if others_have_it:
+            to_do = 'a study file may say if_missing = "skip" for settings that one server lacks'
+        elif self.answer.nearest is not None:
+            to_do = f"{self.answer.nearest}, if that is meant"
+        else:
+            to_do = "these are the server's own words; mend the name or the value"
+        return StudyError(
+            "a server refuses a setting",
+            slug="study-setting-refused",
+            where=f"{self.name} = {', '.join(self.values)}, on {', '.join(self.labels)}",
+            found=self.answer.words,
+            expected="a name and a value that every server of the study takes",
+            to_do=to_do,
+        )
 
 
 def _same_levels(study: Study, answer: _Answer) -> Iterator[StudyError]:
@@ -127,17 +163,6 @@ def _lacks(answer: _Answer, arm: Arm, setting: Setting) -> bool:
 
 def _is_comparison(context: Context, arms: list[Arm]) -> bool:
     return len(arms) > 1 and arms[BASELINE].label == context.comparison.baseline.label
-
-
-def _refused(name: str, value: str, words: str, labels: list[str]) -> StudyError:
-    return StudyError(
-        "a server refuses a setting",
-        slug="study-setting-refused",
-        where=f"{name} = {value}, on {', '.join(labels)}",
-        found=words,
-        expected="a name and a value that every server of the study takes",
-        to_do='these are the server\'s own words; a study file may say if_missing = "skip" for settings that one lacks',
-    )
 
 
 def _same(name: str, first: str, second: str) -> StudyError:

@@ -5,7 +5,8 @@ and ranges as the running server does, because it is the same code.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from pgversus.errors import ServerError
@@ -28,6 +29,8 @@ class SettingAnswer:
     """As the server would say it, so that 4MB and 4096kB are the same; None when it was refused."""
     words: str
     """Why it was refused."""
+    nearest: str | None = None
+    """A setting of this server with a name much like it, where it has none of this name."""
 
     @property
     def is_unknown(self) -> bool:
@@ -47,7 +50,15 @@ def ask_program(build: Build, setting: Setting, user: ServerUser, directory: Pat
     if finished.succeeded:
         return SettingAnswer(value=finished.stdout.strip(), words="")
     found = _WORDS.findall(finished.stderr)
-    return SettingAnswer(value=None, words="; ".join(found) or finished.stderr.strip())
+    refused = SettingAnswer(value=None, words="; ".join(found) or finished.stderr.strip())
+    return replace(refused, nearest=_nearest(setting.name, build, user, directory)) if refused.is_unknown else refused
+
+
+def _nearest(name: str, build: Build, user: ServerUser, directory: Path) -> str | None:
+    # One setting on each line, its name first.
+    listed = run([str(build.program("postgres")), "--describe-config"], user=user, directory=directory).stdout
+    near = get_close_matches(name, [line.partition("\t")[0] for line in listed.splitlines()], n=1, cutoff=0.75)
+    return near[0] if near else None
 
 
 def accepts_sessions(uri: str) -> bool:

@@ -53,5 +53,7 @@ def _at_once(needs: Needs) -> str:
 def _blocks(needs: Needs) -> str:
     if needs.most_s is None:
         return f"about {duration(needs.least_s)} or more (their number is fixed)"
-    least = min(needs.least_s, needs.most_s)
-    return f"{duration(least)} to {duration(needs.most_s)} (all known at the first look; the whole budget)"
+    if needs.least_s > needs.most_s:
+        least = f"about {duration(needs.least_s)} until all could be known at the first look"
+        return f"{duration(needs.most_s)}, the whole budget, too little for all ({least})"
+    return f"{duration(needs.least_s)} to {duration(needs.most_s)} (all known at the first look; the whole budget)"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.errors import StoreError
+from pgversus.errors import HostError, StoreError, StudyError
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab import dry_run as module
-from pgversus.lab.dry_run import dry_run
+from pgversus.lab.dry_run import dry_run, refuse_without_room
 from pgversus.lab.studies import open_study
 from pgversus.report.dry_run import dry_run_text
 from pgversus.store.results import Results
@@ -80,6 +80,37 @@ def test_parts_are_said_where_there_are_some(study: Study, tmp_path: Path) -> No
 
     assert "at once" not in text(1)
     assert " at once (measured in 17 parts one after another), 2 kB free" in text(17)
+
+
+def test_a_budget_that_cannot_be_enough_is_told_from_one_that_may(study: Study, tmp_path: Path) -> None:
+    needs = dry_run(study, tmp_path / "r", USER).needs
+
+    def text(budget_s: float) -> str:
+        asked = replace(needs, least_s=3600.0, most_s=budget_s)
+        return dry_run_text(study, asked, downloads=(), free_bytes=1, blocks_there=0, results="r")
+
+    assert "blocks: 1 h to 2 h (all known at the first look; the whole budget)" in text(7200.0)
+    too_little = (
+        "blocks: 15 min, the whole budget, too little for all (about 1 h until all could be known at the first look)"
+    )
+    assert too_little in text(900.0)
+
+
+def test_a_study_without_room_is_planned_and_refused(study: Study, tmp_path: Path) -> None:
+    found = dry_run(study, tmp_path / "r", USER)
+    refuse_without_room(found)
+    with pytest.raises(HostError) as caught:
+        refuse_without_room(replace(found, needs=replace(found.needs, disk_bytes=1e18)))
+    assert caught.value.slug == "host-no-room"
+
+
+@pytest.mark.usefixtures("study")
+def test_what_a_server_here_refuses_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(file.read_text().replace('if_missing = "skip"', ""))
+    with pytest.raises(StudyError) as caught:
+        dry_run(open_study(str(file))[0], tmp_path / "r", USER)
+    assert caught.value.slug == "study-setting-refused"
 
 
 def test_a_results_folder_that_cannot_be_is_refused(study: Study, tmp_path: Path) -> None:

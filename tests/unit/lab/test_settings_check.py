@@ -27,7 +27,7 @@ class Servers:
     def __call__(self, server: ServerName, setting: Setting) -> SettingAnswer:
         self.asked.append((server, setting))
         if setting.name == "io_combine_limit" and server == OLD:
-            return SettingAnswer(value=None, words=UNKNOWN)
+            return SettingAnswer(value=None, words=UNKNOWN, nearest="io_method")
         if setting.value == "1kB":
             return SettingAnswer(value=None, words="1 kB is outside the valid range")
         return SettingAnswer(value={"4096kB": "4096", "4MB": "4096"}.get(setting.value, setting.value), words="")
@@ -75,6 +75,24 @@ def test_all_refusals_are_said_at_once_in_the_servers_own_words() -> None:
         ("work_mem = 1kB, on arm0, arm1", "1 kB is outside the valid range"),
         ("io_combine_limit = 8, on arm0", UNKNOWN),
     ]
+
+
+def test_a_name_that_no_server_has_is_refused_once_also_where_missing_ones_are_left_out() -> None:
+    levels = tuple((OLD, (("io_combine_limit", str(i)),)) for i in range(3))
+    for skips in (False, True):
+        asked = replace(study(levels, factors=("io_combine_limit",)), skips_missing_settings=skips)
+        with pytest.raises(StudyError) as caught:
+            with_possible_settings(asked, Servers())
+        assert caught.value.slug == "study-setting-refused"
+        assert caught.value.where == "io_combine_limit = 0, 1, 2, on arm0, arm1, arm2"
+        assert caught.value.to_do == "io_method, if that is meant"
+
+
+def test_leaving_out_is_proposed_only_where_another_server_has_the_setting() -> None:
+    asked = study(((OLD, (("io_combine_limit", "8"),)), (NEW, (("io_combine_limit", "8"), ("work_mem", "1kB")))))
+    with pytest.raises(StudyFileError) as caught:
+        with_possible_settings(asked, Servers())
+    assert ['if_missing = "skip"' in problem.to_do for problem in caught.value.problems] == [True, False]
 
 
 def test_levels_that_are_the_same_to_the_server_are_refused() -> None:
