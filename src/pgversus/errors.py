@@ -35,8 +35,9 @@ class PgversusError(Exception):
     exit_code = ExitCode.BUG
 
     def __str__(self) -> str:
-        """The message alone, one line."""
-        return self.what
+        """What happened, and a line for each other part that says something: a traceback in a notebook shows it all."""
+        parts = (("where", self.where), ("found", self.found), ("expected", self.expected), ("to do", self.to_do))
+        return "\n".join([self.what, *(f"  {name + ':':<10}{_indented(text)}" for name, text in parts if text)])
 
 
 class StudyError(PgversusError):
@@ -50,6 +51,10 @@ class StudyFileError(StudyError):
     """A study file with problems: all of them at once, in the order of the file."""
 
     problems: tuple[StudyError, ...] = ()
+
+    def __str__(self) -> str:
+        """Every problem, and how many there are."""
+        return "\n\n".join([*(f"error[{one.slug}]: {one}" for one in self.problems), f"{self.where}: {self.what}"])
 
 
 class BuildError(PgversusError):
@@ -86,3 +91,7 @@ class StoreError(PgversusError):
     """The results folder cannot be written or read."""
 
     exit_code = ExitCode.RESULTS
+
+
+def _indented(text: str) -> str:
+    return text.strip().replace("\n", "\n" + " " * 12)

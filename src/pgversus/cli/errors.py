@@ -15,19 +15,7 @@ def error_text(error: PgversusError) -> str:
 
     What a terminal would obey is shown instead: servers, scripts and files have their words in errors.
     """
-    if isinstance(error, StudyFileError):
-        ending = visible(f"{error.where}: {error.what}")
-        return "\n\n".join([*(error_text(problem) for problem in error.problems), ending])
-    lines = [f"error[{error.slug}]: {error.what}"]
-    for name, text in (
-        ("where", error.where),
-        ("found", error.found),
-        ("expected", error.expected),
-        ("to do", error.to_do),
-    ):
-        if text:
-            lines.append(f"  {name + ':':<10}{_indented(text)}")
-    return visible("\n".join(lines))
+    return visible(str(error) if isinstance(error, StudyFileError) else f"error[{error.slug}]: {error}")
 
 
 def write_crash_report(error: Exception) -> Path:
@@ -39,7 +27,3 @@ def write_crash_report(error: Exception) -> Path:
         file.write(f"pgversus {metadata.version('pgversus')}, Python {platform.python_version()}, ")
         file.write(f"{platform.platform()}\n\n{text}")
     return Path(file.name)
-
-
-def _indented(text: str) -> str:
-    return text.strip().replace("\n", "\n" + " " * 12)

@@ -73,7 +73,7 @@ def run_parts(
         if stopped is StopReason.INTERRUPTED:
             return stopped
         ended_by_budget = ended_by_budget or stopped is StopReason.BUDGET
-    return StopReason.BUDGET if ended_by_budget else StopReason.DECIDED
+    return StopReason.BUDGET if ended_by_budget else _how_all_ended([course for part in parts for course in part])
 
 
 def _share_s(parts: Sequence[Sequence[Course]], number: int, budget_s: float) -> float:
@@ -126,7 +126,12 @@ def run_courses(
             # Nothing is kept yet, so there is nothing to be shown.
             raise
         return StopReason.INTERRUPTED
-    return StopReason.DECIDED
+    return _how_all_ended(courses)
+
+
+def _how_all_ended(courses: Sequence[Course]) -> StopReason:
+    """Decided, unless one had all its blocks before."""
+    return StopReason.BLOCKS if any(course.stopped is StopReason.BLOCKS for course in courses) else StopReason.DECIDED
 
 
 def _left_s(budget_s: float, courses: Sequence[Course]) -> float:

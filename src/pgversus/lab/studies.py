@@ -36,6 +36,9 @@ class StudyPath:
 
     def text(self) -> str:
         """The study file's text; StudyError when it cannot be read."""
+        if self.file.exists() and not self.file.is_file():
+            # A device may have no end, and a pipe no beginning.
+            raise _no_study(str(self.file), "a directory, a pipe or a device")
         try:
             return self.file.read_bytes().decode()
         except OSError as error:
@@ -60,6 +63,8 @@ def find_study(text: str) -> StudyPath:
     try:
         if path.is_dir():
             path /= STUDY_FILE
+            if not path.exists() and text not in bundled_names():
+                raise _no_study(text, f"a folder without a {STUDY_FILE}")
         if path.exists():
             return StudyPath(name=_shown(_name_of(path)), file=path)
     except OSError as error:

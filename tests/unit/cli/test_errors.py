@@ -42,8 +42,12 @@ def test_what_a_terminal_would_obey_is_shown_in_an_error() -> None:
     ]
 
 
-def test_an_error_reads_as_what_happened_alone() -> None:
-    assert str(WHOLE) == "it is so"
+def test_a_traceback_tells_all_that_the_command_line_would() -> None:
+    assert error_text(WHOLE) == f"error[{WHOLE.slug}]: {WHOLE}"
+    of_file = StudyFileError(
+        "the study file has 1 problem", slug="x", where="s.toml", problems=(StudyError("p", slug="y"),)
+    )
+    assert str(of_file) == "error[y]: p\n\ns.toml: the study file has 1 problem"
 
 
 @pytest.mark.parametrize(

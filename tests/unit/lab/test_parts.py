@@ -57,7 +57,7 @@ def in_parts(courses: list[Course], *sizes: int) -> list[list[Course]]:
 
 def test_a_part_ends_before_the_next_one_is_begun() -> None:
     run = Run(equal_servers())
-    assert run.parts(in_parts(study(4, fixed_blocks=5), 1, 2, 1)) is StopReason.DECIDED
+    assert run.parts(in_parts(study(4, fixed_blocks=5), 1, 2, 1)) is StopReason.BLOCKS
     assert run.begun == [[1], [2, 3], [4]]
     assert run.kept[:5] == [1] * 5
     assert sorted(run.kept[5:15]) == [2] * 5 + [3] * 5
@@ -79,7 +79,7 @@ def test_a_resumed_study_goes_on_in_the_part_that_was_interrupted() -> None:
     first = Run(Pretended({0: 100.0, 1: 101.0}, interrupt_at=12 * 6 + 5))
     assert first.parts(parts) is StopReason.INTERRUPTED
     second = Run(equal_servers())
-    assert second.parts(parts) is StopReason.DECIDED
+    assert second.parts(parts) is StopReason.BLOCKS
     assert second.begun == [[2], [3]]
     assert [*first.kept, *second.kept] == [1] * 4 + [2] * 4 + [3] * 4
 
@@ -111,6 +111,6 @@ def test_an_interrupt_before_the_first_block_of_all_leaves_nothing_to_be_shown()
 def test_a_part_that_cannot_be_prepared_does_not_stop_the_others() -> None:
     run = Run(equal_servers(), unpreparable=frozenset({2}))
     courses = study(3, fixed_blocks=2)
-    assert run.parts(in_parts(courses, 1, 1, 1)) is StopReason.DECIDED
+    assert run.parts(in_parts(courses, 1, 1, 1)) is StopReason.BLOCKS
     assert run.kept == [1, 1, 3, 3]
     assert courses[1].failure == "the workload fails on 1 (x.sql): ERROR"

@@ -44,6 +44,28 @@ def test_the_seed_is_that_of_the_flag_else_of_the_file_else_of_earlier_results(
     assert {context.comparison.design.seed for context in study.contexts} == {expected}
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("/dev/zero", "a directory, a pipe or a device"), ("empty", "a folder without a study.toml")],
+)
+def test_what_is_no_study_file_is_said_and_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, found: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StudyError) as caught:
+        open_study(text)
+    assert (caught.value.slug, caught.value.found) == ("study-no-file", found)
+
+
+def test_a_folder_of_the_same_name_does_not_hide_a_bundled_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "planner-16-vs-17").mkdir()
+    assert open_study("planner-16-vs-17")[0].contexts
+
+
 @pytest.mark.parametrize("text", [".", "../mine", "study.toml", "inner/..", "{folder}", "{folder}/study.toml"])
 def test_a_study_file_in_a_folder_is_called_as_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
