@@ -34,7 +34,8 @@ from pgversus.study.design import StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.study import Skipped
 from pgversus.study.workload import PgbenchWorkload, Script
-from tests.builders import study_answer
+from tests.builders import answer as answer_of
+from tests.builders import comparison, study_answer
 from tests.unit.report.cases import CASES
 
 FIGURES = "workload,clients,level,tps\nw1,4,16.12,100\nw1,4,17.8,110\nw2,1,16.12,100\nw2,1,17.8,110\n"
@@ -289,6 +290,41 @@ def test_a_kind_of_caveat_is_one_line_however_its_figures_differ() -> None:
     assert line.endswith("[workload=w1 load=c4; alike in 1 more of 3 contexts]")
     (line,) = shared_caveats(study_answer([disturbed(12), disturbed(12), clean]))
     assert line.endswith("[workload=w1 load=c4, workload=w2 load=c4]")
+
+
+def failed_on_both() -> StudyAnswer:
+    """A study in which trials of both arms failed in two contexts, and of the contender alone in a third."""
+
+    def failed(arm: int | None, number: int) -> Caveat:
+        return Caveat(
+            slug="failed-trials", arm=arm, text=f"{number} of 3 trials of {'17.8' if arm else '16.12'} failed"
+        )
+
+    found = [(failed(None, 1), failed(1, 2)), (failed(None, 1), failed(1, 3)), (failed(1, 2),)]
+    return study_answer([replace(CASES["faster"](), caveats=caveats) for caveats in found])
+
+
+def test_a_kind_of_caveat_is_one_line_for_each_arm() -> None:
+    assert shared_caveats(failed_on_both()) == [
+        "1 of 3 trials of 16.12 failed (failed-trials) [workload=w1 load=c4, workload=w2 load=c4]",
+        "2 of 3 trials of 17.8 failed (failed-trials) [workload=w1 load=c4; alike in 2 more of 3 contexts]",
+    ]
+
+
+@pytest.mark.parametrize("form", ["terminal", "markdown"])
+def test_of_two_arms_with_the_same_caveat_both_are_shown(form: str) -> None:
+    text = FORMS[form](failed_on_both())
+    assert "1 of 3 trials of 16.12 failed" in text
+    assert "2 of 3 trials of 17.8 failed" in text
+
+
+def test_of_very_many_arms_with_the_same_caveat_each_is_named() -> None:
+    labels = [f"arm{number}" for number in range(50)]
+    caveats = [Caveat(slug="drift", arm=index, text=f"{labels[index]} drifts") for index in range(1, 50)]
+    one = answer_of([], comparison(labels), caveats=caveats)
+    lines = shared_caveats(study_answer([one]))
+    assert len(lines) < 10
+    assert all(any(re.search(rf"\b{label}\b", line) for line in lines) for label in labels[1:])
 
 
 def test_how_it_was_measured_is_said_once_for_all_contexts() -> None:
