@@ -245,6 +245,15 @@ def test_arrow_tables_hold_the_same_with_types() -> None:
     assert parquet_bytes(verdict_table(whole()))[:4] == b"PAR1"
 
 
+def test_a_verdict_names_each_caveat_once_and_in_order() -> None:
+    stolen, few = (Caveat(slug=slug, text=slug) for slug in ("host-stolen", "few-for-percentile"))
+    one = replace(CASES["faster"](), caveats=(stolen, replace(stolen, arm=1), few))
+    answer = study_answer([one])
+    assert [row["caveats"] for row in rows_of(verdict_table(answer))] == ["host-stolen few-for-percentile"]
+    assert StudyResults(answer).verdicts[0].caveats == ("host-stolen", "few-for-percentile")
+    assert json.loads(as_json(answer))["verdicts"][0]["caveats"] == ["host-stolen", "few-for-percentile"]
+
+
 def test_where_workloads_are_compared_each_row_and_each_arm_has_its_own() -> None:
     one = CASES["faster"]()
     first, second = one.comparison.arms
