@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from rich.console import Console
 
@@ -243,6 +244,20 @@ def test_arrow_tables_hold_the_same_with_types() -> None:
     assert table["ratio"].to_pylist() == [row["ratio"] for row in rows]
     assert str(table["blocks"].type) == "int64"
     assert parquet_bytes(verdict_table(whole()))[:4] == b"PAR1"
+
+
+@pytest.mark.parametrize("made", [verdict_table, trial_table])
+def test_types_of_columns_are_the_same_whatever_was_measured(made: Callable[[StudyAnswer], TidyTable]) -> None:
+    cases = ("faster", "invalid", "interrupted", "too_few", "tail_latency", "operation", "steps")
+    tables = [arrow_table(made(study_answer([CASES[name]()]))) for name in cases]
+    types: dict[str, set[str]] = {}
+    for table in tables:
+        for field in table.schema:
+            types.setdefault(field.name, set()).add(str(field.type))
+    assert all(len(found) == 1 for found in types.values())
+    assert set().union(*types.values()) == {"string", "int64", "double"}
+    together = pa.concat_tables(tables, promote_options="default")
+    assert together.num_rows == sum(table.num_rows for table in tables)
 
 
 def test_a_verdict_names_each_caveat_once_and_in_order() -> None:
