@@ -370,7 +370,7 @@ def test_markdown_of_thousands_of_verdicts_fits_into_a_pull_request() -> None:
     many = study_answer([CASES["faster"]()] * 300)
     text = markdown(many, with_published=True)
     assert len(text) < 65_536
-    assert "100 of 300 verdicts are shown" in text
+    assert "100 of 300 verdicts are shown; pgversus report --format csv has them all." in text
 
 
 def test_published_ratios_are_numbers_in_the_document() -> None:

@@ -72,7 +72,7 @@ def _client_bound(one: Measured) -> Iterator[Caveat]:
             slug="client-bound",
             arm=arm.index or None,
             text=f"pgbench was the bottleneck on {arm.label}: it used {_percent(share)} of the processors that its "
-            f"threads can use, so the server may be faster than was seen (more threads: -j)",
+            f"threads can use, so the server may be faster than was seen (more threads of pgbench would tell)",
         )
 
 
@@ -138,7 +138,7 @@ def _not_steady(comparison: Comparison, arm: Arm, trials: Sequence[Trial]) -> It
             slug="not-steady",
             arm=arm.index or None,
             text=f"{arm.label} became {_percent(abs(math.expm1(mean)))} {way} from the first to the second half of its "
-            "blocks: a longer --warm-up would show it as it goes on",
+            "blocks: a longer warm-up would show it as it goes on",
         )
 
 
@@ -153,7 +153,7 @@ def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial])
             slug="few-transactions",
             arm=arm.index or None,
             text=f"{each:.1f} transactions of {arm.label} in each window, fewer than {_FEW_TRANSACTIONS} for each "
-            "client: a longer --window would tell more",
+            "client: longer windows would tell more",
         )
 
 

@@ -1,6 +1,7 @@
 """Each caveat appears where its limit is passed, and not below it."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from pgversus.lab.gates.load_gates import load_caveats
 from pgversus.lab.gates.measured import measured_of
 from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block
+from pgversus.study.caveats import Caveat
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.metrics import Metric
 from tests.builders import comparison, judged_by, rate_block
@@ -50,10 +52,14 @@ def blocks(
     return made
 
 
-def slugs(of: list[Block], asked: Comparison | None = None) -> list[tuple[str, int | None]]:
+def found(of: list[Block], asked: Comparison | None = None) -> list[Caveat]:
     whole = asked or comparison()
     measured = [measured_of(arm, of) for arm in whole.arms]
-    return [(caveat.slug, caveat.arm) for caveat in load_caveats(whole, Samples(of), measured, cpus=2)]
+    return list(load_caveats(whole, Samples(of), measured, cpus=2))
+
+
+def slugs(of: list[Block], asked: Comparison | None = None) -> list[tuple[str, int | None]]:
+    return [(caveat.slug, caveat.arm) for caveat in found(of, asked)]
 
 
 def test_a_quiet_run_has_no_caveat() -> None:
@@ -106,6 +112,12 @@ def test_a_trend_inside_the_blocks_says_that_the_warm_up_was_too_short() -> None
     assert slugs(blocks(trend=math.log(1.08), number=3)) == []
 
 
+def test_advice_names_no_option_since_a_study_file_has_none() -> None:
+    told = found(blocks({"client_cpu_s": 0.91}, trend=math.log(1.08), transactions=90))
+    assert {"not-steady", "few-transactions", "client-bound"} <= {caveat.slug for caveat in told}
+    assert not [caveat.text for caveat in told if re.search(r"(?<!\w)-{1,2}[a-z]", caveat.text)]
+
+
 def test_a_cold_cache_is_not_expected_to_be_steady_and_is_looked_after() -> None:
     cold = replace(comparison(), cache=CacheState.COLD)
     assert slugs(blocks({"still_cached_share": 0.0}, trend=0.5), cold) == [("cache-not-cold", None)]
@@ -123,10 +135,10 @@ def test_a_cold_cache_is_not_expected_to_be_steady_and_is_looked_after() -> None
 
 
 def test_few_transactions_are_said_for_windows_and_for_percentiles() -> None:
-    found = slugs(blocks(transactions=90))
-    assert ("few-for-percentile", None) in found
+    few = slugs(blocks(transactions=90))
+    assert ("few-for-percentile", None) in few
     # 8 windows, 4 clients: 96 transactions are 3 for each client and window.
-    assert ("few-transactions", 1) in found
+    assert ("few-transactions", 1) in few
     assert slugs(blocks(transactions=499)) == [("few-for-percentile", None)]
 
 
