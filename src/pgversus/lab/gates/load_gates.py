@@ -11,6 +11,7 @@ import numpy as np
 
 from pgversus.lab.gates.measured import Measured
 from pgversus.lab.gates.pressure_gates import pressure_caveats
+from pgversus.lab.gates.rate_gates import rate_caveats
 from pgversus.lab.measuring.disturbance import FOREIGN, STEAL, foreign_cpu_s
 from pgversus.stats.counter_table import CounterTable
 from pgversus.stats.samples import Samples
@@ -43,6 +44,7 @@ def load_caveats(
     for one in measured:
         if one.trials:
             yield from _client_bound(one)
+            yield from rate_caveats(comparison, one)
             yield from _disturbed(one, cpus)
             yield from _throttled(one)
             yield from _not_cold(comparison, one)
