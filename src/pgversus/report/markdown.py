@@ -98,7 +98,7 @@ def _verdicts(rows: Sequence[VerdictRow]) -> str:
         percent_of_confidence(),
         "verdict",
         "blocks",
-        "",
+        "caveats",
     )
     cells = [
         (
@@ -131,7 +131,7 @@ def _heat_map(found: HeatMap) -> str:
 def _published(rows: Sequence[PublishedRatio]) -> str:
     if not rows:
         return NOTHING_PUBLISHED
-    heads = ("context", "contender", "published", "here", percent_of_confidence(), "")
+    heads = ("context", "contender", "published", "here", percent_of_confidence(), "replication")
     return table(heads, [(row.context, *published_cells(row)) for row in rows], names=2)
 
 

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -378,6 +379,14 @@ def test_published_ratios_are_numbers_in_the_document() -> None:
     assert first["published_ratio"] == pytest.approx(1.1)
     assert first["low"] < first["ratio"] < first["high"]
     assert first["replication"] == "replicated"
+
+
+def test_every_column_of_markdown_has_a_head() -> None:
+    text = markdown(study_answer([CASES["mixed_builds"](), CASES["faster"]()], published=FIGURES), with_published=True)
+    assert "| context | contender | published | here | 95 % | replication |" in text
+    heads = [line for line, below in pairwise(text.splitlines()) if below.startswith("| :--")]
+    assert len(heads) > 2
+    assert not [line for line in heads if "" in [cell.strip() for cell in line.strip("|").split("|")]]
 
 
 def test_the_tps_of_each_level_stand_under_their_workloads() -> None:
