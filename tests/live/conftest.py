@@ -45,6 +45,7 @@ WEATHER = frozenset(
         "host-stolen",
         "memory-pressure",
         "not-steady",
+        "rate-not-reached",
         "throttled",
     }
 )

@@ -20,6 +20,8 @@ from pgversus.study.operation import Operation
 from pgversus.study.study import Context
 
 _MEGABYTE = 1e6
+_WIDEST = math.log(2)
+"""Half the widest interval that is shown, as a log-ratio: ±100 %. Beyond it, as after 2 blocks, it says nothing."""
 _PHASES = {Phase.START: "starting", Phase.WARM_UP: "warming up", Phase.MEASURE: "measuring"}
 
 
@@ -107,7 +109,7 @@ def _stands(look: Look) -> str:
     if stands.log_ratio is None:
         return "no block yet"
     parts = [change(math.exp(stands.log_ratio.point))]
-    if math.isfinite(stands.interval.half_width):
+    if stands.interval.half_width <= _WIDEST:
         parts.append(f"±{percent(math.expm1(stands.interval.half_width))}")
     if stands.verdict is not Verdict.UNDECIDED:
         parts.append(stands.verdict.value)

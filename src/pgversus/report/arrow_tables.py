@@ -14,11 +14,18 @@ if TYPE_CHECKING:
 
 
 def arrow_table(table: TidyTable) -> "pa.Table":
-    """The table with one typed column for each name; null for no value. HostError without pyarrow."""
+    """The table with a column of text, 64-bit integers or doubles for each name; null for no value.
+
+    HostError without pyarrow.
+    """
     arrow = _pyarrow()
+    types = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
     values = list(zip(*table.rows, strict=True)) or [()] * len(table.columns)
     made: pa.Table = arrow.table(
-        {name: arrow.array(column) for name, column in zip(table.columns, values, strict=True)}
+        {
+            name: arrow.array(column, type=types[cell])
+            for (name, cell), column in zip(table.types.items(), values, strict=True)
+        }
     )
     return made
 

@@ -8,7 +8,7 @@ from pgversus.report.heat_map import HeatMap
 from pgversus.report.levels import HEADS, LevelRow, TpsTable
 from pgversus.report.overview import VerdictRow
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
-from pgversus.report.quantities import PlacedQuantityRow
+from pgversus.report.quantities import COUNTERS_NOTE, PlacedQuantityRow
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.study_page import study_page
 from pgversus.report.times import TIME_HEADS, TimeRow
@@ -40,6 +40,7 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
         _tps(page.tps) if page.tps is not None else "",
         _times(page.times),
         _quantities(page.quantities),
+        paragraph(COUNTERS_NOTE) if page.quantities else "",
         _list(f"not measured: {line}" for line in page.not_measured),
         _list(f"caveat: {line}" for line in page.caveats),
         _list(page.small_print),
@@ -97,7 +98,7 @@ def _verdicts(rows: Sequence[VerdictRow]) -> str:
         percent_of_confidence(),
         "verdict",
         "blocks",
-        "",
+        "caveats",
     )
     cells = [
         (
@@ -130,7 +131,7 @@ def _heat_map(found: HeatMap) -> str:
 def _published(rows: Sequence[PublishedRatio]) -> str:
     if not rows:
         return NOTHING_PUBLISHED
-    heads = ("context", "contender", "published", "here", percent_of_confidence(), "")
+    heads = ("context", "contender", "published", "here", percent_of_confidence(), "replication")
     return table(heads, [(row.context, *published_cells(row)) for row in rows], names=2)
 
 

@@ -4,6 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.quantities import level_text
@@ -11,6 +12,7 @@ from pgversus.report.sentences import METRIC_WORDS, needs_check
 from pgversus.report.units import change, change_interval, count, duration
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.verdict import Verdict
+from pgversus.study.comparison import BASELINE
 from pgversus.study.design import StopReason
 
 MARKS = {Verdict.EQUIVALENT: "~", Verdict.UNDECIDED: "?", Verdict.INVALID: "!"}
@@ -18,6 +20,8 @@ MARKS = {Verdict.EQUIVALENT: "~", Verdict.UNDECIDED: "?", Verdict.INVALID: "!"}
 MOST_ROWS = 100
 """Of one table for people: more nobody reads on a terminal, and a comment on a pull request holds 65,536 characters."""
 _MOST_NAMED = 3
+_MOST_ARMS = 8
+"""Whose caveats of one kind are told in full."""
 _WORST_FIRST = (Verdict.INVALID, Verdict.SLOWER, Verdict.UNDECIDED, Verdict.FASTER, Verdict.EQUIVALENT)
 
 
@@ -64,14 +68,17 @@ def overview_sentences(answer: StudyAnswer) -> list[str]:
 
 
 def shared_caveats(answer: StudyAnswer) -> list[str]:
-    """Each kind of caveat once, with the contexts that it concerns; where figures differ, those of the first."""
-    found: dict[str, dict[str, str]] = {}
+    """Each kind of caveat once for each arm, with the contexts that it concerns; of differing figures the first.
+
+    Of a kind that concerns very many arms the last ones are only named.
+    """
+    found: dict[str, dict[str, dict[str, str]]] = {}
     for one in answer.answers:
-        label = one.context.label
         for caveat in one.caveats:
-            # Of two arms of a context the first speaks for both.
-            found.setdefault(caveat.slug, {}).setdefault(label, caveat.text)
-    return [f"{_first(texts)} ({slug}){_in_contexts(texts, len(answer.answers))}" for slug, texts in found.items()]
+            # One that concerns every verdict may be of the baseline alone: two of a slug never stand under one name.
+            arms = found.setdefault(caveat.slug, {})
+            arms.setdefault(one.comparison.arms[caveat.arm or BASELINE].label, {})[one.context.label] = caveat.text
+    return [line for slug, arms in found.items() for line in _caveat_lines(slug, arms, len(answer.answers))]
 
 
 def not_measured(answer: StudyAnswer) -> list[str]:
@@ -127,6 +134,14 @@ def _ending(answer: StudyAnswer) -> Iterator[str]:
         yield "The budget ended; the same command with a larger --budget goes on from here."
     elif answer.stopped is StopReason.INTERRUPTED:
         yield "Interrupted; the same command goes on from here."
+
+
+def _caveat_lines(slug: str, arms: Mapping[str, Mapping[str, str]], total: int) -> Iterator[str]:
+    """Of one kind. arms: its texts by context, for each arm."""
+    for texts in islice(arms.values(), _MOST_ARMS):
+        yield f"{_first(texts)} ({slug}){_in_contexts(texts, total)}"
+    if rest := list(arms)[_MOST_ARMS:]:
+        yield f"alike of {', '.join(rest)} ({slug})"
 
 
 def _first(texts: Mapping[str, str]) -> str:

@@ -17,6 +17,8 @@ from pgversus.study.counters import COUNTERS, TOLD_BY_HOST, CounterUnit
 from pgversus.study.metrics import BY_NAME, Metric
 from pgversus.study.operation import Operation
 
+COUNTERS_NOTE = "counters: values are means over all blocks, the change is the mean of the blocks' ratios"
+"""Why a change may not be that from one value to the other: one block alone can carry a mean of values."""
 _MOST_SURE = 8
 _MOST_SURE_OF_STUDY = 3
 _USUAL = ("server_memory_peak_bytes",)

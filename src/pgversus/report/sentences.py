@@ -41,6 +41,7 @@ _GRAVE = frozenset(
         "worn-data",
         "late-writes",
         "client-bound",
+        "rate-not-reached",
         "cache-not-cold",
         "drift",
         "memory-pressure",

@@ -56,7 +56,7 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
     arms = sum(len(one.comparison.arms) for one in answer.answers)
     shown = verdict_rows(answer, MOST_ROWS)
     is_single = len(answer.answers) == 1
-    rest = f"{len(shown)} of {verdicts} verdicts are shown; --format csv has them all."
+    rest = f"{len(shown)} of {verdicts} verdicts are shown; pgversus report --format csv has them all."
     return StudyPage(
         title=answer.study.title,
         question=answer.study.question,

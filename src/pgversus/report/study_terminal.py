@@ -11,7 +11,7 @@ from pgversus.report.heat_map import HeatCell, HeatMap, heat_colour
 from pgversus.report.levels import HEADS, LevelRow, TpsTable
 from pgversus.report.overview import VerdictRow
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
-from pgversus.report.quantities import PlacedQuantityRow
+from pgversus.report.quantities import COUNTERS_NOTE, PlacedQuantityRow
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.study_page import StudyPage, study_page
 from pgversus.report.terminal import STYLES, print_answer, print_parts, table
@@ -48,7 +48,7 @@ def _parts(page: StudyPage) -> list[RenderableType]:
     if page.times:
         parts += [_time_table(page.times), Text("")]
     if page.quantities:
-        parts += [_quantity_table(page.quantities), Text("")]
+        parts += [_quantity_table(page.quantities), Text(COUNTERS_NOTE, style="dim"), Text("")]
     parts += [Text(sentence) for sentence in page.sentences]
     parts += [Text(f"not measured: {line}", style="red") for line in page.not_measured]
     parts += [Text(f"caveat: {line}") for line in page.caveats]

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from pgversus.report.answer import Answer
 from pgversus.report.overview import MARKS
-from pgversus.report.quantities import QuantityRow, level_text, quantity_rows
+from pgversus.report.quantities import COUNTERS_NOTE, QuantityRow, level_text, quantity_rows
 from pgversus.report.sentences import METRIC_WORDS, answer_sentences, percent_of_confidence
 from pgversus.report.small_print import comparison_lines
 from pgversus.report.units import change, change_interval, latency, plus_minus
@@ -60,12 +60,18 @@ def print_parts(parts: Sequence[RenderableType], console: Console, columns: int 
 def _parts(answer: Answer) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(sentence, style="bold") for sentence in answer_sentences(answer)]
     parts += [Text(""), _verdict_table(answer), Text(""), *_more_times(answer)]
-    for result in answer.analysis.results:
-        if rows := quantity_rows(answer, result):
-            parts += [_quantity_table(answer, result, rows), Text("")]
+    parts += _counters(answer)
     parts += [Text(line) for line in _caveat_lines(answer)]
     parts += [Text(line, style="dim") for line in comparison_lines(answer)]
     return parts
+
+
+def _counters(answer: Answer) -> list[RenderableType]:
+    """A table for each contender, and once below them how to read them."""
+    found = [(result, quantity_rows(answer, result)) for result in answer.analysis.results]
+    tables = [_quantity_table(answer, result, rows) for result, rows in found if rows]
+    spaced = (part for table in tables for part in (Text(""), table))
+    return [*list(spaced)[1:], Text(COUNTERS_NOTE, style="dim"), Text("")] if tables else []
 
 
 def _verdict_table(answer: Answer) -> Table:

@@ -1,6 +1,6 @@
 """Tidy tables: a row for each verdict or for each trial, in base units and full precision; None for no number."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Any
@@ -14,45 +14,54 @@ from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric
 from pgversus.study.operation import Operation
 
-_VERDICT_COLUMNS = (
-    "workload",
-    "baseline",
-    "contender",
-    "metric",
-    "verdict",
-    "ratio",
-    "low",
-    "high",
-    "confidence",
-    "margin",
-    "baseline_value",
-    "contender_value",
-    "unit",
-    "blocks",
-    "seconds_measured",
-    "caveats",
-)
-_TRIAL_COLUMNS = (
-    "workload",
-    "block",
-    "arm",
-    "role",
-    "status",
-    "transactions",
-    "seconds",
-    "failed",
-    *(metric.value for metric in Metric),
-)
-_FAILED_COLUMNS = ("failed_phase", "failed_words")
+Cell = type[str] | type[int] | type[float]
+"""What a column holds, whether or not a row of it has a value."""
+
+_VERDICT_COLUMNS: dict[str, Cell] = {
+    "workload": str,
+    "baseline": str,
+    "contender": str,
+    "metric": str,
+    "verdict": str,
+    "ratio": float,
+    "low": float,
+    "high": float,
+    "confidence": float,
+    "margin": float,
+    "baseline_value": float,
+    "contender_value": float,
+    "unit": str,
+    "blocks": int,
+    "seconds_measured": float,
+    "caveats": str,
+}
+_TRIAL_COLUMNS: dict[str, Cell] = {
+    "workload": str,
+    "block": int,
+    "arm": str,
+    "role": str,
+    "status": str,
+    "transactions": int,
+    "seconds": float,
+    "failed": int,
+    **{metric.value: float for metric in Metric},
+}
+_FAILED_COLUMNS: dict[str, Cell] = {"failed_phase": str, "failed_words": str}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TidyTable:
     """Rows whose cells are in the order of the columns."""
 
-    columns: tuple[str, ...]
+    types: Mapping[str, Cell]
+    """Of each column, in order: the same whatever was measured, so that tables of several studies fit together."""
     rows: Iterator[Sequence[Any]]
     """To be gone through once: each is made when it is asked for, since there may be hundreds of thousands."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(self.types)
 
 
 def verdict_table(answer: StudyAnswer) -> TidyTable:
@@ -63,7 +72,7 @@ def verdict_table(answer: StudyAnswer) -> TidyTable:
         for one in answer.answers
         for result in one.analysis.results
     )
-    return TidyTable(columns=(*factors, *_VERDICT_COLUMNS), rows=rows)
+    return TidyTable(types={**dict.fromkeys(factors, str), **_VERDICT_COLUMNS}, rows=rows)
 
 
 def trial_table(answer: StudyAnswer) -> TidyTable:
@@ -79,8 +88,14 @@ def trial_table(answer: StudyAnswer) -> TidyTable:
         for block in one.blocks
         for arm, trial in _trials(one, block, counters, steps)
     )
-    step_columns = (f"step: {step}" for step in steps)
-    return TidyTable(columns=(*factors, *_TRIAL_COLUMNS, *step_columns, *_FAILED_COLUMNS, *counters), rows=rows)
+    types: dict[str, Cell] = {
+        **dict.fromkeys(factors, str),
+        **_TRIAL_COLUMNS,
+        **{f"step: {step}": float for step in steps},
+        **_FAILED_COLUMNS,
+        **dict.fromkeys(counters, float),
+    }
+    return TidyTable(types=types, rows=rows)
 
 
 def _factors(answer: StudyAnswer) -> list[str]:

@@ -34,7 +34,7 @@ class VerdictOn:
     seconds_measured: float
     """Load of both arms in the blocks that count."""
     caveats: tuple[str, ...]
-    """Slugs, explained in docs/messages.md."""
+    """Slugs, each once, explained in docs/messages.md."""
 
 
 def verdict_on(answer: Answer, result: ContenderResult) -> VerdictOn:
@@ -55,5 +55,6 @@ def verdict_on(answer: Answer, result: ContenderResult) -> VerdictOn:
         margin=comparison.design.margin,
         blocks=result.blocks,
         seconds_measured=result.seconds_measured,
-        caveats=tuple(caveat.slug for caveat in caveats_of(answer, result.contender)),
+        # One of the baseline and one of the contender may have the same slug.
+        caveats=tuple(dict.fromkeys(caveat.slug for caveat in caveats_of(answer, result.contender))),
     )

@@ -25,19 +25,21 @@ def test_json_in_pieces_is_what_the_standard_library_would_write(items: list[Any
 def test_numbers_are_the_same_when_they_are_read_back() -> None:
     assert json.loads("".join(json_pieces({"all": FLOATS})))["all"] == FLOATS
     assert json.loads("".join(json_pieces({"none": math.nan})))["none"] is None
-    table = TidyTable(columns=("text", *(f"c{number}" for number in range(len(FLOATS)))), rows=iter([["x", *FLOATS]]))
+    table = TidyTable(
+        types={"text": str, **{f"c{number}": float for number in range(len(FLOATS))}}, rows=iter([["x", *FLOATS]])
+    )
     _, (text, *cells) = csv.reader(csv_lines(table))
     assert text == "x"
     assert [float(cell) for cell in cells] == FLOATS
 
 
 def test_cells_without_a_float_stay_what_they_are() -> None:
-    table = TidyTable(columns=("a", "b", "c"), rows=iter([["1,5", None, 7], ['"', 0.5, None]]))
+    table = TidyTable(types={"a": str, "b": float, "c": int}, rows=iter([["1,5", None, 7], ['"', 0.5, None]]))
     assert list(csv_lines(table)) == ["a,b,c\n", '"1,5",,7\n', '"""",0.5,\n']
 
 
 def test_a_carriage_return_in_a_cell_ends_no_row() -> None:
-    table = TidyTable(columns=("a", "b"), rows=iter([["one\rtwo", 1], ["three\r\nfour", 2]]))
+    table = TidyTable(types={"a": str, "b": int}, rows=iter([["one\rtwo", 1], ["three\r\nfour", 2]]))
     text = "".join(csv_lines(table))
     assert list(csv.reader(io.StringIO(text, newline=""))) == [["a", "b"], ["one\rtwo", "1"], ["three\r\nfour", "2"]]
     assert text == 'a,b\n"one\rtwo",1\n"three\r\nfour",2\n'

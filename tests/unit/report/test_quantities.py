@@ -1,11 +1,16 @@
 """What stands beside a verdict: what was asked for always, what differs beyond chance after it."""
 
+import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pgversus.report.answer import Answer
+from rich.console import Console
+
+from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.markdown import markdown
-from pgversus.report.quantities import QuantityRow, quantity_rows, study_quantity_rows, untold
+from pgversus.report.quantities import COUNTERS_NOTE, QuantityRow, quantity_rows, study_quantity_rows, untold
+from pgversus.report.study_terminal import print_study_answer
+from pgversus.report.terminal import WIDEST, print_answer
 from pgversus.stats.trials import Block
 from tests.builders import answer, study_answer
 from tests.unit.report.cases import CASES, steady
@@ -131,3 +136,19 @@ def test_a_study_has_the_rows_of_each_verdict_in_its_order() -> None:
         ("workload=w2 load=c4", "latency_mean"),
         ("workload=w2 load=c4", "server_memory_peak_bytes"),
     ]
+
+
+def forms(one: Answer) -> list[str]:
+    """One comparison and a study of it on a terminal, and the study as Markdown."""
+    study: StudyAnswer = study_answer([one, one])
+    single, whole = io.StringIO(), io.StringIO()
+    print_answer(one, Console(file=single, width=WIDEST))
+    print_study_answer(study, Console(file=whole, width=WIDEST))
+    return [single.getvalue(), whole.getvalue(), markdown(study)]
+
+
+def test_how_to_read_the_counters_stands_once_and_only_below_them() -> None:
+    for text in forms(counted(steady(1.1), {"server_memory_peak_bytes": (3660.0, 2930.0)})):
+        assert text.count(COUNTERS_NOTE) == 1
+        assert text.index("3.66 kB") < text.index(COUNTERS_NOTE)
+    assert not any(COUNTERS_NOTE in text for text in forms(counted(steady(1.1), {})))

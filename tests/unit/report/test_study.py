@@ -7,8 +7,10 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from rich.console import Console
 
@@ -34,7 +36,8 @@ from pgversus.study.design import StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.study import Skipped
 from pgversus.study.workload import PgbenchWorkload, Script
-from tests.builders import study_answer
+from tests.builders import answer as answer_of
+from tests.builders import comparison, study_answer
 from tests.unit.report.cases import CASES
 
 FIGURES = "workload,clients,level,tps\nw1,4,16.12,100\nw1,4,17.8,110\nw2,1,16.12,100\nw2,1,17.8,110\n"
@@ -244,6 +247,29 @@ def test_arrow_tables_hold_the_same_with_types() -> None:
     assert parquet_bytes(verdict_table(whole()))[:4] == b"PAR1"
 
 
+@pytest.mark.parametrize("made", [verdict_table, trial_table])
+def test_types_of_columns_are_the_same_whatever_was_measured(made: Callable[[StudyAnswer], TidyTable]) -> None:
+    cases = ("faster", "invalid", "interrupted", "too_few", "tail_latency", "operation", "steps")
+    tables = [arrow_table(made(study_answer([CASES[name]()]))) for name in cases]
+    types: dict[str, set[str]] = {}
+    for table in tables:
+        for field in table.schema:
+            types.setdefault(field.name, set()).add(str(field.type))
+    assert all(len(found) == 1 for found in types.values())
+    assert set().union(*types.values()) == {"string", "int64", "double"}
+    together = pa.concat_tables(tables, promote_options="default")
+    assert together.num_rows == sum(table.num_rows for table in tables)
+
+
+def test_a_verdict_names_each_caveat_once_and_in_order() -> None:
+    stolen, few = (Caveat(slug=slug, text=slug) for slug in ("host-stolen", "few-for-percentile"))
+    one = replace(CASES["faster"](), caveats=(stolen, replace(stolen, arm=1), few))
+    answer = study_answer([one])
+    assert [row["caveats"] for row in rows_of(verdict_table(answer))] == ["host-stolen few-for-percentile"]
+    assert StudyResults(answer).verdicts[0].caveats == ("host-stolen", "few-for-percentile")
+    assert json.loads(as_json(answer))["verdicts"][0]["caveats"] == ["host-stolen", "few-for-percentile"]
+
+
 def test_where_workloads_are_compared_each_row_and_each_arm_has_its_own() -> None:
     one = CASES["faster"]()
     first, second = one.comparison.arms
@@ -291,6 +317,41 @@ def test_a_kind_of_caveat_is_one_line_however_its_figures_differ() -> None:
     assert line.endswith("[workload=w1 load=c4, workload=w2 load=c4]")
 
 
+def failed_on_both() -> StudyAnswer:
+    """A study in which trials of both arms failed in two contexts, and of the contender alone in a third."""
+
+    def failed(arm: int | None, number: int) -> Caveat:
+        return Caveat(
+            slug="failed-trials", arm=arm, text=f"{number} of 3 trials of {'17.8' if arm else '16.12'} failed"
+        )
+
+    found = [(failed(None, 1), failed(1, 2)), (failed(None, 1), failed(1, 3)), (failed(1, 2),)]
+    return study_answer([replace(CASES["faster"](), caveats=caveats) for caveats in found])
+
+
+def test_a_kind_of_caveat_is_one_line_for_each_arm() -> None:
+    assert shared_caveats(failed_on_both()) == [
+        "1 of 3 trials of 16.12 failed (failed-trials) [workload=w1 load=c4, workload=w2 load=c4]",
+        "2 of 3 trials of 17.8 failed (failed-trials) [workload=w1 load=c4; alike in 2 more of 3 contexts]",
+    ]
+
+
+@pytest.mark.parametrize("form", ["terminal", "markdown"])
+def test_of_two_arms_with_the_same_caveat_both_are_shown(form: str) -> None:
+    text = FORMS[form](failed_on_both())
+    assert "1 of 3 trials of 16.12 failed" in text
+    assert "2 of 3 trials of 17.8 failed" in text
+
+
+def test_of_very_many_arms_with_the_same_caveat_each_is_named() -> None:
+    labels = [f"arm{number}" for number in range(50)]
+    caveats = [Caveat(slug="drift", arm=index, text=f"{labels[index]} drifts") for index in range(1, 50)]
+    one = answer_of([], comparison(labels), caveats=caveats)
+    lines = shared_caveats(study_answer([one]))
+    assert len(lines) < 10
+    assert all(any(re.search(rf"\b{label}\b", line) for line in lines) for label in labels[1:])
+
+
 def test_how_it_was_measured_is_said_once_for_all_contexts() -> None:
     lines = study_lines(whole())
     assert lines[0] == "PostgreSQL 16.12 (zonky, gcc 7.5.0), PostgreSQL 17.8 (zonky, gcc 7.5.0)"
@@ -310,7 +371,7 @@ def test_markdown_of_thousands_of_verdicts_fits_into_a_pull_request() -> None:
     many = study_answer([CASES["faster"]()] * 300)
     text = markdown(many, with_published=True)
     assert len(text) < 65_536
-    assert "100 of 300 verdicts are shown" in text
+    assert "100 of 300 verdicts are shown; pgversus report --format csv has them all." in text
 
 
 def test_published_ratios_are_numbers_in_the_document() -> None:
@@ -318,6 +379,14 @@ def test_published_ratios_are_numbers_in_the_document() -> None:
     assert first["published_ratio"] == pytest.approx(1.1)
     assert first["low"] < first["ratio"] < first["high"]
     assert first["replication"] == "replicated"
+
+
+def test_every_column_of_markdown_has_a_head() -> None:
+    text = markdown(study_answer([CASES["mixed_builds"](), CASES["faster"]()], published=FIGURES), with_published=True)
+    assert "| context | contender | published | here | 95 % | replication |" in text
+    heads = [line for line, below in pairwise(text.splitlines()) if below.startswith("| :--")]
+    assert len(heads) > 2
+    assert not [line for line in heads if "" in [cell.strip() for cell in line.strip("|").split("|")]]
 
 
 def test_the_tps_of_each_level_stand_under_their_workloads() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from pgversus.lab.gates.measured import Measured
 from pgversus.lab.gates.pressure_gates import pressure_caveats
+from pgversus.lab.gates.rate_gates import rate_caveats
 from pgversus.lab.measuring.disturbance import FOREIGN, STEAL, foreign_cpu_s
 from pgversus.stats.counter_table import CounterTable
 from pgversus.stats.samples import Samples
@@ -43,6 +44,7 @@ def load_caveats(
     for one in measured:
         if one.trials:
             yield from _client_bound(one)
+            yield from rate_caveats(comparison, one)
             yield from _disturbed(one, cpus)
             yield from _throttled(one)
             yield from _not_cold(comparison, one)
@@ -72,7 +74,7 @@ def _client_bound(one: Measured) -> Iterator[Caveat]:
             slug="client-bound",
             arm=arm.index or None,
             text=f"pgbench was the bottleneck on {arm.label}: it used {_percent(share)} of the processors that its "
-            f"threads can use, so the server may be faster than was seen (more threads: -j)",
+            f"threads can use, so the server may be faster than was seen (more threads of pgbench would tell)",
         )
 
 
@@ -138,7 +140,7 @@ def _not_steady(comparison: Comparison, arm: Arm, trials: Sequence[Trial]) -> It
             slug="not-steady",
             arm=arm.index or None,
             text=f"{arm.label} became {_percent(abs(math.expm1(mean)))} {way} from the first to the second half of its "
-            "blocks: a longer --warm-up would show it as it goes on",
+            "blocks: a longer warm-up would show it as it goes on",
         )
 
 
@@ -153,7 +155,7 @@ def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial])
             slug="few-transactions",
             arm=arm.index or None,
             text=f"{each:.1f} transactions of {arm.label} in each window, fewer than {_FEW_TRANSACTIONS} for each "
-            "client: a longer --window would tell more",
+            "client: longer windows would tell more",
         )
 
 

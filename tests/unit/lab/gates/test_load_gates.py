@@ -1,6 +1,7 @@
 """Each caveat appears where its limit is passed, and not below it."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -10,9 +11,10 @@ from pgversus.lab.gates.load_gates import load_caveats
 from pgversus.lab.gates.measured import measured_of
 from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block
+from pgversus.study.caveats import Caveat
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.metrics import Metric
-from tests.builders import comparison, judged_by, rate_block
+from tests.builders import comparison, judged_by, open_loop, rate_block
 
 QUIET = {
     "client_cpu_s": 0.1,
@@ -50,10 +52,14 @@ def blocks(
     return made
 
 
-def slugs(of: list[Block], asked: Comparison | None = None) -> list[tuple[str, int | None]]:
+def found(of: list[Block], asked: Comparison | None = None) -> list[Caveat]:
     whole = asked or comparison()
     measured = [measured_of(arm, of) for arm in whole.arms]
-    return [(caveat.slug, caveat.arm) for caveat in load_caveats(whole, Samples(of), measured, cpus=2)]
+    return list(load_caveats(whole, Samples(of), measured, cpus=2))
+
+
+def slugs(of: list[Block], asked: Comparison | None = None) -> list[tuple[str, int | None]]:
+    return [(caveat.slug, caveat.arm) for caveat in found(of, asked)]
 
 
 def test_a_quiet_run_has_no_caveat() -> None:
@@ -106,6 +112,12 @@ def test_a_trend_inside_the_blocks_says_that_the_warm_up_was_too_short() -> None
     assert slugs(blocks(trend=math.log(1.08), number=3)) == []
 
 
+def test_advice_names_no_option_since_a_study_file_has_none() -> None:
+    told = found(blocks({"client_cpu_s": 0.91}, trend=math.log(1.08), transactions=90))
+    assert {"not-steady", "few-transactions", "client-bound"} <= {caveat.slug for caveat in told}
+    assert not [caveat.text for caveat in told if re.search(r"(?<!\w)-{1,2}[a-z]", caveat.text)]
+
+
 def test_a_cold_cache_is_not_expected_to_be_steady_and_is_looked_after() -> None:
     cold = replace(comparison(), cache=CacheState.COLD)
     assert slugs(blocks({"still_cached_share": 0.0}, trend=0.5), cold) == [("cache-not-cold", None)]
@@ -123,11 +135,51 @@ def test_a_cold_cache_is_not_expected_to_be_steady_and_is_looked_after() -> None
 
 
 def test_few_transactions_are_said_for_windows_and_for_percentiles() -> None:
-    found = slugs(blocks(transactions=90))
-    assert ("few-for-percentile", None) in found
+    few = slugs(blocks(transactions=90))
+    assert ("few-for-percentile", None) in few
     # 8 windows, 4 clients: 96 transactions are 3 for each client and window.
-    assert ("few-transactions", 1) in found
+    assert ("few-transactions", 1) in few
     assert slugs(blocks(transactions=499)) == [("few-for-percentile", None)]
+
+
+def at_rate(transactions: int, *, failed: int = 0, number: int = 6) -> list[Block]:
+    """Blocks of which the contender finished so many transactions in eight seconds, and the baseline 400."""
+    return [
+        replace(
+            block,
+            trials={
+                arm: replace(trial, seconds=8.0, transactions=transactions if arm else 400, failed=failed if arm else 0)
+                for arm, trial in block.trials.items()
+            },
+        )
+        for block in blocks(number=number)
+    ]
+
+
+def rates(of: list[Block], rate: float | None = 50.0, clients: int = 1) -> list[Caveat]:
+    workload = replace(open_loop(), rate=rate, clients=clients)
+    return [caveat for caveat in found(of, comparison(workload=workload)) if caveat.slug == "rate-not-reached"]
+
+
+def test_an_arm_that_does_not_reach_its_rate_is_told_with_both_numbers() -> None:
+    (caveat,) = rates(at_rate(320))
+    assert caveat.arm == 1
+    assert "17.8 reached 40 of 50 transactions per second" in caveat.text
+    assert "queue" in caveat.text
+    both = rates(at_rate(320), rate=200_000)
+    assert [one.arm for one in both] == [None, 1]
+    assert "16.12 reached 50 of 200 000 transactions per second" in both[0].text
+    assert rates(at_rate(320), rate=None) == []
+
+
+def test_a_rate_is_reached_from_95_percent_on_or_where_chance_or_the_ends_of_windows_explain_the_rest() -> None:
+    assert rates(at_rate(373, number=100)) != []
+    assert rates(at_rate(381, number=100)) == []
+    # Of one block, 400 asked: a standard deviation is 20 transactions.
+    assert rates(at_rate(340, number=1)) == []
+    # 8 windows of 8 clients: 64 may end after their windows.
+    assert rates(at_rate(340, number=100), clients=8) == []
+    assert rates(at_rate(320, failed=80)) == []
 
 
 def test_ratios_that_follow_one_another_are_drift() -> None:
