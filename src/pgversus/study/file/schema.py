@@ -315,7 +315,7 @@ class Sections(Table):
         example="cold",
     )
     if_missing: Literal["error", "skip"] | None = _key(
-        "what happens where a server does not have a setting: `error`, or `skip` that combination",
+        "what happens where a server lacks a setting that another one has: `error`, or `skip` that combination",
         default='`"error"`',
         example="skip",
     )
