@@ -6,6 +6,7 @@ run.py            one study, from names to blocks on disk
 results_folder.py  the results folder of a run: locked, earlier results refused, gone on with or put aside
 keeping.py        what a run writes to it, and when
 resuming.py       whether a run may go on with earlier results
+changes.py        what another question differs in
 same_means.py     and only with the same builds, client and machine
 course.py         how far one context has come
 engine.py         turns, looks, and when to stop

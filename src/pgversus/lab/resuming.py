@@ -1,15 +1,13 @@
 """Whether a run may go on with earlier results: the same question."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pgversus.errors import StoreError
+from pgversus.lab.changes import changes_between
 from pgversus.lab.course import Course
 from pgversus.postgres.labels import label_of_running
-from pgversus.store.codec import CONTEXT, ContextFact
 from pgversus.store.reading import StoredContext, StoredStudy
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.study import Context, Study
@@ -17,9 +15,6 @@ from pgversus.study.study import Context, Study
 LOADED = "loaded"
 """The fact with the labels of running servers on which the study's data have been loaded."""
 _MOST_SHOWN = 8
-# What a resumed study may have otherwise: more time never spoils an answer (docs/statistics.md), and a setup file is
-# known by its hash, wherever it lies now and however the way to it is written.
-_MAY_CHANGE = re.compile(r"(.*\.)?(budget_s|dataset\.(setup_files|prepare)\.\d+\.path)")
 
 
 def without_secrets(study: Study) -> Study:
@@ -103,38 +98,6 @@ def _without_secrets(context: Context) -> Context:
 
 
 def _changes(earlier: StoredStudy, study: Study) -> Iterator[str]:
-    if len(earlier.contexts) != len(study.contexts):
-        yield f"{len(earlier.contexts)} contexts, now {len(study.contexts)}"
     if earlier.study.seed != study.seed:
         yield f"seed {earlier.study.seed}, now {study.seed}"
-    for stored, context in zip(earlier.contexts, study.contexts, strict=False):
-        if stored.context == context:
-            continue
-        before, now = _flat(stored.context), _flat(context)
-        for key in sorted({*before, *now}):
-            if not _MAY_CHANGE.fullmatch(key) and before.get(key) != now.get(key):
-                where = f"context {context.number}, " if len(study.contexts) > 1 else ""
-                yield f"{where}{key}: {_shown(before.get(key))}, now {_shown(now.get(key))}"
-
-
-def _flat(context: Context) -> dict[str, Any]:
-    fact = CONTEXT.dump_python(ContextFact(levels=context.levels, comparison=context.comparison), mode="json")
-    return dict(_leaves(fact, ""))
-
-
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    match value:
-        case dict():
-            for key, inner in value.items():
-                yield from _leaves(inner, f"{path}.{key}" if path else str(key))
-        case list():
-            yield f"{path}.length", len(value)
-            for index, inner in enumerate(value):
-                yield from _leaves(inner, f"{path}.{index}")
-        case _:
-            yield path, value
-
-
-def _shown(value: Any) -> str:
-    text = "nothing" if value is None else str(value)
-    return f"{text[:60]}..." if len(text) > 60 else text  # noqa: PLR2004 - one line
+    yield from changes_between([stored.context for stored in earlier.contexts], study.contexts)

@@ -1,0 +1,119 @@
+"""What two versions of a question differ in, in the words of those who ask it."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from pgversus.store.codec import CONTEXT, ContextFact
+from pgversus.study.study import Context
+
+# What a resumed study may have otherwise: more time never spoils an answer (docs/statistics.md), and a setup file is
+# known by its hash, wherever it lies now and however the way to it is written.
+_MAY_CHANGE = re.compile(r"budget_s|dataset\.(setup_files|prepare)\.\d+\.path")
+# Said with what follows from it: each of these has changed only where a value beside it has, or its list.
+_IMPLIED = re.compile(r"(.*\.)?length|window_is_given|rounds_are_given")
+# The names of study files and options, where the code has others.
+_WORDS = {
+    "window_s": "window in s",
+    "warm_up_s": "warm_up in s",
+    "rounds": "windows",
+    "fixed_blocks": "blocks",
+    "dataset.pgbench_scale": "dataset.scale",
+    "dataset.setup_files": "dataset.setup",
+    "workload.query_mode": "workload.protocol",
+}
+_WORDED = re.compile("|".join(rf"^{re.escape(name)}(?![a-z_])" for name in _WORDS))
+_MOST_LETTERS = 60
+
+_Change = tuple[str, str, str]
+"""What it is, how it was, how it is now."""
+
+
+def changes_between(earlier: Sequence[Context], now: Sequence[Context]) -> Iterator[str]:
+    """Each change once, with both values, and for which contexts and arms unless it holds for all."""
+    before, after = {one.label: one for one in earlier}, {one.label: one for one in now}
+    if len(before) != len(after):
+        yield f"{len(before)} contexts, now {len(after)}"
+    if gone := [label for label in before if label not in after]:
+        yield f"no longer there: {_listed(gone)}"
+    if new := [label for label in after if label not in before]:
+        yield f"new: {_listed(new)}"
+    both = [label for label in before if label in after]
+    if both != [label for label in after if label in before]:
+        yield "contexts in another order"
+    found: dict[_Change, list[str]] = {}
+    for label in both:
+        for change in _changes(before[label], after[label]):
+            found.setdefault(change, []).append(label)
+    for (what, was, is_now), labels in found.items():
+        yield f"{what}: {was}, now {is_now}{_where(labels, len(both))}"
+
+
+def _listed(labels: list[str]) -> str:
+    shown = ", ".join(label or "the only context" for label in labels[:3])
+    return f"{shown} and {len(labels) - 3} more" if len(labels) > 3 else shown  # noqa: PLR2004 - one line
+
+
+def _where(labels: list[str], contexts: int) -> str:
+    if len(labels) == contexts:
+        return ""
+    return f" ({labels[0]})" if len(labels) == 1 else f" (in {len(labels)} contexts of {contexts})"
+
+
+def _changes(earlier: Context, now: Context) -> Iterator[_Change]:
+    if replace(earlier, number=now.number) == now:
+        return
+    before, after = _fact(earlier), _fact(now)
+    arms_before, arms_after = before.pop("arms"), after.pop("arms")
+    design_before, design_after = before.pop("design"), after.pop("design")
+    yield from _differences(before | design_before, after | design_after)
+    labels, labels_now = [arm["label"] for arm in arms_before], [arm["label"] for arm in arms_after]
+    if labels != labels_now:
+        yield "arms", ", ".join(labels), ", ".join(labels_now)
+        return
+    of_arms = [list(_differences(*pair)) for pair in zip(arms_before, arms_after, strict=True)]
+    for change in dict.fromkeys(chain.from_iterable(of_arms)):
+        have = [label for label, changes in zip(labels, of_arms, strict=True) if change in changes]
+        what, was, is_now = change
+        yield (what if len(have) == len(labels) else f"{what} of {', '.join(have)}"), was, is_now
+
+
+def _fact(context: Context) -> dict[str, Any]:
+    fact = CONTEXT.dump_python(ContextFact(levels=(), comparison=context.comparison), mode="json")
+    comparison: dict[str, Any] = fact["comparison"]
+    return comparison
+
+
+def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[_Change]:
+    had, has = dict(_leaves(before, "")), dict(_leaves(now, ""))
+    differ = [key for key in {**had, **has} if had.get(key) != has.get(key) and not _MAY_CHANGE.fullmatch(key)]
+    # Never nothing: what is left out says no more than the rest, unless there is no rest.
+    for key in [key for key in differ if not _IMPLIED.fullmatch(key)] or differ:
+        yield _WORDED.sub(lambda name: _WORDS[name[0]], key), _shown(had.get(key)), _shown(has.get(key))
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Path and value of everything that is not made of parts; what has a name is known by it, not by its position."""
+    match value:
+        case dict():
+            for key, inner in value.items():
+                yield from _leaves(inner, f"{path}.{key}" if path else str(key))
+        case [{"name": _, "value": _}, *_]:
+            for one in value:
+                yield f"{path}.{one['name']}", one["value"]
+        case [[str(), str()], *_]:
+            for name, inner in value:
+                yield f"{path}.{name}", inner
+        case list():
+            yield f"{path}.length", len(value)
+            for number, inner in enumerate(value, start=1):
+                yield from _leaves(inner, f"{path}.{number}")
+        case _:
+            yield path, value
+
+
+def _shown(value: Any) -> str:
+    text = "nothing" if value is None else str(value)
+    return f"{text[:_MOST_LETTERS]}..." if len(text) > _MOST_LETTERS else text
