@@ -1,4 +1,4 @@
-"""What a study would do on this host, without doing it; and the refusal of one that has no room."""
+"""What a study would do on this host, without doing it; and, once that is shown, the refusal of one without room."""
 
 import shutil
 import tempfile
@@ -72,7 +72,7 @@ def _builds_here(study: Study, earlier: StoredStudy | None, cache: Cache, user: 
 
 
 def _with_possible_settings(study: Study, here: BuildsHere, user: ServerUser) -> Study:
-    """Ask the servers that are here; it takes 30 ms for each level of a setting."""
+    """Ask the servers that are here; each processor asks 30 to 70 levels a second."""
     with tempfile.TemporaryDirectory(prefix="pgversus-") as name:
         directory = Path(name)
         # For the servers' user to enter.

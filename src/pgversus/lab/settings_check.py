@@ -1,6 +1,8 @@
 """Every level of every setting put to every server that is to have it, before anything is loaded."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -35,10 +37,10 @@ def with_possible_settings(study: Study, ask: Ask) -> Study:
     A setting that a server lacks and another one has: as a level of a factor its treatment is left out, as a shared one
     it is left out of that server's settings. One that no server has is refused: its name is wrong.
     """
-    known = cache(ask)
+    answers = _answers(study, ask)
 
     def answer(arm: Arm, setting: Setting) -> SettingAnswer | None:
-        return known(arm.server, setting)
+        return answers[arm.server, setting]
 
     problems = list(_problems(study, answer))
     if len(problems) == 1:
@@ -50,6 +52,15 @@ def with_possible_settings(study: Study, ask: Ask) -> Study:
 
 
 _Answer = Callable[[Arm, Setting], SettingAnswer | None]
+
+
+def _answers(study: Study, ask: Ask) -> Mapping[tuple[ServerName, Setting], SettingAnswer | None]:
+    """What each server says of each of its settings, asked once."""
+    arms = (arm for context in study.contexts for arm in context.comparison.arms)
+    questions = list(dict.fromkeys((arm.server, setting) for arm in arms for setting in arm.settings))
+    # Each question waits for a program or a session: a study with hundreds of levels would wait for them in turn.
+    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        return dict(zip(questions, pool.map(lambda question: ask(*question), questions), strict=True))
 
 
 def _problems(study: Study, answer: _Answer) -> Iterator[StudyError]:
