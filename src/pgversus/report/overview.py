@@ -91,25 +91,21 @@ def not_measured(answer: StudyAnswer) -> list[str]:
 
 def _row(one: Answer, result: ContenderResult) -> VerdictRow:
     comparison, metric = one.comparison, one.analysis.metric
-    ratio = result.ratios.get(metric)
+    ratio, levels = result.ratios.get(metric), result.levels.get(metric)
+    baseline_level, contender_level = (level_text(metric, level) for level in levels) if levels else ("", "")
     return VerdictRow(
         context=one.context.label,
         baseline=comparison.baseline.label,
         contender=comparison.arms[result.contender].label,
         metric=METRIC_WORDS[metric],
-        baseline_level=_level(one, 0),
-        contender_level=_level(one, result.contender),
+        baseline_level=baseline_level,
+        contender_level=contender_level,
         change=MARKS.get(result.verdict) or (change(ratio.value) if ratio else ""),
         interval=change_interval(ratio.low, ratio.high) if ratio else "",
         verdict=result.verdict,
         blocks=str(result.blocks),
         check="CHECK" if needs_check(one, result) else "",
     )
-
-
-def _level(one: Answer, arm: int) -> str:
-    estimate = one.analysis.levels[arm].get(one.analysis.metric)
-    return "" if estimate is None else level_text(one.analysis.metric, estimate.value)
 
 
 def _counts(answer: StudyAnswer) -> str:

@@ -163,18 +163,18 @@ def _sure(answer: Answer, result: ContenderResult, shown: Sequence[str]) -> Iter
 
 def _row(answer: Answer, result: ContenderResult, name: str) -> QuantityRow | None:
     metric = BY_NAME.get(name)
-    return _counter(answer, result, name) if metric is None else _metric(answer, result, metric)
+    return _counter(answer, result, name) if metric is None else _metric(result, metric)
 
 
-def _metric(answer: Answer, result: ContenderResult, metric: Metric) -> QuantityRow | None:
-    levels = [answer.analysis.levels[arm].get(metric) for arm in (BASELINE, result.contender)]
-    if levels[0] is None or levels[1] is None:
+def _metric(result: ContenderResult, metric: Metric) -> QuantityRow | None:
+    levels = result.levels.get(metric)
+    if levels is None:
         return None
     ratio = result.ratios.get(metric)
     return QuantityRow(
         name=metric.value.removesuffix("_s"),
-        baseline=level_text(metric, levels[0].value),
-        contender=level_text(metric, levels[1].value),
+        baseline=level_text(metric, levels[0]),
+        contender=level_text(metric, levels[1]),
         change=change(ratio.value) if ratio else "",
         interval=change_interval(ratio.low, ratio.high) if ratio else "",
     )

@@ -34,6 +34,7 @@ def comparison_lines(answer: Answer) -> list[str]:
             f"{count(len(answer.blocks), 'block')} of {_windows(comparison)} for each arm, {_restarts([answer])}"
             f"margin ±{percent(design.margin)}, seed {design.seed}; {looks}"
         ),
+        *_own_blocks([answer], "values are of all blocks of an arm, changes of the blocks that hold both arms"),
         *_measuring([answer]),
         *_repeated([answer]),
         f"results: {answer.results}",
@@ -56,6 +57,9 @@ def study_lines(answer: StudyAnswer) -> list[str]:
         (
             f"blocks of {_listed(windows, ' or ')} for each arm, {_restarts(answers)}"
             f"margin {_listed(margins, ' or ')}, seed {answer.study.seed}"
+        ),
+        *_own_blocks(
+            answers, "means of an arm are of all its blocks, differences and ratios of those that hold both arms"
         ),
         *_measuring(answers),
         *_repeated(answers),
@@ -106,6 +110,14 @@ def _host(answer: Answer) -> Iterator[str]:
     ]
     if told := [str(part) for part in parts if part]:
         yield f"host: {', '.join(told)}"
+
+
+def _own_blocks(answers: Sequence[Answer], words: str) -> Iterator[str]:
+    """How to read values of arms beside ratios where an arm that was decided got no more blocks."""
+    if any(
+        len({sum(block.has(arm.index) for block in one.blocks) for arm in one.comparison.arms}) > 1 for one in answers
+    ):
+        yield words
 
 
 def _measuring(answers: Sequence[Answer]) -> Iterator[str]:

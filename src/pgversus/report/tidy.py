@@ -10,7 +10,6 @@ from pgversus.report.verdicts import verdict_on
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.counter_table import counter_table
 from pgversus.stats.trials import Block, Trial
-from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric
 from pgversus.study.operation import Operation
 
@@ -126,7 +125,6 @@ def _levels(one: Answer, arm: int, factors: Sequence[str]) -> list[str | None]:
 def _verdict(one: Answer, result: ContenderResult) -> list[Any]:
     """In the order of _VERDICT_COLUMNS, from the second on."""
     row, metric = verdict_on(one, result), one.analysis.metric
-    levels = [one.analysis.levels[arm].get(metric) for arm in (BASELINE, result.contender)]
     return [
         row.baseline,
         row.contender,
@@ -137,7 +135,7 @@ def _verdict(one: Answer, result: ContenderResult) -> list[Any]:
         row.high,
         row.confidence,
         row.margin,
-        *(level.value if level else None for level in levels),
+        *result.levels.get(metric, (None, None)),
         metric.unit,
         row.blocks,
         row.seconds_measured,

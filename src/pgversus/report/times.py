@@ -1,6 +1,6 @@
 """The time of operations on every arm in absolute numbers, as such studies are written up."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 
@@ -22,7 +22,8 @@ class TimeRow:
     arm: str
     """With the step behind it, where the row is of one."""
     cells: tuple[str, ...]
-    """In the order of TIME_HEADS; the difference of the means and the estimated ratio, against the baseline."""
+    """In the order of TIME_HEADS; against the baseline, over the blocks that hold both: the difference of the means and
+    the estimated ratio."""
 
 
 def time_rows(answer: StudyAnswer) -> list[TimeRow]:
@@ -37,9 +38,8 @@ def _quantities(one: Answer) -> Iterator[Quantity]:
 
 
 def _rows(one: Answer, quantity: Quantity) -> Iterator[TimeRow]:
-    baseline = _times(one, BASELINE, quantity)
     for arm in one.comparison.arms:
-        times = _times(one, arm.index, quantity)
+        times = [time for (time,) in _times(one, quantity, arm.index)]
         yield TimeRow(
             context=one.context.label,
             arm=f"{arm.label}, {quantity.step}" if isinstance(quantity, StepTime) else arm.label,
@@ -47,24 +47,26 @@ def _rows(one: Answer, quantity: Quantity) -> Iterator[TimeRow]:
                 str(len(times)),
                 latency(_mean(times)) if times else "",
                 latency(min(times)) if times else "",
-                *(("", "") if arm.index == BASELINE else _against(one, arm.index, quantity, times, baseline)),
+                *(("", "") if arm.index == BASELINE else _against(one, quantity, arm.index)),
             ),
         )
 
 
-def _times(one: Answer, arm: int, quantity: Quantity) -> list[float]:
-    values = (block.trials[arm].value(quantity) for block in one.blocks if block.has(arm))
-    return [value for value in values if value is not None]
+def _times(one: Answer, quantity: Quantity, *arms: int) -> list[tuple[float, ...]]:
+    """Of these arms, for each block that tells it of all of them."""
+    blocks = (block for block in one.blocks if block.has(*arms))
+    found = (tuple(block.trials[arm].value(quantity) for arm in arms) for block in blocks)
+    return [tuple(time for time in times if time is not None) for times in found if None not in times]
 
 
-def _mean(values: list[float]) -> float:
+def _mean(values: Sequence[float]) -> float:
     return fsum(values) / len(values)
 
 
-def _against(one: Answer, arm: int, quantity: Quantity, times: list[float], baseline: list[float]) -> tuple[str, str]:
+def _against(one: Answer, quantity: Quantity, arm: int) -> tuple[str, str]:
     """Difference and ratio."""
-    ratio = one.analysis.result_of(arm).ratios.get(quantity)
-    if not times or not baseline or ratio is None:
+    times, ratio = _times(one, quantity, BASELINE, arm), one.analysis.result_of(arm).ratios.get(quantity)
+    if not times or ratio is None:
         return "", ""
-    seconds = _mean(times) - _mean(baseline)
+    seconds = _mean([theirs - ours for ours, theirs in times])
     return f"{'-' if seconds < 0 else '+'}{latency(abs(seconds))}", significant(ratio.value)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from pgversus.stats.confidence import CONFIDENCE, LookRule, look_rule
 from pgversus.stats.counter_estimates import CounterEstimates, CounterRatio, OneSided, counter_estimates
-from pgversus.stats.effects import LogEstimate, log_level, log_ratio, quantile_is_supported
+from pgversus.stats.effects import LogEstimate, log_level, log_ratio, paired_log_levels, quantile_is_supported
 from pgversus.stats.forecast import blocks_to_decide
 from pgversus.stats.on_demand import Once, OnDemand, Together
 from pgversus.stats.samples import Samples
@@ -15,6 +15,8 @@ from pgversus.study.comparison import BASELINE, Comparison
 from pgversus.study.design import MOST_BLOCKS
 from pgversus.study.metrics import Metric, Quantity, StepTime
 from pgversus.study.operation import Operation
+
+_METRICS = tuple(Metric)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,9 @@ class ContenderResult:
     """Of the metric that carries the verdict; None while no block holds both arms."""
     ratios: Mapping[Quantity, Estimate]
     """Contender / baseline, for each quantity that has a ratio; none for an invalid contender."""
+    levels: Mapping[Quantity, tuple[float, float]]
+    """Of baseline and contender in the blocks that hold both, whose quotient the ratio is. Those of an arm
+    (`Analysis.levels`) are of all its blocks: of a baseline more, where another contender was open for longer."""
     counters: Mapping[str, CounterRatio]
     """Contender / baseline, for each counter that was never zero."""
     one_sided: Mapping[str, OneSided]
@@ -117,8 +122,8 @@ def quantities_of(comparison: Comparison) -> tuple[Quantity, ...]:
     """What its trials may have: every metric, and the time of each step where an operation has several."""
     workload = comparison.workload
     if not isinstance(workload, Operation) or len(workload.steps) == 1:
-        return tuple(Metric)
-    return (*Metric, *(StepTime(step.name) for step in workload.steps))
+        return _METRICS
+    return (*_METRICS, *(StepTime(step.name) for step in workload.steps))
 
 
 def blocks_needed(result: ContenderResult, comparison: Comparison, rule: LookRule) -> int | None:
@@ -148,12 +153,19 @@ def _contender(
         ratio = stands.log_ratio if is_judged else log_ratio(samples, quantity, BASELINE, contender)
         return _estimate(ratio, samples, quantity, rule, (BASELINE, contender))
 
+    def levels_of(quantity: Quantity) -> tuple[float, float] | None:
+        logs = paired_log_levels(samples, quantity, BASELINE, contender)
+        if logs is None or not all(map(math.isfinite, logs)):
+            return None
+        return math.exp(logs[0]), math.exp(logs[1])
+
     paired = [block for block in samples.blocks if block.has(BASELINE, contender)]
     return ContenderResult(
         contender=contender,
         verdict=Verdict.INVALID if is_invalid else stands.verdict,
         log_ratio=stands.log_ratio,
         ratios=OnDemand(() if is_invalid else quantities_of(comparison), ratio_of),
+        levels=OnDemand(quantities_of(comparison), levels_of),
         counters=Together(lambda: {} if is_invalid else counted().ratios[contender - 1]),
         one_sided=Together(lambda: {} if is_invalid else counted().one_sided[contender - 1]),
         blocks=stands.blocks,

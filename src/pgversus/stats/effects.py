@@ -30,8 +30,7 @@ def log_ratio(samples: Samples, quantity: Quantity, baseline: int, contender: in
     """
     if quantity is Metric.LATENCY_MAX:
         return None
-    pairs = zip(samples.logs(quantity, contender), samples.logs(quantity, baseline), strict=True)
-    logs = [other - base for other, base in pairs if other is not None and base is not None]
+    logs = [other - base for base, other in _pairs(samples, quantity, baseline, contender)]
     return _estimate(logs, quantity) if logs else None
 
 
@@ -45,9 +44,27 @@ def log_level(samples: Samples, quantity: Quantity, arm: int) -> LogEstimate | N
     return _estimate(logs, quantity)
 
 
+def paired_log_levels(
+    samples: Samples, quantity: Quantity, baseline: int, contender: int
+) -> tuple[float, float] | None:
+    """The points of both arms' levels in the blocks that hold both: the ratio is theirs. None for no such block."""
+    pairs = _pairs(samples, quantity, baseline, contender)
+    if not pairs:
+        return None
+    ours, theirs = zip(*pairs, strict=True)
+    if quantity is Metric.LATENCY_MAX:
+        return max(ours), max(theirs)
+    return math.fsum(ours) / len(pairs), math.fsum(theirs) / len(pairs)
+
+
 def quantile_is_supported(samples: Samples, q: float, arms: Iterable[int]) -> bool:
     """Whether every block that holds these arms has enough transactions of each for an interval of the quantile q."""
     return samples.fewest_transactions(arms) >= transactions_for_quantile(q)
+
+
+def _pairs(samples: Samples, quantity: Quantity, baseline: int, contender: int) -> list[tuple[float, float]]:
+    both = zip(samples.logs(quantity, baseline), samples.logs(quantity, contender), strict=True)
+    return [(ours, theirs) for ours, theirs in both if ours is not None and theirs is not None]
 
 
 def _estimate(logs: Sequence[float], quantity: Quantity) -> LogEstimate:

@@ -37,7 +37,7 @@ from pgversus.study.metrics import Metric
 from pgversus.study.study import Skipped
 from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import answer as answer_of
-from tests.builders import comparison, study_answer
+from tests.builders import comparison, judged_by, operation_block, study_answer, vacuum
 from tests.unit.report.cases import CASES
 
 FIGURES = "workload,clients,level,tps\nw1,4,16.12,100\nw1,4,17.8,110\nw2,1,16.12,100\nw2,1,17.8,110\n"
@@ -434,6 +434,37 @@ def test_times_of_operations_stand_in_the_form_in_which_they_are_published() -> 
         assert "-1.15 s" in FORMS[form](mixed())
         assert "transactions" in FORMS[form](mixed())
         assert "transactions" not in FORMS[form](study_answer([CASES["operation"]()], unanswered=whole().unanswered))
+
+
+def decided_early() -> StudyAnswer:
+    """An arm that was faster by a fifth and got no more blocks; afterwards the host took half the time for the rest."""
+    operation = vacuum()
+    blocks = [operation_block(number, operation, (2.0,), (1.6,), (2.0,)) for number in range(1, 5)]
+    later = [operation_block(number, operation, (1.0,), (1.0,), (1.0,)) for number in range(5, 13)]
+    kept = [replace(block, trials={arm: block.trials[arm] for arm in (0, 2)}) for block in later]
+    asked = comparison(("15.10", "17", "16.6"), judged_by(Metric.TIME), operation)
+    return study_answer([answer_of([*blocks, *kept], asked)])
+
+
+def test_values_beside_a_change_are_of_the_blocks_that_the_change_is_of() -> None:
+    found = decided_early()
+    row = verdict_rows(found)[0]
+    assert (row.baseline_level, row.contender_level, row.change) == ("2 s", "1.6 s", "-20.0 %")
+    values = rows_of(verdict_table(found))[0]
+    assert (values["baseline_value"], values["contender_value"]) == (pytest.approx(2.0), pytest.approx(1.6))
+    early = time_rows(found)[1]
+    assert early.cells == ("4", "1.6 s", "1.6 s", "-400 ms", "0.8")
+
+
+def test_values_of_arms_with_fewer_blocks_are_explained_and_no_others() -> None:
+    words = "are of all its blocks, differences and ratios of those that hold both"
+    for form in ("terminal", "markdown"):
+        # However long the lines may be.
+        assert (words in " ".join(FORMS[form](decided_early()).split()), words in FORMS[form](mixed())) == (True, False)
+    (alone,) = decided_early().answers
+    file = io.StringIO()
+    print_answer(alone, Console(file=file, width=WIDEST))
+    assert "values are of all blocks of an arm, changes of the blocks that hold both" in file.getvalue()
 
 
 def test_steps_have_columns_of_their_own_behind_the_metrics_where_there_are_any() -> None:

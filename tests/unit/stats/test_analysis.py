@@ -180,6 +180,21 @@ def test_levels_use_blocks_that_ratios_ignore() -> None:
     assert found.result_of(1).ratios[Metric.TPS].n == 4
 
 
+@given(NOISE, st.lists(st.floats(1.0, 1e4), max_size=5))
+def test_the_levels_of_a_pair_have_its_ratio_however_long_another_contender_kept_the_baseline(
+    pairs: list[tuple[float, float]], alone: list[float]
+) -> None:
+    blocks = [*noisy(pairs), *(rate_block(100 + number, rate, None) for number, rate in enumerate(alone))]
+    found = analysed(blocks).result_of(1)
+    for metric in (Metric.TPS, Metric.LATENCY_MEAN):
+        ours, theirs = found.levels[metric]
+        assert theirs / ours == pytest.approx(found.ratios[metric].value)
+
+
+def test_a_contender_that_was_never_measured_beside_the_baseline_has_no_levels() -> None:
+    assert not analysed([rate_block(1, 100.0, None), rate_block(2, None, 100.0)]).result_of(1).levels
+
+
 def test_the_measured_seconds_are_those_of_both_arms_in_the_blocks_that_count() -> None:
     blocks = [rate_block(1, 100.0, 50.0), rate_block(2, 100.0, None)]
     assert analysed(blocks).result_of(1).seconds_measured == pytest.approx(1.0 + 2.0)
