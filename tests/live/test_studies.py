@@ -107,10 +107,11 @@ def test_the_same_command_after_the_end_measures_nothing_again(command_line: Com
     command_line.write("s.toml", STUDY.replace("blocks = 3", "blocks = 4"))
     refused = command_line.run("run", "s.toml")
     assert refused.code == 5
-    assert "design.fixed_blocks: 3, now 4" in refused.stderr
+    assert "blocks: 3, now 4" in refused.stderr
     assert trials(command_line.directory / "pgversus-results" / "s") == kept
 
 
+@pytest.mark.long
 def test_a_study_killed_at_twenty_moments_ends_with_the_trials_of_an_undisturbed_one(
     command_line: CommandLine,
 ) -> None:
@@ -143,6 +144,7 @@ def test_levels_of_a_setting_share_their_data_and_contexts_their_starts(command_
     assert {verdict["contender"] for verdict in ended.document["verdicts"]} == {"work_mem=64MB"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cache", ["warm", "cold"])
 def test_what_a_window_found_in_memory_is_counted(command_line: CommandLine, cache: str) -> None:
     command_line.write("s.toml", f'cache = "{cache}"\n' + STUDY.replace("pgbench_branches", "pgbench_accounts"))
@@ -176,3 +178,29 @@ def test_a_copy_of_a_bundled_study_runs_from_its_own_folder(command_line: Comman
     refused = command_line.run("studies", "copy", "planner-16-vs-17", "mine")
     assert refused.code == 3
     assert "there already" in refused.stderr
+
+
+@pytest.mark.long
+def test_every_operation_of_the_bundled_study_works_on_both_servers(command_line: CommandLine) -> None:
+    assert command_line.run("studies", "copy", "maintenance-15-to-18", "mine").code == 0
+    study = command_line.directory / "mine" / "study.toml"
+    text = study.read_text()
+    # The same on a hundredth of the rows.
+    for quick, smaller in (("scale = 10\n", "scale = 1\n"), ("1000000 }", "10000 }"), ('budget = "30m"', "blocks = 2")):
+        assert text.count(quick) == 1
+        text = text.replace(quick, smaller)
+    study.write_text(text)
+    ended = command_line.run("run", "mine", "--json")
+    assert ended.code == 0, ended.stderr
+    document = ended.document
+    assert document["not_measured"] == []
+    assert {verdict["context"] for verdict in document["verdicts"]} == {
+        f"workload={name} max_parallel_maintenance_workers={workers}"
+        for name, levels in (
+            ("create_index_btree", (0, 2)),
+            ("create_index_gin", (0, 2)),
+            ("reindex_concurrently", (0, 2)),
+            *((name, (2,)) for name in ("copy_from", "analyze", "cluster", "pg_dump", "pg_restore")),
+        )
+        for workers in levels
+    }
