@@ -167,10 +167,10 @@ def refuse_short_windows(design: Design, rate: float | None) -> None:
         raise StudyError(
             "the windows are too short for the rate",
             slug="study-short-window",
-            where=f"--window {design.window_s:g}s",
+            where=f"windows of {design.window_s:g} s",
             found=f"{rate:g} transactions per second: some windows would hold none",
             expected=f"room for {_TRANSACTIONS_UNDER_RATE} transactions",
-            to_do=f"--window {least_s:g}s, or no --window to have it fitted",
+            to_do=f"windows of {least_s:g} s, or say nothing of their length to have it fitted",
         )
 
 
@@ -181,7 +181,7 @@ def refuse_hopeless_budget(design: Design, arms: int) -> None:
         raise StudyError(
             "the budget ends before the first block would",
             slug="study-hopeless-budget",
-            where=f"--budget {design.budget_s:g}s",
+            where=f"a budget of {design.budget_s:g} s",
             found=f"{arms} arms with {design.rounds} windows of {design.window_s:g} s each: {least_s:g} s of load",
             expected=f"room for {FIRST_LOOK} blocks, after which the first look is taken",
             to_do=f"--budget {math.ceil(2 * FIRST_LOOK * least_s / 60)}m, or shorter or fewer windows",

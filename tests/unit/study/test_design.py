@@ -172,7 +172,7 @@ def test_windows_that_are_too_short_for_a_rate_are_refused_and_fitted_ones_never
     short = Design(window_s=2.0, window_is_given=True)
     with pytest.raises(StudyError) as refused:
         refuse_short_windows(short, 2.0)
-    assert (refused.value.slug, refused.value.to_do[:11]) == ("study-short-window", "--window 5s")
+    assert (refused.value.slug, refused.value.to_do[:14]) == ("study-short-window", "windows of 5 s")
     refuse_short_windows(short, 5.0)
     refuse_short_windows(short, None)
     refuse_short_windows(Design(), 0.1)

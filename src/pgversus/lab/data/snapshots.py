@@ -170,7 +170,8 @@ class Snapshots:
 
 
 def _key_of(arm: Arm) -> _Key:
-    """Data in somebody's database are there once, whatever the settings of those who look at them."""
+    """What the snapshot of an arm is known by."""
+    # Data in somebody's database are there once, whatever the settings of those who look at them.
     runs_files = arm.dataset.runs_files
     shaping = () if isinstance(arm.server, RunningServer) else shaping_settings(arm.settings, runs_files=runs_files)
     return arm.server, arm.dataset, shaping

@@ -197,5 +197,5 @@ class OperationHarness:
                 where=where,
                 found=str(error),
                 expected="an operation that runs without errors on every arm, after which what must hold does",
-                to_do="mend it, what prepares its state (--prepare), or what must hold after it (--verify)",
+                to_do="mend it, what prepares its state, or what must hold after it",
             ) from error

@@ -55,7 +55,7 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[Load], design: Design) 
                 where=f"{load.workload.name}, on {server.arm.label}",
                 found=str(error),
                 expected="a load that runs without errors on every arm",
-                to_do="these are pgbench's own words; mend the script, its data (--setup, -i) or its variables (-D)",
+                to_do="these are pgbench's own words; mend the script, its data or its variables",
             ) from error
         windows.append(window)
         writes = wrote_since(server, before) or writes
