@@ -145,6 +145,11 @@ class CommandLine:
         return [Path(file.read_text().strip()) for file in self.runs.glob("*/sockets")]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # A long one that begins last leaves all workers but its own without work.
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(scope="session")
 def shared_cache() -> Path:
     return open_cache().root

@@ -103,6 +103,7 @@ def test_a_column_of_any_name_does_not_hide_the_others_from_the_fingerprint(comm
     assert "public.t: 1 rows on both, with different content" in ended.stderr
 
 
+@pytest.mark.long
 def test_hundreds_of_clients_that_connect_slowly_are_waited_for(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", "17.8", "-i", "-S", "-c", "300", *QUICK)
     assert ended.code == 0, ended.stderr

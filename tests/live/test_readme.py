@@ -21,6 +21,7 @@ STUDIES = [line for line in COMMANDS if re.match(r"\.venv/bin/pgversus (studies|
 COMPARISONS = [line for line in COMMANDS if line.startswith(".venv/bin/pgversus compare ")]
 
 
+@pytest.mark.long
 def test_the_study_of_readme_and_the_commands_below_it_run_one_after_another(command_line: CommandLine) -> None:
     (study,) = re.findall(r"^```toml\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     command_line.write("study.toml", study)
@@ -47,6 +48,7 @@ def test_the_demo_is_the_comparison_that_readme_shows_below_it() -> None:
     assert recipe == COMMANDS[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("line", COMPARISONS)
 def test_a_command_of_readme_runs(command_line: CommandLine, line: str) -> None:
     arguments = shlex.split(line)[1:]
