@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from pgversus.lab.progress import Look
-from pgversus.report.units import change, count, duration, percent
+from pgversus.report.units import change, count, duration, latency, percent
 from pgversus.stats.trials import Block, Phase
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import Comparison
@@ -66,7 +66,8 @@ class TerminalProgress:
         )
         work = f"{count(design.rounds, 'window')} of {duration(design.window_s)}"
         if isinstance(comparison.workload, Operation):
-            work = f"one repetition of about {duration(design.window_s)}"
+            took_s = design.window_s
+            work = f"one repetition of about {latency(took_s) if took_s < 1 else duration(took_s)}"
         self.say(f"{_prefix(context)}blocks of {work} for each of {len(comparison.arms)} arms, {limit}")
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:

@@ -1,5 +1,6 @@
 import io
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from pgversus.stats.analysis import Standing
 from pgversus.stats.effects import LogEstimate
 from pgversus.stats.verdict import Interval, Verdict
 from pgversus.study.study import Context
-from tests.builders import comparison, rate_block
+from tests.builders import comparison, rate_block, vacuum
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])
@@ -40,3 +41,13 @@ def test_an_interval_that_says_nothing_is_not_shown(half_width: float, shown: st
         progress.begin_blocks(context, comparison())
         progress.block_finished(context, rate_block(2, 1.0, 1.0), {1: Look(standing=standing, seconds_left=None)}, 44.0)
     assert file.getvalue().splitlines()[-1] == f"block 2  17.8 {shown}  (44 s)"
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0.213, "213 ms"), (1.6, "2 s"), (75.0, "1 min 15 s")])
+def test_a_repetition_is_as_long_as_it_is(seconds: float, shown: str) -> None:
+    asked = comparison(workload=vacuum())
+    asked = replace(asked, design=replace(asked.design, window_s=seconds))
+    file = io.StringIO()
+    with TerminalProgress(SafeConsole(file=file, width=200)) as progress:
+        progress.begin_blocks(Context(number=1, levels=(), comparison=asked), asked)
+    assert f"blocks of one repetition of about {shown} for each of 2 arms" in file.getvalue()
