@@ -56,6 +56,15 @@ def test_an_operation_that_fails_says_so_in_the_servers_words(command_line: Comm
     assert 'relation "nothing" does not exist' in ended.stderr
 
 
+def test_what_is_no_single_statement_and_no_program_is_no_trial(command_line: CommandLine) -> None:
+    several = operate(command_line, "--operation", "SELECT 1; SELECT 2")
+    assert (several.code, "these are several statements" in several.stderr) == (4, True)
+    missing = operate(command_line, "--command", "pg_nothing --all")
+    assert (missing.code, "there is no such program in" in missing.stderr) == (4, True)
+    both = operate(command_line, "--operation", "ANALYZE t", "--verify", "SELECT true; SELECT false")
+    assert (both.code, "(False,)" in both.stderr) == (4, True)
+
+
 def test_a_program_finds_its_arm(command_line: CommandLine) -> None:
     ended = operate(command_line, "--command", "pg_dump -Fc -f all.dump", "--command", "psql -Xc 'DROP TABLE t'")
     assert ended.code == 0, ended.stderr

@@ -176,8 +176,12 @@ def end_statements_after(connection: Connection, seconds: float) -> None:
 
 
 def rows_of(connection: Connection, query: str) -> list[tuple[Any, ...]]:
-    """What a query of the user's returns."""
-    return connection.execute(query.encode()).fetchall()
+    """What a query of the user's returns; of several statements, what all of them return."""
+    cursor = connection.execute(query.encode())
+    rows = cursor.fetchall()
+    while cursor.nextset():
+        rows += cursor.fetchall()
+    return rows
 
 
 def vacuum_analyze(connection: Connection) -> None:

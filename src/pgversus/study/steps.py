@@ -1,5 +1,6 @@
 """Operations from what the user wrote: statements and programs, each with a name of its own."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +12,8 @@ from pgversus.study.operation import Step
 
 _LONGEST = 60
 # Of a name: it heads columns and stands in sentences.
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_FROM_CLIENT = re.compile(r"COPY\b.*\b(FROM\s+STDIN|TO\s+STDOUT)\b", re.IGNORECASE | re.DOTALL)
 
 
 def statement_step(sql: str, where: str, name: str | None = None) -> Step:
@@ -45,7 +48,7 @@ def program_step(command: str, where: str, name: str | None = None) -> Step:
 
 def verifying_sql(sql: str, where: str) -> str:
     """The statement that must return nothing but true; StudyError where there is no SQL. where: as above."""
-    _checked(sql, where)
+    _checked(sql, where, "SELECT count(*) > 0 FROM pgbench_accounts")
     return sql
 
 
@@ -60,19 +63,43 @@ def operation_name(steps: Sequence[Step]) -> str:
     return ", ".join(step.name for step in steps)
 
 
-def _checked(sql: str, where: str) -> str:
+def _checked(sql: str, where: str, example: str = "VACUUM pgbench_accounts") -> str:
     """The statement on one line, without the semicolon at its end."""
     line = " ".join(sql.split()).rstrip("; ")
-    if not line or line.startswith("\\"):
-        raise StudyError(
-            "this is no SQL statement",
-            slug="study-bad-statement",
-            where=where,
-            found=f'"{_shortened(sql)}"',
+    # Of an empty statement a comment may be left, never less: what is taken out may have stood in quotation marks.
+    is_empty = not _COMMENT.sub(" ", sql).strip("; \t\r\n")
+    if is_empty or line.startswith("\\") or not _is_text(sql):
+        raise _no_statement(
+            where,
+            found=f'"{_shortened(sql)}"' if _is_text(sql) else "bytes that are no UTF-8, or a byte 0",
             expected="one statement of SQL; what begins with \\ is of psql",
-            to_do=f"{where} 'VACUUM pgbench_accounts'",
+            to_do=f"{where} '{example}'",
+        )
+    if _FROM_CLIENT.match(line):
+        raise _no_statement(
+            where,
+            found=f'"{_shortened(line)}": rows that go through the client',
+            expected="a statement that the server does alone",
+            to_do="COPY from or to a file of the server's, or psql as a program that is timed: "
+            "psql -c '\\copy t from t.csv'",
         )
     return line
+
+
+def _is_text(sql: str) -> bool:
+    """Whether a server can be given it: the command line hands bytes on that are none."""
+    return "\0" not in sql and not any("\ud800" <= letter <= "\udfff" for letter in sql)
+
+
+def _no_statement(where: str, *, found: str, expected: str, to_do: str) -> StudyError:
+    return StudyError(
+        "this is no SQL statement that can be timed",
+        slug="study-bad-statement",
+        where=where,
+        found=found,
+        expected=expected,
+        to_do=to_do,
+    )
 
 
 def _shortened(text: str) -> str:

@@ -13,7 +13,7 @@ def test_a_variable_has_a_name_and_a_value(text: str, expected: tuple[str, str])
     assert parse_variable(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "rows", "=1", "="])
+@pytest.mark.parametrize("text", ["", "rows", "=1", "=", "a b=1", "a-b=1"])
 def test_a_variable_without_name_or_equals_sign_is_refused(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_variable(text)

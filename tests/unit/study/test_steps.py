@@ -27,13 +27,29 @@ def test_steps_of_one_name_are_numbered() -> None:
     assert operation_name(steps) == "CHECKPOINT, sync, sync (2)"
 
 
-@pytest.mark.parametrize("sql", ["", " \n", " ; ;", "\\copy t FROM 'x'"])
+@pytest.mark.parametrize(
+    "sql",
+    ["", " \n", " ; ;", "\\copy t FROM 'x'", "-- nothing", "/* no\nthing */ ;", "SELECT '\udcff'", "SELECT 1;\0"],
+)
 def test_what_is_no_sql_is_no_statement(sql: str) -> None:
     for read in (statement_step, verifying_sql):
         with pytest.raises(StudyError) as caught:
             read(sql, "--operation")
         assert caught.value.slug == "study-bad-statement"
         assert all((caught.value.where, caught.value.found, caught.value.expected, caught.value.to_do))
+
+
+def test_a_comment_beside_a_statement_is_no_fault() -> None:
+    assert statement_step("/* why */ VACUUM t -- so", "x").sql == "/* why */ VACUUM t -- so"
+    assert statement_step("SELECT '--'", "x").sql == "SELECT '--'"
+
+
+@pytest.mark.parametrize("sql", ["COPY t TO STDOUT", "copy (SELECT 1)\n to  stdout WITH csv;", "COPY t FROM STDIN"])
+def test_rows_that_go_through_the_client_are_no_statement_of_the_server(sql: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        statement_step(sql, "--operation")
+    assert "\\copy" in caught.value.to_do
+    assert statement_step("COPY t TO '/tmp/stdout.csv'", "x").sql
 
 
 @pytest.mark.parametrize("command", ["", " ", "''", "pg_dump 'x", "a\\"])

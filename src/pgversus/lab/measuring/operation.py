@@ -1,6 +1,7 @@
 """An operation, once: its steps are timed one by one from the client, in a session that was there before."""
 
 import resource
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -104,12 +105,15 @@ def _seconds_of_statement(connection: Connection, sql: str, patience_s: float) -
     statement = sql.encode()
     begin = time.perf_counter()
     try:
-        connection.execute(statement)
+        cursor = connection.execute(statement)
     except QueryCanceled as error:
         if time.perf_counter() - begin < patience_s:
             raise
         raise TrialHungError(f"it had not ended after {patience_s:.0f} s, so it was ended") from error
-    return time.perf_counter() - begin
+    seconds = time.perf_counter() - begin
+    if cursor.nextset():
+        raise TrialFailedError("these are several statements: give each as one of its own, to be timed by itself")
+    return seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +127,11 @@ class _Ended:
 def _run_program(step: Step, target: Target, means: Means, data_directory: Path | None) -> _Ended:
     environment = program_environment(means.client, target, data_directory)
     means.scratch.mkdir(parents=True, exist_ok=True)
+    # Asked before: else the words would be those of what starts it.
+    if not _is_there(step.program[0], environment["PATH"], means.scratch):
+        raise TrialFailedError(
+            f"there is no such program in {environment['PATH']}; a path counts from a directory made for the run"
+        )
     begin = time.perf_counter()
     try:
         finished = run(
@@ -139,8 +148,16 @@ def _run_program(step: Step, target: Target, means: Means, data_directory: Path 
         raise TrialHungError(f"it had not ended after {means.patience_s:.0f} s, so it was ended")
     output = f"{finished.stdout}{finished.stderr}".strip()
     if not finished.succeeded:
-        raise TrialFailedError(f"exit code {finished.exit_code}. {finished.stderr.strip()}".strip())
+        code = finished.exit_code
+        how = f"exit code {code}" if code >= 0 else f"ended by signal {-code}"
+        raise TrialFailedError(f"{how}. {finished.stderr.strip()}".strip())
     return _Ended(seconds=seconds, output=output, cpu_s=finished.cpu_s, cpu_user_s=finished.cpu_user_s)
+
+
+def _is_there(program: str, path: str, directory: Path) -> bool:
+    if "/" in program:
+        return (directory / program).is_file()
+    return shutil.which(program, path=path) is not None
 
 
 @contextmanager
