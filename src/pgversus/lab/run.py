@@ -109,12 +109,15 @@ def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> 
         stack.callback(_keep_server_logs, directory, folder, means.results)
         begin = partial(_put_aside, folder, progress)
         keeper = Keeper(study, means.results, earlier, facts, begin=begin, stack=stack)
+        shelf = SnapshotShelf(cache, directory, progress, most_kept)
+        # However the run ends: what is used by it is used by then.
+        stack.callback(shelf.trim)
         site = PostgresSite(
             study,
             builds,
             directory,
             client=means.client,
-            shelf=SnapshotShelf(cache, directory, progress, most_kept),
+            shelf=shelf,
             progress=progress,
             stack=stack,
             kept_logs=means.results / "transaction-logs" if means.keep_logs else None,

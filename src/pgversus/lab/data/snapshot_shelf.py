@@ -56,6 +56,13 @@ class SnapshotShelf:
         except (OSError, ValueError, PgversusError) as error:
             self._say_not_kept(_words(error))
 
+    def trim(self) -> None:
+        """Take out what is more than may be kept: it may be less than when the snapshots were made."""
+        try:
+            make_room_for(0, self._cache, self._most_bytes)
+        except OSError as error:
+            self._progress.say(f"kept snapshots could not be removed: {error.strerror or error}")
+
     def _say_not_kept(self, reason: str) -> None:
         self._progress.say(f"these data are not kept for later runs: {reason}")
 

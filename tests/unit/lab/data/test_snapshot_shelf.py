@@ -90,6 +90,14 @@ def test_nothing_is_kept_beyond_the_bound_and_it_is_said_where_any_was_allowed(
     assert len(said.lines) == lines
 
 
+def test_a_bound_that_is_lower_by_now_is_kept_to_at_the_end_of_a_run(cache: Cache) -> None:
+    shelf(cache, Said()).keep(recipe(), loaded(cache))
+    shelf(cache, Said()).trim()
+    assert len(list(cache.snapshots.iterdir())) == 1
+    shelf(cache, Said(), 0).trim()
+    assert list(cache.snapshots.iterdir()) == []
+
+
 def test_data_that_lie_elsewhere_as_well_are_not_kept(cache: Cache, tmp_path: Path) -> None:
     said, whole = Said(), loaded(cache)
     (whole.cluster.data_directory / "tablespace").symlink_to(tmp_path)
