@@ -11,7 +11,7 @@ from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, publish
 from pgversus.report.quantities import COUNTERS_NOTE, PlacedQuantityRow
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.study_page import study_page
-from pgversus.report.times import TIME_HEADS, TimeRow
+from pgversus.report.times import TIME_HEADS, TIMES_NOTE, TimeRow
 from pgversus.report.visible import visible
 
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#~&$"})
@@ -39,6 +39,7 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
         _levels(page.levels),
         _tps(page.tps) if page.tps is not None else "",
         _times(page.times),
+        paragraph(TIMES_NOTE) if page.times else "",
         _quantities(page.quantities),
         paragraph(COUNTERS_NOTE) if page.quantities else "",
         _list(f"not measured: {line}" for line in page.not_measured),

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import PurePath
 
 from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.quantities import level_text
 from pgversus.report.units import change, change_interval
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.verdict import Interval, Verdict, judge
@@ -40,6 +41,8 @@ class PublishedRatio:
     measured: Estimate | None
     """None where nothing was measured."""
     replication: Replication
+    levels: tuple[str, str]
+    """The published figures themselves, of baseline and contender."""
     at: str
     """Where the published figures are of other data: `scale 50`; else empty."""
 
@@ -56,7 +59,7 @@ def published_cells(row: PublishedRatio) -> tuple[str, ...]:
     measured = row.measured
     return (
         row.contender,
-        f"{change(row.published)}{f' (at {row.at})' if row.at else ''}",
+        f"{change(row.published)} ({' / '.join(row.levels)}{f' at {row.at}' if row.at else ''})",
         change(measured.value) if measured else "",
         change_interval(measured.low, measured.high) if measured else "",
         row.replication.value,
@@ -95,6 +98,7 @@ def _held_against(one: Answer, result: ContenderResult, figures: Figures) -> Pub
                 published=published,
                 measured=measured,
                 replication=replication(measured, published, comparison.design.margin, metric),
+                levels=(level_text(metric, pair[0]), level_text(metric, pair[1])),
                 at="" if scale in (None, known.get("scale")) else f"scale {scale}",
             )
     return None

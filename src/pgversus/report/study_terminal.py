@@ -15,7 +15,7 @@ from pgversus.report.quantities import COUNTERS_NOTE, PlacedQuantityRow
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.study_page import StudyPage, study_page
 from pgversus.report.terminal import STYLES, print_answer, print_parts, table
-from pgversus.report.times import TIME_HEADS, TimeRow
+from pgversus.report.times import TIME_HEADS, TIMES_NOTE, TimeRow
 
 
 def print_study_answer(
@@ -46,7 +46,7 @@ def _parts(page: StudyPage) -> list[RenderableType]:
     if page.tps is not None:
         parts += [_tps_table(page.tps), Text("")]
     if page.times:
-        parts += [_time_table(page.times), Text("")]
+        parts += [_time_table(page.times), Text(TIMES_NOTE, style="dim"), Text("")]
     if page.quantities:
         parts += [_quantity_table(page.quantities), Text(COUNTERS_NOTE, style="dim"), Text("")]
     parts += [Text(sentence) for sentence in page.sentences]
@@ -69,7 +69,8 @@ def _heat_cell(cell: HeatCell | None) -> Text:
     if cell is None:
         return Text("")
     style = f"black on {heat_colour(cell)}" if heat_colour(cell) else ""
-    return Text(f"{cell.text} {cell.interval}".strip(), style=style)
+    # One below the other: four columns then fit into 80 characters.
+    return Text(f"{cell.text}\n{cell.interval}".strip(), style=style)
 
 
 def _published_table(rows: Sequence[PublishedRatio]) -> RenderableType:

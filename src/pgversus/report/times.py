@@ -12,6 +12,7 @@ from pgversus.study.metrics import Metric, Quantity, StepTime
 from pgversus.study.operation import Operation
 
 TIME_HEADS = ("trials", "mean", "min", "difference", "ratio")
+TIMES_NOTE = "times: means and differences are arithmetic, as published; the ratio is the mean of the blocks' ratios"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

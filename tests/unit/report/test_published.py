@@ -62,7 +62,7 @@ def test_a_ratio_of_data_of_another_size_says_so_and_is_never_of_two_sizes() -> 
     assert published_ratios(study_answer([CASES["faster"]()], published=only_half)) == []
     (row,) = published_ratios(study_answer([CASES["faster"]()], published=only_half + "w1,500,16.12,40\n"))
     assert row.published == pytest.approx(1.25)
-    assert "+25.0 % (at scale 500)" in published_cells(row)
+    assert "+25.0 % (40 / 50 at scale 500)" in published_cells(row)
 
 
 def test_a_ratio_of_tps_is_held_against_tps_where_a_latency_carries_the_verdict() -> None:
