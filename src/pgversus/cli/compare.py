@@ -79,7 +79,8 @@ _LEAST_FIXED = 2
     "commands",
     multiple=True,
     metavar="COMMAND",
-    help="The same with a program, which finds its arm by PGHOST, PGPORT, PGUSER and PGDATABASE; repeatable.",
+    help="The same with a program, which finds its arm by PGHOST, PGPORT, PGUSER, PGDATABASE and PGDATA, and runs in a "
+    "directory of its own; repeatable.",
 )
 @click.option(
     "--prepare",

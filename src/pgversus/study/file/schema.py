@@ -175,7 +175,8 @@ class Workload(Table):
     )
     command: Text | None = _key(
         "a program that is run once and timed, quoted as in a shell, which it does not go through; it finds its arm by "
-        "`PGHOST`, `PGPORT`, `PGUSER` and `PGDATABASE`",
+        "`PGHOST`, `PGPORT`, `PGUSER`, `PGDATABASE` and `PGDATA`, and runs in a directory of its own, with pgversus' "
+        "`psql` and `pg_dump` first in its `PATH`",
         default="none",
         example="pg_dump -Fc -f db.dump",
     )
