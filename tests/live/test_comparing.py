@@ -143,6 +143,8 @@ def test_variables_of_libpq_do_not_reach_servers_of_ours(command_line: CommandLi
     assert ended.document["differences"] == []
 
 
+# Its limits are short: of a load beside other tests they would end a statement now and then.
+@pytest.mark.measures
 def test_limits_that_are_meant_for_the_load_do_not_stop_pgversus_itself(command_line: CommandLine) -> None:
     settings = ("--set", "statement_timeout=100ms", "--set", "default_transaction_read_only=on")
     # Shorter than a window, in which the session that reads counters waits.
