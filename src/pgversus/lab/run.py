@@ -110,7 +110,7 @@ def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> 
         begin = partial(_put_aside, folder, progress)
         keeper = Keeper(study, means.results, earlier, facts, begin=begin, stack=stack)
         shelf = SnapshotShelf(cache, directory, progress, most_kept)
-        # However the run ends: what is used by it is used by then.
+        # However the run ends; registered before the site, so that its servers are stopped by then.
         stack.callback(shelf.trim)
         site = PostgresSite(
             study,
