@@ -3,15 +3,13 @@
 import re
 
 from pgversus.errors import StudyError
-
-_NAME = re.compile(r"\w+")
-# Of pgbench and psql alike.
+from pgversus.study.workload import VARIABLE_NAME
 
 
 def parse_variable(text: str) -> tuple[str, str]:
     """Name and value in pgbench's `-D NAME=VALUE`; StudyError without a name or an equals sign."""
     name, equals, value = text.partition("=")
-    if not _NAME.fullmatch(name) or not equals:
+    if not re.fullmatch(VARIABLE_NAME, name) or not equals:
         raise StudyError(
             f'"{text}" is no variable',
             slug="study-bad-variable",

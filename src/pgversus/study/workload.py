@@ -18,6 +18,8 @@ class QueryMode(StrEnum):
 
 
 _WEIGHT = re.compile(r"[0-9]{1,9}")
+VARIABLE_NAME = r"\w+"
+"""What pgbench and psql take for the name of a variable, as a regular expression."""
 BUILTIN_SCRIPTS = ("tpcb-like", "simple-update", "select-only")
 
 

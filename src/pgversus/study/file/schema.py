@@ -14,7 +14,7 @@ from pgversus.study.comparison import CacheState
 from pgversus.study.counters import COUNTERS
 from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
 from pgversus.study.metrics import BY_NAME
-from pgversus.study.workload import QueryMode
+from pgversus.study.workload import VARIABLE_NAME, QueryMode
 
 LARGEST_INT = 2**31 - 1
 # pgbench's own limit of counts: a C int.
@@ -59,7 +59,7 @@ Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[\w.+:@-]+$"
 """Of a workload, dataset, load or profile: it stands in labels and in names of folders."""
 Value = Annotated[str, BeforeValidator(_as_configured), WithJsonSchema(_SCALAR)]
 """Of a setting: text as postgresql.conf has it."""
-VariableName = Annotated[str, Field(min_length=1, pattern=r"^\w+$")]
+VariableName = Annotated[str, Field(min_length=1, pattern=f"^{VARIABLE_NAME}$")]
 VariableValue = Annotated[str, BeforeValidator(_as_pgbench_variable), WithJsonSchema(_SCALAR)]
 Quantity = Annotated[str, BeforeValidator(_as_written), WithJsonSchema({"type": ["string", "number"]})]
 """A length of time or a share; a plain number means what it means on the command line."""
