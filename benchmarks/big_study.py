@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -131,7 +130,7 @@ def _trial(arm: int, histogram: LatencyHistogram, rng: np.random.Generator) -> T
     )
     # Both workloads only read, nothing else happened on their servers, and nobody waited for memory or disk.
     quiet = dict.fromkeys((*ROWS_WRITTEN, *MAINTENANCE, "pressure_memory_s", "pressure_io_s"), 0.0)
-    return replace(trial_of(arm, [window]), counters={name: float(rng.random()) + 1 for name in TOLD_OF_LOADS} | quiet)
+    return trial_of(arm, [window])._replace(counters={name: float(rng.random()) + 1 for name in TOLD_OF_LOADS} | quiet)
 
 
 if __name__ == "__main__":

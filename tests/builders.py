@@ -214,7 +214,7 @@ def scaled(blocks: Sequence[Block], arm: int, factor: float) -> list[Block]:
         if arm in trials:
             windows = tuple(replace(window, seconds=window.seconds / factor) for window in trials[arm].windows)
             trials[arm] = trial_of(arm, windows)
-        changed.append(replace(block, trials=trials))
+        changed.append(block._replace(trials=trials))
     return changed
 
 
@@ -222,8 +222,7 @@ def swapped(blocks: Sequence[Block]) -> list[Block]:
     """The same blocks with arms 0 and 1 in each other's place."""
     other = {0: 1, 1: 0}
     return [
-        replace(
-            block,
+        block._replace(
             trials={other[arm]: trial_of(other[arm], whole.windows) for arm, whole in block.trials.items()},
         )
         for block in blocks

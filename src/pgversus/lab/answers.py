@@ -94,7 +94,7 @@ def _answer(
         context=one.context,
         comparison=course.comparison,
         arms=preparation.arms,
-        analysis=analyse(course.samples, course.comparison, course.rule, frozenset(course.invalid)),
+        analysis=analyse(course.samples, course.comparison, course.rule, frozenset(course.invalid), course.standings),
         rule=course.rule,
         caveats=caveats(
             course.comparison,

@@ -39,6 +39,8 @@ class Course:
         self.stopped: StopReason | None = None
         self.failure: str | None = None
         """Why it could not be prepared, so that it gets no block in this run."""
+        self.standings: dict[int, Standing] = {}
+        """How each contender stood when it was last looked at; of one that is decided nothing has changed since."""
         self.wall_s = 0.0
         # What its blocks say of that, each looked at once.
         self._is_harmless, self._seen = True, 0
@@ -115,6 +117,7 @@ class Course:
         further block, so its last look is the one that decided.
         """
         standings = {arm: self._standing(arm) for arm in arms}
+        self.standings |= standings
         self.open_arms = [arm for arm, stands in standings.items() if self._stays_open(arm, stands)]
         self.stopped = self._reason_to_stop() if self.blocks else self.stopped
         return standings

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from pgversus.stats.confidence import CONFIDENCE, LookRule, look_rule
 from pgversus.stats.counter_estimates import CounterEstimates, CounterRatio, OneSided, counter_estimates
@@ -84,6 +85,9 @@ class Analysis:
         return self.results[contender - 1]
 
 
+_NOTHING_KNOWN: Mapping[int, Standing] = MappingProxyType({})
+
+
 def standing(samples: Samples, comparison: Comparison, rule: LookRule, contender: int) -> Standing:
     """How a contender stands after these blocks; the rule says whether one may look at all."""
     metric = comparison.design.metric
@@ -100,11 +104,16 @@ def standing(samples: Samples, comparison: Comparison, rule: LookRule, contender
 
 
 def analyse(
-    samples: Samples, comparison: Comparison, rule: LookRule, invalid: frozenset[int] = frozenset()
+    samples: Samples,
+    comparison: Comparison,
+    rule: LookRule,
+    invalid: frozenset[int] = frozenset(),
+    known: Mapping[int, Standing] = _NOTHING_KNOWN,
 ) -> Analysis:
     """All levels, ratios and verdicts after these blocks.
 
-    invalid: contenders whose trials failed so often that nothing is claimed of them.
+    invalid: contenders whose trials failed so often that nothing is claimed of them. known: how contenders stand after
+    these very blocks; where it is not known, it is computed.
     """
     counted = Once(lambda: counter_estimates(samples.blocks, len(comparison.arms), rule))
     return Analysis(
@@ -112,7 +121,15 @@ def analyse(
         levels=tuple(_levels(samples, quantities_of(comparison), rule, arm.index) for arm in comparison.arms),
         counters=tuple(_counters(counted, arm.index) for arm in comparison.arms),
         results=tuple(
-            _contender(samples, comparison, rule, arm.index, counted, is_invalid=arm.index in invalid)
+            _contender(
+                samples,
+                comparison,
+                rule,
+                known.get(arm.index) or standing(samples, comparison, rule, arm.index),
+                arm.index,
+                counted,
+                is_invalid=arm.index in invalid,
+            )
             for arm in comparison.contenders
         ),
     )
@@ -141,13 +158,12 @@ def _contender(
     samples: Samples,
     comparison: Comparison,
     rule: LookRule,
+    stands: Standing,
     contender: int,
     counted: Callable[[], CounterEstimates],
     *,
     is_invalid: bool,
 ) -> ContenderResult:
-    stands = standing(samples, comparison, rule, contender)
-
     def ratio_of(quantity: Quantity) -> Estimate | None:
         is_judged = quantity is comparison.design.metric
         ratio = stands.log_ratio if is_judged else log_ratio(samples, quantity, BASELINE, contender)

@@ -75,12 +75,11 @@ class CounterTable:
         self._columns = columns
         self._values = values
         # All at once: a sum for each name that is asked for would take ten times as long.
-        self._totals: list[float] = values.sum(axis=0).tolist()
+        self._totals = dict(zip(columns.names, values.sum(axis=0).tolist(), strict=True)) if len(values) else {}
 
     def total(self, name: str) -> float | None:
         """The sum over all trials; None where there is none, or one of them does not tell."""
-        position = self._columns.positions.get(name)
-        total = nan if position is None or not len(self._values) else self._totals[position]
+        total = self._totals.get(name, nan)
         return None if isnan(total) else total
 
     def column(self, name: str) -> Numbers:
@@ -103,19 +102,16 @@ class CounterTable:
 def counter_table(trials: Sequence[Trial]) -> CounterTable:
     """The counters of these trials, in their order."""
     rows = [trial.counters for trial in trials]
-    if rows and isinstance(first := rows[0], CounterRow):
-        alike = [row for row in rows if isinstance(row, CounterRow) and row.columns is first.columns]
+    first = rows[0] if rows else None
+    if isinstance(first, CounterRow):
+        table = first.table
+        indexes = [row.index for row in rows if isinstance(row, CounterRow) and row.table is table]
+        if len(indexes) == len(rows):
+            # In one step: made of single rows it would take several times as long.
+            return CounterTable(first.columns, table[indexes])
+        alike = [row.row for row in rows if isinstance(row, CounterRow) and row.columns is first.columns]
         if len(alike) == len(rows):
-            return CounterTable(first.columns, _of_rows(alike))
+            return CounterTable(first.columns, np.array(alike))
     names = tuple(dict.fromkeys(name for row in rows for name in row))
     values = [list(map(row.get, names, repeat(nan))) for row in rows]
     return CounterTable(Columns(names), np.array(values, dtype=np.float64).reshape(len(rows), len(names)))
-
-
-def _of_rows(rows: Sequence[CounterRow]) -> Numbers:
-    """Their values, a row for each."""
-    table = rows[0].table
-    if all(row.table is table for row in rows):
-        # In one step: made of single rows it would take several times as long.
-        return table[[row.index for row in rows]]
-    return np.array([row.row for row in rows])

@@ -6,7 +6,7 @@ A study asks the same trials again and again: at every look, for levels and for 
 import math
 from collections.abc import Iterable
 
-from pgversus.stats.trials import Block
+from pgversus.stats.trials import Block, value_of
 from pgversus.study.metrics import Quantity
 
 
@@ -24,9 +24,10 @@ class Samples:
     def logs(self, quantity: Quantity, arm: int) -> list[float | None]:
         """ln of a quantity of an arm for each block, -inf for nothing; None where the block does not tell."""
         known = self._logs.setdefault((quantity, arm), [])
+        of = value_of(quantity)
         for block in self.blocks[len(known) :]:
             trial = block.trials.get(arm)
-            value = None if trial is None else trial.value(quantity)
+            value = None if trial is None else of(trial)
             known.append(None if value is None else math.log(value) if value > 0 else -math.inf)
         return known
 

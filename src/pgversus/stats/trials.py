@@ -1,13 +1,17 @@
 """What was measured: windows make a trial, the trials of all arms make a block."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
+from typing import NamedTuple
 
 from pgversus.stats.histogram import LatencyHistogram, merge
 from pgversus.study.counters import MAINTENANCE, ROWS_WRITTEN
 from pgversus.study.metrics import QUANTILES, Metric, Quantity, StepTime
+
+_NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +44,12 @@ class Window:
     """Whether the host tells that something else had it meanwhile."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """One arm in one block: one start of its server, as sums over its windows."""
+class Trial(NamedTuple):
+    """One arm in one block: one start of its server, as sums over its windows.
+
+    A tuple, like the block, because a study has a hundred thousand: a frozen dataclass takes five times as long to
+    make.
+    """
 
     arm: int
     transactions: int
@@ -50,19 +57,19 @@ class Trial:
     """Sum of its windows, without connecting."""
     latency_sum_s: float
     latency_max_s: float
-    latency_min_s: float | None = None
-    """Exact to 1 %; None where there was no latency to read."""
     quantiles: Mapping[float, float]
     """Latency in seconds by q, over all windows; empty where there was no latency to read."""
+    latency_min_s: float | None = None
+    """Exact to 1 %; None where there was no latency to read."""
     failed: int = 0
     """Transactions that did not succeed."""
     unclocked: int = 0
     """Transactions whose latency nobody knows."""
     trend: float | None = None
     """ln of the throughput of the second half of its windows over the first; None where a half has none."""
-    counters: Mapping[str, float] = field(default_factory=dict)
+    counters: Mapping[str, float] = _NOTHING
     """What servers and host counted in the windows, by name (study/counters.py); one that nobody tells is absent."""
-    steps: Mapping[str, float] = field(default_factory=dict)
+    steps: Mapping[str, float] = _NOTHING
     """Seconds of each step of an operation, by name; empty for a load."""
     windows: tuple[Window, ...] = ()
     """Empty when it was read back from results: the sums are all that is ever asked of a finished trial."""
@@ -93,22 +100,25 @@ class Trial:
 
         None for a quantile where there was no latency to read, and for what a load or an operation does not have.
         """
-        if isinstance(quantity, StepTime):
-            return self.steps.get(quantity.step)
-        if quantity is Metric.TIME:
-            return math.fsum(self.steps.values()) if self.steps else None
-        return None if self.steps else self._value_of_load(quantity)
+        return value_of(quantity)(self)
 
-    def _value_of_load(self, metric: Metric) -> float | None:
-        match metric:
-            case Metric.TPS:
-                return self.tps
-            case Metric.LATENCY_MEAN:
-                return self.latency_mean_s
-            case Metric.LATENCY_MAX:
-                return self.latency_max_s
-            case _:
-                return self.quantiles.get(QUANTILES[metric])
+
+def value_of(quantity: Quantity) -> Callable[[Trial], float | None]:
+    """How a quantity is had of a trial: for who asks many trials for the same."""
+    match quantity:
+        case StepTime(step=step):
+            return lambda trial: trial.steps.get(step)
+        case Metric.TIME:
+            return lambda trial: math.fsum(trial.steps.values()) if trial.steps else None
+        case Metric.TPS:
+            return lambda trial: None if trial.steps else trial.tps
+        case Metric.LATENCY_MEAN:
+            return lambda trial: None if trial.steps else trial.latency_mean_s
+        case Metric.LATENCY_MAX:
+            return lambda trial: None if trial.steps else trial.latency_max_s
+        case _:
+            q = QUANTILES[quantity]
+            return lambda trial: None if trial.steps else trial.quantiles.get(q)
 
 
 def trial_of(arm: int, windows: Sequence[Window], levels: Mapping[str, float] | None = None) -> Trial:
@@ -176,8 +186,7 @@ class FailedTrial:
     """What the program that failed said of it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(NamedTuple):
     """Trials close in time, at most one of each arm."""
 
     number: int

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
@@ -23,20 +23,17 @@ from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context, StudyFact
 
 _P50, _P95, _P99 = QUANTILES.values()
-# In the order of their columns below.
 _FINISHED = """
-SELECT context, block, arm, transactions, seconds, failed, unclocked, latency_sum_s, latency_min_s, latency_max_s,
-       latency_p50_s, latency_p95_s, latency_p99_s, trend, steps, counters
+SELECT context, block, arm, transactions, seconds, failed, unclocked, latency_sum_s, latency_max_s, counters,
+       latency_min_s, latency_p50_s, latency_p95_s, latency_p99_s, trend, steps
 FROM trial WHERE status = 'finished' ORDER BY context, block, arm
 """
+_Row = tuple[Any, ...]
+_COUNTERS, _NEEDED = 9, 7
+# Where the counters stand in such a row; how many values every finished trial has, from its transactions on.
 _FAILED = """
 SELECT context, block, arm, failed_phase, failed_words
 FROM trial WHERE status = 'failed' ORDER BY context, block, arm
-"""
-_DAMAGED = """
-SELECT context, block, arm FROM trial WHERE status = 'finished' AND (
-    seconds IS NULL OR failed IS NULL OR unclocked IS NULL OR latency_sum_s IS NULL OR latency_max_s IS NULL
-    OR counters IS NULL)
 """
 _LAST_STUDY = "SELECT value FROM fact WHERE name = 'study' ORDER BY rowid DESC"
 _BLOCKS = "SELECT context, block, wall_s, repeated_rounds FROM block ORDER BY context, block"
@@ -110,10 +107,8 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
         context: (None if found is None else preparation_of(found), words)
         for context, found, words in database.execute("SELECT context, found, failed_words FROM preparation")
     }
-    for context, block, arm in database.execute(_DAMAGED):
-        raise unreadable(folder, f"arm {arm} in block {block} of context {context} has a trial without all its numbers")
     study = STUDY.validate_python(facts["study"])
-    blocks = _blocks(database)
+    blocks = _blocks(database, folder)
     contexts = []
     for number, text in database.execute("SELECT context, comparison FROM context ORDER BY context"):
         fact = CONTEXT.validate_json(text)
@@ -131,7 +126,7 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
     return StoredStudy(study=study, facts=facts, contexts=tuple(contexts))
 
 
-def _blocks(database: sqlite3.Connection) -> Mapping[int, list[Block]]:
+def _blocks(database: sqlite3.Connection, folder: Path) -> Mapping[int, list[Block]]:
     trials: dict[tuple[int, int], dict[int, Trial]] = defaultdict(dict)
     failures: dict[tuple[int, int], list[FailedTrial]] = defaultdict(list)
     columns = Columns(counter_names(database))
@@ -139,7 +134,8 @@ def _blocks(database: sqlite3.Connection) -> Mapping[int, list[Block]]:
         failures[context, block].append(FailedTrial(arm=arm, phase=Phase(phase), words=words))
     cursor = database.execute(_FINISHED)
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-        for row, counters in zip(rows, counter_rows(columns, [row[-1] for row in rows]), strict=True):
+        blobs = [row[_COUNTERS] for row in _whole(rows, folder)]
+        for row, counters in zip(rows, counter_rows(columns, blobs), strict=True):
             trials[row[:2]][row[2]] = _trial(row, counters)
     result: dict[int, list[Block]] = defaultdict(list)
     for context, number, wall_s, repeated in database.execute(_BLOCKS):
@@ -155,19 +151,29 @@ def _blocks(database: sqlite3.Connection) -> Mapping[int, list[Block]]:
     return result
 
 
-def _trial(row: tuple[Any, ...], counters: Mapping[str, float]) -> Trial:
-    _, _, arm, transactions, seconds, failed, unclocked, latency_sum, least, most, p50, p95, p99, trend, steps, _ = row
+def _whole(rows: Sequence[_Row], folder: Path) -> Sequence[_Row]:
+    """The same rows; StoreError for one without a number that every finished trial has."""
+    for context, block, arm, *values in rows:
+        if None in values[:_NEEDED]:
+            raise unreadable(
+                folder, f"arm {arm} in block {block} of context {context} has a trial without all its numbers"
+            )
+    return rows
+
+
+def _trial(row: _Row, counters: Mapping[str, float]) -> Trial:
+    _, _, arm, transactions, seconds, failed, unclocked, total, most, _, least, p50, p95, p99, trend, steps = row
     return Trial(
         arm=arm,
         transactions=transactions,
         seconds=seconds,
-        latency_sum_s=latency_sum,
-        latency_min_s=least,
+        latency_sum_s=total,
         latency_max_s=most,
         quantiles={} if p50 is None else {_P50: p50, _P95: p95, _P99: p99},
+        latency_min_s=least,
         failed=failed,
         unclocked=unclocked,
         trend=trend,
-        steps=_NO_STEPS if steps is None else json.loads(steps),
         counters=counters,
+        steps=_NO_STEPS if steps is None else json.loads(steps),
     )

@@ -177,8 +177,8 @@ def test_running_servers_that_an_earlier_run_has_loaded_or_worn_are_known_with_t
     assert loaded_before(earlier, running) == set(uris[:2])
     assert worn_before(earlier, running) == {uris[1]}
     block = rate_block(1, 100.0, 100.0)
-    trials = {arm: replace(trial, counters={"tuples_updated": 1.0}) for arm, trial in block.trials.items()}
-    first = replace(earlier.contexts[0], blocks=(replace(block, trials=trials),))
+    trials = {arm: trial._replace(counters={"tuples_updated": 1.0}) for arm, trial in block.trials.items()}
+    first = replace(earlier.contexts[0], blocks=(block._replace(trials=trials),))
     assert worn_before(replace(earlier, contexts=(first, *earlier.contexts[1:])), running) == set(uris[:2])
 
 

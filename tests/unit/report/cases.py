@@ -1,7 +1,6 @@
 """Answers of every kind, from blocks made by hand."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -98,8 +97,7 @@ def invalid() -> Answer:
     """A contender that failed again and again, beside one that did not."""
     words = 'pgbench: error: ERROR:  relation "nowhere" does not exist'
     blocks = [
-        replace(
-            rate_block(n, 1000.0 + n, None, 900.0 - n),
+        rate_block(n, 1000.0 + n, None, 900.0 - n)._replace(
             failures=(FailedTrial(arm=1, phase=Phase.WARM_UP, words=words),),
         )
         for n in range(1, 6)

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from rich.console import Console
 
@@ -25,10 +24,10 @@ def counted(blocks: Sequence[Block], counters: Counters) -> Answer:
     for block in blocks:
         factor = noise[block.number % len(noise)]
         trials = {
-            arm: replace(trial, counters={name: pair[arm] * (factor if arm else 1) for name, pair in counters.items()})
+            arm: trial._replace(counters={name: pair[arm] * (factor if arm else 1) for name, pair in counters.items()})
             for arm, trial in block.trials.items()
         }
-        changed.append(replace(block, trials=trials))
+        changed.append(block._replace(trials=trials))
     return answer(changed)
 
 
@@ -48,7 +47,7 @@ def test_memory_is_shown_unless_something_else_is_asked_for() -> None:
 def test_of_an_operation_nothing_is_counted_for_a_transaction() -> None:
     one = CASES["operation"]()
     blocks = [
-        replace(block, trials={arm: replace(trial, counters={"wal_bytes": 5e6}) for arm, trial in block.trials.items()})
+        block._replace(trials={arm: trial._replace(counters={"wal_bytes": 5e6}) for arm, trial in block.trials.items()})
         for block in one.blocks
     ]
     (wal,) = rows(answer(blocks, one.comparison), ["wal_bytes"])
@@ -115,7 +114,7 @@ def test_what_a_study_names_and_nobody_told_is_said_once_with_who_did_not() -> N
 def test_of_a_quantity_that_one_side_alone_told_the_other_side_is_named() -> None:
     one = counted(steady(1.1), {})
     blocks = [
-        replace(block, trials={0: block.trials[0], 1: replace(block.trials[1], counters={"client_io_reads": 1.0})})
+        block._replace(trials={0: block.trials[0], 1: block.trials[1]._replace(counters={"client_io_reads": 1.0})})
         for block in one.blocks
     ]
     assert untold(study_answer([answer(blocks)], metrics=["client_io_reads"])) == ["client_io_reads: not told by 16.12"]

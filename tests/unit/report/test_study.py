@@ -402,7 +402,7 @@ def test_the_tps_of_each_level_stand_under_their_workloads() -> None:
 
 def test_rounds_that_were_measured_again_are_counted_in_every_report() -> None:
     one = CASES["faster"]()
-    blocks = tuple(replace(block, repeated_rounds=2) for block in one.blocks)
+    blocks = tuple(block._replace(repeated_rounds=2) for block in one.blocks)
     answer = study_answer([replace(one, blocks=blocks), CASES["equivalent"]()])
     line = f"{2 * len(blocks)} rounds of windows measured again, because something else had the host"
     assert line in study_lines(answer)
@@ -441,7 +441,7 @@ def decided_early() -> StudyAnswer:
     operation = vacuum()
     blocks = [operation_block(number, operation, (2.0,), (1.6,), (2.0,)) for number in range(1, 5)]
     later = [operation_block(number, operation, (1.0,), (1.0,), (1.0,)) for number in range(5, 13)]
-    kept = [replace(block, trials={arm: block.trials[arm] for arm in (0, 2)}) for block in later]
+    kept = [block._replace(trials={arm: block.trials[arm] for arm in (0, 2)}) for block in later]
     asked = comparison(("15.10", "17", "16.6"), judged_by(Metric.TIME), operation)
     return study_answer([answer_of([*blocks, *kept], asked)])
 
@@ -484,5 +484,5 @@ def test_no_client_is_named_where_nothing_but_operations_was_done() -> None:
     lines = study_lines(study_answer([one]))
     assert not any("pgbench" in line for line in lines)
     assert any(line.startswith("blocks of one operation on a fresh copy for each arm") for line in lines)
-    again = replace(one, blocks=tuple(replace(block, repeated_rounds=1) for block in one.blocks))
+    again = replace(one, blocks=tuple(block._replace(repeated_rounds=1) for block in one.blocks))
     assert "6 rounds measured again, because something else had the host" in study_lines(study_answer([again]))

@@ -1,7 +1,6 @@
 """Counters are compared by blocks, for a transaction where they grow with it, and never where there is nothing."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,8 +32,8 @@ def blocks(*counters: Sequence[Mapping[str, float]]) -> list[Block]:
     made = []
     for number, arms in enumerate(counters, 1):
         block = rate_block(number, *(1000.0 for _ in arms))
-        trials = {arm: replace(block.trials[arm], counters=found) for arm, found in enumerate(arms)}
-        made.append(replace(block, trials=trials))
+        trials = {arm: block.trials[arm]._replace(counters=found) for arm, found in enumerate(arms)}
+        made.append(block._replace(trials=trials))
     return made
 
 
@@ -82,7 +81,7 @@ def test_before_the_first_look_there_is_no_interval() -> None:
 def test_a_block_without_an_arm_counts_for_the_other_alone() -> None:
     pair = [{"wal_bytes": 100.0}, {"wal_bytes": 300.0}]
     whole = blocks(*[pair] * 4)
-    lost = replace(blocks([{"wal_bytes": 600.0}])[0], number=5)
+    lost = blocks([{"wal_bytes": 600.0}])[0]._replace(number=5)
     assert levels([*whole, lost]) == {"wal_bytes": 2.0}
     assert levels([*whole, lost], arm=1) == {"wal_bytes": 3.0}
     assert ratios([*whole, lost])["wal_bytes"].value == pytest.approx(3.0)

@@ -58,22 +58,22 @@ def preparation(of: Context) -> Preparation:
 
 def as_read(block: Block) -> Block:
     """Read back, a trial has its sums and no windows."""
-    return replace(block, trials={arm: replace(trial, windows=()) for arm, trial in block.trials.items()})
+    return block._replace(trials={arm: trial._replace(windows=()) for arm, trial in block.trials.items()})
 
 
 def counted(block: Block) -> Block:
     trials: dict[int, Trial] = {
-        arm: replace(trial, counters={"wal_bytes": 8192.0 * (arm + 1), "buffers_hit": 3.0})
+        arm: trial._replace(counters={"wal_bytes": 8192.0 * (arm + 1), "buffers_hit": 3.0})
         for arm, trial in block.trials.items()
     }
-    return replace(block, trials=trials, wall_s=12.5, repeated_rounds=3)
+    return block._replace(trials=trials, wall_s=12.5, repeated_rounds=3)
 
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_everything_comes_back_as_it_was_written(tmp_path: Path, server: ServerName) -> None:
     contexts = [context(1, server), context(2, server)]
     blocks = [counted(latency_block(1, [1000, 1100], [900, 950, 990])), latency_block(2, [1000], None)]
-    failed = replace(blocks[1], failures=(FailedTrial(arm=1, phase=Phase.WARM_UP, words='it\'s "lost"'),))
+    failed = blocks[1]._replace(failures=(FailedTrial(arm=1, phase=Phase.WARM_UP, words='it\'s "lost"'),))
     asked = replace(FACT, contexts=2)
     results = Results.begin(tmp_path / "r", asked, contexts, {"ended": "interrupted", "host": {"cpus": 2}})
     results.add_preparation(1, preparation(contexts[0]), None)
@@ -115,7 +115,7 @@ def test_each_trial_has_the_counters_that_it_was_told_and_no_others(tmp_path: Pa
     results = begun(tmp_path)
     for number, counters in enumerate(told, 1):
         block = latency_block(number, [1000], None)
-        results.add_block(1, replace(block, trials={0: replace(block.trials[0], counters=counters)}))
+        results.add_block(1, block._replace(trials={0: block.trials[0]._replace(counters=counters)}))
     results.close()
     found = [block.trials[0].counters for block in read_results(tmp_path).contexts[0].blocks]
     assert [dict(one) for one in found] == [dict(one.items()) for one in found] == told

@@ -1,7 +1,6 @@
 """Caveats from what the arms are and did."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
@@ -19,7 +18,7 @@ FACTS = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="", sha25
 
 def block(number: int, contender: Mapping[str, float]) -> Block:
     made = rate_block(number, 1000.0, 1000.0, transactions=1000)
-    return replace(made, trials={**made.trials, 1: replace(made.trials[1], counters=contender)})
+    return made._replace(trials={**made.trials, 1: made.trials[1]._replace(counters=contender)})
 
 
 def texts(blocks: list[Block], *, writes: bool = False) -> list[str]:

@@ -40,15 +40,14 @@ def blocks(
     for n in range(1, number + 1):
         block = rate_block(n, 1000.0, 1000.0 * (1.001 if n % 2 else 0.999), transactions=transactions)
         trials = {
-            arm: replace(
-                trial,
+            arm: trial._replace(
                 seconds=1.0,
                 counters=QUIET | dict(contender or {}) if arm else QUIET,
                 trend=trend + (0.001 if n % 2 else -0.001) if arm else 0.0,
             )
             for arm, trial in block.trials.items()
         }
-        made.append(replace(block, trials=trials))
+        made.append(block._replace(trials=trials))
     return made
 
 
@@ -86,7 +85,7 @@ def test_a_counter_beyond_its_limit_is_a_caveat_of_its_arm(
 
 def test_what_is_not_told_is_no_caveat() -> None:
     silent = [
-        replace(block, trials={arm: replace(trial, counters={}) for arm, trial in block.trials.items()})
+        block._replace(trials={arm: trial._replace(counters={}) for arm, trial in block.trials.items()})
         for block in blocks()
     ]
     assert slugs(silent) == []
@@ -94,10 +93,9 @@ def test_what_is_not_told_is_no_caveat() -> None:
 
 def test_checkpoints_on_both_sides_are_none() -> None:
     both = [
-        replace(
-            block,
+        block._replace(
             trials={
-                arm: replace(trial, counters={**trial.counters, "checkpoints_timed": 1.0})
+                arm: trial._replace(counters={**trial.counters, "checkpoints_timed": 1.0})
                 for arm, trial in block.trials.items()
             },
         )
@@ -122,10 +120,9 @@ def test_a_cold_cache_is_not_expected_to_be_steady_and_is_looked_after() -> None
     cold = replace(comparison(), cache=CacheState.COLD)
     assert slugs(blocks({"still_cached_share": 0.0}, trend=0.5), cold) == [("cache-not-cold", None)]
     clean = [
-        replace(
-            block,
+        block._replace(
             trials={
-                arm: replace(trial, counters={**trial.counters, "still_cached_share": 0.01})
+                arm: trial._replace(counters={**trial.counters, "still_cached_share": 0.01})
                 for arm, trial in block.trials.items()
             },
         )
@@ -145,10 +142,9 @@ def test_few_transactions_are_said_for_windows_and_for_percentiles() -> None:
 def at_rate(transactions: int, *, failed: int = 0, number: int = 6) -> list[Block]:
     """Blocks of which the contender finished so many transactions in eight seconds, and the baseline 400."""
     return [
-        replace(
-            block,
+        block._replace(
             trials={
-                arm: replace(trial, seconds=8.0, transactions=transactions if arm else 400, failed=failed if arm else 0)
+                arm: trial._replace(seconds=8.0, transactions=transactions if arm else 400, failed=failed if arm else 0)
                 for arm, trial in block.trials.items()
             },
         )
@@ -184,9 +180,8 @@ def test_a_rate_is_reached_from_95_percent_on_or_where_chance_or_the_ends_of_win
 
 def test_ratios_that_follow_one_another_are_drift() -> None:
     drifting = [
-        replace(
-            block,
-            trials={**block.trials, 1: replace(block.trials[1], transactions=1000 + 10 * block.number)},
+        block._replace(
+            trials={**block.trials, 1: block.trials[1]._replace(transactions=1000 + 10 * block.number)},
         )
         for block in blocks(number=14)
     ]
@@ -197,9 +192,8 @@ def test_ratios_that_follow_one_another_are_drift() -> None:
 
 def test_drift_is_that_of_the_metric_that_carries_the_verdict() -> None:
     drifting = [
-        replace(
-            block,
-            trials={**block.trials, 1: replace(block.trials[1], quantiles={0.95: 0.001 + 0.0001 * block.number})},
+        block._replace(
+            trials={**block.trials, 1: block.trials[1]._replace(quantiles={0.95: 0.001 + 0.0001 * block.number})},
         )
         for block in blocks(number=14)
     ]

@@ -1,7 +1,6 @@
 """Waiting for memory and for disk is a caveat where our own servers cannot be the cause, and only there."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import pytest
 
@@ -26,8 +25,8 @@ READS_ONLY = {
 def found(contender: Mapping[str, float], baseline: Mapping[str, float] | None = None) -> list[tuple[str, int | None]]:
     block = rate_block(1, 1000.0, 1000.0, transactions=1000)
     counters = {0: READS_ONLY | dict(baseline or {}), 1: READS_ONLY | dict(contender)}
-    trials = {arm: replace(trial, seconds=1.0, counters=counters[arm]) for arm, trial in block.trials.items()}
-    blocks = [replace(block, trials=trials)] * 4
+    trials = {arm: trial._replace(seconds=1.0, counters=counters[arm]) for arm, trial in block.trials.items()}
+    blocks = [block._replace(trials=trials)] * 4
     measured = [measured_of(arm, blocks) for arm in comparison().arms]
     return [(caveat.slug, caveat.arm) for caveat in pressure_caveats(measured)]
 
