@@ -11,10 +11,10 @@ import pytest
 
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
-from pgversus.postgres.builds.families import SOURCES, Artifact, ZonkySource
-from pgversus.postgres.builds.install import install, installed
 from pgversus.postgres.builds.model import NotifyBytes
-from pgversus.postgres.builds.resolve import Choice
+from pgversus.postgres.builds.ready_made.families import SOURCES, Artifact, ZonkySource
+from pgversus.postgres.builds.ready_made.install import install, installed
+from pgversus.postgres.builds.ready_made.resolve import Choice
 from pgversus.study.servers import Family, Version
 
 CHOICE = Choice(family=Family.ZONKY, version=Version(major=17, minor=8))
@@ -22,8 +22,8 @@ INSTALL = """
 import sys
 from pathlib import Path
 from pgversus.host.directories import open_cache
-from pgversus.postgres.builds.install import install
-from pgversus.postgres.builds.resolve import Choice
+from pgversus.postgres.builds.ready_made.install import install
+from pgversus.postgres.builds.ready_made.resolve import Choice
 from pgversus.study.servers import Family, Version
 fetched = []
 choice = Choice(family=Family.ZONKY, version=Version(major=17, minor=8))

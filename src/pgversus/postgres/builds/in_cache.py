@@ -11,8 +11,8 @@ from filelock import FileLock, Timeout
 
 from pgversus.host.directories import Cache
 from pgversus.host.in_use import in_use, unused
-from pgversus.postgres.builds.install import MANIFEST
 from pgversus.postgres.builds.model import Build
+from pgversus.postgres.builds.ready_made.install import MANIFEST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

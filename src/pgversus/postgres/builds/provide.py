@@ -8,11 +8,11 @@ from pathlib import Path
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
-from pgversus.postgres.builds.index import offers
 from pgversus.postgres.builds.inspect import inspect_bin_directory
-from pgversus.postgres.builds.install import MissingLibrariesError, install, installed
 from pgversus.postgres.builds.model import Build, FamilyOffer, Notify, NotifyBytes
-from pgversus.postgres.builds.resolve import Choice, resolve
+from pgversus.postgres.builds.ready_made.index import offers
+from pgversus.postgres.builds.ready_made.install import MissingLibrariesError, install, installed
+from pgversus.postgres.builds.ready_made.resolve import Choice, resolve
 from pgversus.study.servers import BinDirectory, Release, RunningServer, ServerName, Version
 
 _PLATFORM = ("Linux", "x86_64")

@@ -8,9 +8,9 @@ from filelock import FileLock
 
 from pgversus.host.directories import Cache
 from pgversus.postgres.builds.in_cache import cached_builds, remove_build, using_builds
-from pgversus.postgres.builds.install import installed
 from pgversus.postgres.builds.model import Build
-from pgversus.postgres.builds.resolve import Choice
+from pgversus.postgres.builds.ready_made.install import installed
+from pgversus.postgres.builds.ready_made.resolve import Choice
 from pgversus.study.servers import Family, Version
 
 CHOICE = Choice(family=Family.ZONKY, version=Version(major=17, minor=8))

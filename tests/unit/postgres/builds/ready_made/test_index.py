@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.postgres.builds import index as index_module
-from pgversus.postgres.builds.families import RegistryError
-from pgversus.postgres.builds.index import offers
+from pgversus.postgres.builds.ready_made import index as index_module
+from pgversus.postgres.builds.ready_made.families import RegistryError
+from pgversus.postgres.builds.ready_made.index import offers
 from pgversus.study.servers import Family, Version
 
 NEWEST = Version(major=17, minor=8)

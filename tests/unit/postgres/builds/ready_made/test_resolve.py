@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pgversus.errors import BuildError, ExitCode
 from pgversus.postgres.builds.model import FamilyOffer
-from pgversus.postgres.builds.resolve import Choice, resolve
+from pgversus.postgres.builds.ready_made.resolve import Choice, resolve
 from pgversus.study.servers import Family, Release, Version, parse_server
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from pgversus.postgres.builds.families import SOURCES, RegistryError
 from pgversus.postgres.builds.model import FamilyOffer
+from pgversus.postgres.builds.ready_made.families import SOURCES, RegistryError
 from pgversus.study.servers import Family, Version
 
 _FRESH_S = 24 * 3600.0

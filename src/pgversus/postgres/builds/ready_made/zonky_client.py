@@ -1,4 +1,4 @@
-"""The Maven client, as a process of its own: `python -m pgversus.postgres.builds.zonky_client list|fetch`.
+"""The Maven client, as a process of its own: `python -m pgversus.postgres.builds.ready_made.zonky_client list|fetch`.
 
 A process because the system's certificate store is honoured by patching ssl as a whole (truststore), which a library
 must not do to the program that imports it, and because a process can be stopped in the middle of a download.

@@ -16,11 +16,11 @@ from filelock import FileLock
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.host.hashes import file_sha256
-from pgversus.postgres.builds.checksums import known_checksum
-from pgversus.postgres.builds.families import SOURCES, RegistryError
 from pgversus.postgres.builds.inspect import missing_libraries, read_version
 from pgversus.postgres.builds.model import Build, NotifyBytes
-from pgversus.postgres.builds.resolve import Choice
+from pgversus.postgres.builds.ready_made.checksums import known_checksum
+from pgversus.postgres.builds.ready_made.families import SOURCES, RegistryError
+from pgversus.postgres.builds.ready_made.resolve import Choice
 
 MANIFEST = "build.json"
 """Beside what was unpacked, written last: without it there is no build. Its mtime is the last use."""

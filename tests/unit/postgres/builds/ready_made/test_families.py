@@ -12,7 +12,9 @@ import pytest
 
 # A client that starts a program of its own, as some do.
 CLIENT = 'sleep 60 & echo "$$ $!" > "$0.part"; mv "$0.part" "$0"; wait'
-PROGRAM = "import sys; from pgversus.postgres.builds.families import _watch; _watch(sys.argv[1:], None, print)"
+PROGRAM = (
+    "import sys; from pgversus.postgres.builds.ready_made.families import _watch; _watch(sys.argv[1:], None, print)"
+)
 
 
 def waited_for(note: Path) -> list[int]:

