@@ -69,11 +69,16 @@ def rendered(print_to: Callable[["Console", int | None], None]) -> str:
     return page.getvalue()
 
 
-def write_file(file: Path, content: str | bytes | Iterable[str]) -> None:
-    """Write a file whole or not at all; HostError when it cannot be. content: whole, or in pieces."""
+def write_file(file: Path, content: str | bytes | Iterable[str], *, with_folder: bool = False) -> None:
+    """Write a file whole or not at all; HostError when it cannot be.
+
+    content: whole, or in pieces. with_folder: make its folder where there is none.
+    """
     pieces: Iterable[str | bytes] = (content,) if isinstance(content, str | bytes) else content
     beside = file.parent / f".{file.name}.part"
     try:
+        if with_folder:
+            file.parent.mkdir(parents=True, exist_ok=True)
         with beside.open("wb") as part:
             part.writelines(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
         beside.replace(file)

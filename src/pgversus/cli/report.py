@@ -24,8 +24,17 @@ _FORMATS = ("terminal", "markdown", "csv", "trials-csv", "json", "parquet", "tri
 )
 @click.option("--json", "as_json", is_flag=True, help="As --format json.")
 @click.option("--published", is_flag=True, help="Published figures beside the measured ones (terminal, markdown).")
+@click.option(
+    "--charts",
+    "charts_directory",
+    type=click.Path(),
+    metavar="DIR",
+    help="Also draw lines over levels that are amounts, each as SVG and PNG, into this directory.",
+)
 @click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write to a file.  [default: standard output]")
-def report(results: str, form: str, output: str | None, *, as_json: bool, published: bool) -> int:
+def report(
+    results: str, form: str, output: str | None, charts_directory: str | None, *, as_json: bool, published: bool
+) -> int:
     """Show what the RESULTS folder of a comparison or a study says. Nothing is measured again.
 
     csv and parquet have one row for each verdict, trials-csv and trials-parquet one for each trial.
@@ -41,6 +50,8 @@ def report(results: str, form: str, output: str | None, *, as_json: bool, publis
     gc.disable()
     answer = read_answer(Path(results))
     content = _content(answer, "json" if as_json else form, with_published=published)
+    if charts_directory is not None:
+        _draw(answer, Path(charts_directory))
     if output is not None:
         write_file(Path(output), content)
     elif isinstance(content, bytes):
@@ -48,6 +59,19 @@ def report(results: str, form: str, output: str | None, *, as_json: bool, publis
     else:
         write_out(content, results)
     return int(ExitCode.DONE)
+
+
+def _draw(answer: "StudyAnswer", directory: Path) -> None:
+    """Write the charts, and say which; or that there are none."""
+    from pgversus.report.charts import pictures  # noqa: PLC0415 - only for who wants pictures
+
+    names = []
+    for picture in pictures(answer):
+        for name, content in ((f"{picture.name}.svg", picture.svg), (f"{picture.name}.png", picture.png)):
+            write_file(directory / name, content, with_folder=True)
+            names.append(name)
+    what = ", ".join(names) or "nothing: no compared factor has three levels or more that are amounts"
+    click.echo(f"drawn into {directory}: {what}", err=True)
 
 
 def _content(answer: "StudyAnswer", form: str, *, with_published: bool) -> "str | bytes | Iterable[str]":

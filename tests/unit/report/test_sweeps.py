@@ -1,0 +1,182 @@
+"""Levels that are amounts become lines, in the order of their amounts; and those lines become pictures."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.charts import pictures
+from pgversus.report.sweeps import Sweep, metric_axis, sweeps
+from pgversus.study.build_options import BuildOptions
+from pgversus.study.comparison import Comparison
+from pgversus.study.metrics import Metric
+from pgversus.study.servers import LocalPath, Release, RunningServer, ServerName, SourceBuild
+from pgversus.study.settings import Setting
+from tests.builders import answer, comparison, judged_by, latency_block, open_loop, rate_block, study_answer
+from tests.unit.report.cases import steady
+
+SIZES = (32, 4, 8)
+HOSTILE = "<b>&\"'</svg>\x1b[31m"
+
+
+def built(*sizes: int) -> list[ServerName]:
+    source = Release(major=17, minor=8)
+    return [SourceBuild(source=source, options=BuildOptions(block_size_kb=kb)) for kb in sizes]
+
+
+def measured(asked: Comparison, *, missing: int | None = None) -> Answer:
+    """So many transactions per second: 1000, 1100 and so on, by arm."""
+    rates = [None if arm.index == missing else 1000.0 + 100 * arm.index for arm in asked.arms]
+    return answer([rate_block(n, *(rate and rate + n for rate in rates)) for n in range(1, 7)], asked)
+
+
+def by_server(servers: Sequence[ServerName]) -> Comparison:
+    asked = comparison([f"arm {number}" for number in range(len(servers))])
+    arms = (replace(arm, server=server) for arm, server in zip(asked.arms, servers, strict=True))
+    return replace(asked, arms=tuple(arms))
+
+
+def by_setting(*values: str, name: str = "work_mem") -> Comparison:
+    asked = by_server([Release(major=17, minor=8)] * len(values))
+    arms = (
+        replace(arm, settings=(Setting(name="jit", value="off"), Setting(name=name, value=value)))
+        for arm, value in zip(asked.arms, values, strict=True)
+    )
+    return replace(asked, arms=tuple(arms), factors=(name,))
+
+
+def placed(*answers: Answer, levels: Sequence[dict[str, str]]) -> StudyAnswer:
+    whole = study_answer(answers)
+    return replace(
+        whole,
+        answers=tuple(
+            replace(one, context=replace(one.context, levels=tuple(of.items())))
+            for one, of in zip(whole.answers, levels, strict=True)
+        ),
+    )
+
+
+def only(*answers: Answer) -> Sweep:
+    (found,) = sweeps(placed(*answers, levels=[{"load": f"c{number}"} for number, _ in enumerate(answers)]))
+    return found
+
+
+def test_block_sizes_are_a_line_in_their_order() -> None:
+    found = only(measured(by_server(built(*SIZES))))
+    assert (found.title, found.factor, found.metric) == ("", "block size", Metric.TPS)
+    (line,) = found.lines
+    assert line.name == "load=c0"
+    assert [(point.at, point.label) for point in line.points] == [
+        (4096.0, "4 kB"),
+        (8192.0, "8 kB"),
+        (32768.0, "32 kB"),
+    ]
+    assert [round(point.value, -1) for point in line.points] == [1100, 1200, 1000]
+    assert all(
+        point.low is not None and point.high is not None and point.low <= point.value <= point.high
+        for point in line.points
+    )
+
+
+def test_a_server_without_options_has_the_usual_blocks() -> None:
+    (line,) = only(measured(by_server([Release(major=17, minor=8), *built(16, 4)]))).lines
+    assert [point.label for point in line.points] == ["4 kB", "8 kB", "16 kB"]
+
+
+@pytest.mark.parametrize(
+    ("values", "order"),
+    [
+        (("64MB", "1GB", "4096kB"), ["4096kB", "64MB", "1GB"]),
+        (("100", "20", "3.5"), ["3.5", "20", "100"]),
+        (("1min", "500ms", "1h"), ["500ms", "1min", "1h"]),
+    ],
+)
+def test_amounts_are_ordered_by_what_they_are_and_not_by_their_letters(
+    values: tuple[str, ...], order: list[str]
+) -> None:
+    found = only(measured(by_setting(*values)))
+    assert found.factor == "work_mem"
+    assert [point.label for point in found.lines[0].points] == order
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        by_server(built(4, 8)),
+        by_server(built(4, 8, 8)),
+        by_server([*built(8, 16), Release(major=17, minor=8)]),
+        by_server([*built(4, 16), LocalPath(path="/opt/bin")]),
+        by_server([*built(4, 16), RunningServer(uri="postgresql:///x")]),
+        by_setting("1MB", "2MB"),
+        by_setting("1MB", "2MB", "off"),
+        by_setting("1MB", "2MB", "-1"),
+        by_setting("1MB", "2MB", "3 furlongs"),
+        replace(by_setting("1", "2", "3"), factors=("another",)),
+        replace(by_server(built(*SIZES)), factors=("server", "work_mem")),
+        replace(by_server(built(*SIZES)), factors=()),
+    ],
+)
+def test_what_is_no_amount_or_too_few_is_no_line(asked: Comparison) -> None:
+    assert sweeps(study_answer([measured(asked)])) == []
+
+
+def test_contexts_of_one_workload_are_lines_of_one_chart() -> None:
+    one = measured(by_server(built(*SIZES)))
+    found = sweeps(
+        placed(
+            one,
+            one,
+            one,
+            levels=[{"workload": "w", "load": "c1"}, {"workload": "w", "load": "c8"}, {"workload": "v", "load": "c1"}],
+        )
+    )
+    assert [(sweep.title, [line.name for line in sweep.lines]) for sweep in found] == [
+        ("w", ["load=c1", "load=c8"]),
+        ("v", ["load=c1"]),
+    ]
+
+
+def test_an_arm_without_a_number_is_no_point() -> None:
+    (line,) = only(measured(by_server(built(*SIZES)), missing=1)).lines
+    assert [point.label for point in line.points] == ["8 kB", "32 kB"]
+
+
+def test_a_load_that_is_judged_by_latency_has_its_tps_as_well() -> None:
+    latencies = [[1000 + 10 * arm + n for n in range(400)] for arm in range(3)]
+    asked = replace(
+        comparison(("a", "b", "c"), judged_by(Metric.LATENCY_P95), open_loop()), arms=by_server(built(*SIZES)).arms
+    )
+    found = sweeps(study_answer([answer([latency_block(n, *latencies) for n in range(1, 7)], asked)]))
+    assert [sweep.metric for sweep in found] == [Metric.LATENCY_P95, Metric.TPS]
+    assert metric_axis(Metric.LATENCY_P95).endswith(" (s)")
+    assert metric_axis(Metric.TPS) == "tps"
+
+
+def texts(svg: str) -> list[str]:
+    return ["".join(element.itertext()) for element in ET.fromstring(svg).iter() if element.tag.endswith("}text")]  # noqa: S314
+
+
+def test_a_picture_has_every_level_and_the_name_of_every_line() -> None:
+    one = measured(by_server(built(*SIZES)))
+    (picture,) = pictures(placed(one, one, levels=[{"workload": "w/1", "load": load} for load in ("c1", "c8")]))
+    found = texts(picture.svg)
+    assert [text for text in found if text.endswith(" kB")] == ["4 kB", "8 kB", "32 kB"]
+    assert {"load=c1", "load=c8", "block size", "tps", "w/1: Two | workloads"} < set(found)
+    assert picture.name == "tps-w_1"
+    assert picture.png.startswith(b"\x89PNG")
+
+
+def test_texts_of_others_are_shown_in_a_picture_and_not_obeyed() -> None:
+    one = measured(by_setting("1MB", "2MB", "4MB"))
+    whole = placed(one, one, levels=[{"workload": HOSTILE, "load": load} for load in (HOSTILE, "../c8")])
+    (picture,) = pictures(replace(whole, study=replace(whole.study, title=HOSTILE)))
+    shown = HOSTILE.replace("\x1b", "\\x1b")
+    assert {f"{shown}: {shown}", f"load={shown}", "load=../c8"} < set(texts(picture.svg))
+    assert not [element for element in ET.fromstring(picture.svg).iter() if element.tag.endswith("}b")]  # noqa: S314
+    assert set(picture.name) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-[]")
+
+
+def test_a_study_without_amounts_has_no_picture() -> None:
+    assert list(pictures(study_answer([answer(steady(1.1))]))) == []
