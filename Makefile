@@ -3,8 +3,10 @@ SHELL := /bin/sh
 PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
+# What tests of builds from source compare: made before them, since it takes all processors for minutes.
+BUILT_FOR_TESTS := 17 17+blocksize=32 17+cassert
 
-.PHONY: help demo check docs test test-unit test-live format lint types imports bench-calibration bench-habits bench-looks bench-study bench-copies bench clean
+.PHONY: help demo check docs test test-unit test-live format lint types imports bench-calibration bench-habits bench-looks bench-study bench-copies bench-builds bench clean
 
 help: ## this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -20,7 +22,8 @@ test: check test-live ## everything, real servers included
 test-unit: .venv/.installed-dev ## pure code and simulated studies
 	$(BIN)/pytest -q -n 2 tests/unit
 
-test-live: .venv/.installed-dev ## real servers: first those that run in parallel, then those that measure
+test-live: .venv/.installed-dev ## real servers: first what is built, then what runs in parallel, then what measures
+	$(BIN)/pgversus servers build $(BUILT_FOR_TESTS)
 	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not measures" tests/live
 	$(BIN)/pytest -q -m measures tests/live
 
@@ -50,6 +53,9 @@ bench-study: .venv/.installed-dev ## a study of 10,000 treatments: expand, dry r
 
 bench-copies: .venv/.installed-dev ## what fresh data cost: loading, copying, taking them out of the cache (2 min)
 	$(BIN)/python -m benchmarks.copies
+
+bench-builds: .venv/.installed-dev ## six block sizes from source: time, and what ccache saves (20 min)
+	$(BIN)/python -m benchmarks.builds
 
 bench: .venv/.installed-dev ## our own speed: start-up, log parsing, one look
 	$(BIN)/python -m benchmarks.own_speed

@@ -31,6 +31,7 @@ from pgversus.postgres.cluster import Cluster, copy_cluster, data_bytes, make_cl
 from pgversus.postgres.dataset import LOADING_SETTINGS
 from pgversus.postgres.fingerprint import Fingerprint
 from pgversus.postgres.server import Server
+from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.comparison import Arm
 from pgversus.study.dataset import Dataset
 from pgversus.study.servers import parse_server
@@ -54,7 +55,7 @@ T = TypeVar("T")
 def main() -> int:
     """Print the table; 1 when a copy costs too much."""
     user, silence = server_user(), Silence()
-    (build,) = provide([parse_server(SERVER)], open_cache(), user, silence.say, silence.fetching)
+    (build,) = provide([parse_server(SERVER)], USUAL_MANNER, open_cache(), user, silence.say, silence)
     assert build is not None
     # Where data lie in real runs; removed at the end.
     with tempfile.TemporaryDirectory(prefix="bench-copies-", dir=open_cache().root) as name:

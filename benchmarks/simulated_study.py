@@ -12,13 +12,13 @@ from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design
-from pgversus.study.servers import BinDirectory
+from pgversus.study.servers import LocalPath
 from pgversus.study.study import Context
 from pgversus.study.workload import PgbenchWorkload, Script
 
 WINDOW_S, WARM_UP_S, ROUNDS = 2, 2, 8
 NEVER_S = 1e9
-SERVER = BinDirectory(path="/simulated")
+SERVER = LocalPath(path="/simulated")
 WORKLOAD = PgbenchWorkload(scripts=(Script(name="tpcb-like"),))
 
 

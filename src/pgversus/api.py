@@ -1,6 +1,6 @@
 """pgversus from Python: the same studies, the same results folders, answers as objects and as Arrow tables."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +16,7 @@ from pgversus.report.answer import StudyAnswer
 from pgversus.report.arrow_tables import arrow_table
 from pgversus.report.tidy import trial_table, verdict_table
 from pgversus.report.verdicts import VerdictOn, verdict_on
+from pgversus.study.build_options import manner_asked
 from pgversus.study.quantities import parse_duration
 
 if TYPE_CHECKING:
@@ -54,13 +55,15 @@ def run(
     pgbench: str | Path | None = None,
     keep_logs: bool = False,
     new: bool = False,
+    build_profile: str | None = None,
+    build_system: str | None = None,
     progress: Progress | None = None,
 ) -> StudyResults:
     """Run a study to its end, or go on with it, and return what it has found; as `pgversus run`.
 
     study: a study file, a folder with a study.toml, or the name of a bundled study. budget: `90s`, `15m`, `2h`.
     keep_logs: pgbench's transaction logs are kept among the results. new: begin afresh; earlier results are put aside,
-    not removed.
+    not removed. build_profile, build_system: of servers from source, in place of the study's: `full`, `meson`.
     PgversusError of any kind when it cannot be begun; Ctrl-C ends it with what has been found.
     """
     asked, folder = open_study(
@@ -71,6 +74,7 @@ def run(
         results=None if results is None else Path(results),
         afresh=new,
     )
+    asked = replace(asked, build_manner=manner_asked(asked.build_manner, build_profile, build_system))
     means = Means(
         user=server_user(run_as),
         client=fixed_client() if pgbench is None else client_at(Path(pgbench)),

@@ -152,7 +152,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def shared_cache() -> Path:
-    return open_cache().root
+    root = open_cache().root
+    (root / "ccache").mkdir(exist_ok=True)
+    return root
 
 
 @pytest.fixture
@@ -160,7 +162,7 @@ def command_line(shared_cache: Path, tmp_path: Path) -> Iterator[CommandLine]:
     # Not tmp_path itself: under root, servers of another user must be able to enter it.
     cache = Path(tempfile.mkdtemp(prefix="pgversus-test-", dir="/tmp"))
     cache.chmod(0o755)
-    for name in ("builds", "index", "staging"):
+    for name in ("builds", "ccache", "index", "sources", "staging"):
         (cache / name).symlink_to(shared_cache / name)
     (cache / "runs").mkdir()
     kept = {name: value for name, value in os.environ.items() if name in ("HOME", "PATH", "SSL_CERT_FILE", "TMPDIR")}

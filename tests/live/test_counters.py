@@ -30,6 +30,7 @@ from pgversus.postgres.counters import CounterSession, read_counters, read_settl
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import connect
 from pgversus.stats.counters import difference
+from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.counters import COUNTERS
 from pgversus.study.design import Design
 from pgversus.study.preparation import Preparation
@@ -92,7 +93,7 @@ Servers = Callable[[str], Server]
 
 def _build(name: str) -> Build:
     silence = Silence()
-    (build,) = provide([parse_server(name)], open_cache(), server_user(), silence.say, silence.fetching)
+    (build,) = provide([parse_server(name)], USUAL_MANNER, open_cache(), server_user(), silence.say, silence)
     assert build is not None
     return build
 

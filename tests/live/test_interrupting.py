@@ -19,6 +19,7 @@ from pgversus.lab.progress import Silence
 from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.server import Server
+from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.servers import parse_server
 from tests.live.conftest import CommandLine
 
@@ -134,7 +135,7 @@ def test_what_a_run_left_that_died_with_its_guard_is_swept_by_the_next(command_l
 def server() -> Iterator[Server]:
     """A server that is not started."""
     silence, user = Silence(), server_user()
-    (build,) = provide([parse_server("17.8")], open_cache(), user, silence.say, silence.fetching)
+    (build,) = provide([parse_server("17.8")], USUAL_MANNER, open_cache(), user, silence.say, silence)
     assert build is not None
     with tempfile.TemporaryDirectory(prefix="interrupted-", dir="/tmp") as name:
         directory = Path(name)

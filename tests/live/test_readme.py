@@ -17,7 +17,7 @@ COMMANDS = [
     for line in block.splitlines()
     if line and not line.startswith("#")
 ]
-STUDIES = [line for line in COMMANDS if re.match(r"\.venv/bin/pgversus (studies|run|report|cache)", line)]
+STUDIES = [line for line in COMMANDS if re.match(r"\.venv/bin/pgversus (studies|run|report|cache|servers)", line)]
 COMPARISONS = [line for line in COMMANDS if line.startswith(".venv/bin/pgversus compare ")]
 
 

@@ -18,13 +18,14 @@ from pgversus.postgres.catalog import server_properties
 from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import connect, uri_target
+from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.servers import parse_server
 from tests.live.conftest import QUICK, CommandLine
 
 
 def _build(name: str) -> Build:
     silence = Silence()
-    (build,) = provide([parse_server(name)], open_cache(), server_user(), silence.say, silence.fetching)
+    (build,) = provide([parse_server(name)], USUAL_MANNER, open_cache(), server_user(), silence.say, silence)
     assert build is not None
     return build
 

@@ -28,6 +28,7 @@ from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.client import fixed_client
 from pgversus.postgres.cluster import copy_cluster, remove_directory
 from pgversus.postgres.server import Server
+from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.comparison import Arm
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.servers import parse_server
@@ -58,7 +59,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def build() -> Build:
-    (build,) = provide([parse_server("17.8")], open_cache(), USER, Silence().say, Silence().fetching)
+    (build,) = provide([parse_server("17.8")], USUAL_MANNER, open_cache(), USER, Silence().say, Silence())
     assert build is not None
     return build
 

@@ -8,6 +8,7 @@ files.py        the files that flags name
 run.py          pgversus run: a study from a file
 report.py       pgversus report: what earlier results say
 studies.py      pgversus studies: the bundled studies
+servers.py      pgversus servers: those that are here, and getting them
 cache.py        pgversus cache: what is kept between runs
 means.py        what compare and run have in common
 values.py       how flags are read: variables

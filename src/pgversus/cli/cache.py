@@ -10,9 +10,9 @@ from pgversus.cli.output import write_out
 from pgversus.errors import HostError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
-    from pgversus.report.cached import CachedThing
+    from pgversus.report.cached import CachedThing, Kind
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 
@@ -64,15 +64,21 @@ def remove_from_cache(names: tuple[str, ...], *, snapshots: bool, builds: bool, 
     """
     if not (names or snapshots or builds or everything):
         raise click.UsageError("say what is to be removed: names, --snapshots, --builds or --all")
+    from pgversus.report.cached import Kind  # noqa: PLC0415 - not for `--help`
+
+    kinds = {Kind.SNAPSHOT: snapshots or everything, Kind.BUILD: builds or everything}
+    remove_named(names, set(Kind), whole={kind for kind, is_whole in kinds.items() if is_whole})
+
+
+def remove_named(names: "Sequence[str]", kinds: "Collection[Kind]", *, whole: "Collection[Kind]" = ()) -> None:
+    """Remove what has these names, among these kinds, and all of the whole kinds; says what was done with each."""
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
     from pgversus.lab.data.cache_contents import cached_things, named, take_out  # noqa: PLC0415 - the same
-    from pgversus.report.cached import Kind  # noqa: PLC0415 - the same
 
     here = open_cache()
-    kinds = {Kind.SNAPSHOT: snapshots or everything, Kind.BUILD: builds or everything}
-    things = cached_things(here)
+    things = [thing for thing in cached_things(here) if thing.kind in kinds]
     chosen = named(things, names)
-    chosen += [thing for thing in things if kinds[thing.kind] and thing not in chosen]
+    chosen += [thing for thing in things if thing.kind in whole and thing not in chosen]
     try:
         stay = take_out(here, chosen)
     except OSError as error:

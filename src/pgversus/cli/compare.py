@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.means import exit_code, means_options, measure
+from pgversus.cli.means import exit_code, in_asked_manner, means_options, measure
 from pgversus.cli.output import rendered, write_out
 from pgversus.cli.question import METRICS, comparison_of, study_of
 from pgversus.study.comparison import Comparison
@@ -137,8 +137,9 @@ _LEAST_FIXED = 2
 def compare(**options: Any) -> int:
     """Is each other SERVER faster or slower than the first, on this workload?
 
-    SERVER is a version (17, 17.8), a bin directory, or a connection URI. With one SERVER, --set with several levels
-    makes the arms. The same server twice is an A/A comparison.
+    SERVER is a version (17, 17.8), a bin directory, or a connection URI; or what is built from source: a version with
+    options (17+blocksize=16, 17+cassert, 17+cflags=-O3), a source tree, a commit of one (./postgres@REF), a tarball.
+    With one SERVER, --set with several levels makes the arms. The same server twice is an A/A comparison.
 
     \b
     pgversus compare 16.12 17.8 --setup correlated.sql -f correlated_in.sql -c 4
@@ -150,7 +151,8 @@ def compare(**options: Any) -> int:
     results = _results_folder(options["results"], comparison)
     from pgversus.lab.results_folder import EarlierResults  # noqa: PLC0415 - `pgversus --help` does without numpy
 
-    whole = measure(study_of(comparison), options, results, earlier=EarlierResults.REFUSE)
+    study = in_asked_manner(study_of(comparison), options)
+    whole = measure(study, options, results, earlier=EarlierResults.REFUSE)
     write_out(_text(whole.answers[0], as_json=options["as_json"]), whole.results)
     return int(exit_code(whole, options["fail_on"]))
 

@@ -13,6 +13,7 @@ from pgversus.cli.errors import error_text, write_crash_report
 from pgversus.cli.output import let_go, make_streams_safe
 from pgversus.cli.report import report
 from pgversus.cli.run import run as run_command
+from pgversus.cli.servers import servers
 from pgversus.cli.studies import studies
 from pgversus.errors import ExitCode, PgversusError, StudyError
 from pgversus.report.visible import visible
@@ -36,7 +37,7 @@ def pgversus() -> None:
     """Is PostgreSQL A faster or slower than B on this work, by how much, and how sure?"""
 
 
-for command in (compare, run_command, report, studies, cache):
+for command in (compare, run_command, report, studies, servers, cache):
     pgversus.add_command(command)
 
 

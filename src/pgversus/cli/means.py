@@ -1,12 +1,14 @@
 """What compare and run have in common: the flags of how to measure, and the measuring itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from pgversus.errors import ExitCode
+from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildProfile, BuildSystem, manner_asked
 
 if TYPE_CHECKING:
     from pgversus.lab.results_folder import EarlierResults
@@ -15,7 +17,21 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+_BUILD_OPTIONS = (
+    click.option(
+        "--build-profile",
+        type=click.Choice([profile.value for profile in BuildProfile]),
+        help="How much of it is built of servers from source: what a comparison runs, or all of PostgreSQL with the "
+        "libraries that distributions build with.  [default: minimal]",
+    ),
+    click.option(
+        "--build-system",
+        type=click.Choice([system.value for system in BuildSystem]),
+        help="By what servers are built from source.  [default: configure, where their source has it]",
+    ),
+)
 _OPTIONS = (
+    *_BUILD_OPTIONS,
     click.option(
         "--pgbench",
         "pgbench_path",
@@ -34,9 +50,28 @@ _OPTIONS = (
 
 def means_options(command: Command) -> Command:
     """Add the flags that say with what is measured."""
-    for option in reversed(_OPTIONS):
+    return _with_options(command, _OPTIONS)
+
+
+def build_options(command: Command) -> Command:
+    """Add the flags that say how servers are built."""
+    return _with_options(command, _BUILD_OPTIONS)
+
+
+def _with_options(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
+    for option in reversed(options):
         command = option(command)
     return command
+
+
+def manner_of(options: dict[str, Any], manner: BuildManner = USUAL_MANNER) -> BuildManner:
+    """The manner that the flags ask for; where they say nothing, that of `manner`."""
+    return manner_asked(manner, options["build_profile"], options["build_system"])
+
+
+def in_asked_manner(study: "Study", options: dict[str, Any]) -> "Study":
+    """The study with its builds in the manner that the flags ask for; without one, in its own."""
+    return replace(study, build_manner=manner_of(options, study.build_manner))
 
 
 def measure(study: "Study", options: dict[str, Any], results: Path, *, earlier: "EarlierResults") -> "StudyAnswer":

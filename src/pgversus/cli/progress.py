@@ -34,6 +34,7 @@ class TerminalProgress:
         self._comparisons: dict[int, Comparison] = {}
         self._standing: dict[int, str] = {}
         self._fetching = ""
+        self._built: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
@@ -54,6 +55,14 @@ class TerminalProgress:
         elif self._fetching != name:
             self._fetching = name
             self.say(f"fetching {name}")
+
+    def building(self, name: str, done: int, total: int) -> None:
+        """A build on the live line; in a pipe a line at each tenth of it."""
+        if self._console.is_terminal:
+            self._show(f"building {name}: {done} of about {total} steps")
+        elif (tenth := 10 * done // max(1, total)) != self._built.get(name, 0):
+            self._built[name] = tenth
+            self.say(f"building {name}: {done} of about {total} steps")
 
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
         """Say what will be done, and for how long at most."""

@@ -10,6 +10,7 @@ from pgversus.cli.operation import operation_of, prepared
 from pgversus.cli.values import parse_variable
 from pgversus.errors import StudyError
 from pgversus.postgres.labels import labelled_server
+from pgversus.study.block_size import with_equal_bytes
 from pgversus.study.choices import DesignChoices, design_of
 from pgversus.study.comparison import Comparison, expand_arms
 from pgversus.study.dataset import Dataset
@@ -45,7 +46,7 @@ def comparison_of(options: Mapping[str, Any]) -> Comparison:
     arms, factors = expand_arms(servers, settings, workload=workload, dataset=dataset)
     if isinstance(workload, PgbenchWorkload):
         refuse_impossible_load(workload)
-    return Comparison(arms=arms, factors=factors, design=_design(options, workload))
+    return Comparison(arms=with_equal_bytes(arms), factors=factors, design=_design(options, workload))
 
 
 def study_of(comparison: Comparison) -> Study:

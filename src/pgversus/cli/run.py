@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.means import exit_code, means_options, measure
+from pgversus.cli.means import exit_code, in_asked_manner, means_options, measure
 from pgversus.cli.output import rendered, write_out
 from pgversus.errors import ExitCode
 from pgversus.study.quantities import parse_duration
@@ -49,6 +49,7 @@ def run(**options: Any) -> int:
         results=Path(options["results"]) if options["results"] else None,
         afresh=options["new"],
     )
+    study = in_asked_manner(study, options)
     if options["dry_run"]:
         return _dry_run(study, results, options)
     from pgversus.lab.results_folder import EarlierResults  # noqa: PLC0415 - the same
@@ -76,6 +77,7 @@ def _dry_run(study: "Study", results: Path, options: dict[str, Any]) -> int:
         found.study,
         found.needs,
         downloads=found.downloads,
+        to_build=found.to_build,
         free_bytes=found.free_bytes,
         blocks_there=found.blocks_there,
         results=found.results,

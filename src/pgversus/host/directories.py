@@ -1,9 +1,11 @@
 """Where pgversus keeps what it keeps: one cache for each user, one directory for each run, one for its sockets.
 
 CACHE/
-    builds/     PostgreSQL binaries, unpacked and checked
+    builds/     PostgreSQL binaries, unpacked and checked, or built here
+    sources/    tarballs of PostgreSQL's source
     index/      lists of released versions
-    staging/    downloads that are not finished
+    staging/    downloads and builds that are not finished
+    logs/       of builds that failed
     snapshots/  loaded data that later runs may begin with
     runs/       data directories and logs of running comparisons; a run that ends removes its own
 """
@@ -34,13 +36,23 @@ class Cache:
         return self.root / "builds"
 
     @property
+    def sources(self) -> Path:
+        """Tarballs of source."""
+        return self.root / "sources"
+
+    @property
+    def logs(self) -> Path:
+        """Of builds that failed."""
+        return self.root / "logs"
+
+    @property
     def index(self) -> Path:
         """Lists of released versions."""
         return self.root / "index"
 
     @property
     def staging(self) -> Path:
-        """Unfinished downloads."""
+        """Unfinished downloads and builds."""
         return self.root / "staging"
 
     @property
@@ -52,6 +64,11 @@ class Cache:
     def runs(self) -> Path:
         """Data of running comparisons."""
         return self.root / "runs"
+
+    @property
+    def places(self) -> tuple[Path, ...]:
+        """All of these."""
+        return self.builds, self.sources, self.index, self.staging, self.logs, self.snapshots, self.runs
 
 
 def open_cache() -> Cache:
@@ -69,7 +86,7 @@ def open_cache() -> Cache:
     try:
         if is_root:
             _check_reachable(root)
-        for directory in (root, cache.builds, cache.index, cache.staging, cache.snapshots, cache.runs):
+        for directory in (root, *cache.places):
             # Where servers run as another user, that one must get in.
             make_directory(directory, 0o755 if is_root else 0o700)
     except OSError as error:

@@ -13,6 +13,8 @@ engine.py         turns, looks, and when to stop
 starts.py         one start of the servers and the blocks measured on it
 apparatus.py      what the engine drives, as protocols
 site.py           where a study is carried out: data, servers and loads, made when first needed
+servers_here.py   every server there is on this host
+source_facts.py   what was asked of a build, against what runs
 settings_check.py  whether every server takes every setting
 failures.py       which failures are the host's and end the run
 answers.py        from a results folder to what is said of it

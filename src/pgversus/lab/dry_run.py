@@ -29,6 +29,8 @@ class DryRun:
     needs: Needs
     downloads: tuple[str, ...]
     """Builds that are not in the cache yet."""
+    to_build: tuple[str, ...]
+    """Servers that are built from source and not in the cache yet."""
     free_bytes: int
     """Where data would lie."""
     blocks_there: int
@@ -46,13 +48,14 @@ def dry_run(study: Study, results: Path, user: ServerUser, *, afresh: bool = Fal
     earlier = read_results(results) if holds_results(results) and not afresh else None
     here = _builds_here(study, earlier, cache, user)
     possible = _with_possible_settings(study, here, user)
-    if earlier is not None and not (study.skips_missing_settings and here.downloads):
+    if earlier is not None and not (study.skips_missing_settings and (here.downloads or here.to_build)):
         # Else only the servers that are not here yet know what is left of the study.
         check_same_study(earlier, possible, results)
     return DryRun(
         study=possible,
         needs=needs_of(possible),
         downloads=here.downloads,
+        to_build=here.to_build,
         free_bytes=shutil.disk_usage(cache.runs).free,
         blocks_there=sum(len(one.blocks) for one in earlier.contexts) if earlier is not None else 0,
         results=str(results),
@@ -67,7 +70,7 @@ def refuse_without_room(found: DryRun) -> None:
 def _builds_here(study: Study, earlier: StoredStudy | None, cache: Cache, user: ServerUser) -> BuildsHere:
     names = study.servers
     meant = names if earlier is None else as_measured_before(names, earlier.facts)
-    here = builds_here(meant, cache, user)
+    here = builds_here(meant, study.build_manner, cache, user)
     return replace(here, builds={name: here.builds[same] for name, same in zip(names, meant, strict=True)})
 
 

@@ -28,6 +28,9 @@ class Progress(Protocol):
     def fetching(self, name: str, size: int) -> None:
         """A download has so many bytes."""
 
+    def building(self, name: str, done: int, total: int) -> None:
+        """So many steps of a build from source are done, of about so many."""
+
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
         """A context is ready to be measured; the comparison has its final design."""
 
@@ -48,6 +51,9 @@ class Silence:
         """Nothing."""
 
     def fetching(self, name: str, size: int) -> None:
+        """Nothing."""
+
+    def building(self, name: str, done: int, total: int) -> None:
         """Nothing."""
 
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:

@@ -199,5 +199,5 @@ def _provide(
     """A build for every server of the study, all at once, so that they come from one family; the ones of `earlier`."""
     names = study.servers
     meant = names if earlier is None else as_measured_before(names, earlier.facts)
-    builds = provide(meant, cache, means.user, progress.say, progress.fetching)
+    builds = provide(meant, study.build_manner, cache, means.user, progress.say, progress)
     return dict(zip(names, builds, strict=True))

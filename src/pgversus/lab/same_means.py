@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pgversus.errors import StoreError
+from pgversus.errors import StoreError, StudyError
 from pgversus.host.hashes import file_sha256
-from pgversus.postgres.builds.model import Build
+from pgversus.postgres.builds.model import FROM_SOURCE, Build
 from pgversus.postgres.client import Client
-from pgversus.study.servers import Family, Release, RunningServer, ServerName, name_in_full, parse_server
+from pgversus.study.servers import Family, Release, RunningServer, ServerName, SourceBuild, name_in_full, parse_server
 
 Fact = Mapping[str, Any]
 
@@ -49,17 +49,36 @@ def as_measured_before(names: Sequence[ServerName], earlier: Mapping[str, Any]) 
     17 may mean a newer one by now, and another family may have it. earlier: the facts of the results.
     """
     before = earlier.get("builds", {})
-    return [_as_measured(name, before) if isinstance(name, Release) else name for name in names]
+    return [_as_measured(name, before) for name in names]
 
 
-def _as_measured(name: Release, before: Mapping[str, Fact]) -> Release:
-    known = before.get(name_in_full(name))
-    if known is None or known["origin"] not in [family.value for family in Family]:
+def _as_measured(name: ServerName, before: Mapping[str, Fact]) -> ServerName:
+    if isinstance(name, RunningServer):
         return name
-    version = parse_server(known["version"])
-    if not isinstance(version, Release) or version.minor is None:
+    known = before.get(name_in_full(name), {})
+    version = _released(known.get("version", ""))
+    if version is None:
         return name
-    return replace(version, family=Family(known["origin"]))
+    origin = known["origin"]
+    match name:
+        case Release() if origin in [family.value for family in Family]:
+            return replace(version, family=Family(origin))
+        case Release() if origin == FROM_SOURCE:
+            # Because of another server of the study, which is one of it still.
+            return version
+        case SourceBuild(source=Release()):
+            return replace(name, source=version)
+        case _:
+            return name
+
+
+def _released(text: str) -> Release | None:
+    """The release of this version; None for what is none."""
+    try:
+        version = parse_server(text)
+    except StudyError:
+        return None
+    return version if isinstance(version, Release) and version.minor is not None else None
 
 
 def check_same_builds(earlier: Mapping[str, Any], now: Mapping[str, Fact], folder: Path) -> None:

@@ -20,10 +20,18 @@ from pgversus.lab.measuring.operation_harness import OperationHarness, Repetitio
 from pgversus.lab.measuring.server_set import ServerSet
 from pgversus.lab.progress import Progress
 from pgversus.lab.run_directory import RunDirectory
+from pgversus.lab.source_facts import (
+    built_from,
+    compiled_in,
+    library_differences,
+    refuse_other_build,
+    without_asked,
+)
+from pgversus.postgres.builds.inspect import linked_libraries
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
 from pgversus.postgres.fingerprint import Fingerprint, differences
-from pgversus.study.comparison import Arm, CacheState
+from pgversus.study.comparison import BASELINE, Arm, CacheState
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import refuse_hopeless_budget, refuse_short_windows
 from pgversus.study.operation import Operation
@@ -214,17 +222,23 @@ class PostgresSite:
             replace(snapshot.fingerprint, settings=settings)
             for snapshot, settings in zip(snapshots, first.settings, strict=True)
         ]
+        builds = [self._builds[arm.server] for arm in comparison.arms]
+        for arm, build, found in zip(comparison.arms, builds, fingerprints, strict=True):
+            refuse_other_build(arm.label, build, found)
+        others = library_differences([linked_libraries(one.bin_directory) if one else frozenset() for one in builds])
         return Preparation(
             design=first.design,
-            arms=tuple(self._facts(arm, found) for arm, found in zip(comparison.arms, fingerprints, strict=True)),
-            differences=differences(fingerprints, comparison.factors),
+            arms=tuple(
+                self._facts(build, found, baseline=builds[BASELINE])
+                for build, found in zip(builds, fingerprints, strict=True)
+            ),
+            differences=without_asked((*differences(fingerprints, comparison.factors), *others), builds),
             writes=first.writes,
             connect_allowance_s=first.connect_allowance_s,
             longest_transaction_s=first.longest_transaction_s,
         )
 
-    def _facts(self, arm: Arm, fingerprint: Fingerprint) -> ArmFacts:
-        build = self._builds[arm.server]
+    def _facts(self, build: Build | None, fingerprint: Fingerprint, *, baseline: Build | None) -> ArmFacts:
         return ArmFacts(
             version=fingerprint.settings["server_version"].value,
             origin=build.origin if build else RUNNING_SERVER,
@@ -232,6 +246,9 @@ class PostgresSite:
             flags=fingerprint.build_flags,
             sha256=build.sha256 if build else None,
             data=data_hash(fingerprint),
+            compiled_in=compiled_in(fingerprint),
+            built_from=built_from(build, baseline),
+            sizes=fingerprint.sizes,
         )
 
 

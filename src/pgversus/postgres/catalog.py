@@ -113,6 +113,11 @@ def index_definitions(connection: Connection) -> dict[str, str]:
     return {f"{schema}.{name}": text for schema, name, text in connection.execute(_text("user_indexes"))}
 
 
+def relation_sizes(connection: Connection) -> dict[str, int]:
+    """Bytes of each of the user's tables and indexes, by qualified name."""
+    return {name: int(size) for name, size in connection.execute(_text("relation_sizes"))}
+
+
 def pgbench_tables(connection: Connection) -> list[str]:
     """What `pgbench -i` would drop here: relations of these names, in any schema of the search path."""
     found = connection.execute(

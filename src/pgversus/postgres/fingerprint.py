@@ -6,7 +6,7 @@ Gathered from each server by `gather`; everything else here is pure comparison.
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pgversus.errors import DatasetError
 from pgversus.postgres import catalog
@@ -70,6 +70,8 @@ class Fingerprint:
     indexes: Mapping[str, str]
     settings: Mapping[str, SettingValue]
     properties: ServerProperties
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of each table and index."""
 
     @property
     def compiler(self) -> str:
@@ -110,6 +112,7 @@ def gather(target: Target) -> Fingerprint:
             indexes=catalog.index_definitions(connection),
             settings=catalog.session_settings(connection),
             properties=catalog.server_properties(connection),
+            sizes=catalog.relation_sizes(connection),
         )
 
 

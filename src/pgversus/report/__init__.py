@@ -14,8 +14,11 @@ study_terminal.py  a study as one table for a terminal or a pipe
 markdown.py        a study for a pull request
 published.py       published figures beside the measured ones
 heat_map.py        a study of several factors as a map
+sweeps.py          how a metric goes over levels that are amounts
+charts.py          these as pictures
 levels.py          every arm under a load in absolute numbers
 times.py           every arm's time of an operation
+table_sizes.py     tables and indexes that builds make larger or smaller
 verdicts.py        a verdict in plain fields
 tidy.py            verdicts or trials, a row for each
 csv_tables.py      these as CSV
@@ -25,4 +28,6 @@ study_document.py  the JSON document of a study
 json_pieces.py     such a document as text
 dry_run.py         what would be done
 cached.py          what is kept between runs
+servers.py         the servers that are here
+aligned.py         rows of text in columns
 """

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from pgversus.report.aligned import aligned
 from pgversus.report.units import count, duration, size
 from pgversus.report.visible import visible
 
@@ -45,7 +46,7 @@ def cache_table(things: Sequence[CachedThing], root: str, now: float) -> str:
         for thing in things
     ]
     lines = (
-        [visible(root), *_aligned([("kind", "name", "size", "last used", "what"), *rows])] if rows else [visible(root)]
+        [visible(root), *aligned([("kind", "name", "size", "last used", "what"), *rows])] if rows else [visible(root)]
     )
     sums = [
         f"{count(len(of_kind), kind.value)}, {size(sum(thing.size_bytes for thing in of_kind))}"
@@ -71,11 +72,6 @@ def cache_document(things: Sequence[CachedThing], root: str) -> dict[str, Any]:
             for thing in things
         ],
     }
-
-
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _ago(seconds: float) -> str:

@@ -1,7 +1,7 @@
 """The JSON document: everything that an answer holds, for machines. Versioned; keys are only ever added."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from pgversus.report.answer import Answer
@@ -81,6 +81,9 @@ def _arm(answer: Answer, index: int) -> dict[str, Any]:
         "compiler": facts.compiler,
         "cflags": facts.flags or None,
         "sha256": facts.sha256,
+        "compiled_in": dict(facts.compiled_in),
+        "built_from": None if facts.built_from is None else asdict(facts.built_from),
+        "relation_bytes": dict(facts.sizes),
         "settings": {setting.name: setting.value for setting in arm.settings},
         "workload": _workload(arm.workload),
         "dataset": _dataset(arm.dataset),

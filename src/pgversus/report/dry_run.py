@@ -9,7 +9,14 @@ _MOST_SHOWN = 12
 
 
 def dry_run_text(
-    study: Study, needs: Needs, *, downloads: tuple[str, ...], free_bytes: int, blocks_there: int, results: str
+    study: Study,
+    needs: Needs,
+    *,
+    downloads: tuple[str, ...],
+    to_build: tuple[str, ...],
+    free_bytes: int,
+    blocks_there: int,
+    results: str,
 ) -> str:
     """What would be done, in lines for a terminal or a pipe."""
     lines = [
@@ -23,7 +30,8 @@ def dry_run_text(
         ),
         *_left_out(study),
         f"trials: {needs.least_trials} or more",
-        f"downloads: {', '.join(downloads) if downloads else 'none, all builds are in the cache'}",
+        f"downloads: {', '.join(downloads) if downloads else _no_downloads(to_build)}",
+        *([f"to be built: {', '.join(to_build)}, some minutes of all processors each"] if to_build else []),
         f"disk: about {size(needs.disk_bytes)}{_and_setup(needs)}{_at_once(needs)}, {size(free_bytes)} free",
         f"loading: {count(needs.snapshots, 'snapshot')}, about {duration(needs.preparation_s)} with the first try",
         f"blocks: {_blocks(needs)}",
@@ -40,6 +48,10 @@ def _left_out(study: Study) -> list[str]:
     if not study.skipped:
         return []
     return [f"left out: {count(len(study.skipped), 'treatment')} whose server lacks the setting"]
+
+
+def _no_downloads(to_build: tuple[str, ...]) -> str:
+    return f"none, all {'source is' if to_build else 'builds are'} in the cache"
 
 
 def _and_setup(needs: Needs) -> str:

@@ -11,6 +11,7 @@ from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, publish
 from pgversus.report.quantities import COUNTERS_NOTE, PlacedQuantityRow
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.study_page import study_page
+from pgversus.report.table_sizes import SizeTable
 from pgversus.report.times import TIME_HEADS, TIMES_NOTE, TimeRow
 from pgversus.report.visible import visible
 
@@ -38,6 +39,7 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
         _published(page.published) if page.published is not None else "",
         _levels(page.levels),
         _tps(page.tps) if page.tps is not None else "",
+        *(_sizes(found) for found in page.sizes),
         _times(page.times),
         paragraph(TIMES_NOTE) if page.times else "",
         _quantities(page.quantities),
@@ -143,6 +145,11 @@ def _levels(rows: Sequence[LevelRow]) -> str:
 def _tps(found: TpsTable) -> str:
     heads = ("context", "tps of", *(escaped(name) for name in found.workloads))
     return table(heads, [(place, arm, *cells) for place, arm, cells in found.rows], names=2)
+
+
+def _sizes(found: SizeTable) -> str:
+    heads = ("sizes", *(escaped(arm) for arm in found.arms))
+    return _whole_table(heads, [(name, *cells) for name, cells in found.rows])
 
 
 def _times(rows: Sequence[TimeRow]) -> str:

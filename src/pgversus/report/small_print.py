@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.units import count, duration, percent, size
+from pgversus.study.build_options import USUAL_MANNER, BuildSystem
 from pgversus.study.comparison import Comparison
 from pgversus.study.operation import Operation, Step
-from pgversus.study.preparation import RUNNING_SERVER
+from pgversus.study.preparation import RUNNING_SERVER, ArmFacts
 from pgversus.study.workload import PgbenchWorkload
 
 _MOST_SHOWN = 8
@@ -18,8 +19,7 @@ def comparison_lines(answer: Answer) -> list[str]:
     """Of one comparison: the command of a window, builds, host, blocks and windows, and where the results are."""
     comparison, design = answer.comparison, answer.comparison.design
     arms = ", ".join(
-        f"{arm.label} = PostgreSQL {facts.version} ({facts.origin}, {facts.compiler})"
-        for arm, facts in zip(comparison.arms, answer.arms, strict=True)
+        f"{arm.label} = {build_words(facts)}" for arm, facts in zip(comparison.arms, answer.arms, strict=True)
     )
     looks = (
         "one look after a fixed number of blocks"
@@ -29,6 +29,7 @@ def comparison_lines(answer: Answer) -> list[str]:
     return [
         *_work(answer),
         arms,
+        *_changed_source([answer]),
         *_host(answer),
         (
             f"{count(len(answer.blocks), 'block')} of {_windows(comparison)} for each arm, {_restarts([answer])}"
@@ -46,12 +47,13 @@ def study_lines(answer: StudyAnswer) -> list[str]:
     answers = answer.answers
     if not answers:
         return []
-    builds = (f"PostgreSQL {facts.version} ({facts.origin}, {facts.compiler})" for one in answers for facts in one.arms)
+    builds = (build_words(facts) for one in answers for facts in one.arms)
     windows = (_windows(one.comparison) for one in answers)
     clients = [one.client for one in answers if isinstance(one.comparison.workload, PgbenchWorkload)]
     margins = (f"±{percent(one.comparison.design.margin)}" for one in answers)
     return [
         _listed(builds),
+        *_changed_source(answers),
         *([_listed(clients)] if clients else []),
         *_host(answers[0]),
         (
@@ -64,6 +66,28 @@ def study_lines(answer: StudyAnswer) -> list[str]:
         *_measuring(answers),
         *_repeated(answers),
     ]
+
+
+def build_words(facts: ArmFacts) -> str:
+    """`PostgreSQL 17.11 (source, gcc 12.2.0, +cassert)`; where it is no release, also what it was built from."""
+    made = facts.built_from
+    if made is None:
+        return f"PostgreSQL {facts.version} ({facts.origin}, {facts.compiler})"
+    parts = [facts.origin, facts.compiler, *(f"+{word}" for word in made.options), made.source]
+    parts += [f"{made.profile} build"] if made.profile != USUAL_MANNER.profile else []
+    parts += [made.system] if made.system != BuildSystem.CONFIGURE else []
+    return f"PostgreSQL {facts.version} ({', '.join(parts)})"
+
+
+def _changed_source(answers: Sequence[Answer]) -> Iterator[str]:
+    """Between two commits of one repository: how much has changed, each pair once."""
+    lines = (
+        f"{arm.label} against {one.comparison.baseline.label}: {made.diff_stat.splitlines()[-1].strip()}"
+        for one in answers
+        for arm, facts in zip(one.comparison.arms, one.arms, strict=True)
+        if (made := facts.built_from) is not None and made.diff_stat
+    )
+    yield from dict.fromkeys(lines)
 
 
 def _work(answer: Answer) -> Iterator[str]:

@@ -17,6 +17,7 @@ from pgversus.report.published import PublishedRatio, published_ratios
 from pgversus.report.quantities import PlacedQuantityRow, study_quantity_rows, untold
 from pgversus.report.sentences import answer_sentences
 from pgversus.report.small_print import study_lines
+from pgversus.report.table_sizes import SizeTable, size_tables
 from pgversus.report.times import TimeRow, time_rows
 
 _MOST_MAPPED = 1000
@@ -38,6 +39,8 @@ class StudyPage:
     """Empty where there are too many arms to be read."""
     tps: TpsTable | None
     """None where there are too many, or nothing would stand beside anything."""
+    sizes: list[SizeTable]
+    """Of tables and indexes; empty where builds make no difference, or there are too many arms to be read."""
     times: list[TimeRow]
     """Of operations; empty where there are too many arms to be read."""
     quantities: list[PlacedQuantityRow]
@@ -65,6 +68,7 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
         published=published_ratios(answer)[:MOST_ROWS] if with_published else None,
         levels=level_rows(answer) if arms <= MOST_ROWS else [],
         tps=tps_table(answer) if arms <= MOST_ROWS else None,
+        sizes=size_tables(answer.answers) if arms <= MOST_ROWS else [],
         times=time_rows(answer) if arms <= MOST_ROWS else [],
         quantities=study_quantity_rows(answer)[:MOST_ROWS] if verdicts <= MOST_ROWS else [],
         sentences=[

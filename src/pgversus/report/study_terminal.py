@@ -14,7 +14,7 @@ from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, publish
 from pgversus.report.quantities import COUNTERS_NOTE, PlacedQuantityRow
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.study_page import StudyPage, study_page
-from pgversus.report.terminal import STYLES, print_answer, print_parts, table
+from pgversus.report.terminal import STYLES, print_answer, print_parts, size_table, table
 from pgversus.report.times import TIME_HEADS, TIMES_NOTE, TimeRow
 
 
@@ -45,6 +45,8 @@ def _parts(page: StudyPage) -> list[RenderableType]:
         parts += [_level_table(page.levels), Text("")]
     if page.tps is not None:
         parts += [_tps_table(page.tps), Text("")]
+    for sizes in page.sizes:
+        parts += [size_table(sizes), Text("")]
     if page.times:
         parts += [_time_table(page.times), Text(TIMES_NOTE, style="dim"), Text("")]
     if page.quantities:

@@ -12,6 +12,7 @@ from pgversus.report.overview import MARKS
 from pgversus.report.quantities import COUNTERS_NOTE, QuantityRow, level_text, quantity_rows
 from pgversus.report.sentences import METRIC_WORDS, answer_sentences, percent_of_confidence
 from pgversus.report.small_print import comparison_lines
+from pgversus.report.table_sizes import SizeTable, size_tables
 from pgversus.report.units import change, change_interval, latency, plus_minus
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.verdict import Verdict
@@ -60,6 +61,8 @@ def print_parts(parts: Sequence[RenderableType], console: Console, columns: int 
 def _parts(answer: Answer) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(sentence, style="bold") for sentence in answer_sentences(answer)]
     parts += [Text(""), _verdict_table(answer), Text(""), *_more_times(answer)]
+    for sizes in size_tables([answer]):
+        parts += [size_table(sizes), Text("")]
     parts += _counters(answer)
     parts += [Text(line) for line in _caveat_lines(answer)]
     parts += [Text(line, style="dim") for line in comparison_lines(answer)]
@@ -155,6 +158,14 @@ def _level(estimate: Estimate | None, show: Callable[[float], str]) -> list[Rend
     return [show(estimate.value), Text(plus_minus(estimate.value, estimate.low, estimate.high), style="dim")]
 
 
+def size_table(found: SizeTable) -> Table:
+    """Tables and indexes, a column for each arm."""
+    shown = table("sizes", *found.arms)
+    for name, cells in found.rows:
+        shown.add_row(Text(name), *cells)
+    return shown
+
+
 def table(first: str, *heads: str) -> Table:
     """An empty table in our one form: names to the left, numbers to the right, no lines."""
     empty = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
@@ -169,5 +180,5 @@ def _caveat_lines(answer: Answer) -> list[str]:
     defaults = [d for d in answer.differences if d.is_default]
     if defaults:
         shown = "; ".join(f"{d.name} {' / '.join(value or '-' for value in d.values)}" for d in defaults)
-        lines.append(f"defaults that differ with the version: {shown}")
+        lines.append(f"defaults that differ with version or build: {shown}")
     return lines

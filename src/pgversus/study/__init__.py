@@ -1,11 +1,13 @@
 """The question: what is compared, under which work, by which design. Pure.
 
 servers.py     how a server is named on the command line
+build_options.py  what is asked of a server that is built from source
 settings.py    --set NAME=A,B,C
 dataset.py     what is loaded
 workload.py    what is run and timed: a mix of pgbench scripts, or an operation
 operation.py   what is done once to a state, and timed
 steps.py       an operation from what the user wrote
+block_size.py  the same bytes in every arm, whatever its blocks
 comparison.py  arms, dataset, workload and design together
 study.py       all comparisons of one study, each in its context
 file/          a study read from a TOML file

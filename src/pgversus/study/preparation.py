@@ -1,6 +1,7 @@
 """What is known of a context once its arms are loaded and its load has been tried: kept with the results."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pgversus.study.caveats import Difference
 from pgversus.study.design import Design
@@ -14,6 +15,28 @@ _LEAST_FIXED_PATIENCE_S = 15 * 60.0
 
 RUNNING_SERVER = "running server"
 """The origin of an arm that somebody else runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltFrom:
+    """What a build of ours was made from, and how."""
+
+    source: str
+    """In words: a tarball, a tree, a commit."""
+    source_sha256: str
+    checked: str | None
+    """Against what the checksum of a tarball was held; None where none is published."""
+    commit: str | None
+    """In full; of a tree with changes, the commit that they were made on."""
+    is_changed: bool
+    """Whether the tree had changes that are in no commit."""
+    options: tuple[str, ...]
+    """As they stood behind the server's name: blocksize=16."""
+    profile: str
+    system: str
+    """configure or meson."""
+    diff_stat: str | None = None
+    """What git says has changed since the baseline's commit; None where they are not of one repository."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +54,12 @@ class ArmFacts:
     """Of the artifact that the build came from."""
     data: str = ""
     """Hash over names, rows and digests of all its tables: equal data have equal hashes, also days later."""
+    compiled_in: Mapping[str, str] = field(default_factory=dict)
+    """What the running server says of its build: sizes of blocks and segments, debug_assertions, CONFIGURE."""
+    built_from: BuiltFrom | None = None
+    """Of a build from source."""
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of each table and index, as they were loaded."""
 
 
 def first_patience_s(design: Design, contexts: int) -> float:

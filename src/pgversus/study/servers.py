@@ -1,10 +1,11 @@
-"""How a server is named: a version, a bin directory, or a connection URI."""
+"""How a server is named: a version, a path, an address of source, or a connection URI; with options of its build."""
 
 import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from pgversus.errors import StudyError
+from pgversus.study.build_options import NO_OPTIONS, BuildOptions, parse_build_options
 
 OLDEST_MAJOR = 12
 # 12 is the oldest major of which ready-made builds with one compiler exist; older ones were never tried.
@@ -48,10 +49,53 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BinDirectory:
-    """The bin directory of a PostgreSQL that is already on this host."""
+class LocalPath:
+    """Something on this host: a bin directory, a source tree, or a tarball. Which, is seen when it is looked at."""
 
     path: str
+
+    def __str__(self) -> str:
+        """As the user named it."""
+        return self.path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkout:
+    """A commit of a git repository on this host."""
+
+    path: str
+    ref: str
+    """Commit, tag or branch, or anything else that git takes for one."""
+
+    def __str__(self) -> str:
+        """`./postgres@REL_17_STABLE`."""
+        return f"{self.path}@{self.ref}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    """A tarball at an address."""
+
+    address: str
+
+    def __str__(self) -> str:
+        """The address."""
+        return self.address
+
+
+SourceName = Release | LocalPath | Checkout | Download
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceBuild:
+    """A server that pgversus builds itself."""
+
+    source: SourceName
+    options: BuildOptions = NO_OPTIONS
+
+    def __str__(self) -> str:
+        """`17.8+blocksize=16`."""
+        return f"{self.source}{self.options}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,50 +106,113 @@ class RunningServer:
     """A libpq connection URI; it may hold a password and is never shown or stored whole."""
 
 
-Named = Release | BinDirectory
-ServerName = Release | BinDirectory | RunningServer
+Named = Release | LocalPath | SourceBuild
+ServerName = Named | RunningServer
 
 _RELEASE = re.compile(r"(?:(?P<family>[a-z]+):)?(?P<major>[0-9]{1,2})(?:\.(?P<minor>[0-9]{1,3}))?")
 _URI = re.compile(r"postgres(ql)?://", re.IGNORECASE)
+_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _CONNECTION = re.compile(r"\s*(\w+\s*=|(jdbc:)?postgres(ql)?:)", re.IGNORECASE)
 # Other ways of saying where to connect; a password may be in them, so they are not shown.
-_FORMS = "17, 17.8, wheel:17.11, zonky:17.8, /path/to/bin, or postgresql://host/database"
+_FROM_SOURCE = "source"
+_FORMS = (
+    "17, 17.8, wheel:17.11, zonky:17.8, source:17.11, 17.11+blocksize=16, /path/to/bin, ./source-tree, "
+    "./git-tree@REF, ./postgresql-17.8.tar.bz2, https://.../postgresql-17.8.tar.bz2, or postgresql://host/database"
+)
 
 
 def parse_server(text: str) -> ServerName:
-    """What the user means by `17`, `17.8`, `zonky:17.8`, `/usr/lib/postgresql/17/bin` or `postgresql://...`.
+    """What the user means by `17`, `zonky:17.8`, `17.8+cassert`, `./postgres@master` or `postgresql://...`.
 
     Nothing is looked up: whether the version or the directory exists is asked later. StudyError for anything else.
     """
     if _URI.match(text):
         return RunningServer(uri=text)
+    if _ADDRESS.match(text):
+        address, options = _split_options(text)
+        return SourceBuild(source=Download(address=address), options=options)
     if _CONNECTION.match(text):
         raise _not_a_uri()
-    if "/" in text or text in (".", ".."):
-        return BinDirectory(path=text)
-    match = _RELEASE.fullmatch(text)
+    bare, options = _split_options(text)
+    if "/" in bare or bare in (".", ".."):
+        return _of_path(bare, options)
+    release, is_source = _release(bare, text)
+    if is_source or options != NO_OPTIONS or bare != text:
+        return SourceBuild(source=release, options=options)
+    return release
+
+
+def parse_to_build(text: str) -> ServerName:
+    """The same for what is to be built from source: `17` is then no ready-made build. StudyError as above."""
+    name = parse_server(text)
+    if isinstance(name, Release):
+        if name.family is not None:
+            raise _ready_made(text, name.family)
+        return SourceBuild(source=name)
+    return SourceBuild(source=name) if isinstance(name, LocalPath) else name
+
+
+def name_in_full(name: Named) -> str:
+    """`zonky:17.8`, `17`, `source:17+cassert`: no two names that mean something else have the same text."""
+    match name:
+        case Release(family=family):
+            return str(name) if family is None else f"{family}:{name}"
+        case SourceBuild(source=Release()):
+            return f"{_FROM_SOURCE}:{name}"
+        case LocalPath() | SourceBuild():
+            return str(name)
+
+
+def _split_options(text: str) -> tuple[str, BuildOptions]:
+    """What stands before the options, and these: behind a plus that no slash follows, so that paths may have pluses.
+
+    A slash in a flag of the compiler is none of a path.
+    """
+    at = text.find("+", text.rfind("/", 0, _first_value(text)) + 1)
+    if at < 0:
+        return text, NO_OPTIONS
+    return text[:at], parse_build_options(text[at + 1 :].split("+"), text)
+
+
+def _first_value(text: str) -> int:
+    """Where the value of the first option with one begins, whatever is in it; else the end."""
+    match = re.search(r"\+[a-z][a-z0-9-]*=", text)
+    return match.start() if match else len(text)
+
+
+def _of_path(text: str, options: BuildOptions) -> LocalPath | SourceBuild:
+    # A reference has an @ behind it; paths with one end with a slash.
+    path, at, ref = text.partition("@") if not text.endswith("/") else (text, "", "")
+    if at and ref:
+        return SourceBuild(source=Checkout(path=path, ref=ref), options=options)
+    here = LocalPath(path=text)
+    return here if options == NO_OPTIONS else SourceBuild(source=here, options=options)
+
+
+def _release(bare: str, text: str) -> tuple[Release, bool]:
+    """The release that is meant, and whether it was asked for from source."""
+    match = _RELEASE.fullmatch(bare)
     if match is None:
         raise _not_a_server(text)
     major, minor = int(match["major"]), match["minor"]
     if major < OLDEST_MAJOR:
         raise StudyError(
-            f"PostgreSQL {text} is too old to be fetched",
+            f"PostgreSQL {bare} is too old to be fetched",
             slug="study-version-too-old",
             where=f"server {text}",
-            found=text,
+            found=bare,
             expected=f"{OLDEST_MAJOR} or newer",
             to_do="give the bin directory of your own build of it",
         )
-    return Release(major=major, minor=None if minor is None else int(minor), family=_family(match["family"], text))
-
-
-def name_in_full(name: Named) -> str:
-    """`zonky:17.8`, `17`, `/path/to/bin`: no two names that mean something else have the same text."""
-    match name:
-        case Release(family=family):
-            return str(name) if family is None else f"{family}:{name}"
-        case BinDirectory(path=path):
-            return path
+    family = match["family"]
+    release = Release(
+        major=major,
+        minor=None if minor is None else int(minor),
+        family=None if family == _FROM_SOURCE else _family(family, text),
+    )
+    if release.family is not None and bare != text:
+        raise _ready_made(text, release.family)
+    return release, family == _FROM_SOURCE
 
 
 def _family(name: str | None, text: str) -> Family | None:
@@ -119,9 +226,20 @@ def _family(name: str | None, text: str) -> Family | None:
             slug="study-unknown-family",
             where=f"server {text}",
             found=name,
-            expected=" or ".join(Family),
+            expected=f"{', '.join(Family)} or {_FROM_SOURCE}",
             to_do=f"leave it out ({text.partition(':')[2]}) and pgversus chooses one family for all arms",
         ) from None
+
+
+def _ready_made(text: str, family: Family) -> StudyError:
+    return StudyError(
+        f"builds of the {family} family are ready made, and cannot be built otherwise",
+        slug="study-ready-made",
+        where=f"server {text}",
+        found=text,
+        expected=f"a version that is built from source: {text.partition(':')[2]}",
+        to_do=f"leave {family}: out",
+    )
 
 
 def _not_a_uri() -> StudyError:
@@ -137,14 +255,11 @@ def _not_a_uri() -> StudyError:
 
 
 def _not_a_server(text: str) -> StudyError:
-    is_option = "+" in text
     return StudyError(
         f'"{text}" does not name a server',
         slug="study-unknown-server",
         where=f"server {text}",
         found=f'"{text}"',
         expected=_FORMS,
-        to_do="build options are not supported: give the bin directory of your own build"
-        if is_option
-        else "a directory is written with a slash in it: ./bin",
+        to_do="a directory is written with a slash in it: ./bin",
     )

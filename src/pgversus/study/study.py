@@ -6,6 +6,7 @@ comparison. Contexts are decided one by one, each by blocks of its own.
 
 from dataclasses import dataclass
 
+from pgversus.study.build_options import USUAL_MANNER, BuildManner
 from pgversus.study.comparison import Comparison
 from pgversus.study.servers import ServerName
 
@@ -75,6 +76,8 @@ class Study:
     skipped: tuple[Skipped, ...] = ()
     metrics: tuple[str, ...] = ()
     """Metrics and counters of interest besides the metric that is judged; empty for the usual ones."""
+    build_manner: BuildManner = USUAL_MANNER
+    """In which servers are built that are built from source."""
 
     @property
     def verdicts(self) -> int:

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -64,11 +65,44 @@ def test_treatments_that_a_server_here_cannot_have_are_not_counted(study: Study,
     found = dry_run(study, tmp_path / "r", USER)
     assert (study.treatments, found.study.treatments) == (4, 2)
     text = dry_run_text(
-        found.study, found.needs, downloads=(), free_bytes=1, blocks_there=found.blocks_there, results=found.results
+        found.study,
+        found.needs,
+        downloads=(),
+        to_build=(),
+        free_bytes=1,
+        blocks_there=found.blocks_there,
+        results=found.results,
     )
     assert "1 comparison, 2 treatments, 1 verdict" in text
     assert "left out: 2 treatments" in text
     assert not (tmp_path / "r").exists()
+
+
+def test_what_is_to_be_built_is_said(study: Study, tmp_path: Path) -> None:
+    found = dry_run(study, tmp_path / "r", USER)
+    whole = partial(dry_run_text, found.study, found.needs, free_bytes=1, blocks_there=0, results="r")
+    lines = whole(downloads=(), to_build=("17+blocksize=16", "./tree@HEAD")).splitlines()
+    assert "to be built: 17+blocksize=16, ./tree@HEAD, some minutes of all processors each" in lines
+    assert "downloads: none, all source is in the cache" in lines
+    both = whole(downloads=("zonky 17.8",), to_build=("18+cassert",)).splitlines()
+    assert "downloads: zonky 17.8" in both
+    neither = whole(downloads=(), to_build=()).splitlines()
+    assert "downloads: none, all builds are in the cache" in neither
+    assert not [line for line in neither if line.startswith("to be built")]
+
+
+@pytest.mark.usefixtures("study")
+def test_a_server_from_source_that_is_not_here_is_to_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PGVERSUS_SOURCES", raising=False)
+    (tmp_path / "cache" / "sources").mkdir()
+    compiler = tmp_path / "cc-1"
+    compiler.write_text("#!/bin/sh\necho cc 1.0\n")
+    compiler.chmod(0o755)
+    server, file = f"17.8+blocksize=16+cc={compiler}", tmp_path / "s.toml"
+    text = file.read_text().replace('compare = "io_method"', 'compare = "server"')
+    file.write_text(text.replace(str(tmp_path / "old"), server))
+    found = dry_run(open_study(str(file))[0], tmp_path / "r", USER)
+    assert (found.to_build, found.downloads) == ((server,), ("source of 17.8",))
 
 
 def test_parts_are_said_where_there_are_some(study: Study, tmp_path: Path) -> None:
@@ -76,7 +110,7 @@ def test_parts_are_said_where_there_are_some(study: Study, tmp_path: Path) -> No
 
     def text(parts: int) -> str:
         asked = replace(needs, parts=parts)
-        return dry_run_text(study, asked, downloads=(), free_bytes=2000, blocks_there=0, results="r")
+        return dry_run_text(study, asked, downloads=(), to_build=(), free_bytes=2000, blocks_there=0, results="r")
 
     assert "at once" not in text(1)
     assert " at once (measured in 17 parts one after another), 2 kB free" in text(17)
@@ -87,7 +121,7 @@ def test_a_budget_that_cannot_be_enough_is_told_from_one_that_may(study: Study, 
 
     def text(budget_s: float) -> str:
         asked = replace(needs, least_s=3600.0, most_s=budget_s)
-        return dry_run_text(study, asked, downloads=(), free_bytes=1, blocks_there=0, results="r")
+        return dry_run_text(study, asked, downloads=(), to_build=(), free_bytes=1, blocks_there=0, results="r")
 
     assert "blocks: 1 h to 2 h (all known at the first look; the whole budget)" in text(7200.0)
     too_little = (

@@ -20,7 +20,7 @@ from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.preparation import Preparation
-from pgversus.study.servers import BinDirectory, RunningServer, ServerName
+from pgversus.study.servers import LocalPath, RunningServer, ServerName
 from pgversus.study.study import Context
 from pgversus.study.workload import PgbenchWorkload, Script
 
@@ -91,7 +91,7 @@ def comparison(arms: int = 2, **design: object) -> Comparison:
             Arm(
                 index=i,
                 label=str(i),
-                server=BinDirectory(path="/x"),
+                server=LocalPath(path="/x"),
                 settings=(),
                 workload=PgbenchWorkload(scripts=(Script(name="select-only"),)),
                 dataset=Dataset(),
@@ -433,7 +433,7 @@ def on_server(course: Course, server: ServerName) -> Course:
     return Course(replace(course.context, comparison=replace(asked, arms=arms)), 1)
 
 
-OURS = BinDirectory(path="/x")
+OURS = LocalPath(path="/x")
 SOMEBODYS = RunningServer(uri="postgresql:///x")
 
 

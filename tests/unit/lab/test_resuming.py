@@ -22,7 +22,7 @@ from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.preparation import Preparation
-from pgversus.study.servers import BinDirectory, RunningServer
+from pgversus.study.servers import LocalPath, RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
 from tests.builders import comparison, rate_block
@@ -83,7 +83,7 @@ def test_a_setup_file_is_the_same_wherever_it_lies() -> None:
 
 def test_a_bin_directory_is_another_one_elsewhere() -> None:
     def moved(asked: Comparison) -> Comparison:
-        return replace(asked, arms=(asked.arms[0], replace(asked.arms[1], server=BinDirectory(path="/there"))))
+        return replace(asked, arms=(asked.arms[0], replace(asked.arms[1], server=LocalPath(path="/there"))))
 
     assert changed(moved).endswith("server.path of 17.8: nothing, now /there")
 

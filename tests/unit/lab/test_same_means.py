@@ -17,7 +17,17 @@ from pgversus.lab.same_means import (
 )
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
-from pgversus.study.servers import BinDirectory, Family, Release, RunningServer, ServerName
+from pgversus.study.build_options import BuildOptions
+from pgversus.study.servers import (
+    Checkout,
+    Download,
+    Family,
+    LocalPath,
+    Release,
+    RunningServer,
+    ServerName,
+    SourceBuild,
+)
 
 FOLDER = Path("r")
 HOST = {
@@ -56,7 +66,7 @@ def test_another_version_under_the_same_name_is_refused(build: Build) -> None:
 
 def test_a_release_is_the_version_and_the_family_that_were_measured_before(build: Build) -> None:
     major, minor = Release(major=17, minor=None), Release(major=16, minor=4)
-    mine = BinDirectory(path="/my/bin")
+    mine = LocalPath(path="/my/bin")
     others: list[ServerName] = [RunningServer(uri="postgresql:///x"), mine, Release(major=18, minor=None)]
     builds = build_facts({major: build, minor: replace(build, version="16.4"), mine: build})
     assert as_measured_before([major, minor, *others], {"builds": builds}) == [
@@ -67,8 +77,38 @@ def test_a_release_is_the_version_and_the_family_that_were_measured_before(build
     assert as_measured_before([major], {}) == [major]
 
 
+def test_a_release_that_was_built_is_the_version_that_was_measured_before(build: Build) -> None:
+    cassert = BuildOptions(cassert=True)
+    made = replace(build, origin="source")
+    release, major = Release(major=17, minor=8), Release(major=17, minor=None)
+    names: list[ServerName] = [major, SourceBuild(source=major), SourceBuild(source=major, options=cassert)]
+    facts = build_facts(dict.fromkeys(names, made))
+    assert sorted(facts) == ["17", "source:17", "source:17+cassert"]
+    assert as_measured_before(names, {"builds": facts}) == [
+        release,
+        SourceBuild(source=release),
+        SourceBuild(source=release, options=cassert),
+    ]
+    others: list[ServerName] = [
+        SourceBuild(source=major, options=BuildOptions(block_size_kb=16)),
+        Release(major=16, minor=None),
+    ]
+    assert as_measured_before(others, {"builds": facts}) == others
+
+
+def test_what_was_built_from_no_release_is_named_as_before(build: Build) -> None:
+    sources = (LocalPath(path="./a"), Checkout(path="./a", ref="master"), Download(address="https://h/p.tar"))
+    names: list[ServerName] = [SourceBuild(source=source) for source in sources]
+    for version in ("17.8", "19devel"):
+        facts = build_facts(dict.fromkeys(names, replace(build, origin="source", version=version)))
+        assert as_measured_before(names, {"builds": facts}) == names
+    unreleased = SourceBuild(source=Release(major=19, minor=None))
+    facts = build_facts({unreleased: replace(build, origin="source", version="19beta1")})
+    assert as_measured_before([unreleased], {"builds": facts}) == [unreleased]
+
+
 def test_another_build_of_the_same_version_in_the_same_directory_is_refused(build: Build) -> None:
-    name = BinDirectory(path="/my/bin")
+    name = LocalPath(path="/my/bin")
     before = {"builds": build_facts({name: build})}
     build.program("postgres").write_text("another")
     with pytest.raises(StoreError) as caught:

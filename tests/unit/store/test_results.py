@@ -14,11 +14,21 @@ from pgversus.store.counters import counter_names
 from pgversus.store.files import FILE_NAME, check_folder, holds_results, put_aside
 from pgversus.store.reading import read_results, read_seed
 from pgversus.store.results import Results
+from pgversus.study.build_options import BuildOptions
 from pgversus.study.caveats import Difference
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.operation import Step
-from pgversus.study.preparation import ArmFacts, Preparation
-from pgversus.study.servers import BinDirectory, Family, Release, RunningServer, ServerName
+from pgversus.study.preparation import ArmFacts, BuiltFrom, Preparation
+from pgversus.study.servers import (
+    Checkout,
+    Download,
+    Family,
+    LocalPath,
+    Release,
+    RunningServer,
+    ServerName,
+    SourceBuild,
+)
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, StudyFact
 from tests.builders import comparison, latency_block, open_loop, operation_block, vacuum
@@ -27,8 +37,23 @@ FACT = StudyFact(name="s", title="t", question="q", seed=7, verdicts=2, contexts
 SERVERS: tuple[ServerName, ...] = (
     Release(major=17, minor=None),
     Release(major=17, minor=8, family=Family.ZONKY),
-    BinDirectory(path="/usr/lib/postgresql/17/bin"),
+    LocalPath(path="/usr/lib/postgresql/17/bin"),
     RunningServer(uri="db.example:5432/app"),
+    SourceBuild(source=Release(major=17, minor=8)),
+    SourceBuild(
+        source=Release(major=18, minor=None),
+        options=BuildOptions(
+            block_size_kb=16,
+            wal_block_size_kb=64,
+            cassert=True,
+            cflags="-O3 -g",
+            compiler="clang",
+            handed_on=("with-lz4", "without-icu"),
+        ),
+    ),
+    SourceBuild(source=LocalPath(path="./postgres"), options=BuildOptions(cassert=True)),
+    SourceBuild(source=Checkout(path="./postgres", ref="origin/master")),
+    SourceBuild(source=Download(address="https://ftp.example/postgresql-17.8.tar.bz2")),
 )
 
 
@@ -47,9 +72,21 @@ def begun(folder: Path) -> Results:
 
 def preparation(of: Context) -> Preparation:
     facts = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="-O2", sha256=None, data="d")
+    made = BuiltFrom(
+        source="commit 0a1b of ./postgres",
+        source_sha256="0" * 64,
+        checked=None,
+        commit="0a1b" * 10,
+        is_changed=False,
+        options=("blocksize=16", "cassert"),
+        profile="minimal",
+        system="configure",
+        diff_stat=" a.c | 2 +-\n 1 file changed",
+    )
+    other = replace(facts, compiled_in={"block_size": "16384"}, built_from=made, sizes={"public.t": 8192})
     return Preparation(
         design=of.comparison.design,
-        arms=(facts, facts),
+        arms=(facts, other),
         differences=(Difference(kind="setting", name="jit", values=("on", "off"), is_default=True),),
         writes=True,
         connect_allowance_s=1,

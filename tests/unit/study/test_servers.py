@@ -1,17 +1,54 @@
+from itertools import permutations
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.errors import ExitCode, StudyError
+from pgversus.study.build_options import BLOCK_SIZES, NO_OPTIONS, WAL_BLOCK_SIZES, BuildOptions
 from pgversus.study.servers import (
     OLDEST_MAJOR,
-    BinDirectory,
+    Checkout,
+    Download,
     Family,
+    LocalPath,
     Release,
     RunningServer,
+    SourceBuild,
+    SourceName,
     Version,
+    name_in_full,
     parse_server,
+    parse_to_build,
 )
+
+SEVENTEEN = Release(major=17, minor=None)
+TARBALL = "https://ftp.example/a+b/postgresql-17.8.tar.bz2"
+PATHS = st.from_regex(r"\.{0,2}/([a-z+.][a-z0-9+. -]{0,5}/){0,2}([a-z0-9.][a-z0-9. -]{0,5})?", fullmatch=True)
+REFS = st.from_regex(r"[a-zA-Z0-9_][a-zA-Z0-9_.~^-]{0,6}(/[a-zA-Z0-9_.]{1,6})?", fullmatch=True)
+SOURCES: st.SearchStrategy[SourceName] = (
+    st.builds(Release, major=st.integers(OLDEST_MAJOR, 99), minor=st.none() | st.integers(0, 999))
+    | st.builds(LocalPath, path=PATHS)
+    | st.builds(Checkout, path=PATHS, ref=REFS)
+    | st.builds(Download, address=st.sampled_from([TARBALL, "http://h/p.tar", "HTTPS://h:80/a@b/p.tgz"]))
+)
+FLAGS = st.none() | st.from_regex(r"-[A-Za-z][a-z0-9=/. -]{0,9}", fullmatch=True)
+OPTIONS = st.builds(
+    BuildOptions,
+    block_size_kb=st.sampled_from(BLOCK_SIZES),
+    wal_block_size_kb=st.sampled_from(WAL_BLOCK_SIZES),
+    cassert=st.booleans(),
+    cflags=FLAGS,
+    compiler=st.sampled_from([None, "clang", "/opt/bin/gcc-14", "clang -I/x"]),
+    handed_on=st.sets(st.sampled_from(["with-lz4", "without-icu", "enable-dtrace", "with-uuid=e2fs"])).map(
+        lambda words: tuple(sorted(words))
+    ),
+)
+
+
+def built(source: SourceName, **options: Any) -> SourceBuild:
+    return SourceBuild(source=source, options=BuildOptions(**options))
 
 
 @pytest.mark.parametrize(
@@ -22,13 +59,13 @@ from pgversus.study.servers import (
         ("12.0", Release(major=12, minor=0)),
         ("wheel:17.11", Release(major=17, minor=11, family=Family.WHEEL)),
         ("zonky:17", Release(major=17, minor=None, family=Family.ZONKY)),
-        ("/usr/lib/postgresql/17/bin", BinDirectory(path="/usr/lib/postgresql/17/bin")),
-        ("./bin", BinDirectory(path="./bin")),
-        ("bin/", BinDirectory(path="bin/")),
-        ("17/bin", BinDirectory(path="17/bin")),
-        ("./cflags=-O3/bin", BinDirectory(path="./cflags=-O3/bin")),
-        (".", BinDirectory(path=".")),
-        ("..", BinDirectory(path="..")),
+        ("/usr/lib/postgresql/17/bin", LocalPath(path="/usr/lib/postgresql/17/bin")),
+        ("./bin", LocalPath(path="./bin")),
+        ("bin/", LocalPath(path="bin/")),
+        ("17/bin", LocalPath(path="17/bin")),
+        ("./cflags=-O3/bin", LocalPath(path="./cflags=-O3/bin")),
+        (".", LocalPath(path=".")),
+        ("..", LocalPath(path="..")),
         ("postgresql://host/db", RunningServer(uri="postgresql://host/db")),
         ("postgres://u:secret@host:5433/db?sslmode=require", None),
         ("POSTGRESQL://host/db", RunningServer(uri="POSTGRESQL://host/db")),
@@ -55,13 +92,192 @@ def test_anything_else_names_no_server(text: str) -> None:
     assert "postgresql://host/database" in caught.value.expected
 
 
-def test_build_options_are_answered_with_what_to_do_instead() -> None:
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("source:17", built(SEVENTEEN)),
+        ("source:17.8+cassert", built(Release(major=17, minor=8), cassert=True)),
+        ("17+blocksize=16", built(SEVENTEEN, block_size_kb=16)),
+        (
+            "17.8+wal-blocksize=16+cassert",
+            built(Release(major=17, minor=8), wal_block_size_kb=16, cassert=True),
+        ),
+        ("18+cflags=-O3", built(Release(major=18, minor=None), cflags="-O3")),
+        ("18+cflags=-O3 -g", built(Release(major=18, minor=None), cflags="-O3 -g")),
+        ("17+cflags=-I/x", built(SEVENTEEN, cflags="-I/x")),
+        ("17+cflags=-I/x+cassert", built(SEVENTEEN, cflags="-I/x", cassert=True)),
+        ("17+cc=/usr/bin/clang+blocksize=4", built(SEVENTEEN, compiler="/usr/bin/clang", block_size_kb=4)),
+        ("17+with-lz4", built(SEVENTEEN, handed_on=("with-lz4",))),
+        ("17+without-icu+enable-dtrace", built(SEVENTEEN, handed_on=("enable-dtrace", "without-icu"))),
+        ("./postgres@origin/master", built(Checkout(path="./postgres", ref="origin/master"))),
+        ("./postgres@REF+cassert", built(Checkout(path="./postgres", ref="REF"), cassert=True)),
+        ("/src/a+b/postgres@HEAD~3", built(Checkout(path="/src/a+b/postgres", ref="HEAD~3"))),
+        (
+            "./postgresql-17.8.tar.bz2+blocksize=4",
+            built(LocalPath(path="./postgresql-17.8.tar.bz2"), block_size_kb=4),
+        ),
+        (TARBALL, built(Download(address=TARBALL))),
+        (f"{TARBALL}+blocksize=32", built(Download(address=TARBALL), block_size_kb=32)),
+        ("http://localhost/p.tar", built(Download(address="http://localhost/p.tar"))),
+        ("./a+b/tree+cassert", built(LocalPath(path="./a+b/tree"), cassert=True)),
+        (".+cassert", built(LocalPath(path="."), cassert=True)),
+        ("./c++/+cassert", built(LocalPath(path="./c++/"), cassert=True)),
+        ("./c++/", LocalPath(path="./c++/")),
+        ("./a+cassert/", LocalPath(path="./a+cassert/")),
+        ("/opt/postgresql@17/bin/", LocalPath(path="/opt/postgresql@17/bin/")),
+    ],
+)
+def test_what_is_built_from_source_is_named_with_its_options(text: str, expected: object) -> None:
+    assert parse_server(text) == expected
+
+
+@given(SOURCES, OPTIONS)
+def test_what_is_built_from_source_is_read_back_from_its_name_in_full(
+    source: SourceName, options: BuildOptions
+) -> None:
+    name = SourceBuild(source=source, options=options)
+    again = parse_to_build(name_in_full(name))
+    assert again == name
+    assert name_in_full(name).endswith(str(name))
+    if isinstance(source, Release | Checkout | Download) or options != NO_OPTIONS:
+        # A path alone may as well be a bin directory: which, is seen when it is looked at.
+        assert parse_server(name_in_full(name)) == name
+
+
+@given(st.lists(SOURCES, min_size=2, max_size=2), st.lists(OPTIONS, min_size=2, max_size=2))
+def test_two_builds_have_one_name_only_where_they_are_equal(
+    sources: list[SourceName], given: list[BuildOptions]
+) -> None:
+    one, other = (SourceBuild(source=source, options=options) for source, options in zip(sources, given, strict=True))
+    assert (name_in_full(one) == name_in_full(other)) is (one == other)
+
+
+def test_a_release_from_source_is_not_called_like_the_ready_made_one() -> None:
+    names = [name_in_full(name) for name in (SEVENTEEN, SourceBuild(source=SEVENTEEN))]
+    assert names == ["17", "source:17"]
+
+
+def test_options_in_another_order_are_the_same_server() -> None:
+    words = ["blocksize=16", "with-lz4", "cassert", "without-icu", "cflags=-O3"]
+    names = {parse_server("+".join(["17", *order])) for order in permutations(words)}
+    (name,) = names
+    assert str(name) == "17+blocksize=16+cassert+cflags=-O3+with-lz4+without-icu"
+
+
+@pytest.mark.parametrize("text", ["17+blocksize=8", "17+wal-blocksize=8", "17+wal-blocksize=8+blocksize=8"])
+def test_what_is_usual_need_not_be_said(text: str) -> None:
+    name = parse_server(text)
+    assert name == SourceBuild(source=SEVENTEEN) == parse_server("source:17")
+    assert str(name) == "17"
+
+
+@pytest.mark.parametrize("text", ["17.8+lto", "./tree+lto", f"{TARBALL}+lto", "17+", "17+cassert+", "17+BLOCKSIZE=4"])
+def test_an_unknown_build_option_is_answered_with_those_that_are_known(text: str) -> None:
     with pytest.raises(StudyError) as caught:
-        parse_server("17.8+lto")
-    assert "build options are not supported" in caught.value.to_do
+        parse_server(text)
+    error = caught.value
+    assert (error.slug, error.exit_code) == ("study-bad-build-option", ExitCode.USAGE)
+    assert error.where == f"server {text}"
+    assert error.found == "+" + text.rpartition("+")[2].partition("=")[0]
+    for known in ("blocksize=KB", "wal-blocksize=KB", "cassert", "cflags=FLAGS", "cc=COMPILER", "with-lz4"):
+        assert known in error.expected
 
 
-@pytest.mark.parametrize("text", ["9.6", "11.22", "11", "zonky:10"])
+@pytest.mark.parametrize(
+    ("option", "meant"),
+    [
+        ("blocksiz=16", "blocksize"),
+        ("wal_blocksize=16", "wal-blocksize"),
+        ("casert", "cassert"),
+        ("cflag=-O3", "cflags"),
+    ],
+)
+def test_of_a_misspelt_option_the_nearest_is_named(option: str, meant: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_server(f"17+{option}")
+    assert caught.value.found == f"+{option.partition('=')[0]}"
+    assert caught.value.to_do == f"+{meant}, if that is meant"
+
+
+@pytest.mark.parametrize("option", ["blocksize=16", "cassert", "cflags=-O3", "cc=gcc", "with-lz4"])
+def test_an_option_is_given_once(option: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_server(f"17+{option}+{option}")
+    assert caught.value.slug == "study-bad-build-option"
+    assert caught.value.found == f"{option.partition('=')[0]} twice"
+    assert caught.value.expected == "each option once"
+
+
+@pytest.mark.parametrize(
+    "option", ["blocksize", "blocksize=", "wal-blocksize", "cflags", "cflags= ", "cc=", "cassert=1", "cassert="]
+)
+def test_an_option_has_a_value_where_it_takes_one(option: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_server(f"17+{option}")
+    assert caught.value.slug == "study-bad-build-option"
+    assert (caught.value.where, caught.value.found) == (f"server 17+{option}", f"+{option}")
+    assert "cassert takes no value" in caught.value.to_do
+
+
+@pytest.mark.parametrize(
+    ("option", "sizes"),
+    [
+        ("blocksize=64", "1, 2, 4, 8, 16, 32 (kB)"),
+        ("blocksize=3", "1, 2, 4, 8, 16, 32 (kB)"),
+        ("blocksize=016", "1, 2, 4, 8, 16, 32 (kB)"),
+        ("blocksize=16kB", "1, 2, 4, 8, 16, 32 (kB)"),
+        ("wal-blocksize=128", "1, 2, 4, 8, 16, 32, 64 (kB)"),
+        ("wal-blocksize=-8", "1, 2, 4, 8, 16, 32, 64 (kB)"),
+    ],
+)
+def test_a_size_that_configure_would_not_take_is_refused_with_those_it_takes(option: str, sizes: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_server(f"17+{option}")
+    assert caught.value.slug == "study-bad-build-option"
+    assert (caught.value.found, caught.value.expected) == (option, f"one of {sizes}")
+
+
+@pytest.mark.parametrize("option", ["with-wal-blocksize=16", "enable-cassert", "disable-rpath", "prefix=x", "with-"])
+def test_what_pgversus_says_to_configure_itself_is_not_handed_on(option: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_server(f"17+{option}")
+    assert caught.value.slug == "study-bad-build-option"
+
+
+@pytest.mark.parametrize("text", ["zonky:17.8+cassert", "wheel:17+blocksize=8"])
+def test_what_is_ready_made_cannot_be_built_otherwise(text: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_server(text)
+    family, _, version = text.partition(":")
+    assert (caught.value.slug, caught.value.found) == ("study-ready-made", text)
+    assert version in caught.value.expected
+    assert caught.value.to_do == f"leave {family}: out"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("17", built(SEVENTEEN)),
+        ("source:17", built(SEVENTEEN)),
+        ("17+cassert", built(SEVENTEEN, cassert=True)),
+        ("./tree", built(LocalPath(path="./tree"))),
+        ("./tree@HEAD", built(Checkout(path="./tree", ref="HEAD"))),
+        (TARBALL, built(Download(address=TARBALL))),
+        ("postgresql://host/db", RunningServer(uri="postgresql://host/db")),
+    ],
+)
+def test_what_is_to_be_built_is_no_ready_made_build(text: str, expected: object) -> None:
+    assert parse_to_build(text) == expected
+
+
+def test_a_family_that_is_ready_made_is_not_built() -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_to_build("zonky:17.8")
+    assert (caught.value.slug, caught.value.where) == ("study-ready-made", "server zonky:17.8")
+    assert "17.8" in caught.value.expected
+
+
+@pytest.mark.parametrize("text", ["9.6", "11.22", "11", "zonky:10", "source:11", "11+cassert"])
 def test_a_version_before_twelve_is_too_old(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(text)
@@ -73,7 +289,7 @@ def test_an_unknown_family_names_those_that_are_known_and_the_version_without_it
     with pytest.raises(StudyError) as caught:
         parse_server("debian:17.8")
     assert caught.value.slug == "study-unknown-family"
-    assert caught.value.expected == "wheel or zonky"
+    assert caught.value.expected == "wheel, zonky or source"
     assert "17.8" in caught.value.to_do
 
 
@@ -105,7 +321,7 @@ def test_garbage_is_a_study_error_or_a_server_and_nothing_else(text: str) -> Non
         # One that may hold a password is not shown.
         assert text in error.where or "not shown" in error.found  # noqa: PT017 - the other branch is no failure
     else:
-        assert isinstance(server, Release | BinDirectory | RunningServer)
+        assert isinstance(server, Release | LocalPath | SourceBuild | RunningServer)
 
 
 def test_a_release_without_minor_admits_every_minor_of_its_major() -> None:

@@ -62,14 +62,23 @@ def _named(things: Sequence[CachedThing], name: str) -> CachedThing:
 
 
 def _build_shown(build: CachedBuild) -> CachedThing:
-    family, _, version = build.name.partition("-")
     return CachedThing(
         kind=Kind.BUILD,
         name=build.name,
         size_bytes=build.size_bytes,
         last_used=build.last_used,
-        what=f"PostgreSQL {version} of the {family} family",
+        what=_words_of_build(build),
     )
+
+
+def _words_of_build(build: CachedBuild) -> str:
+    if not build.is_from_source:
+        family, _, version = build.name.partition("-")
+        return f"PostgreSQL {version} of the {family} family"
+    if build.built is None or build.built.made_from is None:
+        return "not readable"
+    made = build.built.made_from
+    return f"PostgreSQL {build.built.version}{made.options} built from {made.source.words}"
 
 
 def _snapshot_shown(snapshot: KeptSnapshot) -> CachedThing:

@@ -18,7 +18,7 @@ from pgversus.postgres.client import Client
 from pgversus.postgres.cluster import INITDB_OPTIONS
 from pgversus.study.dataset import Dataset, SetupFile
 
-FORM = 1
+FORM = 2
 """One more whenever loading changes in a way that nothing below tells."""
 
 _KEY_DIGITS = 16

@@ -11,8 +11,8 @@ from filelock import FileLock, Timeout
 
 from pgversus.host.directories import Cache
 from pgversus.host.in_use import in_use, unused
-from pgversus.postgres.builds.model import Build
-from pgversus.postgres.builds.ready_made.install import MANIFEST
+from pgversus.postgres.builds.model import FROM_SOURCE, MANIFEST, Build
+from pgversus.postgres.builds.source.build import built
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +24,18 @@ class CachedBuild:
     last_used: float
     """Seconds since 1970."""
 
+    built: Build | None = None
+    """Of one that was built here; None where it cannot be read."""
+
     @property
     def name(self) -> str:
-        """Family and version: `zonky-17.8`."""
+        """Family and version, `zonky-17.8`; of what was built here `source-` and digits."""
         return self.directory.name
+
+    @property
+    def is_from_source(self) -> bool:
+        """Whether it was built here."""
+        return self.name.startswith(f"{FROM_SOURCE}-")
 
 
 @contextmanager
@@ -43,7 +51,12 @@ def using_builds(builds: Iterable[Build | None], cache: Cache) -> Iterator[None]
 def cached_builds(cache: Cache) -> list[CachedBuild]:
     """All builds in the cache, by name."""
     return [
-        CachedBuild(directory=directory, size_bytes=_size(directory), last_used=_last_used(directory))
+        CachedBuild(
+            directory=directory,
+            size_bytes=_size(directory),
+            last_used=_last_used(directory),
+            built=built(cache, directory.name) if directory.name.startswith(f"{FROM_SOURCE}-") else None,
+        )
         for directory in sorted(cache.builds.iterdir())
         if directory.is_dir()
     ]

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 
 from pgversus.errors import BuildError
@@ -11,6 +12,8 @@ from pgversus.postgres.builds.model import Build
 
 _VERSION = re.compile(r"^postgres \(PostgreSQL\) (.+)$", re.MULTILINE)
 _MOST_WORDS = 500
+# What glibc consists of has changed with its versions.
+_C_LIBRARY = re.compile(r"lib(c|m|rt|dl|pthread|resolv|util)\.so|linux-vdso|ld-linux")
 _NEEDED = ("postgres", "initdb")
 
 
@@ -28,7 +31,7 @@ def inspect_bin_directory(directory: Path, user: ServerUser) -> Build:
             slug="build-not-a-bin-directory",
             where=str(directory),
             found=f"no {' and no '.join(missing)}" if directory.is_dir() else "no directory",
-            expected="a bin directory with postgres and initdb in it",
+            expected="a bin directory with postgres and initdb in it, or PostgreSQL's source",
             to_do=f"give {inner}" if (inner / "postgres").is_file() else "see where it is: pg_config --bindir",
         )
     return Build(version=read_version(directory, user), bin_directory=directory, origin="bin directory")
@@ -53,6 +56,19 @@ def missing_libraries(bin_directory: Path) -> tuple[str, ...]:
         return ()
     output = run(["ldd", str(bin_directory / "postgres")]).stdout
     return tuple(sorted({line.split()[0] for line in output.splitlines() if "not found" in line}))
+
+
+@cache
+def linked_libraries(bin_directory: Path) -> frozenset[str]:
+    """Libraries that postgres is linked with, by name and version, without those of the C library.
+
+    Empty where ldd itself is missing.
+    """
+    if shutil.which("ldd") is None:
+        return frozenset()
+    output = run(["ldd", str(bin_directory / "postgres")]).stdout
+    names = (line.split()[0] for line in output.splitlines() if "=>" in line)
+    return frozenset(name for name in names if not _C_LIBRARY.match(name))
 
 
 def _cannot_run(program: Path, user: ServerUser | None, words: str) -> BuildError:

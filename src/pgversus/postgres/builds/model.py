@@ -4,7 +4,42 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pgversus.study.build_options import BuildManner, BuildOptions
 from pgversus.study.servers import Family, Version
+
+FROM_SOURCE = "source"
+"""The origin of a build that pgversus made itself."""
+MANIFEST = "build.json"
+"""Beside what is in a build, written last: without it there is no build. Its mtime is the last use."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFacts:
+    """What a build was made from, and how."""
+
+    words: str
+    """For people: the name of the tarball, the tree, or the commit."""
+    sha256: str
+    """Of the tarball, or over all files of the tree."""
+    checked: str | None = None
+    """Against what the checksum was held; None where none is published."""
+    repository: str | None = None
+    """The git repository that it is from, on this host."""
+    commit: str | None = None
+    """Its commit in full; of a tree with changes, the commit that they were made on."""
+    is_changed: bool = False
+    """Whether the tree has changes that are in no commit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeFrom:
+    """Of a build from source: everything that decided what it is."""
+
+    source: SourceFacts
+    options: BuildOptions
+    manner: BuildManner
+    compiler: str
+    """The first line of what it says its version is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,9 +50,12 @@ class Build:
     """As `postgres --version` says it: 17.8, 18beta1, 16.13 (Debian ...)."""
     bin_directory: Path
     origin: str
-    """zonky, wheel, or `bin directory`."""
+    """zonky, wheel, source, or `bin directory`."""
     sha256: str | None = None
-    """Of the artifact that it was unpacked from; None for a directory of the user's."""
+    """Of the artifact that it was unpacked from; of a build from source, over all that decided what it is. None for a
+    directory of the user's."""
+    made_from: MadeFrom | None = None
+    """None where others have made it."""
 
     def program(self, name: str) -> Path:
         """The path of one of its programs."""
@@ -41,3 +79,6 @@ Notify = Callable[[str], None]
 
 NotifyBytes = Callable[[str, int], None]
 """Takes the name of a download and the bytes so far."""
+
+NotifySteps = Callable[[str, int, int], None]
+"""Takes the name of a build, its steps that are done, and about how many there are."""

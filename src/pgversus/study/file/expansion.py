@@ -10,6 +10,7 @@ from itertools import product
 from typing import TypeVar
 
 from pgversus.errors import StudyError
+from pgversus.study.block_size import with_equal_bytes
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import MOST_CONTENDERS
@@ -79,7 +80,8 @@ def contexts_of(plan: Plan, problems: Problems) -> tuple[Context, ...]:
             headless.append((arms[0], fixed))
         elif len(admitted) > 1:
             largest = max(largest, len(admitted))
-            contexts.append(assembler.context(len(contexts) + 1, fixed, admitted))
+            with problems.catch(("factors", "server")):
+                contexts.append(assembler.context(len(contexts) + 1, fixed, admitted))
     plan.selection.refuse_idle_rows(problems)
     _check(plan, contexts, headless, largest, problems)
     return tuple(contexts)
@@ -115,7 +117,7 @@ def _check(
                 to_do="leave out the contenders there as well, or choose another baseline",
             ),
         )
-    elif not contexts:
+    elif not contexts and not problems.lost("factors", "server"):
         problems.add(
             ("only",) if plan.selection.is_limited else ("exclude",),
             StudyError(
@@ -163,7 +165,9 @@ class _Assembler:
         factor = matrix.factors[self.plan.compared]
         load = matrix.load.levels[fixed[_LOAD]].value
         comparison = Comparison(
-            arms=tuple(self._arm(index, factor, combination) for index, combination in enumerate(combinations)),
+            arms=with_equal_bytes(
+                self._arm(index, factor, combination) for index, combination in enumerate(combinations)
+            ),
             factors=(factor.name,),
             design=self.plan.designs.of(matrix.workload.levels[combinations[0][_WORKLOAD]].value, load),
             cache=matrix.cache.levels[fixed[_CACHE]].value,

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import PurePath
 
+from pgversus.study.build_options import USUAL_MANNER, manner_asked
 from pgversus.study.choices import DesignChoices
 from pgversus.study.file import schema
 from pgversus.study.file.compared import baseline_level, compared_factor
@@ -86,6 +87,7 @@ def read_study(
         skips_missing_settings=sections.if_missing == "skip",
         published=figures,
         metrics=tuple(sections.metrics or ()),
+        build_manner=manner_asked(USUAL_MANNER, sections.build_profile, sections.build_system),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from pgversus.study.build_options import BuildProfile, BuildSystem
 from pgversus.study.comparison import CacheState
 from pgversus.study.counters import COUNTERS
 from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
@@ -99,8 +100,9 @@ class Factors(Table):
     __pydantic_extra__: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field(init=False)
 
     server: Annotated[list[Text], Field(min_length=1)] | None = _key(
-        "servers: a version (`17`, `17.8`, `wheel:17.11`, `zonky:17.8`), a bin directory, or a connection URI. "
-        "The same server twice is an A/A comparison",
+        "servers: a version (`17`, `17.8`, `wheel:17.11`, `zonky:17.8`), a bin directory, or a connection URI; or what "
+        "is built from source: a version with options (`17+blocksize=16`, `17+cassert`), a source tree, a commit of "
+        "one (`./postgres@REF`), a tarball, its address. The same server twice is an A/A comparison",
         default="none: one at least must be named",
         example=["16.12", "17.8"],
     )
@@ -332,6 +334,17 @@ class Sections(Table):
         example=["latency_p95", "temp_bytes"],
     )
     factors: Factors | None = _key("what is varied", default="none", example={"server": ["16.12", "17.8"]})
+    build_profile: Annotated[BuildProfile, Field(strict=False)] | None = _key(
+        "how much is built of servers from source: `minimal` is what a comparison runs, `full` is all of PostgreSQL "
+        "with the libraries that distributions build with (`--build-profile`)",
+        default='`"minimal"`',
+        example="full",
+    )
+    build_system: Annotated[BuildSystem, Field(strict=False)] | None = _key(
+        "by what servers are built from source: `configure` or `meson` (`--build-system`)",
+        default="`configure`, where the source has it",
+        example="meson",
+    )
     settings: dict[str, Value] | None = _key(
         "PostgreSQL settings of every arm, as in `postgresql.conf`; a workload's setting or a factor of the same name "
         "wins",

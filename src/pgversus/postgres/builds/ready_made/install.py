@@ -16,14 +16,13 @@ from filelock import FileLock
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.host.hashes import file_sha256
+from pgversus.postgres.builds.files import file_hashes, open_to_all
 from pgversus.postgres.builds.inspect import missing_libraries, read_version
-from pgversus.postgres.builds.model import Build, NotifyBytes
+from pgversus.postgres.builds.model import MANIFEST, Build, NotifyBytes
 from pgversus.postgres.builds.ready_made.checksums import known_checksum
 from pgversus.postgres.builds.ready_made.families import SOURCES, RegistryError
 from pgversus.postgres.builds.ready_made.resolve import Choice
 
-MANIFEST = "build.json"
-"""Beside what was unpacked, written last: without it there is no build. Its mtime is the last use."""
 # Which registry serves a client is the user's configuration and not ours to print.
 _ADDRESS = re.compile(r"https?://\S+")
 
@@ -87,13 +86,18 @@ def _install(cache: Cache, choice: Choice, scratch: Path, progress: NotifyBytes)
         home = source.unpack(artifact.path, unpacked)
     except (ValueError, EOFError, OSError, zipfile.BadZipFile, StopIteration) as error:
         raise _damaged(choice, str(error)) from error
-    _open_to_all(unpacked)
+    open_to_all(unpacked)
     bin_directory = home / "bin"
     if not missing_libraries(bin_directory):
         version = read_version(bin_directory, None)
         if version != str(choice.version):
             raise _damaged(choice, f"PostgreSQL {version}", expected=f"PostgreSQL {choice.version}")
-    manifest = {"version": str(choice.version), "bin": str(bin_directory.relative_to(unpacked)), "sha256": sha256}
+    manifest = {
+        "version": str(choice.version),
+        "bin": str(bin_directory.relative_to(unpacked)),
+        "sha256": sha256,
+        "files_sha256": file_hashes(unpacked),
+    }
     (unpacked / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     os.sync()
     place = _place(cache, choice)
@@ -116,16 +120,6 @@ def _name(choice: Choice) -> str:
 
 def _place(cache: Cache, choice: Choice) -> Path:
     return cache.builds / _name(choice)
-
-
-def _open_to_all(directory: Path) -> None:
-    """Set modes explicitly: under umask 077 the servers' user could not enter what was unpacked."""
-    directory.chmod(0o755)
-    for path in directory.rglob("*"):
-        if path.is_symlink():
-            continue
-        is_open = path.is_dir() or path.stat().st_mode & 0o100
-        path.chmod(0o755 if is_open else 0o644)
 
 
 def _not_fetched(choice: Choice, error: RegistryError) -> BuildError:

@@ -1,0 +1,68 @@
+"""What six block sizes of one release cost to build: time, processor time, and what ccache had. `make bench-builds`.
+
+Each is built by the command line into a cache of its own, which begins empty: so the first shows what a build costs,
+the others what ccache saves where blocks have another size, and the last, built once more after it was removed, what it
+saves where nothing has changed.
+"""
+
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+RELEASE = "17"
+SIZES = (8, 1, 2, 4, 16, 32)
+PROGRAM = Path(sys.executable).with_name("pgversus")
+
+
+def main() -> None:
+    """Print the table; with a directory as the argument, use it as the cache and leave it there."""
+    if len(sys.argv) > 1:
+        _print_table(Path(sys.argv[1]))
+        return
+    with tempfile.TemporaryDirectory(prefix="pgversus-builds-") as name:
+        _print_table(Path(name))
+
+
+def _print_table(cache: Path) -> None:
+    cache.mkdir(exist_ok=True)
+    # As root, the servers' user must get in.
+    cache.chmod(0o755)
+    environment = {**os.environ, "PGVERSUS_CACHE": str(cache)}
+    print(f"{'build':<20}{'wall s':>8}{'CPU s':>8}{'ccache hits':>16}", flush=True)
+    names = [_print_row(f"{RELEASE}+blocksize={size}", cache, environment) for size in SIZES]
+    subprocess.run([PROGRAM, "servers", "remove", names[-1]], env=environment, check=True, capture_output=True)
+    _print_row(f"{RELEASE}+blocksize={SIZES[-1]}", cache, environment)
+
+
+def _print_row(server: str, cache: Path, environment: dict[str, str]) -> str:
+    """The name of the build."""
+    before, began, used = _hits(cache), time.perf_counter(), _cpu_s()
+    command = [str(PROGRAM), "servers", "build", server]
+    told = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    wall_s, cpu_s = time.perf_counter() - began, _cpu_s() - used
+    hits, calls = (now - then for now, then in zip(_hits(cache), before, strict=True))
+    print(f"{server:<20}{wall_s:>8.0f}{cpu_s:>8.0f}{f'{hits} of {calls}':>16}", flush=True)
+    return Path(told.stdout.decode().split()[-1]).parent.name
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _hits(cache: Path) -> tuple[int, int]:
+    """Files that ccache had, of those that it could have had."""
+    environment = {**os.environ, "CCACHE_DIR": str(cache / "ccache")}
+    told = subprocess.run(["ccache", "--print-stats"], env=environment, check=True, capture_output=True)
+    found = {name: int(value) for name, value in re.findall(r"^(\w+)\s+(\d+)$", told.stdout.decode(), re.MULTILINE)}
+    hits = found.get("direct_cache_hit", 0) + found.get("preprocessed_cache_hit", 0)
+    return hits, hits + found.get("cache_miss", 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""`pgversus servers`: which servers are here; fetching, building, checking and removing them beforehand."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pgversus.cli.cache import remove_named
+from pgversus.cli.means import build_options, manner_of
+from pgversus.cli.output import write_out
+from pgversus.errors import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pgversus.study.servers import ServerName
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
+
+
+@click.group(invoke_without_command=True, short_help="List servers that are here; fetch, build, check, remove them.")
+@_JSON
+@click.pass_context
+def servers(context: click.Context, *, as_json: bool) -> None:
+    """Servers that are on this host: fetched, built from source, or installed by others.
+
+    compare and run fetch and build what they need by themselves; with these it is done beforehand.
+
+    \b
+    pgversus servers
+    pgversus servers install 16 17
+    pgversus servers build 17+blocksize=16 17+cassert
+    """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
+    if context.invoked_subcommand is None:
+        context.invoke(list_servers, as_json=as_json)
+
+
+@servers.command("list", short_help="List the servers that are here.")
+@_JSON
+def list_servers(*, as_json: bool) -> None:
+    """Version, origin, block size, compiler's flags with build options, and size on disk of each."""
+    from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
+    from pgversus.lab.servers_here import servers_here  # noqa: PLC0415 - the same
+    from pgversus.report.servers import servers_document, servers_table  # noqa: PLC0415 - the same
+
+    cache = open_cache()
+    found = servers_here(cache)
+    if as_json:
+        write_out(json.dumps(servers_document(found, str(cache.root)), indent=2) + "\n", "")
+    else:
+        write_out(servers_table(found), "")
+
+
+@servers.command("install", short_help="Fetch versions, all from one family.")
+@click.argument("names", nargs=-1, required=True, metavar="SERVER...")
+@build_options
+def install(names: tuple[str, ...], **options: Any) -> None:
+    """Fetch each SERVER into the cache, or build it where it is named so: what compare would do first.
+
+    All together come from one family of builds, as the arms of one comparison do.
+    """
+    from pgversus.study.servers import parse_server  # noqa: PLC0415 - beside the others
+
+    _provide([parse_server(name) for name in names], options)
+
+
+@servers.command("build", short_help="Build servers from source.")
+@click.argument("names", nargs=-1, required=True, metavar="SERVER...")
+@build_options
+def build(names: tuple[str, ...], **options: Any) -> None:
+    """Build each SERVER from source into the cache: a version, a tree, a commit, a tarball, with or without options.
+
+    \b
+    pgversus servers build 17 17+blocksize=32
+    pgversus servers build ./postgres@master --build-profile full
+    """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
+    from pgversus.study.servers import parse_to_build  # noqa: PLC0415 - beside the others
+
+    _provide([parse_to_build(name) for name in names], options)
+
+
+@servers.command("remove", short_help="Remove servers from the cache.")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+def remove(names: tuple[str, ...]) -> None:
+    """Remove what has this NAME, as `pgversus servers` shows it. One that a run is using stays."""
+    from pgversus.report.cached import Kind  # noqa: PLC0415 - not for `--help`
+
+    remove_named(names, {Kind.BUILD})
+
+
+@servers.command("verify", short_help="Are the servers in the cache as they were made?")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+def verify(names: tuple[str, ...]) -> int:
+    """Hash every file of the servers with these NAMEs, of all without one, and start their programs.
+
+    Exits with 3 when one is not as it was when it was fetched or built.
+    """
+    from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
+    from pgversus.lab.servers_here import named_builds, problems_of  # noqa: PLC0415 - the same
+    from pgversus.report.visible import visible  # noqa: PLC0415 - the same
+
+    found = {one.name: problems_of(one) for one in named_builds(open_cache(), names)}
+    lines = [f"{name}: {'; '.join(problems) or 'as it was made'}" for name, problems in found.items()]
+    write_out("".join(f"{visible(line)}\n" for line in lines or ["no server is in the cache"]), "")
+    return int(ExitCode.HOST if any(found.values()) else ExitCode.DONE)
+
+
+def _provide(names: "Sequence[ServerName]", options: dict[str, Any]) -> None:
+    from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415 - not for `--help`
+    from pgversus.host.directories import open_cache  # noqa: PLC0415 - the same
+    from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
+    from pgversus.postgres.builds.provide import provide  # noqa: PLC0415 - the same
+    from pgversus.report.console import SafeConsole  # noqa: PLC0415 - the same
+    from pgversus.report.visible import visible  # noqa: PLC0415 - the same
+    from pgversus.study.servers import RunningServer  # noqa: PLC0415 - the same
+
+    if any(isinstance(name, RunningServer) for name in names):
+        raise click.UsageError("a server that somebody else runs is neither fetched nor built")
+    with TerminalProgress(SafeConsole(stderr=True)) as progress:
+        builds = provide(names, manner_of(options), open_cache(), server_user(), progress.say, progress)
+    found = [one for one in builds if one is not None]
+    write_out(
+        "".join(f"PostgreSQL {one.version} ({one.origin}) {visible(str(one.bin_directory))}\n" for one in found), ""
+    )

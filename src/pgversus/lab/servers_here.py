@@ -1,0 +1,129 @@
+"""Every server on this host: installed by others, fetched, or built here; and whether it is still what it was."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from pgversus.errors import BuildError, StudyError
+from pgversus.host.commands import run
+from pgversus.host.directories import Cache
+from pgversus.postgres.builds.files import changed_files
+from pgversus.postgres.builds.in_cache import CachedBuild, cached_builds
+from pgversus.postgres.builds.inspect import missing_libraries, read_version
+from pgversus.postgres.builds.model import MANIFEST
+from pgversus.report.servers import ServerHere
+
+_INSTALLED = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/opt/postgresql*/bin")
+_CFLAGS = re.compile(r"^CFLAGS = (.*)$", re.MULTILINE)
+_SAYS_LITTLE = re.compile(r"-W(?![lap],)\S*|-fno-strict-aliasing|-fwrapv|-fexcess-precision=standard")
+# Warnings, and what configure gives every build.
+
+
+def servers_here(cache: Cache) -> list[ServerHere]:
+    """Those in the cache by name, then those that others installed."""
+    return [*map(_cached, cached_builds(cache)), *_installed()]
+
+
+def named_builds(cache: Cache, names: Sequence[str]) -> list[CachedBuild]:
+    """The builds in the cache with these names, all without one; StudyError for a name that is nobody's."""
+    builds = {build.name: build for build in cached_builds(cache)}
+    for name in names:
+        if name not in builds:
+            near = get_close_matches(name, builds, n=1)
+            raise StudyError(
+                f'"{name}" is no server in the cache',
+                slug="cache-unknown-name",
+                where="pgversus servers",
+                found=f'"{name}"',
+                expected="a name that pgversus servers shows",
+                to_do=f"{near[0]}, if that is meant" if near else "pgversus servers shows what is there",
+            )
+    return [builds[name] for name in dict.fromkeys(names)] if names else list(builds.values())
+
+
+def problems_of(build: CachedBuild) -> list[str]:
+    """What is wrong with a build in the cache; empty where it is as it was when it was made."""
+    try:
+        manifest = json.loads((build.directory / MANIFEST).read_text(encoding="utf-8"))
+        version, programs = manifest["version"], build.directory / manifest["bin"]
+        known = manifest.get("files_sha256")
+    except (OSError, ValueError, KeyError, TypeError):
+        return ["it is not whole: its manifest cannot be read"]
+    problems = []
+    if known is None:
+        problems.append("an earlier pgversus has fetched it, and kept no checksums of its files: remove it")
+    elif changed := changed_files(build.directory, known):
+        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""  # noqa: PLR2004 - enough to see where
+        problems.append(f"changed since it was made: {', '.join(changed[:3])}{more}")
+    if missing := missing_libraries(programs):
+        problems.append(f"libraries are missing: {', '.join(missing)}")
+    try:
+        if not missing and (found := read_version(programs, None)) != version:
+            problems.append(f"it says that it is {found}")
+    except BuildError as error:
+        problems.append(error.found)
+    return problems
+
+
+def _cached(build: CachedBuild) -> ServerHere:
+    origin, _, version = build.name.partition("-")
+    made = build.built.made_from if build.built is not None else None
+    programs = next((path.parent for path in sorted(build.directory.glob("**/bin/postgres"))), build.directory / "bin")
+    return ServerHere(
+        name=build.name,
+        version=build.built.version if build.built is not None else version,
+        origin=origin,
+        block_size_bytes=_block_size(programs),
+        flags=_flags(programs),
+        options="" if made is None else str(made.options),
+        size_bytes=build.size_bytes,
+        directory=str(build.directory),
+        made_from="" if made is None else made.source.words,
+    )
+
+
+def _installed() -> Iterator[ServerHere]:
+    directories = {path.resolve() for pattern in _INSTALLED for path in Path("/").glob(pattern[1:])}
+    for directory in sorted(directories):
+        try:
+            version = read_version(directory, None)
+        except BuildError:
+            # A client alone, or one that cannot run here: no server to compare.
+            continue
+        yield ServerHere(
+            name=str(directory),
+            version=version,
+            origin="installed",
+            block_size_bytes=_block_size(directory),
+            flags=_flags(directory),
+            options="",
+            size_bytes=None,
+            directory=str(directory),
+            made_from="",
+        )
+
+
+def _block_size(programs: Path) -> int | None:
+    """As the program itself says it, which takes no cluster; and for this one thing no other user than root."""
+    arguments = [str(programs / "postgres"), "-C", "block_size", "-c", "config_file=/dev/null", "-D", "/"]
+    try:
+        told = run(arguments).stdout.strip()
+    except OSError:
+        return None
+    return int(told) if told.isdecimal() else None
+
+
+def _flags(programs: Path) -> str:
+    for file in sorted((programs.parent / "lib").glob("**/pgxs/src/Makefile.global")):
+        if match := _CFLAGS.search(file.read_text(encoding="utf-8", errors="replace")):
+            return _telling(match[1])
+    try:
+        return _telling(run([str(programs / "pg_config"), "--cflags"]).stdout)
+    except OSError:
+        return ""
+
+
+def _telling(flags: str) -> str:
+    return " ".join(_SAYS_LITTLE.sub("", flags).split())

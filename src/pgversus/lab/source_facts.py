@@ -1,0 +1,128 @@
+"""What was asked of a build, against what runs: read back from the server, refused where it is something else."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from pgversus.errors import BuildError
+from pgversus.postgres.builds.model import Build
+from pgversus.postgres.builds.source.tree import diff_stat
+from pgversus.postgres.fingerprint import Fingerprint
+from pgversus.study.build_options import NO_OPTIONS, BuildOptions, BuildSystem
+from pgversus.study.caveats import Difference
+from pgversus.study.preparation import BuiltFrom
+
+_COMPILED_IN = ("block_size", "wal_block_size", "segment_size", "debug_assertions")
+_NUMBER = re.compile(r"\d+(?:\.\d+)+")
+_BYTES_PER_KB = 1024
+
+
+def compiled_in(fingerprint: Fingerprint) -> dict[str, str]:
+    """What the running server says of how it was built."""
+    found = {name: fingerprint.settings[name].value for name in _COMPILED_IN if name in fingerprint.settings}
+    configured = fingerprint.properties.configuration.get("CONFIGURE")
+    return found if configured is None else {**found, "CONFIGURE": configured}
+
+
+def built_from(build: Build | None, baseline: Build | None) -> BuiltFrom | None:
+    """What a build of ours was made from, and what has changed since the baseline's commit."""
+    made = build.made_from if build is not None else None
+    if made is None:
+        return None
+    base = baseline.made_from if baseline is not None else None
+    source = made.source
+    return BuiltFrom(
+        source=source.words,
+        source_sha256=source.sha256,
+        checked=source.checked,
+        commit=source.commit,
+        is_changed=source.is_changed,
+        options=made.options.words,
+        profile=made.manner.profile.value,
+        system=(made.manner.system or BuildSystem.CONFIGURE).value,
+        diff_stat=diff_stat(base.source, source) if base is not None and base.source != source else None,
+    )
+
+
+def refuse_other_build(label: str, build: Build | None, fingerprint: Fingerprint) -> None:
+    """BuildError when the running server is not what was to be built."""
+    made = build.made_from if build is not None else None
+    if build is None or made is None:
+        return
+    asked, found = _asked(build.version, made.options), _found(fingerprint, made.options)
+    wrong = [name for name, value in asked.items() if found.get(name) != value]
+    if not _is_compiler(fingerprint.compiler, made.compiler):
+        asked, found = {**asked, "compiler": made.compiler}, {**found, "compiler": fingerprint.compiler}
+        wrong.append("compiler")
+    if wrong:
+        raise BuildError(
+            "the server that runs is not the one that was to be built",
+            slug="build-not-as-asked",
+            where=label,
+            found=", ".join(f"{name} {found.get(name, 'not told')}" for name in wrong),
+            expected=", ".join(f"{name} {asked[name]}" for name in wrong),
+            to_do=f"pgversus servers remove {build.bin_directory.parent.name}, and run it again to build it anew",
+        )
+
+
+def without_asked(differences: Sequence[Difference], builds: Sequence[Build | None]) -> tuple[Difference, ...]:
+    """Differences between builds but for those that the servers' names ask for: those are what is compared."""
+    options = [build.made_from.options if build is not None and build.made_from else NO_OPTIONS for build in builds]
+    asked = _names_of(options)
+    is_handed_on = len({one.handed_on for one in options}) > 1
+    return tuple(
+        one
+        for one in differences
+        if (one.kind, one.name) not in asked
+        and not (is_handed_on and one.kind == "build" and one.name in ("JIT available", "libraries"))
+    )
+
+
+def _asked(version: str, options: BuildOptions) -> dict[str, str]:
+    return {
+        "server_version": version,
+        "block_size": str(options.block_size_kb * _BYTES_PER_KB),
+        "wal_block_size": str(options.wal_block_size_kb * _BYTES_PER_KB),
+        "debug_assertions": "on" if options.cassert else "off",
+        **({} if options.cflags is None else {"CFLAGS": options.cflags}),
+    }
+
+
+def _found(fingerprint: Fingerprint, options: BuildOptions) -> dict[str, str]:
+    found = {name: setting.value for name, setting in fingerprint.settings.items()}
+    flags = options.cflags or ""
+    # configure adds its own to them.
+    has_flags = set(flags.split()) <= set(fingerprint.build_flags.split())
+    return {**found, "CFLAGS": flags if has_flags else fingerprint.build_flags}
+
+
+def _is_compiler(told: str, asked: str) -> bool:
+    """By their versions: configure, meson and the compiler itself each call it otherwise."""
+    number = _NUMBER.search(told)
+    return number is None or number[0] in asked
+
+
+def _names_of(options: Sequence[BuildOptions]) -> set[tuple[str, str]]:
+    """Kind and name of every difference that follows from options in which these builds differ."""
+    follows: Mapping[str, Sequence[tuple[str, str]]] = {
+        "block_size_kb": (("build", "--with-blocksize"), ("setting", "block_size")),
+        "wal_block_size_kb": (("build", "--with-wal-blocksize"), ("setting", "wal_block_size")),
+        "cassert": (("build", "--enable-cassert"), ("setting", "debug_assertions")),
+        "cflags": (("build", "CFLAGS"),),
+        "compiler": (("build", "compiler"),),
+    }
+    names = {
+        pair for name, pairs in follows.items() if len({getattr(one, name) for one in options}) > 1 for pair in pairs
+    }
+    handed_on = [frozenset(one.handed_on) for one in options]
+    words = frozenset[str]().union(*handed_on) - handed_on[0].intersection(*handed_on)
+    return names | {("build", f"--{word.partition('=')[0]}") for word in words}
+
+
+def library_differences(libraries: Sequence[frozenset[str]]) -> tuple[Difference, ...]:
+    """One where builds are linked with other libraries. libraries: of each arm; empty where nobody tells."""
+    told = [one for one in libraries if one]
+    if len(set(told)) < 2:  # noqa: PLR2004 - alike, or nothing to compare with
+        return ()
+    everywhere = frozenset.intersection(*told)
+    values = tuple(" ".join(sorted(one - everywhere)) for one in libraries)
+    return (Difference(kind="build", name="libraries", values=values, is_default=False),)

@@ -1,0 +1,2 @@
+\set first random(1, 90000 * :scale)
+SELECT sum(abalance) FROM pgbench_accounts WHERE aid BETWEEN :first AND :first + 999;

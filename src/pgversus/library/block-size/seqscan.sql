@@ -1,0 +1,1 @@
+SELECT count(*) FROM pgbench_accounts WHERE abalance <> 0;

@@ -1,0 +1,32 @@
+"""Files of a build in the cache: open to the servers' user, and known by their hashes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pgversus.host.hashes import file_sha256
+from pgversus.postgres.builds.model import MANIFEST
+
+
+def open_to_all(directory: Path) -> None:
+    """Set modes explicitly: under umask 077 the servers' user could not enter what was unpacked or installed."""
+    directory.chmod(0o755)
+    for path in directory.rglob("*"):
+        if path.is_symlink():
+            continue
+        is_open = path.is_dir() or path.stat().st_mode & 0o100
+        path.chmod(0o755 if is_open else 0o644)
+
+
+def file_hashes(directory: Path) -> dict[str, str]:
+    """SHA-256 of every file but the manifest, by its path inside."""
+    return {
+        str(path.relative_to(directory)): file_sha256(path)
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and not path.is_symlink() and path.name != MANIFEST
+    }
+
+
+def changed_files(directory: Path, known: Mapping[str, str]) -> list[str]:
+    """Files that are gone, came later, or hold something else than when the build was made."""
+    now = file_hashes(directory)
+    return sorted(name for name in {*known, *now} if known.get(name) != now.get(name))

@@ -1,0 +1,199 @@
+"""One build from source into the cache: built once, whole or not at all, its log kept."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from pydantic import TypeAdapter, ValidationError
+
+from pgversus.errors import BuildError
+from pgversus.host.directories import Cache
+from pgversus.postgres.builds.files import file_hashes, open_to_all
+from pgversus.postgres.builds.inspect import read_version
+from pgversus.postgres.builds.model import FROM_SOURCE, MANIFEST, Build, MadeFrom, Notify, NotifySteps
+from pgversus.postgres.builds.source.making import CommandFailedError, Workshop
+from pgversus.postgres.builds.source.order import Order
+from pgversus.postgres.builds.source.recipe import PREFIX, Places, commands, compiled_directories, system_of
+from pgversus.postgres.builds.source.tools import compiler_of, refuse_missing_tools, with_ccache
+from pgversus.study.build_options import BuildSystem
+
+_MADE_FROM = TypeAdapter(MadeFrom)
+_VERSION_IN = {
+    "configure": re.compile(r"^PACKAGE_VERSION='(\d+)", re.MULTILINE),
+    "configure.ac": re.compile(r"AC_INIT\(\[PostgreSQL\], \[(\d+)"),
+    "configure.in": re.compile(r"AC_INIT\(\[PostgreSQL\], \[(\d+)"),
+    "meson.build": re.compile(r"^\s*version: '(\d+)", re.MULTILINE),
+}
+_LOG = "build.log"
+
+
+def built(cache: Cache, name: str) -> Build | None:
+    """The build of this name if it is in the cache, whole; None otherwise."""
+    directory = cache.builds / name
+    try:
+        manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+        return Build(
+            version=manifest["version"],
+            bin_directory=directory / manifest["bin"],
+            origin=FROM_SOURCE,
+            sha256=manifest["sha256"],
+            made_from=_MADE_FROM.validate_python(manifest["made_from"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError, ValidationError):
+        return None
+
+
+def build(order: Order, cache: Cache, notify: Notify, progress: NotifySteps) -> Build:
+    """The build, from the cache or made now; two pgversus at once make it once.
+
+    BuildError when it cannot be made; then nothing of it is in the cache but the log of what was tried.
+    """
+    with _alone(order, cache, notify):
+        found = built(cache, order.name)
+        if found is not None:
+            return found
+        _sweep(cache)
+        with _scratch(order, cache) as scratch:
+            _make(order, scratch, cache, notify, progress)
+    made = built(cache, order.name)
+    assert made is not None  # noqa: S101 - it was moved there whole
+    return made
+
+
+@contextmanager
+def _alone(order: Order, cache: Cache, notify: Notify) -> Iterator[None]:
+    lock = FileLock(cache.staging / f"{order.name}.lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        notify(f"another pgversus is building {order.label}: waiting for it")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _sweep(cache: Cache) -> None:
+    """Remove what builds that were killed have left."""
+    for left in cache.staging.glob(f"{FROM_SOURCE}-*"):
+        if left.is_dir():
+            with suppress(Timeout), FileLock(f"{left}.lock", blocking=False):
+                shutil.rmtree(left, ignore_errors=True)
+
+
+@contextmanager
+def _scratch(order: Order, cache: Cache) -> Iterator[Path]:
+    """A directory that is always called the same, since its name gets into what is compiled; empty at first."""
+    directory = cache.staging.resolve() / order.name
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _make(order: Order, scratch: Path, cache: Cache, notify: Notify, progress: NotifySteps) -> None:
+    made = order.made_from
+    compiler = compiler_of(made.options)
+    places = Places(tree=scratch / "tree", build=scratch / "build", stage=scratch / "stage")
+    notify(f"building {order.label} from {made.source.words}")
+    order.source.lay_out(places.tree)
+    system = system_of(places.tree, made.manner)
+    _refuse_other_system(order, places.tree, system)
+    refuse_missing_tools([made.options], made.manner, [system])
+    places.build.mkdir()
+    workshop = Workshop(
+        directory=places.build,
+        environment={
+            **with_ccache(scratch / "compiler", compiler),
+            # What was compiled before, wherever that lay, is what would be compiled now.
+            "CCACHE_DIR": str(cache.root / "ccache"),
+            "CCACHE_BASEDIR": str(scratch),
+            "CCACHE_NOHASHDIR": "1",
+            "CCACHE_COMPILERCHECK": "content",
+            # Some of perl's scripts and of meson's want one.
+            "HOME": str(scratch),
+        },
+        log=scratch / _LOG,
+        expected=_files_to_compile(places.tree, compiled_directories(made.manner)),
+        progress=lambda done, total: progress(order.label, done, total),
+    )
+    major = _major_of(places.tree)
+    jobs = len(os.sched_getaffinity(0))
+    try:
+        for command in commands(places, made.options, made.manner, compiler=compiler, major=major, jobs=jobs):
+            workshop.do(command)
+    except CommandFailedError as error:
+        raise _failed(order, error, _kept_log(order, scratch, cache)) from error
+    home = places.stage / PREFIX.strip("/")
+    _finish(order, home, scratch, cache)
+
+
+def _finish(order: Order, home: Path, scratch: Path, cache: Cache) -> None:
+    shutil.copyfile(scratch / _LOG, home / _LOG)
+    open_to_all(home)
+    version = read_version(home / "bin", None)
+    manifest = {
+        "version": version,
+        "bin": "bin",
+        "sha256": order.key,
+        "made_from": _MADE_FROM.dump_python(order.made_from, mode="json"),
+        "files_sha256": file_hashes(home),
+    }
+    (home / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    os.sync()
+    place = cache.builds / order.name
+    shutil.rmtree(place, ignore_errors=True)
+    home.rename(place)
+
+
+def _refuse_other_system(order: Order, tree: Path, system: BuildSystem) -> None:
+    needed = "meson.build" if system is BuildSystem.MESON else "configure"
+    if not (tree / needed).is_file():
+        raise BuildError(
+            f"this source cannot be built with {system}",
+            slug="build-other-system",
+            where=order.label,
+            found=f"no {needed} in {order.made_from.source.words}",
+            expected="a tree of 16 or newer" if system is BuildSystem.MESON else "a tree with a configure script",
+            to_do=f"--build-system {BuildSystem.CONFIGURE if system is BuildSystem.MESON else BuildSystem.MESON}",
+        )
+
+
+def _major_of(tree: Path) -> int:
+    for name, pattern in _VERSION_IN.items():
+        file = tree / name
+        if file.is_file() and (match := pattern.search(file.read_text(encoding="utf-8", errors="replace"))):
+            return int(match[1])
+    # Whatever it is, it is no old one.
+    return 99
+
+
+def _files_to_compile(tree: Path, directories: tuple[str, ...]) -> int:
+    """About how many there are."""
+    return len({path for directory in directories for path in (tree / directory).rglob("*.c")})
+
+
+def _kept_log(order: Order, scratch: Path, cache: Cache) -> Path:
+    """Where the log of a build that failed stays."""
+    kept = cache.logs / f"{order.name}.log"
+    shutil.copyfile(scratch / _LOG, kept)
+    return kept
+
+
+def _failed(order: Order, error: CommandFailedError, log: Path) -> BuildError:
+    return BuildError(
+        f"{order.label} could not be built",
+        slug="build-failed",
+        where=f"{order.made_from.source.words}, {error.words}",
+        found=str(error),
+        expected="a build without errors",
+        to_do=f"the whole log is in {log}",
+    )

@@ -1,0 +1,93 @@
+"""From names of servers to what is to be built: each looked at, found and checked before the first compiler runs."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pgversus.errors import BuildError
+from pgversus.host.directories import Cache
+from pgversus.postgres.builds.model import Notify, NotifyBytes
+from pgversus.postgres.builds.source.archive import archive_source, is_archive
+from pgversus.postgres.builds.source.build import built
+from pgversus.postgres.builds.source.download import DownloadError, downloaded, place_of
+from pgversus.postgres.builds.source.known import release_source, source_here
+from pgversus.postgres.builds.source.order import Order, order_of
+from pgversus.postgres.builds.source.source import Source
+from pgversus.postgres.builds.source.tools import compiler_version, refuse_missing_tools
+from pgversus.postgres.builds.source.tree import commit_source, is_tree, no_tree, tree_source
+from pgversus.study.build_options import BuildManner, BuildSystem
+from pgversus.study.servers import Checkout, Download, LocalPath, Release, ServerName, SourceBuild
+
+
+def as_asked(name: ServerName) -> ServerName:
+    """The same; a path that holds source as what is to be built from it."""
+    if isinstance(name, LocalPath) and _holds_source(Path(name.path)):
+        return SourceBuild(source=name)
+    return name
+
+
+def order_for(name: SourceBuild, manner: BuildManner, cache: Cache, notify: Notify, progress: NotifyBytes) -> Order:
+    """What is to be built for a server, its source fetched; BuildError when it cannot be had, or not be built here."""
+    compiler = compiler_version(name.options, manner)
+    match name.source:
+        case Release() as release:
+            source = release_source(release, cache, notify, progress)
+        case Download(address=address):
+            try:
+                source = downloaded(address, cache, progress)
+            except DownloadError as error:
+                raise _not_downloaded(address, error) from error
+        case LocalPath() | Checkout() as local:
+            source = _local(local)
+    return order_of(str(name), source, name.options, manner, compiler)
+
+
+def order_here(name: SourceBuild, manner: BuildManner, cache: Cache) -> Order | None:
+    """The same without fetching anything; None where its source is not on this host yet."""
+    compiler = compiler_version(name.options, manner)
+    match name.source:
+        case Release() as release:
+            source = source_here(release, cache)
+        case Download(address=address):
+            place = place_of(address, cache)
+            source = archive_source(place, name=address) if place.exists() else None
+        case LocalPath() | Checkout() as local:
+            source = _local(local)
+    return None if source is None else order_of(str(name), source, name.options, manner, compiler)
+
+
+def check_orders(orders: Iterable[Order], manner: BuildManner, cache: Cache) -> None:
+    """BuildError that names all that is missing on this host for those that are not in the cache yet."""
+    options = [order.made_from.options for order in orders if built(cache, order.name) is None]
+    if options:
+        refuse_missing_tools(options, manner, [manner.system or BuildSystem.CONFIGURE])
+
+
+def _local(name: LocalPath | Checkout) -> Source:
+    path = Path(name.path)
+    if isinstance(name, Checkout):
+        return commit_source(path, name.ref)
+    if path.is_file() or (is_archive(path) and not path.is_dir()):
+        return archive_source(path)
+    if is_tree(path):
+        return tree_source(path)
+    found = "a directory without src/backend in it" if path.is_dir() else "nothing of that name"
+    raise no_tree(str(path.absolute()), found)
+
+
+def _holds_source(path: Path) -> bool:
+    try:
+        return is_tree(path) or (is_archive(path) and not path.is_dir())
+    except OSError:
+        # Whoever looks into it says why it cannot be.
+        return False
+
+
+def _not_downloaded(address: str, error: DownloadError) -> BuildError:
+    return BuildError(
+        "a tarball of PostgreSQL's source could not be fetched",
+        slug="build-no-source",
+        where=address,
+        found=str(error),
+        expected="a tarball at this address",
+        to_do="see whether the address is right; a tarball on this host does as well: ./postgresql-17.8.tar.bz2",
+    )

@@ -1,0 +1,195 @@
+"""How PostgreSQL is built: the commands, in order, with configure and make or with meson. Pure.
+
+Out of the tree, as root of nothing: everything goes to a stage of its own, from where the whole can be moved, since
+programs look for lib and share beside themselves.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pgversus.study.build_options import NO_OPTIONS, BuildManner, BuildOptions, BuildProfile, BuildSystem
+
+FORM = 1
+"""One more whenever the same source, options and compiler would be built otherwise."""
+PREFIX = "/pgversus"
+"""What a build is configured for: the same wherever it ends up."""
+_BESIDE_BIN = "-Wl,-rpath,'$ORIGIN/../lib'"
+_USUAL_OPTIMIZATION = "-O2"
+
+# What a comparison runs: the server with what it loads, initdb, and the extensions that pgversus or its users look
+# into a server with. In an order in which each finds what it needs; psql and pgbench are those of pgversus.
+_DIRECTORIES = (
+    "src/common",
+    "src/port",
+    "src/timezone",
+    "src/backend",
+    "src/backend/utils/mb/conversion_procs",
+    "src/backend/snowball",
+    "src/include",
+    "src/interfaces/libpq",
+    "src/pl/plpgsql",
+    "src/backend/replication/libpqwalreceiver",
+    "src/bin/initdb",
+    "src/bin/pg_ctl",
+    "src/bin/pg_controldata",
+    "src/bin/pg_config",
+    "contrib/pg_stat_statements",
+    "contrib/pg_prewarm",
+    "contrib/pg_buffercache",
+    "contrib/auto_explain",
+)
+_EVERYTHING = ("src", "contrib")
+_ALSO_FOR_THESE = ("src/fe_utils",)
+# Compiled on the way, by those that need them.
+_LIBRARIES = {"icu": "icu", "lz4": "lz4", "zstd": "zstd", "openssl": "ssl", "libxml": "libxml", "zlib": "zlib"}
+"""Optional libraries of a full build, as configure and as meson call them."""
+_FIRST_MAJOR_WITH = {"lz4": 14, "zstd": 15}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command of a build."""
+
+    arguments: tuple[str, ...]
+    words: str
+    """What it does, for people."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    directory: Path | None = None
+    """None for that of the build."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where things lie while it is built."""
+
+    tree: Path
+    build: Path
+    """Where it is compiled."""
+    stage: Path
+    """Where it is installed: PREFIX is below it."""
+
+
+def system_of(tree: Path, manner: BuildManner) -> BuildSystem:
+    """By what this tree is built: as asked for, else by configure where it has that."""
+    return manner.system or (BuildSystem.CONFIGURE if (tree / "configure").is_file() else BuildSystem.MESON)
+
+
+def commands(
+    places: Places, options: BuildOptions, manner: BuildManner, *, compiler: str, major: int, jobs: int
+) -> Iterator[Command]:
+    """All of them, in order. major: of the source, since options have come and gone."""
+    if system_of(places.tree, manner) is BuildSystem.MESON:
+        yield from _with_meson(places, options, manner, compiler, major, jobs)
+    else:
+        yield from _with_configure(places, options, manner, compiler, major, jobs)
+
+
+def compiled_directories(manner: BuildManner) -> tuple[str, ...]:
+    """Where the files lie that are compiled."""
+    return _EVERYTHING if manner.profile is BuildProfile.FULL else (*_DIRECTORIES, *_ALSO_FOR_THESE)
+
+
+def _with_configure(
+    places: Places, options: BuildOptions, manner: BuildManner, compiler: str, major: int, jobs: int
+) -> Iterator[Command]:
+    yield Command(
+        words="configuring",
+        arguments=(
+            str(places.tree / "configure"),
+            # First, so that a name which it does not know is an error and no warning.
+            *(["--enable-option-checking=fatal"] if options.handed_on else []),
+            f"--prefix={PREFIX}",
+            "--disable-rpath",
+            *_choices_of_configure(manner, major),
+            *_options_of_configure(options),
+            f"CC={compiler}",
+            *([f"CFLAGS={options.cflags}"] if options.cflags is not None else []),
+            # make takes one dollar away.
+            f"LDFLAGS={_BESIDE_BIN.replace('$', '$$')}",
+        ),
+    )
+    make = ("make", f"-j{jobs}")
+    directories: tuple[str, ...] = _EVERYTHING if manner.profile is BuildProfile.FULL else _DIRECTORIES
+    if manner.profile is BuildProfile.MINIMAL:
+        yield Command(words="compiling", arguments=(*make, "-C", "src/backend", "generated-headers"))
+    for directory in directories:
+        yield Command(words="compiling", arguments=(*make, "-C", directory, "all"))
+    for directory in directories:
+        arguments = ("make", "-s", "-C", directory, "install", f"DESTDIR={places.stage}")
+        yield Command(words="installing", arguments=arguments)
+
+
+def _choices_of_configure(manner: BuildManner, major: int) -> list[str]:
+    if manner.profile is BuildProfile.MINIMAL:
+        return ["--without-icu", "--without-readline", "--without-zlib"]
+    # readline is psql's alone; zlib is taken without being asked for.
+    libraries = [name for name in _LIBRARIES if name != "zlib" and major >= _FIRST_MAJOR_WITH.get(name, 0)]
+    return ["--without-readline", *(f"--with-{name}" for name in libraries)]
+
+
+def _options_of_configure(options: BuildOptions) -> list[str]:
+    given = []
+    if options.block_size_kb != NO_OPTIONS.block_size_kb:
+        given.append(f"--with-blocksize={options.block_size_kb}")
+    if options.wal_block_size_kb != NO_OPTIONS.wal_block_size_kb:
+        given.append(f"--with-wal-blocksize={options.wal_block_size_kb}")
+    if options.cassert:
+        given.append("--enable-cassert")
+    return [*given, *(f"--{word}" for word in options.handed_on)]
+
+
+def _with_meson(
+    places: Places, options: BuildOptions, manner: BuildManner, compiler: str, major: int, jobs: int
+) -> Iterator[Command]:
+    is_full = manner.profile is BuildProfile.FULL
+    libraries = [name for name in _LIBRARIES if major >= _FIRST_MAJOR_WITH.get(name, 0)] if is_full else []
+    yield Command(
+        words="configuring",
+        arguments=(
+            "meson",
+            "setup",
+            str(places.build),
+            str(places.tree),
+            f"--prefix={PREFIX}",
+            # Not one that depends on the distribution.
+            "--libdir=lib",
+            # The levels that configure has: its release would be -O3.
+            *_optimization_of_meson(options),
+            "-Dauto_features=disabled",
+            "-Drpath=false",
+            "-Dtap_tests=disabled",
+            f"-Dblocksize={options.block_size_kb}",
+            f"-Dwal_blocksize={options.wal_block_size_kb}",
+            f"-Dcassert={str(options.cassert).lower()}",
+            f"-Dc_link_args={_BESIDE_BIN.replace(chr(39), '')}",
+            *(f"-D{_LIBRARIES[name]}={'openssl' if name == 'openssl' else 'enabled'}" for name in libraries),
+            *(_as_meson_has_it(word) for word in options.handed_on),
+        ),
+        environment={"CC": compiler},
+        directory=places.tree.parent,
+    )
+    yield Command(words="compiling", arguments=("ninja", f"-j{jobs}"))
+    yield Command(
+        words="installing", arguments=("meson", "install", "--quiet", "--no-rebuild", f"--destdir={places.stage}")
+    )
+
+
+def _optimization_of_meson(options: BuildOptions) -> list[str]:
+    if options.cflags is None:
+        return ["-Doptimization=2", "-Ddebug=false"]
+    return ["--buildtype=plain", f"-Dc_args={options.cflags}"]
+
+
+def _as_meson_has_it(word: str) -> str:
+    """`with-lz4` as `-Dlz4=enabled`; meson itself says which names it does not know."""
+    what, _, rest = word.partition("-")
+    name, equals, value = rest.partition("=")
+    state = value if equals else "enabled" if what in ("with", "enable") else "disabled"
+    return f"-D{_LIBRARIES.get(name, name)}={state}"
+
+
+def as_typed(command: Command) -> str:
+    """The command as one would type it, for the log."""
+    return shlex.join([*(f"{name}={value}" for name, value in command.environment.items()), *command.arguments])

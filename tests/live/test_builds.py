@@ -1,0 +1,182 @@
+"""Builds from source: what is asked is what runs, what cannot be built leaves nothing, commits are told apart.
+
+The release itself, with blocks of 32 kB, and with assertions is built before these tests (Makefile).
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live.conftest import QUICK, CommandLine
+
+RELEASE = "17"
+LARGE, CHECKED = f"{RELEASE}+blocksize=32", f"{RELEASE}+cassert"
+SEQSCAN = "SELECT count(*) FROM pgbench_accounts WHERE abalance <> 0;"
+PLANTED = "\tfor (volatile int wasted = 0; wasted < 300; wasted++)\n\t\t;\n"
+"""A busy loop of a few lines."""
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Iterator[Path]:
+    """A git repository of the release, in which the second commit, `slow`, wastes time in every row of a scan."""
+    archive = max(shared_cache.glob(f"sources/postgresql-{RELEASE}.*.tar.*"))
+    home = tmp_path_factory.mktemp("source")
+    with tarfile.open(archive) as content:
+        content.extractall(home, filter="data") if hasattr(tarfile, "data_filter") else content.extractall(home)  # noqa: S202
+    (found,) = home.iterdir()
+    git(found, "init", "--quiet", "--initial-branch=master")
+    commit(found, "as it was published")
+    git(found, "tag", "fast")
+    scan = found / "src/backend/executor/nodeSeqscan.c"
+    text = scan.read_text()
+    begins = re.search(r"^SeqNext\(SeqScanState \*node\)\n\{\n(?:\t[A-Z].*;\n)+", text, re.MULTILINE)
+    assert begins is not None
+    scan.write_text(text[: begins.end()] + PLANTED + text[begins.end() :])
+    commit(found, "waste time in every row")
+    git(found, "branch", "slow")
+    yield found
+    shutil.rmtree(home, ignore_errors=True)
+
+
+def git(directory: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=tests", "-c", "user.email=tests@localhost", "-c", "commit.gpgsign=false")
+    return subprocess.run(
+        ["git", *identity, *arguments], cwd=directory, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def commit(tree: Path, words: str) -> None:
+    git(tree, "add", "--all", "--force")
+    git(tree, "commit", "--quiet", "--message", words)
+
+
+def arms_of(document: dict[str, Any]) -> list[dict[str, Any]]:
+    arms: list[dict[str, Any]] = document["arms"]
+    return arms
+
+
+def builds_in(line: CommandLine) -> set[str]:
+    return {path.name for path in (line.cache / "builds").iterdir()}
+
+
+def test_blocks_of_another_size_run_hold_the_same_rows_and_have_the_same_memory(command_line: CommandLine) -> None:
+    script = command_line.write("seqscan.sql", SEQSCAN)
+    ended = command_line.compare(RELEASE, LARGE, "-i", "-s", "1", "-f", script, *QUICK)
+    assert ended.code == 0, ended.stderr
+    usual, large = arms_of(ended.document)
+    assert (usual["compiled_in"]["block_size"], large["compiled_in"]["block_size"]) == ("8192", "32768")
+    assert large["built_from"]["options"] == ["blocksize=32"]
+    assert usual["origin"] == large["origin"] == "source"
+    assert usual["built_from"]["source_sha256"] == large["built_from"]["source_sha256"]
+    assert re.fullmatch(r"postgresql-17\.\d+\.tar\.\w+", usual["built_from"]["source"])
+    assert large["settings"]["effective_cache_size"] == "4194304kB"
+    # Rows of both were counted and hashed, or it would have been refused; their files are not of one size.
+    assert usual["relation_bytes"]["public.pgbench_accounts"] != large["relation_bytes"]["public.pgbench_accounts"]
+    assert [slug for slug in ended.caveats if slug in ("mixed-builds", "unequal-settings")] == []
+    shown = command_line.run("report", "results")
+    assert "+blocksize=32" in shown.stdout
+    assert re.search(r"^pgbench_accounts +[\d.]+ MB", shown.stdout, re.MULTILINE)
+
+
+@pytest.mark.measures
+def test_assertions_make_it_slower_and_are_named(command_line: CommandLine) -> None:
+    script = command_line.write("sort.sql", "SELECT count(DISTINCT abalance + aid) FROM pgbench_accounts;")
+    ended = command_line.compare(RELEASE, CHECKED, "-i", "-s", "1", "-f", script, "--budget", "6m")
+    assert ended.code == 0, ended.stderr
+    (verdict,) = ended.document["verdicts"]
+    assert verdict["verdict"] == "slower"
+    assert "17+cassert is slower" in ended.document["answer"][0]
+    usual, checked = arms_of(ended.document)
+    assert (usual["compiled_in"]["debug_assertions"], checked["compiled_in"]["debug_assertions"]) == ("off", "on")
+    assert "--enable-cassert" in checked["compiled_in"]["CONFIGURE"]
+    assert "mixed-builds" not in ended.caveats
+    assert "+cassert" in command_line.run("report", "results").stdout
+
+
+@pytest.mark.measures
+def test_a_slowdown_planted_between_two_commits_is_found(command_line: CommandLine, tree: Path) -> None:
+    script = command_line.write("seqscan.sql", SEQSCAN)
+    before = builds_in(command_line)
+    # Two at once build it once: the other waits.
+    pair = [command_line.start("servers", "build", f"{tree}@slow") for _ in range(2)]
+    told = [process.communicate(timeout=900) for process in pair]
+    assert [process.returncode for process in pair] == [0, 0], told
+    words = "".join(stderr for _, stderr in told)
+    assert len(re.findall(r"^building \S+@slow from", words, re.MULTILINE)) == 1
+    assert "another pgversus is building" in words
+    assert len(builds_in(command_line) - before) == 1
+    status = git(tree, "status", "--porcelain"), git(tree, "worktree", "list"), git(tree, "branch", "--all")
+    ended = command_line.compare(f"{tree}@fast", f"{tree}@slow", "-i", "-s", "1", "-f", script, "--budget", "6m")
+    assert ended.code == 0, ended.stderr
+    (verdict,) = ended.document["verdicts"]
+    assert verdict["verdict"] == "slower"
+    fast, slow = arms_of(ended.document)
+    assert fast["built_from"]["commit"] == git(tree, "rev-parse", "fast")
+    assert slow["built_from"]["commit"] == git(tree, "rev-parse", "slow")
+    assert fast["built_from"]["diff_stat"] is None
+    assert "nodeSeqscan.c" in slow["built_from"]["diff_stat"]
+    assert "1 file changed, 2 insertions(+)" in slow["built_from"]["diff_stat"]
+    assert "1 file changed, 2 insertions(+)" in command_line.run("report", "results").stdout
+    # Nothing was written into the user's repository.
+    assert status == (git(tree, "status", "--porcelain"), git(tree, "worktree", "list"), git(tree, "branch", "--all"))
+
+
+def test_a_tree_that_does_not_compile_says_its_first_error_and_leaves_nothing(
+    command_line: CommandLine, tree: Path
+) -> None:
+    broken = command_line.directory / "broken"
+    git(tree, "clone", "--quiet", "--shared", "--branch", "slow", str(tree), str(broken))
+    (broken / "src/common/string.c").write_text("this is no C;\n")
+    before = builds_in(command_line)
+    ended = command_line.run("servers", "build", str(broken))
+    assert ended.code == 3
+    assert "error[build-failed]" in ended.stderr
+    assert re.search(r"found: +string\.c:1:\d+: error: |found: +\S*/string\.c:1:\d+: error: ", ended.stderr)
+    assert builds_in(command_line) == before
+    log = re.search(r"the whole log is in (\S+)", ended.stderr)
+    assert log is not None
+    assert "this is no C" in Path(log[1]).read_text()
+
+
+def test_a_tarball_that_is_none_is_refused(command_line: CommandLine) -> None:
+    before = builds_in(command_line)
+    name = command_line.write("postgresql-17.8.tar.bz2", "no tarball\n")
+    ended = command_line.run("compare", RELEASE, f"./{name}", "-i", "-S", *QUICK)
+    assert ended.code == 3
+    assert "error[build-no-tarball]" in ended.stderr
+    assert builds_in(command_line) == before
+
+
+def test_an_option_that_configure_does_not_know_is_refused_in_its_words(command_line: CommandLine) -> None:
+    before = builds_in(command_line)
+    ended = command_line.run("servers", "build", f"{RELEASE}+with-nothing-known")
+    assert ended.code == 3
+    assert "error[build-failed]" in ended.stderr
+    assert "unrecognized options: --with-nothing-known" in ended.stderr
+    assert builds_in(command_line) == before
+
+
+def test_servers_lists_what_was_built_and_finds_a_changed_file(command_line: CommandLine) -> None:
+    listed = json.loads(command_line.run("servers", "--json").stdout)["servers"]
+    (large,) = [one for one in listed if one["origin"] == "source" and one["options"] == "+blocksize=32"]
+    assert (large["block_size_bytes"], large["version"].split(".")[0]) == (32768, RELEASE)
+    assert large["flags"] == "-O2"
+    mine = command_line.cache / "mine"
+    (mine / "builds").mkdir(parents=True)
+    mine.chmod(0o755)
+    shutil.copytree(large["directory"], mine / "builds" / large["name"], symlinks=True)
+    assert command_line.run("servers", "verify", PGVERSUS_CACHE=str(mine)).code == 0
+    with (mine / "builds" / large["name"] / "bin" / "initdb").open("ab") as program:
+        program.write(b"\0")
+    ended = command_line.run("servers", "verify", large["name"], PGVERSUS_CACHE=str(mine))
+    assert ended.code == 3
+    assert "changed since it was made: bin/initdb" in ended.stdout
+    assert command_line.run("servers", "remove", large["name"], PGVERSUS_CACHE=str(mine)).code == 0
+    assert list((mine / "builds").iterdir()) == []

@@ -1,0 +1,145 @@
+"""`pgversus servers` as it is typed, on a cache of its own, without a network."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pgversus.cli.main import pgversus
+from pgversus.errors import BuildError, ExitCode, StudyError
+from pgversus.host.directories import Cache
+from pgversus.lab import servers_here as module
+from pgversus.postgres.builds.files import file_hashes
+from pgversus.postgres.builds.source import tools
+from tests.unit.lab.data.kept import USER, cache_in, kept, recipe
+
+POSTGRES = """#!/bin/sh
+[ "$1" = --version ] && echo "postgres (PostgreSQL) 17.8"
+[ "$1" = -C ] && echo 8192
+exit 0
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
+    """With two builds and a snapshot."""
+    cache = cache_in(tmp_path)
+    for place in cache.places:
+        place.mkdir(exist_ok=True)
+    monkeypatch.setattr("pgversus.host.directories.open_cache", lambda: cache)
+    monkeypatch.setattr(module, "_INSTALLED", ())
+    kept(cache, recipe())
+    for name in ("wheel-17.8", "zonky-17.8"):
+        home = cache.builds / name
+        (home / "bin").mkdir(parents=True)
+        for program in ("postgres", "initdb"):
+            (home / "bin" / program).write_text(POSTGRES)
+            (home / "bin" / program).chmod(0o755)
+        manifest = {"version": "17.8", "bin": "bin", "sha256": "k", "files_sha256": file_hashes(home)}
+        (home / "build.json").write_text(json.dumps(manifest))
+    return cache
+
+
+def typed(*arguments: str) -> Result:
+    return CliRunner().invoke(pgversus, ["servers", *arguments], standalone_mode=False)
+
+
+def names() -> list[str]:
+    found: dict[str, Any] = json.loads(typed("--json").stdout)
+    assert found["schema"] == "pgversus.servers/1"
+    return [server["name"] for server in found["servers"]]
+
+
+def test_it_lists_by_itself_servers_and_nothing_else(cache: Cache) -> None:
+    heads, *lines = typed().stdout.splitlines()
+    assert heads.split()[:4] == ["name", "version", "origin", "block"]
+    assert [line.split()[:5] for line in lines] == [
+        ["wheel-17.8", "17.8", "wheel", "8", "kB"],
+        ["zonky-17.8", "17.8", "zonky", "8", "kB"],
+    ]
+    assert typed("list").stdout == typed().stdout
+    assert typed("list", "--json").stdout == typed("--json").stdout
+    assert json.loads(typed("--json").stdout)["cache"] == str(cache.root)
+    assert names() == ["wheel-17.8", "zonky-17.8"]
+
+
+@pytest.mark.usefixtures("cache")
+def test_what_is_as_it_was_made_is_said() -> None:
+    ended = typed("verify")
+    assert ended.stdout.splitlines() == ["wheel-17.8: as it was made", "zonky-17.8: as it was made"]
+    assert ended.return_value == ExitCode.DONE
+
+
+def test_one_that_has_changed_is_said_and_fails(cache: Cache) -> None:
+    (cache.builds / "zonky-17.8" / "bin" / "initdb").write_text("another")
+    ended = typed("verify", "zonky-17.8")
+    assert ended.stdout == "zonky-17.8: changed since it was made: bin/initdb\n"
+    assert ended.return_value == ExitCode.HOST
+    assert typed("verify").return_value == ExitCode.HOST
+    assert typed("verify", "wheel-17.8").return_value == ExitCode.DONE
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_name_that_is_nobodys_is_not_verified() -> None:
+    ended = typed("verify", "zonky-17.9")
+    assert isinstance(ended.exception, StudyError)
+    assert (ended.exception.slug, ended.exception.to_do) == ("cache-unknown-name", "zonky-17.8, if that is meant")
+
+
+@pytest.mark.usefixtures("cache")
+def test_what_is_named_goes_and_nothing_else() -> None:
+    ended = typed("remove", "zonky-17.8")
+    assert ended.stdout.startswith("removed zonky-17.8, ")
+    assert names() == ["wheel-17.8"]
+    assert isinstance(typed("remove").exception, Exception)
+
+
+def test_loaded_data_are_no_server(cache: Cache) -> None:
+    ended = typed("remove", recipe().key)
+    assert isinstance(ended.exception, StudyError)
+    assert ended.exception.slug == "cache-unknown-name"
+    assert (cache.snapshots / recipe().key).is_dir()
+    typed("remove", "zonky-17.8", "wheel-17.8")
+    assert typed("verify").stdout == "no server is in the cache\n"
+    assert "pgversus servers install" in typed().stdout
+
+
+def test_a_bin_directory_is_there_already(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Root's servers run as somebody who cannot enter the directories of tests.
+    monkeypatch.setattr("pgversus.host.identity.server_user", lambda: USER)
+    directory = cache.builds / "zonky-17.8" / "bin"
+    assert typed("install", f"{directory}/").stdout == f"PostgreSQL 17.8 (bin directory) {directory}\n"
+
+
+@pytest.mark.parametrize("command", ["install", "build"])
+@pytest.mark.usefixtures("cache")
+def test_what_somebody_else_runs_is_neither_fetched_nor_built(command: str) -> None:
+    ended = typed(command, "postgresql:///x")
+    assert "somebody else runs" in str(ended.exception)
+
+
+@pytest.mark.usefixtures("cache")
+def test_what_is_ready_made_is_not_built() -> None:
+    ended = typed("build", "zonky:17.8")
+    assert isinstance(ended.exception, StudyError)
+    assert ended.exception.slug == "study-ready-made"
+
+
+@pytest.mark.usefixtures("cache")
+def test_what_a_build_lacks_is_said_for_the_manner_that_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tools, "_PATH", str(tmp_path / "nothing"))
+    found = []
+    for flags in ([], ["--build-system", "meson"], ["--build-profile", "full"]):
+        ended = typed("build", "17.8", *flags)
+        assert isinstance(ended.exception, BuildError)
+        assert ended.exception.slug == "build-missing-tools"
+        found.append(ended.exception.found)
+    assert [("meson" in one, "make" in one, "pkg-config" in one) for one in found] == [
+        (False, True, False),
+        (True, False, False),
+        (False, True, True),
+    ]

@@ -1,0 +1,75 @@
+from pgversus.report.aligned import aligned
+from pgversus.report.servers import ServerHere, servers_document, servers_table
+
+BUILT = ServerHere(
+    name="source-0a1b",
+    version="17.8",
+    origin="source",
+    block_size_bytes=16384,
+    flags="-O2 -g",
+    options="+blocksize=16",
+    size_bytes=52_000_000,
+    directory="/c/builds/source-0a1b",
+    made_from="tree ./a\x1b[31m",
+)
+INSTALLED = ServerHere(
+    name="/usr/lib/postgresql/15/bin",
+    version="15.2 (Debian)",
+    origin="installed",
+    block_size_bytes=None,
+    flags="",
+    options="",
+    size_bytes=None,
+    directory="/usr/lib/postgresql/15/bin",
+    made_from="",
+)
+
+
+def test_a_table_has_a_line_for_each_and_obeys_none() -> None:
+    assert servers_table([BUILT, INSTALLED]).splitlines() == [
+        "name                        version  origin     block  options        flags   size   from",
+        "source-0a1b                 17.8     source     16 kB  +blocksize=16  -O2 -g  52 MB  tree ./a\\x1b[31m",
+        "/usr/lib/postgresql/15/bin  15.2     installed",
+    ]
+
+
+def test_an_empty_host_is_told_what_brings_servers() -> None:
+    (line,) = servers_table([]).splitlines()
+    assert "pgversus servers install" in line
+
+
+def test_programs_get_base_units_and_every_character() -> None:
+    assert servers_document([BUILT, INSTALLED], "/c") == {
+        "schema": "pgversus.servers/1",
+        "cache": "/c",
+        "servers": [
+            {
+                "name": "source-0a1b",
+                "version": "17.8",
+                "origin": "source",
+                "block_size_bytes": 16384,
+                "flags": "-O2 -g",
+                "options": "+blocksize=16",
+                "size_bytes": 52_000_000,
+                "directory": "/c/builds/source-0a1b",
+                "made_from": "tree ./a\x1b[31m",
+            },
+            {
+                "name": "/usr/lib/postgresql/15/bin",
+                "version": "15.2 (Debian)",
+                "origin": "installed",
+                "block_size_bytes": None,
+                "flags": "",
+                "options": "",
+                "size_bytes": None,
+                "directory": "/usr/lib/postgresql/15/bin",
+                "made_from": "",
+            },
+        ],
+    }
+
+
+def test_columns_are_as_wide_as_their_widest_text_and_lines_end_with_theirs() -> None:
+    assert aligned([("a", "bb", "c"), ("long", "", "c"), ("", "b", "")]) == ["a     bb  c", "long      c", "      b"]
+    assert aligned([("", "")]) == [""]
+    assert aligned([]) == []

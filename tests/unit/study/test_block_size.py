@@ -1,0 +1,115 @@
+"""Arms with other blocks have the bytes that the usual blocks have, and no others."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from pgversus.errors import ExitCode, StudyError
+from pgversus.study.block_size import with_equal_bytes
+from pgversus.study.build_options import BuildOptions
+from pgversus.study.comparison import Arm
+from pgversus.study.dataset import Dataset
+from pgversus.study.servers import Release, RunningServer, ServerName, SourceBuild
+from pgversus.study.settings import Setting
+from pgversus.study.workload import PgbenchWorkload, Script
+
+SEVENTEEN = Release(major=17, minor=None)
+WORKLOAD = PgbenchWorkload(scripts=(Script(name="select-only"),), clients=1)
+
+
+def built(block_kb: int = 8, wal_kb: int = 8) -> SourceBuild:
+    return SourceBuild(
+        source=SEVENTEEN, options=BuildOptions(block_size_kb=block_kb, wal_block_size_kb=wal_kb, cassert=True)
+    )
+
+
+def arm(server: ServerName, given: Mapping[str, str] | None = None) -> Arm:
+    settings = tuple(Setting(name=name, value=value) for name, value in (given or {}).items())
+    return Arm(index=1, label="the one", server=server, settings=settings, workload=WORKLOAD, dataset=Dataset())
+
+
+def added(server: ServerName, given: Mapping[str, str] | None = None) -> dict[str, str]:
+    before = arm(server, given)
+    (after,) = with_equal_bytes([before])
+    assert after.settings[: len(before.settings)] == before.settings, "what was given stays as it is"
+    return {setting.name: setting.value for setting in after.settings[len(before.settings) :]}
+
+
+def test_defaults_that_count_blocks_are_the_bytes_of_usual_blocks() -> None:
+    assert added(built(block_kb=32)) == {
+        "effective_cache_size": "4194304kB",
+        "temp_buffers": "8192kB",
+        "bgwriter_flush_after": "512kB",
+        "checkpoint_flush_after": "256kB",
+        "wal_buffers": "4096kB",
+    }
+
+
+@pytest.mark.parametrize("server", [SEVENTEEN, built(), SourceBuild(source=SEVENTEEN), RunningServer(uri="x")])
+def test_an_arm_with_usual_blocks_stays_as_it_is(server: ServerName) -> None:
+    before = (arm(server, {"shared_buffers": "16384"}), arm(server))
+    assert with_equal_bytes(before) == before
+
+
+def test_other_blocks_of_wal_change_the_buffers_of_wal_alone() -> None:
+    assert added(built(wal_kb=32)) == {"wal_buffers": "4096kB"}
+
+
+def test_every_arm_is_looked_at_by_itself() -> None:
+    arms = with_equal_bytes([arm(SEVENTEEN), arm(built(block_kb=4)), arm(built())])
+    assert [len(one.settings) for one in arms] == [0, 5, 0]
+
+
+@pytest.mark.parametrize(
+    ("shared_buffers", "wal_buffers"),
+    [("1GB", "16384kB"), ("64MB", "2048kB"), (" 0.25 GB ", "8192kB"), ("1TB", "16384kB"), ("131072kB", "4096kB")],
+)
+def test_buffers_of_wal_follow_shared_buffers_up_to_one_segment(shared_buffers: str, wal_buffers: str) -> None:
+    assert added(built(block_kb=16), {"shared_buffers": shared_buffers})["wal_buffers"] == wal_buffers
+
+
+def test_no_block_is_flushed_after_more_than_the_server_takes() -> None:
+    """256 blocks are the most: 256 kB of them where one has 1 kB."""
+    found = added(built(block_kb=1))
+    assert (found["bgwriter_flush_after"], found["checkpoint_flush_after"]) == ("256kB", "256kB")
+
+
+@pytest.mark.parametrize("name", ["temp_buffers", "Temp_Buffers"])
+def test_what_the_user_has_set_is_not_set_again(name: str) -> None:
+    found = added(built(block_kb=16), {name: "3MB", "wal_buffers": "-1"})
+    assert "temp_buffers" not in found
+    assert "wal_buffers" not in found
+    assert "effective_cache_size" in found
+
+
+@pytest.mark.parametrize(
+    ("server", "name"),
+    [
+        (built(block_kb=16), "shared_buffers"),
+        (built(block_kb=16), "Effective_Cache_Size"),
+        (built(block_kb=16), "min_parallel_table_scan_size"),
+        (built(wal_kb=16), "wal_buffers"),
+    ],
+)
+def test_a_number_of_blocks_is_refused_with_the_size_that_it_may_mean(server: ServerName, name: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        with_equal_bytes([arm(server, {name: " 2048 "})])
+    error = caught.value
+    assert (error.slug, error.exit_code) == ("study-setting-in-blocks", ExitCode.USAGE)
+    assert error.where == f"{name.lower()} =  2048 , on the one"
+    assert error.found == " 2048 "
+    assert "a size with its unit" in error.expected
+    assert error.to_do == f"{name.lower()} = 16384kB, if blocks of 8 kB were meant"
+
+
+@pytest.mark.parametrize(
+    ("server", "given"),
+    [
+        (built(wal_kb=16), {"shared_buffers": "16384"}),
+        (built(block_kb=16), {"wal_buffers": "512"}),
+        (built(block_kb=16), {"max_connections": "100", "work_mem": "4096"}),
+        (built(block_kb=16), {"backend_flush_after": "0"}),
+    ],
+)
+def test_a_number_that_counts_no_other_blocks_is_taken(server: ServerName, given: dict[str, str]) -> None:
+    assert not set(given) & set(added(server, given))
