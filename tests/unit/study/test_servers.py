@@ -333,3 +333,11 @@ def test_a_release_without_minor_admits_every_minor_of_its_major() -> None:
 
 def test_versions_are_ordered_by_number_and_not_by_letters() -> None:
     assert Version(major=17, minor=10) > Version(major=17, minor=9) > Version(major=16, minor=99)
+
+
+def test_a_slash_in_the_value_of_an_option_makes_no_path() -> None:
+    named = parse_server("17+with-includes=/opt/include+cassert")
+    assert named == SourceBuild(
+        source=Release(major=17, minor=None),
+        options=BuildOptions(cassert=True, handed_on=("with-includes=/opt/include",)),
+    )

@@ -116,3 +116,22 @@ def test_a_link_that_leads_outside_is_refused(tmp_path: Path) -> None:
         link.type, link.linkname = tarfile.SYMTYPE, "../../.."
         archive.addfile(link)
     assert "outside" in refused(path)
+
+
+def test_a_tarball_without_anything_in_it_is_none(tmp_path: Path) -> None:
+    assert refused(tarball(tmp_path / "p.tar", {})) == "a tarball with nothing in it"
+
+
+def test_a_tarball_of_one_file_is_none(tmp_path: Path) -> None:
+    assert refused(tarball(tmp_path / "p.tar", {"README": "read me"}, top="")) == "a tarball with README in it"
+
+
+@pytest.mark.parametrize("name", ["p.tar.gz", "p.tar.xz", "p.tar.bz2"])
+def test_a_tarball_that_is_damaged_in_the_middle_is_none(tmp_path: Path, name: str) -> None:
+    noise = "".join(chr(33 + (7 * n * n + n // 3) % 90) for n in range(200_000))
+    path = tarball(tmp_path / name, {**FILES, "src/backend/noise.c": noise})
+    content = bytearray(path.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 40] = bytes(40)
+    path.write_bytes(bytes(content))
+    assert refused(path)

@@ -27,6 +27,16 @@ class Site(ThreadingHTTPServer):
 
 
 class _Handler(SimpleHTTPRequestHandler):
+    def end_headers(self) -> None:
+        if self.path == "/cut.tar":
+            # More than there is: as of a connection that ends too early.
+            self.send_header("Content-Length", "100000")
+        super().end_headers()
+
+    def send_header(self, keyword: str, value: str) -> None:
+        if not (self.path == "/cut.tar" and keyword == "Content-Length" and value != "100000"):
+            super().send_header(keyword, value)
+
     def log_message(self, format: str, *_arguments: object) -> None:  # noqa: A002 - its name there
         assert isinstance(self.server, Site)
         if not format.startswith("code"):
@@ -118,3 +128,17 @@ def test_two_addresses_are_kept_apart(cache: Cache) -> None:
     assert one != other
     assert one.name.endswith("-p.tar.gz")
     assert place_of("https://h", cache).name.endswith("-source.tar")
+
+
+def test_what_is_cut_off_on_its_way_is_not_kept(site: Site, cache: Cache) -> None:
+    tarball(site.directory / "cut.tar")
+    with pytest.raises(DownloadError, match="of 100000"):
+        downloaded(site.address("cut.tar"), cache, quiet)
+    assert kept(cache) == []
+
+
+def test_a_page_in_place_of_a_tarball_is_not_kept(site: Site, cache: Cache) -> None:
+    (site.directory / "postgresql-17.8.tar.bz2").write_text("<html>not here</html>")
+    with pytest.raises(DownloadError, match="no tarball"):
+        downloaded(site.address("postgresql-17.8.tar.bz2"), cache, quiet)
+    assert kept(cache) == []

@@ -137,6 +137,14 @@ def test_a_commit_that_is_on_no_branch_is_laid_out(repository: Path, tmp_path: P
     assert (tmp_path / "tree" / "src" / "backend" / "lost.c").exists()
 
 
+def test_a_commit_of_a_shallow_repository_is_laid_out(repository: Path, tmp_path: Path) -> None:
+    shallow = tmp_path / "shallow"
+    git(tmp_path, "clone", "--quiet", "--depth", "1", repository.as_uri(), str(shallow))
+    git(shallow, "fetch", "--quiet", "--depth", "1", "origin", "feature/x:refs/remotes/origin/x")
+    commit_source(shallow, "origin/x").lay_out(tmp_path / "tree")
+    assert "src/backend/two.c" not in laid_out(tmp_path / "tree")
+
+
 def test_nothing_is_written_into_a_repository(repository: Path, tmp_path: Path) -> None:
     # Later than the index, so that git would like to refresh that.
     write(repository, "src/backend/main.c", "int one;\n")
