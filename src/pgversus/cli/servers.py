@@ -40,11 +40,12 @@ def servers(context: click.Context, *, as_json: bool) -> None:
 def list_servers(*, as_json: bool) -> None:
     """Version, origin, block size, compiler's flags with build options, and size on disk of each."""
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
+    from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
     from pgversus.lab.servers_here import servers_here  # noqa: PLC0415 - the same
     from pgversus.report.servers import servers_document, servers_table  # noqa: PLC0415 - the same
 
     cache = open_cache()
-    found = servers_here(cache)
+    found = servers_here(cache, server_user())
     if as_json:
         write_out(json.dumps(servers_document(found, str(cache.root)), indent=2) + "\n", "")
     else:
@@ -109,6 +110,7 @@ def _provide(names: "Sequence[ServerName]", options: dict[str, Any]) -> None:
     from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415 - not for `--help`
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - the same
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
+    from pgversus.lab.failures import failures_of_the_host  # noqa: PLC0415 - the same
     from pgversus.postgres.builds.provide import provide  # noqa: PLC0415 - the same
     from pgversus.report.console import SafeConsole  # noqa: PLC0415 - the same
     from pgversus.report.visible import visible  # noqa: PLC0415 - the same
@@ -116,8 +118,9 @@ def _provide(names: "Sequence[ServerName]", options: dict[str, Any]) -> None:
 
     if any(isinstance(name, RunningServer) for name in names):
         raise click.UsageError("a server that somebody else runs is neither fetched nor built")
-    with TerminalProgress(SafeConsole(stderr=True)) as progress:
-        builds = provide(names, manner_of(options), open_cache(), server_user(), progress.say, progress)
+    cache = open_cache()
+    with TerminalProgress(SafeConsole(stderr=True)) as progress, failures_of_the_host(cache.root):
+        builds = provide(names, manner_of(options), cache, server_user(), progress.say, progress)
     found = [one for one in builds if one is not None]
     write_out(
         "".join(f"PostgreSQL {one.version} ({one.origin}) {visible(str(one.bin_directory))}\n" for one in found), ""

@@ -9,6 +9,7 @@ from pathlib import Path
 from pgversus.host.directories import Cache, open_cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab.data.room import check_room
+from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.resuming import check_same_study
 from pgversus.lab.same_means import as_measured_before
 from pgversus.lab.settings_check import ask_of, with_possible_settings
@@ -70,7 +71,8 @@ def refuse_without_room(found: DryRun) -> None:
 def _builds_here(study: Study, earlier: StoredStudy | None, cache: Cache, user: ServerUser) -> BuildsHere:
     names = study.servers
     meant = names if earlier is None else as_measured_before(names, earlier.facts)
-    here = builds_here(meant, study.build_manner, cache, user)
+    with failures_of_the_host(cache.root):
+        here = builds_here(meant, study.build_manner, cache, user)
     return replace(here, builds={name: here.builds[same] for name, same in zip(names, meant, strict=True)})
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from pgversus.errors import BuildError, StudyError
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache
+from pgversus.host.identity import ServerUser
 from pgversus.postgres.builds.files import changed_files
 from pgversus.postgres.builds.in_cache import CachedBuild, cached_builds
 from pgversus.postgres.builds.inspect import missing_libraries, read_version
@@ -21,9 +22,9 @@ _SAYS_LITTLE = re.compile(r"-W(?![lap],)\S*|-fno-strict-aliasing|-fwrapv|-fexces
 # Warnings, and what configure gives every build.
 
 
-def servers_here(cache: Cache) -> list[ServerHere]:
-    """Those in the cache by name, then those that others installed."""
-    return [*map(_cached, cached_builds(cache)), *_installed()]
+def servers_here(cache: Cache, user: ServerUser) -> list[ServerHere]:
+    """Those in the cache by name, then those that others installed. user: whom their programs are asked as."""
+    return [*(_cached(build, user) for build in cached_builds(cache)), *_installed(user)]
 
 
 def named_builds(cache: Cache, names: Sequence[str]) -> list[CachedBuild]:
@@ -67,7 +68,7 @@ def problems_of(build: CachedBuild) -> list[str]:
     return problems
 
 
-def _cached(build: CachedBuild) -> ServerHere:
+def _cached(build: CachedBuild, user: ServerUser) -> ServerHere:
     origin, _, version = build.name.partition("-")
     made = build.built.made_from if build.built is not None else None
     programs = next((path.parent for path in sorted(build.directory.glob("**/bin/postgres"))), build.directory / "bin")
@@ -75,8 +76,8 @@ def _cached(build: CachedBuild) -> ServerHere:
         name=build.name,
         version=build.built.version if build.built is not None else version,
         origin=origin,
-        block_size_bytes=_block_size(programs),
-        flags=_flags(programs),
+        block_size_bytes=_block_size(programs, user),
+        flags=_flags(programs, user),
         options="" if made is None else str(made.options),
         size_bytes=build.size_bytes,
         directory=str(build.directory),
@@ -84,11 +85,11 @@ def _cached(build: CachedBuild) -> ServerHere:
     )
 
 
-def _installed() -> Iterator[ServerHere]:
+def _installed(user: ServerUser) -> Iterator[ServerHere]:
     directories = {path.resolve() for pattern in _INSTALLED for path in Path("/").glob(pattern[1:])}
     for directory in sorted(directories):
         try:
-            version = read_version(directory, None)
+            version = read_version(directory, user)
         except BuildError:
             # A client alone, or one that cannot run here: no server to compare.
             continue
@@ -96,8 +97,8 @@ def _installed() -> Iterator[ServerHere]:
             name=str(directory),
             version=version,
             origin="installed",
-            block_size_bytes=_block_size(directory),
-            flags=_flags(directory),
+            block_size_bytes=_block_size(directory, user),
+            flags=_flags(directory, user),
             options="",
             size_bytes=None,
             directory=str(directory),
@@ -105,22 +106,22 @@ def _installed() -> Iterator[ServerHere]:
         )
 
 
-def _block_size(programs: Path) -> int | None:
-    """As the program itself says it, which takes no cluster; and for this one thing no other user than root."""
+def _block_size(programs: Path, user: ServerUser) -> int | None:
+    """As the program itself says it, which takes no cluster."""
     arguments = [str(programs / "postgres"), "-C", "block_size", "-c", "config_file=/dev/null", "-D", "/"]
     try:
-        told = run(arguments).stdout.strip()
+        told = run(arguments, user=user, directory=Path("/")).stdout.strip()
     except OSError:
         return None
     return int(told) if told.isdecimal() else None
 
 
-def _flags(programs: Path) -> str:
+def _flags(programs: Path, user: ServerUser) -> str:
     for file in sorted((programs.parent / "lib").glob("**/pgxs/src/Makefile.global")):
         if match := _CFLAGS.search(file.read_text(encoding="utf-8", errors="replace")):
             return _telling(match[1])
     try:
-        return _telling(run([str(programs / "pg_config"), "--cflags"]).stdout)
+        return _telling(run([str(programs / "pg_config"), "--cflags"], user=user, directory=Path("/")).stdout)
     except OSError:
         return ""
 

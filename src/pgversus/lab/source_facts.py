@@ -53,6 +53,9 @@ def refuse_other_build(label: str, build: Build | None, fingerprint: Fingerprint
     if not _is_compiler(fingerprint.compiler, made.compiler):
         asked, found = {**asked, "compiler": made.compiler}, {**found, "compiler": fingerprint.compiler}
         wrong.append("compiler")
+    if "with-llvm" in made.options.handed_on and not fingerprint.properties.has_jit:
+        asked, found = {**asked, "JIT": "available"}, {**found, "JIT": "not available"}
+        wrong.append("JIT")
     if wrong:
         raise BuildError(
             "the server that runs is not the one that was to be built",

@@ -115,7 +115,9 @@ def index_definitions(connection: Connection) -> dict[str, str]:
 
 def relation_sizes(connection: Connection) -> dict[str, int]:
     """Bytes of each of the user's tables and indexes, by qualified name."""
-    return {name: int(size) for name, size in connection.execute(_text("relation_sizes"))}
+    found = connection.execute(_text("relation_sizes"))
+    # Of one that was dropped meanwhile there is none.
+    return {name: int(size) for name, size in found if size is not None}
 
 
 def pgbench_tables(connection: Connection) -> list[str]:

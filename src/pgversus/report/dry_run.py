@@ -51,7 +51,7 @@ def _left_out(study: Study) -> list[str]:
 
 
 def _no_downloads(to_build: tuple[str, ...]) -> str:
-    return f"none, all {'source is' if to_build else 'builds are'} in the cache"
+    return "none, all source is here" if to_build else "none, all builds are in the cache"
 
 
 def _and_setup(needs: Needs) -> str:

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 from pgversus.report.answer import Answer
 from pgversus.report.units import size
+from pgversus.study.preparation import RUNNING_SERVER
 
+_MOST_SHOWN = 20
+"""The largest of them."""
 _WORTH_SHOWING = 0.005
 """Of the baseline's size: a page more or less comes and goes with each loading."""
 
@@ -25,8 +28,13 @@ def size_tables(answers: Sequence[Answer]) -> list[SizeTable]:
     """One for each set of arms and data whose relations differ in size; none where builds make no difference."""
     found: dict[object, SizeTable] = {}
     for one in answers:
-        sizes = [facts.sizes for facts in one.arms]
+        sizes = [facts.sizes for facts in one.arms if facts.origin != RUNNING_SERVER]
+        if len(sizes) < len(one.arms):
+            # What somebody has in a database says nothing of how it was built.
+            continue
         names = [name for name in sizes[0] if any(_differs(sizes[0][name], other.get(name)) for other in sizes[1:])]
+        largest = set(sorted(names, key=lambda name: -sizes[0][name])[:_MOST_SHOWN])
+        names = [name for name in names if name in largest]
         labels = tuple(arm.label for arm in one.comparison.arms)
         key = (labels, tuple(tuple(other.get(name) for other in sizes) for name in names))
         if names and key not in found:

@@ -5,7 +5,7 @@ blocks are 4 GB of 8 kB, and 16 GB of 32 kB. An arm with other blocks is given t
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pgversus.errors import StudyError
@@ -42,6 +42,8 @@ _IN_BLOCKS = frozenset(
     }
 )
 _IN_WAL_BLOCKS = frozenset({"wal_buffers", "wal_writer_flush_after"})
+_LRU_KB = 100 * USUAL_BLOCK_SIZE
+"""What bgwriter_lru_maxpages, which is a number of pages without a unit, lets the background writer write at a time."""
 _SHARED_BUFFERS_KB = 128 * 1024
 """What initdb gives every cluster, whatever its blocks."""
 _WAL_BUFFERS_SHARE, _MOST_WAL_BUFFERS_KB = 32, 16 * 1024
@@ -54,37 +56,56 @@ _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(B|kB|MB|GB|TB|)\s*")
 def with_equal_bytes(arms: Iterable[Arm]) -> tuple[Arm, ...]:
     """The same arms, those with other blocks with the bytes of the usual ones in place of defaults that count blocks.
 
-    StudyError for a setting of such an arm that is given as a number of blocks.
+    StudyError for a setting that is given as a number of blocks, where these are not of one size.
     """
-    return tuple(arm if _options(arm) == NO_OPTIONS else _with_equal_bytes(arm, _options(arm)) for arm in arms)
+    given = tuple(arms)
+    options = [_options(arm) for arm in given]
+    if all(one == NO_OPTIONS for one in options):
+        return given
+    for name in _counted_otherwise(options):
+        _refuse_numbers(given, name)
+    return tuple(_with_equal_bytes(arm, one) for arm, one in zip(given, options, strict=True))
 
 
 def _options(arm: Arm) -> BuildOptions:
     return arm.server.options if isinstance(arm.server, SourceBuild) else NO_OPTIONS
 
 
+def _counted_otherwise(options: Sequence[BuildOptions]) -> list[str]:
+    """Settings of which the same number is not the same amount on each of these builds."""
+    names = _IN_BLOCKS if len({one.block_size_kb for one in options}) > 1 else frozenset()
+    return sorted(names | (_IN_WAL_BLOCKS if len({one.wal_block_size_kb for one in options}) > 1 else frozenset()))
+
+
+def _refuse_numbers(arms: Sequence[Arm], name: str) -> None:
+    for arm in arms:
+        for setting in arm.settings:
+            if setting.name.lower() == name and re.fullmatch(r"\s*[1-9]\d*\s*", setting.value):
+                raise _in_blocks(arm, name, setting.value)
+
+
 def _with_equal_bytes(arm: Arm, options: BuildOptions) -> Arm:
     given = {setting.name.lower(): setting.value for setting in arm.settings}
-    other, other_wal = (size != USUAL_BLOCK_SIZE for size in (options.block_size_kb, options.wal_block_size_kb))
-    counted = (_IN_BLOCKS if other else frozenset()) | (_IN_WAL_BLOCKS if other_wal else frozenset())
-    for name in sorted(counted & given.keys()):
-        if re.fullmatch(r"\s*[1-9]\d*\s*", given[name]):
-            raise _in_blocks(arm, name, given[name])
-    defaults = _defaults(given, options) if other or other_wal else {}
-    added = (Setting(name=name, value=f"{kb}kB") for name, kb in defaults.items() if name not in given)
+    added = (Setting(name=name, value=value) for name, value in _defaults(given, options).items() if name not in given)
     return replace(arm, settings=(*arm.settings, *added))
 
 
-def _defaults(given: Mapping[str, str], options: BuildOptions) -> dict[str, int]:
-    """kB of each default that would be another number of bytes."""
-    found = dict(_DEFAULTS_KB) if options.block_size_kb != USUAL_BLOCK_SIZE else {}
-    for name in ("bgwriter_flush_after", "checkpoint_flush_after"):
-        if name in found:
-            found[name] = min(found[name], _MOST_FLUSHED * options.block_size_kb)
+def _defaults(given: Mapping[str, str], options: BuildOptions) -> dict[str, str]:
+    """What each default would have to be that would be another number of bytes."""
+    has_other = options.block_size_kb != USUAL_BLOCK_SIZE
+    if not has_other and options.wal_block_size_kb == USUAL_BLOCK_SIZE:
+        return {}
+    most_kb = _MOST_FLUSHED * options.block_size_kb
+    found = {
+        name: f"{min(kb, most_kb) if name.endswith('flush_after') else kb}kB"
+        for name, kb in (_DEFAULTS_KB if has_other else {}).items()
+    }
+    if has_other:
+        found["bgwriter_lru_maxpages"] = str(_LRU_KB // options.block_size_kb)
     shared = _kb(given.get("shared_buffers", f"{_SHARED_BUFFERS_KB}kB"))
     if shared is not None:
         usual = min(shared / _WAL_BUFFERS_SHARE, _MOST_WAL_BUFFERS_KB)
-        found["wal_buffers"] = int(max(usual, _LEAST_WAL_BUFFERS * USUAL_BLOCK_SIZE))
+        found["wal_buffers"] = f"{int(max(usual, _LEAST_WAL_BUFFERS * USUAL_BLOCK_SIZE))}kB"
     return found
 
 

@@ -11,6 +11,7 @@ from pgversus.errors import StudyError
 BLOCK_SIZES = (1, 2, 4, 8, 16, 32)
 WAL_BLOCK_SIZES = (1, 2, 4, 8, 16, 32, 64)
 """kB, as configure takes them since 7.4."""
+USUAL_COMPILER = "gcc"
 USUAL_BLOCK_SIZE = 8
 """kB, of blocks of tables and of WAL, where nobody says otherwise."""
 
@@ -64,7 +65,17 @@ USUAL_MANNER = BuildManner()
 
 
 def manner_asked(manner: BuildManner, profile: str | None, system: str | None) -> BuildManner:
-    """The manner with what is asked otherwise; None leaves it. ValueError for a word that is neither."""
+    """The manner with what is asked otherwise; None leaves it. StudyError for a word that is neither."""
+    for name, word, kind in (("profile", profile, BuildProfile), ("system", system, BuildSystem)):
+        if word and word not in list(kind):
+            raise StudyError(
+                f'"{word}" is no build {name}',
+                slug="study-bad-build-option",
+                where=f"build {name}",
+                found=word,
+                expected=" or ".join(kind),
+                to_do="leave it out for the usual one",
+            )
     return BuildManner(
         profile=BuildProfile(profile) if profile else manner.profile,
         system=BuildSystem(system) if system else manner.system,
@@ -130,7 +141,7 @@ def parse_build_options(words: Sequence[str], server: str) -> BuildOptions:
         wal_block_size_kb=_size(given, "wal-blocksize", WAL_BLOCK_SIZES, server),
         cassert="cassert" in given,
         cflags=given.get("cflags"),
-        compiler=given.get("cc"),
+        compiler=None if given.get("cc") == USUAL_COMPILER else given.get("cc"),
         handed_on=tuple(sorted(handed_on)),
     )
 

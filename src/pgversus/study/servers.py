@@ -114,6 +114,9 @@ _URI = re.compile(r"postgres(ql)?://", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _CONNECTION = re.compile(r"\s*(\w+\s*=|(jdbc:)?postgres(ql)?:)", re.IGNORECASE)
 # Other ways of saying where to connect; a password may be in them, so they are not shown.
+_OPTION = re.compile(
+    r"\+(?=(?:blocksize|wal-blocksize|cassert|cflags|cc|(?:with|without|enable|disable)-[a-z0-9-]+)(?:[=+]|\Z))"
+)
 _FROM_SOURCE = "source"
 _FORMS = (
     "17, 17.8, wheel:17.11, zonky:17.8, source:17.11, 17.11+blocksize=16, /path/to/bin, ./source-tree, "
@@ -130,6 +133,8 @@ def parse_server(text: str) -> ServerName:
         return RunningServer(uri=text)
     if _ADDRESS.match(text):
         address, options = _split_options(text)
+        if re.search(r"[?#]|//[^/]*@", address):
+            raise _secret_address()
         return SourceBuild(source=Download(address=address), options=options)
     if _CONNECTION.match(text):
         raise _not_a_uri()
@@ -164,20 +169,13 @@ def name_in_full(name: Named) -> str:
 
 
 def _split_options(text: str) -> tuple[str, BuildOptions]:
-    """What stands before the options, and these: behind a plus that no slash follows, so that paths may have pluses.
-
-    A slash in a flag of the compiler is none of a path.
-    """
-    at = text.find("+", text.rfind("/", 0, _first_value(text)) + 1)
-    if at < 0:
-        return text, NO_OPTIONS
-    return text[:at], parse_build_options(text[at + 1 :].split("+"), text)
-
-
-def _first_value(text: str) -> int:
-    """Where the value of the first option with one begins, whatever is in it; else the end."""
-    match = re.search(r"\+[a-z][a-z0-9-]*=", text)
-    return match.start() if match else len(text)
+    """What stands before the options, and these: a plus in a path or a tag begins none, unless an option follows."""
+    bare, *words = _OPTION.split(text)
+    if _RELEASE.fullmatch(bare.partition("+")[0]):
+        # Of a release all that follows is meant as one, and a name that is none is said.
+        bare, *unknown = bare.split("+")
+        words = unknown + words
+    return bare, parse_build_options(words, text) if words else NO_OPTIONS
 
 
 def _of_path(text: str, options: BuildOptions) -> LocalPath | SourceBuild:
@@ -239,6 +237,17 @@ def _ready_made(text: str, family: Family) -> StudyError:
         found=text,
         expected=f"a version that is built from source: {text.partition(':')[2]}",
         to_do=f"leave {family}: out",
+    )
+
+
+def _secret_address() -> StudyError:
+    return StudyError(
+        "this address may hold a secret, and names of servers are stored and shown",
+        slug="study-unknown-server",
+        where="server",
+        found="an address with a user, a query or a fragment (not shown)",
+        expected="https://host/path/postgresql-17.8.tar.bz2",
+        to_do="fetch the tarball yourself, and name the file: ./postgresql-17.8.tar.bz2",
     )
 
 

@@ -83,7 +83,7 @@ def test_what_is_to_be_built_is_said(study: Study, tmp_path: Path) -> None:
     whole = partial(dry_run_text, found.study, found.needs, free_bytes=1, blocks_there=0, results="r")
     lines = whole(downloads=(), to_build=("17+blocksize=16", "./tree@HEAD")).splitlines()
     assert "to be built: 17+blocksize=16, ./tree@HEAD, some minutes of all processors each" in lines
-    assert "downloads: none, all source is in the cache" in lines
+    assert "downloads: none, all source is here" in lines
     both = whole(downloads=("zonky 17.8",), to_build=("18+cassert",)).splitlines()
     assert "downloads: zonky 17.8" in both
     neither = whole(downloads=(), to_build=()).splitlines()

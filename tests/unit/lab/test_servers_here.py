@@ -1,6 +1,7 @@
 """Which servers are on this host, and whether each is still what it was when it was made."""
 
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 
 from pgversus.errors import ExitCode, StudyError
 from pgversus.host.directories import Cache
+from pgversus.host.identity import ServerUser
 from pgversus.lab import servers_here as module
 from pgversus.lab.servers_here import named_builds, problems_of, servers_here
 from pgversus.postgres.builds.files import file_hashes
@@ -22,6 +24,7 @@ POSTGRES = """#!/bin/sh
 [ "$1" = -C ] && echo {block}
 exit 0
 """
+ME = ServerUser(name="me", uid=os.getuid(), gid=os.getgid(), is_self=True)
 MADE = MadeFrom(
     source=SourceFacts(words="commit 0a1b of ./postgres", sha256="a"),
     options=BuildOptions(block_size_kb=16, cassert=True),
@@ -132,7 +135,7 @@ def test_every_server_is_shown_with_what_it_says_of_itself(cache: Cache, tmp_pat
     program(installed / "postgres", POSTGRES.format(version="15.2", block=32768))
     program(installed / "pg_config", "#!/bin/sh\necho -Wall -O2 -g\n")
     program(tmp_path / "installed" / "client" / "bin" / "psql", "#!/bin/sh\n")
-    source, zonky, other = servers_here(cache)
+    source, zonky, other = servers_here(cache, ME)
     size = found(cache, "source-0a1b").size_bytes
     assert source == ServerHere(
         name="source-0a1b",
@@ -161,5 +164,5 @@ def test_every_server_is_shown_with_what_it_says_of_itself(cache: Cache, tmp_pat
 
 def test_a_server_that_cannot_be_asked_is_shown_without_an_answer(cache: Cache) -> None:
     (cache.builds / "zonky-17.8").mkdir()
-    (only,) = servers_here(cache)
+    (only,) = servers_here(cache, ME)
     assert (only.version, only.block_size_bytes, only.flags) == ("17.8", None, "")

@@ -53,7 +53,7 @@ def _named(things: Sequence[CachedThing], name: str) -> CachedThing:
             if not found
             else f'"{name}" is the beginning of more than one name',
             slug="cache-unknown-name",
-            where="pgversus cache remove",
+            where="the cache",
             found=", ".join(thing.name for thing in found) or f'"{name}"',
             expected="a name that pgversus cache shows, or the first digits of a snapshot's",
             to_do="pgversus cache shows what is there",

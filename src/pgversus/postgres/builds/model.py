@@ -29,6 +29,8 @@ class SourceFacts:
     """Its commit in full; of a tree with changes, the commit that they were made on."""
     is_changed: bool = False
     """Whether the tree has changes that are in no commit."""
+    has_configure: bool = True
+    """Whether it can be built with configure; releases can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ else:  # extraction filters came to 3.11 in a patch release, and Debian 12 has a
     from backports import tarfile
 
 from pgversus.errors import BuildError
+from pgversus.host.full_disk import is_full
 from pgversus.host.hashes import file_sha256
 from pgversus.postgres.builds.model import SourceFacts
 from pgversus.postgres.builds.source.source import Source
@@ -78,6 +79,8 @@ class _Archive:
                 while archive.fileobj is not None and archive.fileobj.read(_PIECE):
                     pass
         except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
+            if isinstance(error, OSError) and is_full(error):
+                raise
             raise not_an_archive(self._path, str(error)) from error
         tops = list(part.iterdir()) if part.is_dir() else []
         home = tops[0] if len(tops) == 1 and tops[0].is_dir() else part

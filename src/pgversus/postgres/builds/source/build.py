@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -16,9 +17,10 @@ from pgversus.host.directories import Cache
 from pgversus.postgres.builds.files import file_hashes, open_to_all
 from pgversus.postgres.builds.inspect import read_version
 from pgversus.postgres.builds.model import FROM_SOURCE, MANIFEST, Build, MadeFrom, Notify, NotifySteps
+from pgversus.postgres.builds.source.debian import released_version
 from pgversus.postgres.builds.source.making import CommandFailedError, Workshop
 from pgversus.postgres.builds.source.order import Order
-from pgversus.postgres.builds.source.recipe import PREFIX, Places, commands, compiled_directories, system_of
+from pgversus.postgres.builds.source.recipe import PREFIX, Places, commands, compiled_directories
 from pgversus.postgres.builds.source.tools import compiler_of, refuse_missing_tools, with_ccache
 from pgversus.study.build_options import BuildSystem
 
@@ -56,7 +58,9 @@ def build(order: Order, cache: Cache, notify: Notify, progress: NotifySteps) -> 
     with _alone(order, cache, notify):
         found = built(cache, order.name)
         if found is not None:
-            return found
+            _refuse_other_release(order, found.version)
+            # The same files may have been built as another commit, or by another path.
+            return replace(found, made_from=order.made_from)
         _sweep(cache)
         with _scratch(order, cache) as scratch:
             _make(order, scratch, cache, notify, progress)
@@ -105,7 +109,7 @@ def _make(order: Order, scratch: Path, cache: Cache, notify: Notify, progress: N
     places = Places(tree=scratch / "tree", build=scratch / "build", stage=scratch / "stage")
     notify(f"building {order.label} from {made.source.words}")
     order.source.lay_out(places.tree)
-    system = system_of(places.tree, made.manner)
+    system = made.manner.system or BuildSystem.CONFIGURE
     _refuse_other_system(order, places.tree, system)
     refuse_missing_tools([made.options], made.manner, [system])
     places.build.mkdir()
@@ -140,6 +144,7 @@ def _finish(order: Order, home: Path, scratch: Path, cache: Cache) -> None:
     shutil.copyfile(scratch / _LOG, home / _LOG)
     open_to_all(home)
     version = read_version(home / "bin", None)
+    _refuse_other_release(order, version)
     manifest = {
         "version": version,
         "bin": "bin",
@@ -152,6 +157,20 @@ def _finish(order: Order, home: Path, scratch: Path, cache: Cache) -> None:
     place = cache.builds / order.name
     shutil.rmtree(place, ignore_errors=True)
     home.rename(place)
+
+
+def _refuse_other_release(order: Order, version: str) -> None:
+    """BuildError when a tarball that is called after one release holds another."""
+    found = released_version(version)
+    if order.release is not None and (found is None or not order.release.admits(found)):
+        raise BuildError(
+            f"what is called the source of PostgreSQL {order.release} is that of another version",
+            slug="build-damaged",
+            where=order.made_from.source.words,
+            found=f"PostgreSQL {version}",
+            expected=f"PostgreSQL {order.release}",
+            to_do="give the tarball of that version",
+        )
 
 
 def _refuse_other_system(order: Order, tree: Path, system: BuildSystem) -> None:

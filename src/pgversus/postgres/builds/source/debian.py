@@ -4,6 +4,7 @@ Nothing of the system's is changed: apt gets lists, caches and one source of our
 with another suite. Works for any user.
 """
 
+import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -89,7 +90,9 @@ def _apt(arguments: Sequence[str], directory: Path) -> str:
 
 
 def _environment() -> dict[str, str]:
-    return {**CLEAN_ENVIRONMENT, "PATH": "/usr/local/sbin:/usr/sbin:/usr/local/bin:/usr/bin:/sbin:/bin"}
+    # The machine's own apt honours these as well.
+    proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
+    return {**CLEAN_ENVIRONMENT, **proxies, "PATH": "/usr/local/sbin:/usr/sbin:/usr/local/bin:/usr/bin:/sbin:/bin"}
 
 
 def _words(finished: Finished) -> str:

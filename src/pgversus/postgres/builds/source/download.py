@@ -26,6 +26,8 @@ from pgversus.postgres.builds.source.source import Source
 
 _TIMEOUT_S = 60.0
 _PIECE = 1 << 16
+_NOT_PUBLISHED = frozenset({403, 404, 410})
+"""What servers answer where there is no checksum: not everybody publishes one."""
 
 
 class DownloadError(Exception):
@@ -38,18 +40,23 @@ def place_of(address: str, cache: Cache) -> Path:
     return cache.sources / f"{hashlib.sha256(address.encode()).hexdigest()[:12]}-{name}"
 
 
+def name_of(place: Path) -> str:
+    """What the file was called where it came from; the whole address is the user's configuration."""
+    return place.name.partition("-")[2]
+
+
 def downloaded(address: str, cache: Cache, progress: NotifyBytes) -> Source:
     """The tarball at an address, held against ADDRESS.sha256 where one is published; DownloadError, BuildError."""
     place = place_of(address, cache)
     with FileLock(cache.staging / f"{place.name}.lock"):
         if not place.exists():
-            with tempfile.TemporaryDirectory(prefix="source-", dir=cache.staging) as name:
+            with tempfile.TemporaryDirectory(prefix="download-", dir=cache.staging) as name:
                 _fetch(address, Path(name) / place.name, place, progress)
-    return archive_source(place, name=address)
+    return archive_source(place, name=name_of(place))
 
 
 def _fetch(address: str, part: Path, place: Path, progress: NotifyBytes) -> None:
-    name = place.name.partition("-")[2]
+    name = name_of(place)
     with _opened(address) as answer, part.open("wb") as file:
         size = 0
         while piece := _read(answer, address):
@@ -71,9 +78,10 @@ def _published(address: str) -> str | None:
     try:
         with _opened(address) as answer:
             return _read(answer, address).decode(errors="replace")
-    except DownloadError:
-        # Not everybody publishes one.
-        return None
+    except DownloadError as error:
+        if isinstance(error.__cause__, urllib.error.HTTPError) and error.__cause__.code in _NOT_PUBLISHED:
+            return None
+        raise
 
 
 def _read(answer: HTTPResponse, address: str) -> bytes:

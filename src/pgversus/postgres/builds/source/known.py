@@ -17,7 +17,7 @@ from pgversus.host.directories import Cache
 from pgversus.postgres.builds.model import Notify, NotifyBytes
 from pgversus.postgres.builds.source.archive import archive_source, is_archive
 from pgversus.postgres.builds.source.debian import AptError, debian_archive, released_version
-from pgversus.postgres.builds.source.download import DownloadError, downloaded
+from pgversus.postgres.builds.source.download import DownloadError, downloaded, name_of, place_of
 from pgversus.postgres.builds.source.source import Source
 from pgversus.study.servers import Release, Version
 
@@ -61,6 +61,10 @@ def source_here(release: Release, cache: Cache) -> Source | None:
         mine = _newest(release, _kept(Path(given)))
         if mine is not None:
             return archive_source(mine.path)
+    elif given and release.minor is not None:
+        place = place_of(given.replace("{version}", str(release)), cache)
+        if place.exists():
+            return archive_source(place, name=name_of(place))
     kept = _newest(release, _kept(cache.sources))
     return None if kept is None else _of_apt(kept)
 
@@ -78,6 +82,9 @@ def _of_user(release: Release, given: str, cache: Cache, progress: NotifyBytes, 
                 f"{given} ({VARIABLE}; no postgresql-{release}{'' if release.minor is not None else '.*'}.tar.*)"
             )
         return None if mine is None else archive_source(mine.path)
+    if "{version}" not in given:
+        tried.append(f"{VARIABLE} (an address needs {{version}} in it)")
+        return None
     if release.minor is None:
         tried.append(f"{VARIABLE} (an address cannot be asked for the newest {release}: name the minor)")
         return None
@@ -103,7 +110,8 @@ def _fetched(release: Release, cache: Cache) -> _Kept:
         part = place.with_name(f"{place.name}.part")
         shutil.copyfile(archive, part)
         part.rename(place)
-        archive.unlink()
+        # Lists of packages, tens of megabytes, which are of another day when they are asked for again.
+        shutil.rmtree(cache.staging / "apt", ignore_errors=True)
     return _Kept(version=version, path=place)
 
 

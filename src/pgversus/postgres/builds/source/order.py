@@ -2,12 +2,13 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from pgversus.postgres.builds.model import FROM_SOURCE, MadeFrom
 from pgversus.postgres.builds.source.recipe import FORM
 from pgversus.postgres.builds.source.source import Source
-from pgversus.study.build_options import BuildManner, BuildOptions
+from pgversus.study.build_options import BuildManner, BuildOptions, BuildSystem
+from pgversus.study.servers import Release
 
 _DIGITS_OF_NAME = 12
 
@@ -20,16 +21,20 @@ class Order:
     """As the user named the server; of two that are the same build, one."""
     source: Source
     made_from: MadeFrom
+    release: Release | None = None
+    """What its version must be; None for a tree, a commit or a tarball, which may be any."""
 
     @property
     def key(self) -> str:
         """SHA-256 over all that decides what comes out: source, options, manner, compiler, and our own recipe."""
         made = self.made_from
+        is_usual = made.manner.system is BuildSystem.CONFIGURE
         decisive = {
             "form": FORM,
             "source": made.source.sha256,
             "options": asdict(made.options),
-            "manner": asdict(made.manner),
+            # configure goes without saying.
+            "manner": asdict(replace(made.manner, system=None) if is_usual else made.manner),
             "compiler": made.compiler,
         }
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
@@ -40,7 +45,15 @@ class Order:
         return f"{FROM_SOURCE}-{self.key[:_DIGITS_OF_NAME]}"
 
 
-def order_of(label: str, source: Source, options: BuildOptions, manner: BuildManner, compiler: str) -> Order:
-    """The order for a server. compiler: as it calls itself."""
-    made_from = MadeFrom(source=source.facts, options=options, manner=manner, compiler=compiler)
-    return Order(label=label, source=source, made_from=made_from)
+def order_of(
+    label: str,
+    source: Source,
+    options: BuildOptions,
+    manner: BuildManner,
+    compiler: str,
+    release: Release | None = None,
+) -> Order:
+    """The order for a server. compiler: as it calls itself. release: what its source is said to be."""
+    system = manner.system or (BuildSystem.CONFIGURE if source.facts.has_configure else BuildSystem.MESON)
+    made_from = MadeFrom(source=source.facts, options=options, manner=replace(manner, system=system), compiler=compiler)
+    return Order(label=label, source=source, made_from=made_from, release=release)

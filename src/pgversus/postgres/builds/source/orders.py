@@ -8,7 +8,7 @@ from pgversus.host.directories import Cache
 from pgversus.postgres.builds.model import Notify, NotifyBytes
 from pgversus.postgres.builds.source.archive import archive_source, is_archive
 from pgversus.postgres.builds.source.build import built
-from pgversus.postgres.builds.source.download import DownloadError, downloaded, place_of
+from pgversus.postgres.builds.source.download import DownloadError, downloaded, name_of, place_of
 from pgversus.postgres.builds.source.known import release_source, source_here
 from pgversus.postgres.builds.source.order import Order, order_of
 from pgversus.postgres.builds.source.source import Source
@@ -19,7 +19,12 @@ from pgversus.study.servers import Checkout, Download, LocalPath, Release, Serve
 
 
 def as_asked(name: ServerName) -> ServerName:
-    """The same; a path that holds source as what is to be built from it."""
+    """The same; a path that holds source as what is to be built from it.
+
+    What looks like a commit and is a directory that is there, /opt/postgresql@17/bin, is that directory.
+    """
+    if isinstance(name, SourceBuild) and isinstance(name.source, Checkout) and Path(str(name)).is_dir():
+        return as_asked(LocalPath(path=str(name)))
     if isinstance(name, LocalPath) and _holds_source(Path(name.path)):
         return SourceBuild(source=name)
     return name
@@ -38,7 +43,7 @@ def order_for(name: SourceBuild, manner: BuildManner, cache: Cache, notify: Noti
                 raise _not_downloaded(address, error) from error
         case LocalPath() | Checkout() as local:
             source = _local(local)
-    return order_of(str(name), source, name.options, manner, compiler)
+    return order_of(str(name), source, name.options, manner, compiler, _release_of(name))
 
 
 def order_here(name: SourceBuild, manner: BuildManner, cache: Cache) -> Order | None:
@@ -49,17 +54,24 @@ def order_here(name: SourceBuild, manner: BuildManner, cache: Cache) -> Order | 
             source = source_here(release, cache)
         case Download(address=address):
             place = place_of(address, cache)
-            source = archive_source(place, name=address) if place.exists() else None
+            source = archive_source(place, name=name_of(place)) if place.exists() else None
         case LocalPath() | Checkout() as local:
             source = _local(local)
-    return None if source is None else order_of(str(name), source, name.options, manner, compiler)
+    if source is None:
+        return None
+    return order_of(str(name), source, name.options, manner, compiler, _release_of(name))
 
 
 def check_orders(orders: Iterable[Order], manner: BuildManner, cache: Cache) -> None:
     """BuildError that names all that is missing on this host for those that are not in the cache yet."""
-    options = [order.made_from.options for order in orders if built(cache, order.name) is None]
-    if options:
-        refuse_missing_tools(options, manner, [manner.system or BuildSystem.CONFIGURE])
+    missing = [order.made_from for order in orders if built(cache, order.name) is None]
+    if missing:
+        systems = [made.manner.system or BuildSystem.CONFIGURE for made in missing]
+        refuse_missing_tools([made.options for made in missing], manner, systems)
+
+
+def _release_of(name: SourceBuild) -> Release | None:
+    return name.source if isinstance(name.source, Release) else None
 
 
 def _local(name: LocalPath | Checkout) -> Source:

@@ -1,6 +1,6 @@
 """How PostgreSQL is built: the commands, in order, with configure and make or with meson. Pure.
 
-Out of the tree, as root of nothing: everything goes to a stage of its own, from where the whole can be moved, since
+Out of the tree; everything goes to a stage of its own, from where the whole can be moved, since
 programs look for lib and share beside themselves.
 """
 
@@ -41,10 +41,17 @@ _DIRECTORIES = (
     "contrib/auto_explain",
 )
 _EVERYTHING = ("src", "contrib")
+_OF_OPTIONS = {
+    "with-llvm": "src/backend/jit/llvm",
+    "with-perl": "src/pl/plperl",
+    "with-python": "src/pl/plpython",
+    "with-tcl": "src/pl/tcl",
+}
 _ALSO_FOR_THESE = ("src/fe_utils",)
 # Compiled on the way, by those that need them.
 _LIBRARIES = {"icu": "icu", "lz4": "lz4", "zstd": "zstd", "openssl": "ssl", "libxml": "libxml", "zlib": "zlib"}
 """Optional libraries of a full build, as configure and as meson call them."""
+_AS_MESON = {"openssl": "ssl", "perl": "plperl", "python": "plpython", "tcl": "pltcl"}
 _FIRST_MAJOR_WITH = {"lz4": 14, "zstd": 15}
 
 
@@ -71,16 +78,11 @@ class Places:
     """Where it is installed: PREFIX is below it."""
 
 
-def system_of(tree: Path, manner: BuildManner) -> BuildSystem:
-    """By what this tree is built: as asked for, else by configure where it has that."""
-    return manner.system or (BuildSystem.CONFIGURE if (tree / "configure").is_file() else BuildSystem.MESON)
-
-
 def commands(
     places: Places, options: BuildOptions, manner: BuildManner, *, compiler: str, major: int, jobs: int
 ) -> Iterator[Command]:
     """All of them, in order. major: of the source, since options have come and gone."""
-    if system_of(places.tree, manner) is BuildSystem.MESON:
+    if manner.system is BuildSystem.MESON:
         yield from _with_meson(places, options, manner, compiler, major, jobs)
     else:
         yield from _with_configure(places, options, manner, compiler, major, jobs)
@@ -111,7 +113,7 @@ def _with_configure(
         ),
     )
     make = ("make", f"-j{jobs}")
-    directories: tuple[str, ...] = _EVERYTHING if manner.profile is BuildProfile.FULL else _DIRECTORIES
+    directories = _EVERYTHING if manner.profile is BuildProfile.FULL else (*_DIRECTORIES, *_asked_for(options))
     if manner.profile is BuildProfile.MINIMAL:
         yield Command(words="compiling", arguments=(*make, "-C", "src/backend", "generated-headers"))
     for directory in directories:
@@ -119,6 +121,12 @@ def _with_configure(
     for directory in directories:
         arguments = ("make", "-s", "-C", directory, "install", f"DESTDIR={places.stage}")
         yield Command(words="installing", arguments=arguments)
+
+
+def _asked_for(options: BuildOptions) -> list[str]:
+    """What has to be built besides, so that an option does what it says."""
+    names = [word.partition("=")[0] for word in options.handed_on]
+    return [directory for name, directory in _OF_OPTIONS.items() if name in names]
 
 
 def _choices_of_configure(manner: BuildManner, major: int) -> list[str]:
@@ -186,8 +194,14 @@ def _as_meson_has_it(word: str) -> str:
     """`with-lz4` as `-Dlz4=enabled`; meson itself says which names it does not know."""
     what, _, rest = word.partition("-")
     name, equals, value = rest.partition("=")
-    state = value if equals else "enabled" if what in ("with", "enable") else "disabled"
-    return f"-D{_LIBRARIES.get(name, name)}={state}"
+    is_on = what in ("with", "enable")
+    if name == "openssl":
+        state = "openssl" if is_on else "none"
+    elif name == "debug":
+        state = str(is_on).lower()
+    else:
+        state = value if equals else "enabled" if is_on else "disabled"
+    return f"-D{_AS_MESON.get(name, name.replace('-', '_'))}={state}"
 
 
 def as_typed(command: Command) -> str:

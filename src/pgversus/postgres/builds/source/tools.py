@@ -7,9 +7,8 @@ from pathlib import Path
 
 from pgversus.errors import BuildError
 from pgversus.host.commands import CLEAN_ENVIRONMENT, run
-from pgversus.study.build_options import BuildManner, BuildOptions, BuildProfile, BuildSystem
+from pgversus.study.build_options import USUAL_COMPILER, BuildManner, BuildOptions, BuildProfile, BuildSystem
 
-USUAL_COMPILER = "gcc"
 _PATH = CLEAN_ENVIRONMENT["PATH"]
 
 

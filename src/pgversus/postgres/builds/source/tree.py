@@ -1,6 +1,7 @@
 """Source trees on this host: what is in one, a copy of it, a commit of a repository, and how two commits differ.
 
-Nothing is ever written into a tree of the user's: what is built is a copy, or a clone that borrows its objects.
+Nothing is ever written into a tree of the user's: what is built is a copy, or laid out by a repository of our own that
+borrows its objects.
 """
 
 import hashlib
@@ -14,7 +15,8 @@ from pgversus.host.commands import CLEAN_ENVIRONMENT, Finished, run
 from pgversus.postgres.builds.model import SourceFacts
 from pgversus.postgres.builds.source.source import Source
 
-_BUILD_FILES = ("configure", "configure.ac", "configure.in", "meson.build")
+_CONFIGURE = "configure"
+_BUILD_FILES = (_CONFIGURE, "configure.ac", "configure.in", "meson.build")
 _MADE_IN_PLACE = ("GNUmakefile", "config.status", "config.log", "config.cache")
 # What configure leaves in a tree that was built where it stands.
 _COMPILED = frozenset({".o", ".a", ".so", ".bc"})
@@ -28,11 +30,14 @@ def is_tree(path: Path) -> bool:
 
 def tree_source(path: Path) -> Source:
     """The tree as it stands, with what is in no commit; BuildError when git does not let itself be asked."""
-    here = path.absolute()
+    here = path.resolve()
     if not (here / ".git").exists():
-        return _Tree(
-            here, SourceFacts(words=f"tree {path}", sha256=_tree_sha256(here, _plain_files(here))), is_git=False
+        plain = SourceFacts(
+            words=f"tree {path}",
+            sha256=_tree_sha256(here, _plain_files(here)),
+            has_configure=(here / _CONFIGURE).is_file(),
         )
+        return _Tree(here, plain, is_git=False)
     commit = _git(here, "rev-parse", "HEAD").strip()
     is_changed = bool(_git(here, "status", "--porcelain").strip())
     facts = SourceFacts(
@@ -41,13 +46,14 @@ def tree_source(path: Path) -> Source:
         repository=str(here),
         commit=commit,
         is_changed=is_changed,
+        has_configure=(here / _CONFIGURE).is_file(),
     )
     return _Tree(here, facts, is_git=True)
 
 
 def commit_source(path: Path, ref: str) -> Source:
     """A commit of a repository; BuildError when there is no such repository or commit."""
-    here = path.absolute()
+    here = path.resolve()
     if not here.is_dir():
         raise _no_repository(here, ref, "no directory")
     commit = _git(here, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", where=ref).strip()
@@ -58,6 +64,7 @@ def commit_source(path: Path, ref: str) -> Source:
         sha256=hashlib.sha256(tree.encode()).hexdigest(),
         repository=str(here),
         commit=commit,
+        has_configure=bool(_git(here, "ls-tree", "--name-only", commit, _CONFIGURE).strip()),
     )
     return _Commit(here, facts)
 
@@ -70,9 +77,19 @@ def diff_stat(baseline: SourceFacts, contender: SourceFacts) -> str | None:
     try:
         # It would note in the user's index which files it has found unchanged.
         quiet = ("-c", "diff.autoRefreshIndex=false")
-        return _git(Path(baseline.repository), *quiet, "diff", "--stat", *commits, "--").rstrip() or "no difference"
+        here = Path(baseline.repository)
+        changed = _git(here, *quiet, "diff", "--stat", *commits, "--").rstrip()
+        return "\n".join(part for part in (*_new_files(here, contender), changed) if part) or "no difference"
     except BuildError:
         return None
+
+
+def _new_files(repository: Path, source: SourceFacts) -> list[str]:
+    """Of a tree with changes: a line for each file that git does not know yet."""
+    if not source.is_changed:
+        return []
+    listed = _git(repository, "ls-files", "-z", "--others", "--exclude-standard")
+    return [f" {name} (new)" for name in listed.split("\0") if name]
 
 
 class _Tree:

@@ -77,7 +77,7 @@ def test_a_tarball_is_fetched_once(site: Site, cache: Cache, tmp_path: Path) -> 
     address = site.address(file.name)
     heard: list[tuple[str, int]] = []
     source = downloaded(address, cache, lambda name, size: heard.append((name, size)))
-    assert (source.facts.words, source.facts.sha256, source.facts.checked) == (address, sha256(file), None)
+    assert (source.facts.words, source.facts.sha256, source.facts.checked) == (file.name, sha256(file), None)
     assert heard[-1] == (file.name, file.stat().st_size)
     source.lay_out(tmp_path / "tree")
     assert (tmp_path / "tree" / "configure").read_text() == FILES["configure"]

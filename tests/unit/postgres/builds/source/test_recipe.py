@@ -10,7 +10,6 @@ from pgversus.postgres.builds.source.recipe import (
     as_typed,
     commands,
     compiled_directories,
-    system_of,
 )
 from pgversus.study.build_options import (
     NO_OPTIONS,
@@ -159,18 +158,16 @@ def test_meson_builds_and_installs_in_three_commands() -> None:
     ]
 
 
-def test_a_tree_is_built_by_configure_where_it_has_that_and_nobody_says_otherwise(tmp_path: Path) -> None:
-    assert system_of(tmp_path, USUAL_MANNER) is BuildSystem.MESON
-    (tmp_path / "configure").touch()
-    assert system_of(tmp_path, USUAL_MANNER) is BuildSystem.CONFIGURE
-    assert system_of(tmp_path, MESON) is BuildSystem.MESON
-    places = Places(tree=tmp_path, build=tmp_path, stage=tmp_path)
-    first, *_ = commands(places, NO_OPTIONS, USUAL_MANNER, compiler="gcc", major=17, jobs=1)
-    assert first.arguments[0] == str(tmp_path / "configure")
-
-
 def test_a_command_is_shown_as_it_could_be_typed() -> None:
     shown = as_typed(
         Command(words="w", arguments=("configure", "CFLAGS=-O3 -g", "$X"), environment={"CC": "clang -m64"})
     )
     assert shown == "'CC=clang -m64' configure 'CFLAGS=-O3 -g' '$X'"
+
+
+def test_an_option_whose_code_lies_apart_is_built_with_it() -> None:
+    options = BuildOptions(handed_on=("with-llvm", "with-perl"))
+    shown = [as_typed(one) for one in commands(PLACES, options, USUAL_MANNER, compiler="gcc", major=17, jobs=1)]
+    for directory in ("src/backend/jit/llvm", "src/pl/plperl"):
+        assert f"make -j1 -C {directory} all" in shown
+        assert f"make -s -C {directory} install DESTDIR=/s/stage" in shown
