@@ -21,7 +21,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON doc
 @_JSON
 @click.pass_context
 def cache(context: click.Context, *, as_json: bool) -> None:
-    """Builds that were fetched and data that were loaded, kept for the next run.
+    """Builds, the source that some were made from, and data that were loaded, kept for the next run.
 
     Loaded data take up to 20 GB, or what PGVERSUS_SNAPSHOTS allows (5GB; 0 keeps none); those that were not used for
     the longest time go first.
@@ -56,18 +56,21 @@ def list_cache(*, as_json: bool) -> None:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--snapshots", is_flag=True, help="All loaded data.")
 @click.option("--builds", is_flag=True, help="All builds.")
-@click.option("--all", "everything", is_flag=True, help="Both.")
-def remove_from_cache(names: tuple[str, ...], *, snapshots: bool, builds: bool, everything: bool) -> None:
+@click.option("--sources", is_flag=True, help="All tarballs of source.")
+@click.option("--all", "everything", is_flag=True, help="All of these.")
+def remove_from_cache(
+    names: tuple[str, ...], *, snapshots: bool, builds: bool, sources: bool, everything: bool
+) -> None:
     """Remove what has this NAME, as `pgversus cache` shows it; the first digits of a snapshot's name do.
 
     A build that a run is using stays.
     """
-    if not (names or snapshots or builds or everything):
-        raise click.UsageError("say what is to be removed: names, --snapshots, --builds or --all")
+    if not (names or snapshots or builds or sources or everything):
+        raise click.UsageError("say what is to be removed: names, --snapshots, --builds, --sources or --all")
     from pgversus.report.cached import Kind  # noqa: PLC0415 - not for `--help`
 
-    kinds = {Kind.SNAPSHOT: snapshots or everything, Kind.BUILD: builds or everything}
-    remove_named(names, set(Kind), whole={kind for kind, is_whole in kinds.items() if is_whole})
+    asked = {Kind.SNAPSHOT: snapshots, Kind.BUILD: builds, Kind.SOURCE: sources}
+    remove_named(names, set(Kind), whole={kind for kind, is_whole in asked.items() if is_whole or everything})
 
 
 def remove_named(names: "Sequence[str]", kinds: "Collection[Kind]", *, whole: "Collection[Kind]" = ()) -> None:

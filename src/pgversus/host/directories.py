@@ -6,6 +6,7 @@ CACHE/
     index/      lists of released versions
     staging/    downloads and builds that are not finished
     logs/       of builds that failed
+    ccache/     what was compiled, where ccache is installed; it keeps to a size of its own
     snapshots/  loaded data that later runs may begin with
     runs/       data directories and logs of running comparisons; a run that ends removes its own
 """

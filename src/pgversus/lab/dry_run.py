@@ -11,7 +11,7 @@ from pgversus.host.identity import ServerUser
 from pgversus.lab.data.room import check_room
 from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.resuming import check_same_study
-from pgversus.lab.same_means import as_measured_before
+from pgversus.lab.same_means import as_measured_before, compilers_before
 from pgversus.lab.settings_check import ask_of, with_possible_settings
 from pgversus.postgres.builds.provide import BuildsHere, builds_here
 from pgversus.postgres.settings_check import ask_program
@@ -72,7 +72,8 @@ def _builds_here(study: Study, earlier: StoredStudy | None, cache: Cache, user: 
     names = study.servers
     meant = names if earlier is None else as_measured_before(names, earlier.facts)
     with failures_of_the_host(cache.root):
-        here = builds_here(meant, study.build_manner, cache, user)
+        compilers = {} if earlier is None else compilers_before(names, meant, earlier.facts, cache)
+        here = builds_here(meant, study.build_manner, cache, user, compilers)
     return replace(here, builds={name: here.builds[same] for name, same in zip(names, meant, strict=True)})
 
 

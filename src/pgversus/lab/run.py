@@ -35,6 +35,7 @@ from pgversus.lab.same_means import (
     check_same_client,
     check_same_host,
     client_facts,
+    compilers_before,
 )
 from pgversus.lab.settings_check import ask_of, with_possible_settings
 from pgversus.lab.site import PostgresSite
@@ -199,5 +200,6 @@ def _provide(
     """A build for every server of the study, all at once, so that they come from one family; the ones of `earlier`."""
     names = study.servers
     meant = names if earlier is None else as_measured_before(names, earlier.facts)
-    builds = provide(meant, study.build_manner, cache, means.user, progress.say, progress)
+    compilers = {} if earlier is None else compilers_before(names, meant, earlier.facts, cache)
+    builds = provide(meant, study.build_manner, cache, means.user, progress.say, progress, compilers)
     return dict(zip(names, builds, strict=True))

@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from pgversus.errors import StoreError, StudyError
+from pgversus.host.directories import Cache
 from pgversus.host.hashes import file_sha256
 from pgversus.postgres.builds.model import FROM_SOURCE, Build
+from pgversus.postgres.builds.source.build import built
+from pgversus.postgres.builds.source.order import name_of_key
+from pgversus.postgres.builds.source.orders import as_asked
 from pgversus.postgres.client import Client
 from pgversus.study.servers import Family, Release, RunningServer, ServerName, SourceBuild, name_in_full, parse_server
 
@@ -50,6 +54,25 @@ def as_measured_before(names: Sequence[ServerName], earlier: Mapping[str, Any]) 
     """
     before = earlier.get("builds", {})
     return [_as_measured(name, before) for name in names]
+
+
+def compilers_before(
+    names: Sequence[ServerName], meant: Sequence[ServerName], earlier: Mapping[str, Any], cache: Cache
+) -> dict[ServerName, str]:
+    """By which compiler each server was built that was measured before and is in the cache still.
+
+    The compiler of this host may have been updated since, and what it made before is what is gone on with. names: of
+    the study. meant: what as_measured_before makes of them.
+    """
+    before = earlier.get("builds", {})
+    found: dict[ServerName, str] = {}
+    for name, one in zip(names, meant, strict=True):
+        fact = {} if isinstance(name, RunningServer) else before.get(name_in_full(name), {})
+        build = built(cache, name_of_key(fact["artifact_sha256"])) if fact.get("origin") == FROM_SOURCE else None
+        if build is not None and build.made_from is not None:
+            # A release of which nobody says otherwise is built beside the others.
+            found[SourceBuild(source=one) if isinstance(one, Release) else as_asked(one)] = build.made_from.compiler
+    return found
 
 
 def _as_measured(name: ServerName, before: Mapping[str, Fact]) -> ServerName:

@@ -17,6 +17,7 @@ class Kind(StrEnum):
     """What a cache holds."""
 
     BUILD = "build"
+    SOURCE = "source"
     SNAPSHOT = "snapshot"
 
 

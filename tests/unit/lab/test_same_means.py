@@ -1,11 +1,13 @@
 """Blocks of two builds, two clients or two machines are not mixed; what a reboot changes is no reason to refuse."""
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from pgversus.errors import StoreError
+from pgversus.host.directories import Cache
 from pgversus.lab.same_means import (
     as_measured_before,
     build_facts,
@@ -14,10 +16,11 @@ from pgversus.lab.same_means import (
     check_same_client,
     check_same_host,
     client_facts,
+    compilers_before,
 )
-from pgversus.postgres.builds.model import Build
+from pgversus.postgres.builds.model import Build, MadeFrom, SourceFacts
 from pgversus.postgres.client import Client
-from pgversus.study.build_options import BuildOptions
+from pgversus.study.build_options import NO_OPTIONS, USUAL_MANNER, BuildOptions
 from pgversus.study.servers import (
     Checkout,
     Download,
@@ -94,6 +97,27 @@ def test_a_release_that_was_built_is_the_version_that_was_measured_before(build:
         Release(major=16, minor=None),
     ]
     assert as_measured_before(others, {"builds": facts}) == others
+
+
+def test_what_is_gone_on_with_is_what_the_compiler_of_then_has_built(build: Build, tmp_path: Path) -> None:
+    cache = Cache(root=tmp_path / "cache")
+    key = "0a1b2c3d4e5f" + 52 * "0"
+    home = cache.builds / "source-0a1b2c3d4e5f"
+    home.mkdir(parents=True)
+    made_from = MadeFrom(
+        source=SourceFacts(words="p.tar", sha256="a"), options=NO_OPTIONS, manner=USUAL_MANNER, compiler="gcc 11"
+    )
+    manifest = {"version": "17.8", "bin": "bin", "sha256": key, "made_from": asdict(made_from)}
+    (home / "build.json").write_text(json.dumps(manifest))
+    release, tree = Release(major=17, minor=None), SourceBuild(source=Checkout(path="./a", ref="master"))
+    names: list[ServerName] = [release, tree, RunningServer(uri="postgresql:///x"), Release(major=16, minor=1)]
+    made = replace(build, origin="source", sha256=key)
+    earlier = {"builds": build_facts({release: made, tree: replace(made, sha256="f" * 64)})}
+    meant = as_measured_before(names, earlier)
+    # The tree's build is gone.
+    assert compilers_before(names, meant, earlier, cache) == {
+        SourceBuild(source=Release(major=17, minor=8)): "gcc 11",
+    }
 
 
 def test_what_was_built_from_no_release_is_named_as_before(build: Build) -> None:

@@ -16,12 +16,12 @@ def test_a_table_has_a_line_for_each_and_the_sums() -> None:
         "kind      name        size    last used       what",
         "build     zonky-17.8  52 MB   3 days ago      PostgreSQL 17.8",
         "snapshot  0a1b        740 MB  1 min 40 s ago  scale\\x1b[31m 50",
-        "1 build, 52 MB; 1 snapshot, 740 MB",
+        "1 build, 52 MB; 0 sources, 0 bytes; 1 snapshot, 740 MB",
     ]
 
 
 def test_an_empty_cache_is_two_lines() -> None:
-    assert cache_table((), "/c", 0.0) == "/c\n0 builds, 0 bytes; 0 snapshots, 0 bytes\n"
+    assert cache_table((), "/c", 0.0) == "/c\n0 builds, 0 bytes; 0 sources, 0 bytes; 0 snapshots, 0 bytes\n"
 
 
 def test_programs_get_base_units() -> None:

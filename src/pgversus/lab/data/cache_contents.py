@@ -1,12 +1,14 @@
 """What the cache holds, builds and snapshots, and taking some of it out; what a run uses goes on working."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from pgversus.errors import StudyError
 from pgversus.host.directories import Cache
 from pgversus.lab.data.recipes import Recipe
 from pgversus.lab.data.snapshot_cache import KeptSnapshot, kept_snapshots, remove
 from pgversus.postgres.builds.in_cache import CachedBuild, cached_builds, remove_build
+from pgversus.postgres.builds.source.known import kept_tarballs
 from pgversus.report.cached import CachedThing, Kind
 from pgversus.report.units import count
 
@@ -16,8 +18,10 @@ _KEY_SHOWN = 4
 
 def cached_things(cache: Cache) -> list[CachedThing]:
     """Everything in the cache, builds first."""
-    return [_build_shown(build) for build in cached_builds(cache)] + [
-        _snapshot_shown(snapshot) for snapshot in reversed(kept_snapshots(cache))
+    return [
+        *map(_build_shown, cached_builds(cache)),
+        *map(_source_shown, kept_tarballs(cache)),
+        *map(_snapshot_shown, reversed(kept_snapshots(cache))),
     ]
 
 
@@ -36,6 +40,8 @@ def take_out(cache: Cache, things: Sequence[CachedThing]) -> list[CachedThing]:
     for thing in things:
         if thing.kind is Kind.SNAPSHOT:
             remove(cache.snapshots / thing.name)
+        elif thing.kind is Kind.SOURCE:
+            (cache.sources / thing.name).unlink(missing_ok=True)
         elif thing.name in builds and not remove_build(builds[thing.name], cache):
             stay.append(thing)
     return stay
@@ -68,6 +74,17 @@ def _build_shown(build: CachedBuild) -> CachedThing:
         size_bytes=build.size_bytes,
         last_used=build.last_used,
         what=_words_of_build(build),
+    )
+
+
+def _source_shown(tarball: Path) -> CachedThing:
+    found = tarball.stat()
+    return CachedThing(
+        kind=Kind.SOURCE,
+        name=tarball.name,
+        size_bytes=found.st_size,
+        last_used=found.st_mtime,
+        what="a tarball of PostgreSQL's source",
     )
 
 

@@ -4,6 +4,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from pgversus.errors import BuildError
@@ -20,6 +21,7 @@ from pgversus.study.build_options import BuildManner
 from pgversus.study.servers import LocalPath, Release, RunningServer, ServerName, SourceBuild, Version
 
 _PLATFORM = ("Linux", "x86_64")
+_TODAYS: Mapping[ServerName, str] = MappingProxyType({})
 
 
 class BuildProgress(Protocol):
@@ -39,11 +41,12 @@ def provide(
     user: ServerUser,
     notify: Notify,
     progress: BuildProgress,
+    compilers: Mapping[ServerName, str] = _TODAYS,
 ) -> tuple[Build | None, ...]:
     """A build for each name, fetched or built where needed; None for a server that somebody else runs.
 
-    manner: in which those are built that are built here. BuildError when a version cannot be had, a path holds neither
-    a server nor source, or a build fails.
+    manner: in which those are built that are built here. compilers: by which some were built before. BuildError when a
+    version cannot be had, a path holds neither a server nor source, or a build fails.
     """
     asked = [as_asked(name) for name in names]
     meant = _from_one_family(asked)
@@ -52,7 +55,7 @@ def provide(
     ready_made = iter(_provide_releases(releases, cache, notify, progress.fetching)) if releases else iter(())
     own = {name: inspect_bin_directory(Path(name.path), user) for name in meant if isinstance(name, LocalPath)}
     orders = {
-        name: order_for(name, manner, cache, notify, progress.fetching)
+        name: order_for(name, manner, cache, notify, progress.fetching, compilers.get(name))
         for name in dict.fromkeys(name for name in meant if isinstance(name, SourceBuild))
     }
     check_orders(orders.values(), manner, cache)
@@ -83,8 +86,17 @@ class BuildsHere:
     """What would be built, as servers are named."""
 
 
-def builds_here(names: Sequence[ServerName], manner: BuildManner, cache: Cache, user: ServerUser) -> BuildsHere:
-    """The builds of these names as far as they are on this host; BuildError when one cannot be had."""
+def builds_here(
+    names: Sequence[ServerName],
+    manner: BuildManner,
+    cache: Cache,
+    user: ServerUser,
+    compilers: Mapping[ServerName, str] = _TODAYS,
+) -> BuildsHere:
+    """The builds of these names as far as they are on this host; BuildError when one cannot be had.
+
+    compilers: as of provide().
+    """
     meant = dict(zip(names, _from_one_family([as_asked(name) for name in names]), strict=True))
     builds: dict[ServerName, Build | None] = dict.fromkeys(names)
     downloads: dict[str, None] = {}
@@ -104,7 +116,7 @@ def builds_here(names: Sequence[ServerName], manner: BuildManner, cache: Cache, 
             case Release() | RunningServer():
                 pass
             case SourceBuild():
-                order = order_here(one, manner, cache)
+                order = order_here(one, manner, cache, compilers.get(one))
                 builds[name] = None if order is None else built(cache, order.name)
                 if order is None:
                     downloads[f"source of {one.source}"] = None

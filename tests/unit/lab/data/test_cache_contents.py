@@ -63,3 +63,13 @@ def test_a_build_that_a_run_uses_stays_and_all_else_goes(cache: Cache) -> None:
     with using_builds([build], cache):
         assert [thing.name for thing in take_out(cache, cached_things(cache))] == ["zonky-17.8"]
     assert [thing.name for thing in cached_things(cache)] == ["zonky-17.8"]
+
+
+def test_tarballs_of_source_are_shown_and_taken_out(cache: Cache) -> None:
+    cache.sources.mkdir()
+    (cache.sources / "postgresql-17.8.tar.bz2").write_bytes(b"1234")
+    (cache.sources / "postgresql-17.8.tar.bz2.sha256").touch()
+    (tarball,) = named(cached_things(cache), ["postgresql-17.8.tar.bz2"])
+    assert (tarball.kind, tarball.size_bytes) == (Kind.SOURCE, 4)
+    assert take_out(cache, [tarball]) == []
+    assert [thing.kind for thing in cached_things(cache)] == [Kind.BUILD, Kind.SNAPSHOT, Kind.SNAPSHOT]

@@ -69,6 +69,11 @@ def source_here(release: Release, cache: Cache) -> Source | None:
     return None if kept is None else _of_apt(kept)
 
 
+def kept_tarballs(cache: Cache) -> list[Path]:
+    """Every tarball in the cache, by name."""
+    return sorted(path for path in cache.sources.glob("*") if is_archive(path))
+
+
 def _of_apt(kept: _Kept) -> Source:
     return archive_source(kept.path, checked=_BY_APT)
 

@@ -42,7 +42,12 @@ class Order:
     @property
     def name(self) -> str:
         """Of its directory in the cache."""
-        return f"{FROM_SOURCE}-{self.key[:_DIGITS_OF_NAME]}"
+        return name_of_key(self.key)
+
+
+def name_of_key(key: str) -> str:
+    """Of the directory of the build with this key."""
+    return f"{FROM_SOURCE}-{key[:_DIGITS_OF_NAME]}"
 
 
 def order_of(

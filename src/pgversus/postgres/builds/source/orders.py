@@ -30,9 +30,19 @@ def as_asked(name: ServerName) -> ServerName:
     return name
 
 
-def order_for(name: SourceBuild, manner: BuildManner, cache: Cache, notify: Notify, progress: NotifyBytes) -> Order:
-    """What is to be built for a server, its source fetched; BuildError when it cannot be had, or not be built here."""
-    compiler = compiler_version(name.options, manner)
+def order_for(
+    name: SourceBuild,
+    manner: BuildManner,
+    cache: Cache,
+    notify: Notify,
+    progress: NotifyBytes,
+    compiler: str | None = None,
+) -> Order:
+    """What is to be built for a server, its source fetched; BuildError when it cannot be had, or not be built here.
+
+    compiler: by which it was built before, where that build is still there; None for the one of today.
+    """
+    compiler = compiler or compiler_version(name.options, manner)
     match name.source:
         case Release() as release:
             source = release_source(release, cache, notify, progress)
@@ -46,9 +56,9 @@ def order_for(name: SourceBuild, manner: BuildManner, cache: Cache, notify: Noti
     return order_of(str(name), source, name.options, manner, compiler, _release_of(name))
 
 
-def order_here(name: SourceBuild, manner: BuildManner, cache: Cache) -> Order | None:
+def order_here(name: SourceBuild, manner: BuildManner, cache: Cache, compiler: str | None = None) -> Order | None:
     """The same without fetching anything; None where its source is not on this host yet."""
-    compiler = compiler_version(name.options, manner)
+    compiler = compiler or compiler_version(name.options, manner)
     match name.source:
         case Release() as release:
             source = source_here(release, cache)

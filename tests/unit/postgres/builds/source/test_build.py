@@ -1,6 +1,7 @@
 """A build is made once, whole or not at all, and its log is kept. The tree is a small one of the same shape."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from pgversus.postgres.builds.source.order import Order, order_of
 from pgversus.postgres.builds.source.recipe import compiled_directories
 from pgversus.postgres.builds.source.tree import tree_source
 from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildOptions, BuildSystem
+from pgversus.study.servers import Release
 
 DIRECTORIES = compiled_directories(USUAL_MANNER)
 # A compiler is not needed for it: "compiling" is a line that is printed, and postgres a script.
@@ -180,3 +182,29 @@ def test_what_has_no_whole_manifest_is_no_build(cache: Cache, text: str) -> None
     assert built(cache, "source-1") is None
     (cache.builds / "source-1" / "build.json").write_text(text)
     assert built(cache, "source-1") is None
+
+
+def test_a_build_tells_what_it_was_asked_from_now(tree: Path, cache: Cache, options: BuildOptions) -> None:
+    first, _, _ = made(order(tree, options), cache)
+    asked = order(tree, options)
+    # The same files, since then committed.
+    committed = replace(asked.made_from, source=replace(asked.made_from.source, words="commit 1", commit="1"))
+    again, said, _ = made(replace(asked, made_from=committed), cache)
+    assert (again.bin_directory, said) == (first.bin_directory, [])
+    assert again.made_from == committed
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_source_that_is_called_after_another_release_is_refused(
+    tree: Path, cache: Cache, options: BuildOptions, *, is_there: bool
+) -> None:
+    asked = order(tree, options)
+    if is_there:
+        made(asked, cache)
+    with pytest.raises(BuildError) as caught:
+        made(replace(asked, release=Release(major=16, minor=4)), cache)
+    assert caught.value.slug == "build-damaged"
+    assert (caught.value.found, caught.value.expected) == ("PostgreSQL 17.8", "PostgreSQL 16.4")
+    assert len(list(cache.builds.iterdir())) == is_there
+    found, _, _ = made(replace(asked, release=Release(major=17, minor=None)), cache)
+    assert found.version == "17.8"
