@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from pgversus.postgres.builds.model import MANIFEST
 from pgversus.report.servers import ServerHere
 
 _INSTALLED = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/opt/postgresql*/bin")
+_MOST_SHOWN = 3
 _CFLAGS = re.compile(r"^CFLAGS = (.*)$", re.MULTILINE)
 _SAYS_LITTLE = re.compile(r"-W(?![lap],)\S*|-fno-strict-aliasing|-fwrapv|-fexcess-precision=standard")
 # Warnings, and what configure gives every build.
@@ -44,28 +46,50 @@ def named_builds(cache: Cache, names: Sequence[str]) -> list[CachedBuild]:
     return [builds[name] for name in dict.fromkeys(names)] if names else list(builds.values())
 
 
-def problems_of(build: CachedBuild) -> list[str]:
-    """What is wrong with a build in the cache; empty where it is as it was when it was made."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What looking at every file of a build has shown."""
+
+    problems: tuple[str, ...]
+    """What is wrong with it; empty where it is as it was when it was made."""
+    has_checksums: bool
+    """Whether there is something to hold its files against: an earlier pgversus kept nothing of the kind."""
+
+    def __str__(self) -> str:
+        """In words."""
+        if self.problems:
+            return "; ".join(self.problems)
+        return "as it was made" if self.has_checksums else "it runs; when it was fetched no checksums were kept"
+
+
+def verified(build: CachedBuild) -> Verified:
+    """What is wrong with a build in the cache: files that changed, libraries that are missing, another version."""
     try:
         manifest = json.loads((build.directory / MANIFEST).read_text(encoding="utf-8"))
         version, programs = manifest["version"], build.directory / manifest["bin"]
         known = manifest.get("files_sha256")
     except (OSError, ValueError, KeyError, TypeError):
-        return ["it is not whole: its manifest cannot be read"]
-    problems = []
-    if known is None:
-        problems.append("an earlier pgversus has fetched it, and kept no checksums of its files: remove it")
-    elif changed := changed_files(build.directory, known):
-        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""  # noqa: PLR2004 - enough to see where
-        problems.append(f"changed since it was made: {', '.join(changed[:3])}{more}")
+        return Verified(problems=("it is not whole: its manifest cannot be read",), has_checksums=False)
+    problems = (*_changes(build, known or {}, has_checksums=known is not None), *_what_does_not_run(programs, version))
+    return Verified(problems=problems, has_checksums=known is not None)
+
+
+def _changes(build: CachedBuild, known: Mapping[str, str], *, has_checksums: bool) -> Iterator[str]:
+    changed = changed_files(build.directory, known) if has_checksums else []
+    if changed:
+        more = f" and {len(changed) - _MOST_SHOWN} more" if len(changed) > _MOST_SHOWN else ""
+        yield f"changed since it was made: {', '.join(changed[:_MOST_SHOWN])}{more}"
+
+
+def _what_does_not_run(programs: Path, version: str) -> Iterator[str]:
     if missing := missing_libraries(programs):
-        problems.append(f"libraries are missing: {', '.join(missing)}")
+        yield f"libraries are missing: {', '.join(missing)}"
+        return
     try:
-        if not missing and (found := read_version(programs, None)) != version:
-            problems.append(f"it says that it is {found}")
+        if (found := read_version(programs, None)) != version:
+            yield f"it says that it is {found}"
     except BuildError as error:
-        problems.append(error.found)
-    return problems
+        yield error.found
 
 
 def _cached(build: CachedBuild, user: ServerUser) -> ServerHere:

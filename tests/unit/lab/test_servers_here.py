@@ -12,12 +12,17 @@ from pgversus.errors import ExitCode, StudyError
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab import servers_here as module
-from pgversus.lab.servers_here import named_builds, problems_of, servers_here
+from pgversus.lab.servers_here import named_builds, servers_here, verified
 from pgversus.postgres.builds.files import file_hashes
 from pgversus.postgres.builds.in_cache import CachedBuild, cached_builds
 from pgversus.postgres.builds.model import MadeFrom, SourceFacts
 from pgversus.report.servers import ServerHere
 from pgversus.study.build_options import USUAL_MANNER, BuildOptions
+
+
+def problems_of(build: CachedBuild) -> list[str]:
+    return list(verified(build).problems)
+
 
 POSTGRES = """#!/bin/sh
 [ "$1" = --version ] && echo "postgres (PostgreSQL) {version}"
@@ -85,9 +90,9 @@ def test_a_program_that_says_something_else_is_a_problem(cache: Cache) -> None:
     program(build.directory / "bin" / "postgres", POSTGRES.format(version="17.10", block=8192))
     assert problems_of(build) == ["changed since it was made: bin/postgres", "it says that it is 17.10"]
     program(build.directory / "bin" / "postgres", "#!/bin/sh\necho no libicu >&2\nexit 127\n")
-    assert problems_of(build)[1:] == ["no libicu"]
+    assert list(verified(build).problems)[1:] == ["no libicu"]
     (build.directory / "bin" / "postgres").unlink()
-    assert len(problems_of(build)) == 2
+    assert len(verified(build).problems) == 2
 
 
 @pytest.mark.parametrize("manifest", [None, "", "{}", '{"version": "17.8"}'])
@@ -101,9 +106,9 @@ def test_a_build_without_a_whole_manifest_is_not_whole(cache: Cache, manifest: s
 
 
 def test_a_build_of_an_earlier_pgversus_cannot_be_checked(cache: Cache) -> None:
-    (problem,) = problems_of(make(cache, "zonky-17.8", files_sha256=None))
-    assert "no checksums" in problem
-    assert "remove it" in problem
+    found = verified(make(cache, "zonky-17.8", files_sha256=None))
+    assert found.problems == ()
+    assert str(found) == "it runs; when it was fetched no checksums were kept"
 
 
 def test_builds_are_named_as_they_are_shown(cache: Cache) -> None:
