@@ -107,7 +107,12 @@ def _is_compiler(told: str, asked: str) -> bool:
 def _names_of(options: Sequence[BuildOptions]) -> set[tuple[str, str]]:
     """Kind and name of every difference that follows from options in which these builds differ."""
     follows: Mapping[str, Sequence[tuple[str, str]]] = {
-        "block_size_kb": (("build", "--with-blocksize"), ("setting", "block_size")),
+        "block_size_kb": (
+            ("build", "--with-blocksize"),
+            ("setting", "block_size"),
+            # A number of pages without a unit, made the same bytes (study/block_size.py).
+            ("setting", "bgwriter_lru_maxpages"),
+        ),
         "wal_block_size_kb": (("build", "--with-wal-blocksize"), ("setting", "wal_block_size")),
         "cassert": (("build", "--enable-cassert"), ("setting", "debug_assertions")),
         "cflags": (("build", "CFLAGS"),),
