@@ -30,18 +30,24 @@ def test_planner_improvements_of_17_are_seen(
     assert ended.caveats == []
 
 
+MOST_ATTEMPTS = 3
+"""Where the hypervisor gives the processors to others, undecided is an honest answer, and it is asked anew."""
+
+
 def test_a_known_effect_is_found_and_lies_in_the_interval(command_line: CommandLine) -> None:
     script = command_line.write("sleep.sql", "SELECT pg_sleep(current_setting('bench.delay')::float);\n")
     # The server rounds what is left of a sleep up to whole milliseconds: these are 39 and 41. Whole ones would be 39 or
     # 40, as the last bit of a floating point number falls.
     # By the median: where others take the processors for moments, some sleepers wake late by more than the difference,
     # and the mean, which is tps in a closed loop, is theirs.
-    ended = command_line.compare(
-        *("17.8", "--set", "bench.delay=0.0385,0.0405", "-f", script, "-c", "8"),
-        *("--metric", "latency_p50", "--budget", "7m"),
-    )
-    assert ended.code == 0, ended.stderr
-    (verdict,) = ended.document["verdicts"]
+    asked = ("17.8", "--set", "bench.delay=0.0385,0.0405", "-f", script, "-c", "8", "--metric", "latency_p50")
+    for attempt in range(MOST_ATTEMPTS):
+        ended = command_line.run("compare", *asked, "--budget", "6m", "--json", "--results", f"results-{attempt}")
+        assert ended.code == 0, ended.stderr
+        (verdict,) = ended.document["verdicts"]
+        stolen = any(caveat["slug"] == "host-stolen" for caveat in ended.document["caveats"])
+        if not (stolen and verdict["verdict"] == "undecided"):
+            break
     assert verdict["verdict"] == "slower"
     assert verdict["low"] <= 41 / 39 <= verdict["high"]
 
