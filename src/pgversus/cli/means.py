@@ -21,7 +21,7 @@ _BUILD_OPTIONS = (
     click.option(
         "--build-profile",
         type=click.Choice([profile.value for profile in BuildProfile]),
-        help="How much of it is built of servers from source: what a comparison runs, or all of PostgreSQL with the "
+        help="How much of a server from source is built: what a comparison runs, or all of PostgreSQL with the "
         "libraries that distributions build with.  [default: minimal]",
     ),
     click.option(
