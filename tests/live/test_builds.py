@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,8 @@ from tests.live.conftest import QUICK, CommandLine
 RELEASE = "17"
 LARGE, CHECKED = f"{RELEASE}+blocksize=32", f"{RELEASE}+cassert"
 SEQSCAN = "SELECT count(*) FROM pgbench_accounts WHERE abalance <> 0;"
-PLANTED = "\tfor (volatile int wasted = 0; wasted < 300; wasted++)\n\t\t;\n"
-"""A busy loop of a few lines."""
+PLANTED = "\tfor (volatile int wasted = 0; wasted < 300; wasted++)\n\t\t;\t\t\t\t\t\t/* {unique} */\n"
+"""A busy loop of two lines, in which a comment makes the source one that no cache has a build of."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Iterat
     text = scan.read_text()
     begins = re.search(r"^SeqNext\(SeqScanState \*node\)\n\{\n(?:\t[A-Z].*;\n)+", text, re.MULTILINE)
     assert begins is not None
-    scan.write_text(text[: begins.end()] + PLANTED + text[begins.end() :])
+    scan.write_text(text[: begins.end()] + PLANTED.format(unique=uuid.uuid4()) + text[begins.end() :])
     commit(found, "waste time in every row")
     git(found, "branch", "slow")
     yield found
@@ -111,7 +112,7 @@ def test_a_slowdown_planted_between_two_commits_is_found(command_line: CommandLi
     words = "".join(stderr for _, stderr in told)
     assert len(re.findall(r"^building \S+@slow from", words, re.MULTILINE)) == 1
     assert "another pgversus is building" in words
-    assert len(builds_in(command_line) - before) == 1
+    (made,) = builds_in(command_line) - before
     status = git(tree, "status", "--porcelain"), git(tree, "worktree", "list"), git(tree, "branch", "--all")
     ended = command_line.compare(f"{tree}@fast", f"{tree}@slow", "-i", "-s", "1", "-f", script, "--budget", "6m")
     assert ended.code == 0, ended.stderr
@@ -126,6 +127,8 @@ def test_a_slowdown_planted_between_two_commits_is_found(command_line: CommandLi
     assert "1 file changed, 2 insertions(+)" in command_line.run("report", "results").stdout
     # Nothing was written into the user's repository.
     assert status == (git(tree, "status", "--porcelain"), git(tree, "worktree", "list"), git(tree, "branch", "--all"))
+    assert command_line.run("servers", "remove", made).code == 0
+    assert made not in builds_in(command_line)
 
 
 def test_a_tree_that_does_not_compile_says_its_first_error_and_leaves_nothing(
