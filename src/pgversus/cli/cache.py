@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pgversus.cli.output import write_out
+from pgversus.cli.output import hand_on_json, write_out
 from pgversus.errors import HostError
 
 if TYPE_CHECKING:
@@ -21,7 +21,9 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON doc
 @_JSON
 @click.pass_context
 def cache(context: click.Context, *, as_json: bool) -> None:
-    """Builds, the source that some were made from, and data that were loaded, kept for the next run.
+    """Builds, the source that some were made from, what ccache keeps of them, and data that were loaded.
+
+    All of it is kept for the next run.
 
     Loaded data take up to 20 GB, or what PGVERSUS_SNAPSHOTS allows (5GB; 0 keeps none); those that were not used for
     the longest time go first.
@@ -32,12 +34,14 @@ def cache(context: click.Context, *, as_json: bool) -> None:
     """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
     if context.invoked_subcommand is None:
         context.invoke(list_cache, as_json=as_json)
+    else:
+        hand_on_json(context, as_json=as_json)
 
 
 @cache.command("list", short_help="List what is kept.")
 @_JSON
 def list_cache(*, as_json: bool) -> None:
-    """Name, size, last use, and what it is; builds first, then loaded data, the last used first."""
+    """Name, size, last use, and what it is; builds first, loaded data last, those with the last used first."""
     import time  # noqa: PLC0415 - beside the others
 
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
@@ -57,7 +61,7 @@ def list_cache(*, as_json: bool) -> None:
 @click.option("--snapshots", is_flag=True, help="All loaded data.")
 @click.option("--builds", is_flag=True, help="All builds.")
 @click.option("--sources", is_flag=True, help="All tarballs of source.")
-@click.option("--all", "everything", is_flag=True, help="All of these.")
+@click.option("--all", "everything", is_flag=True, help="All of these, and what ccache keeps.")
 def remove_from_cache(
     names: tuple[str, ...], *, snapshots: bool, builds: bool, sources: bool, everything: bool
 ) -> None:
@@ -70,7 +74,8 @@ def remove_from_cache(
     from pgversus.report.cached import Kind  # noqa: PLC0415 - not for `--help`
 
     asked = {Kind.SNAPSHOT: snapshots, Kind.BUILD: builds, Kind.SOURCE: sources}
-    remove_named(names, set(Kind), whole={kind for kind, is_whole in asked.items() if is_whole or everything})
+    whole = set(Kind) if everything else {kind for kind, is_whole in asked.items() if is_whole}
+    remove_named(names, set(Kind), whole=whole)
 
 
 def remove_named(names: "Sequence[str]", kinds: "Collection[Kind]", *, whole: "Collection[Kind]" = ()) -> None:

@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+import click
+
 from pgversus.errors import HostError
 
 if TYPE_CHECKING:
@@ -67,6 +69,14 @@ def rendered(print_to: Callable[["Console", int | None], None]) -> str:
     columns = shutil.get_terminal_size().columns if is_terminal else None
     print_to(SafeConsole(file=page, force_terminal=is_terminal, width=WIDEST), columns)
     return page.getvalue()
+
+
+def hand_on_json(context: click.Context, *, as_json: bool) -> None:
+    """Make --json before `list` mean what it means behind it; UsageError before a word that prints no document."""
+    if as_json and context.invoked_subcommand == "list":
+        context.default_map = {"list": {"as_json": True}}
+    elif as_json:
+        raise click.UsageError(f"{context.invoked_subcommand} prints no JSON document")
 
 
 def write_file(file: Path, content: str | bytes | Iterable[str], *, with_folder: bool = False) -> None:

@@ -7,7 +7,7 @@ import click
 
 from pgversus.cli.cache import remove_named
 from pgversus.cli.means import build_options, manner_of
-from pgversus.cli.output import write_out
+from pgversus.cli.output import hand_on_json, write_out
 from pgversus.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def servers(context: click.Context, *, as_json: bool) -> None:
     """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
     if context.invoked_subcommand is None:
         context.invoke(list_servers, as_json=as_json)
+    else:
+        hand_on_json(context, as_json=as_json)
 
 
 @servers.command("list", short_help="List the servers that are here.")

@@ -42,6 +42,11 @@ class Cache:
         return self.root / "sources"
 
     @property
+    def ccache(self) -> Path:
+        """What was compiled; ccache's own."""
+        return self.root / "ccache"
+
+    @property
     def logs(self) -> Path:
         """Of builds that failed."""
         return self.root / "logs"

@@ -18,6 +18,7 @@ class Kind(StrEnum):
 
     BUILD = "build"
     SOURCE = "source"
+    CCACHE = "ccache"
     SNAPSHOT = "snapshot"
 
 
@@ -53,6 +54,8 @@ def cache_table(things: Sequence[CachedThing], root: str, now: float) -> str:
         f"{count(len(of_kind), kind.value)}, {size(sum(thing.size_bytes for thing in of_kind))}"
         for kind in Kind
         for of_kind in [[thing for thing in things if thing.kind is kind]]
+        # Many hosts have no ccache.
+        if of_kind or kind is not Kind.CCACHE
     ]
     return "\n".join([*lines, "; ".join(sums)]) + "\n"
 

@@ -36,6 +36,26 @@ def test_it_lists_by_itself() -> None:
     assert "pgbench tables at scale 1" in typed().stdout
     assert typed().stdout == typed("list").stdout
     assert names() == ["zonky-17.8", KEY]
+    assert typed("--json", "list").stdout == typed("list", "--json").stdout == typed("--json").stdout
+
+
+@pytest.mark.usefixtures("cache")
+def test_only_a_list_is_a_document() -> None:
+    ended = typed("--json", "remove", "--all")
+    assert ended.exit_code == 2
+    assert "remove prints no JSON document" in ended.stderr
+    assert names() == ["zonky-17.8", KEY]
+
+
+def test_what_ccache_keeps_is_listed_and_goes_with_all_or_by_its_name(cache: Cache) -> None:
+    for flags in (["ccache"], ["--all"]):
+        (cache.ccache / "0" / "1").mkdir(parents=True)
+        (cache.ccache / "0" / "1" / "object").write_bytes(b"x" * 3_000_000)
+        assert "ccache" in names()
+        assert "1 ccache, 3 MB" in typed().stdout
+        assert "removed ccache, 3 MB" in typed("remove", *flags).stdout
+        assert "ccache" not in names() + typed().stdout.split()
+        assert not cache.ccache.exists()
 
 
 @pytest.mark.parametrize(

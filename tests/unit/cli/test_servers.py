@@ -60,7 +60,7 @@ def test_it_lists_by_itself_servers_and_nothing_else(cache: Cache) -> None:
         ["zonky-17.8", "17.8", "zonky"],
     ]
     assert typed("list").stdout == typed().stdout
-    assert typed("list", "--json").stdout == typed("--json").stdout
+    assert typed("list", "--json").stdout == typed("--json", "list").stdout == typed("--json").stdout
     assert json.loads(typed("--json").stdout)["cache"] == str(cache.root)
     assert names() == ["wheel-17.8", "zonky-17.8"]
 

@@ -1,6 +1,7 @@
-"""What the cache holds, builds and snapshots, and taking some of it out; what a run uses goes on working."""
+"""What the cache holds, and taking some of it out; what a run uses goes on working."""
 
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pgversus.errors import StudyError
@@ -21,6 +22,7 @@ def cached_things(cache: Cache) -> list[CachedThing]:
     return [
         *map(_build_shown, cached_builds(cache)),
         *map(_source_shown, kept_tarballs(cache)),
+        *_ccache_shown(cache.ccache),
         *map(_snapshot_shown, reversed(kept_snapshots(cache))),
     ]
 
@@ -42,6 +44,8 @@ def take_out(cache: Cache, things: Sequence[CachedThing]) -> list[CachedThing]:
             remove(cache.snapshots / thing.name)
         elif thing.kind is Kind.SOURCE:
             (cache.sources / thing.name).unlink(missing_ok=True)
+        elif thing.kind is Kind.CCACHE:
+            shutil.rmtree(cache.ccache)
         elif thing.name in builds and not remove_build(builds[thing.name], cache):
             stay.append(thing)
     return stay
@@ -86,6 +90,18 @@ def _source_shown(tarball: Path) -> CachedThing:
         last_used=found.st_mtime,
         what="a tarball of PostgreSQL's source",
     )
+
+
+def _ccache_shown(directory: Path) -> Iterator[CachedThing]:
+    files = [path.stat() for path in directory.glob("**/*") if path.is_file()]
+    if files:
+        yield CachedThing(
+            kind=Kind.CCACHE,
+            name=directory.name,
+            size_bytes=sum(found.st_size for found in files),
+            last_used=max(found.st_mtime for found in files),
+            what="what was compiled: equal files are not compiled again",
+        )
 
 
 def _words_of_build(build: CachedBuild) -> str:

@@ -16,7 +16,7 @@ from pgversus.postgres.builds.ready_made.index import offers
 from pgversus.postgres.builds.ready_made.install import MissingLibrariesError, install, installed
 from pgversus.postgres.builds.ready_made.resolve import Choice, resolve
 from pgversus.postgres.builds.source.build import build, built
-from pgversus.postgres.builds.source.orders import as_asked, check_orders, order_for, order_here
+from pgversus.postgres.builds.source.orders import as_asked, fetched_orders, orders_here
 from pgversus.study.build_options import BuildManner
 from pgversus.study.servers import LocalPath, Release, RunningServer, ServerName, SourceBuild, Version
 
@@ -52,13 +52,10 @@ def provide(
     meant = _from_one_family(asked)
     releases = [name for name in meant if isinstance(name, Release)]
     # What is quick to find out, and ends it all when it is not there, comes before what takes minutes.
-    ready_made = iter(_provide_releases(releases, cache, notify, progress.fetching)) if releases else iter(())
+    here = orders_here([name for name in meant if isinstance(name, SourceBuild)], manner, cache, compilers)
     own = {name: inspect_bin_directory(Path(name.path), user) for name in meant if isinstance(name, LocalPath)}
-    orders = {
-        name: order_for(name, manner, cache, notify, progress.fetching, compilers.get(name))
-        for name in dict.fromkeys(name for name in meant if isinstance(name, SourceBuild))
-    }
-    check_orders(orders.values(), manner, cache)
+    ready_made = iter(_provide_releases(releases, cache, notify, progress.fetching)) if releases else iter(())
+    orders = fetched_orders(here, manner, cache, notify, progress.fetching, compilers)
     built = {name: build(order, cache, notify, progress.building) for name, order in orders.items()}
     result: list[Build | None] = []
     for name in meant:
@@ -109,6 +106,8 @@ def builds_here(
             builds[name] = installed(cache, choice)
             if builds[name] is None:
                 downloads[f"{choice.family} {choice.version}"] = None
+    from_source = [one for one in meant.values() if isinstance(one, SourceBuild)]
+    orders = orders_here(from_source, manner, cache, compilers)
     for name, one in meant.items():
         match one:
             case LocalPath(path=path):
@@ -116,7 +115,7 @@ def builds_here(
             case Release() | RunningServer():
                 pass
             case SourceBuild():
-                order = order_here(one, manner, cache, compilers.get(one))
+                order = orders[one]
                 builds[name] = None if order is None else built(cache, order.name)
                 if order is None:
                     downloads[f"source of {one.source}"] = None

@@ -21,7 +21,7 @@ from pgversus.postgres.builds.source.debian import released_version
 from pgversus.postgres.builds.source.making import CommandFailedError, Workshop
 from pgversus.postgres.builds.source.order import Order
 from pgversus.postgres.builds.source.recipe import PREFIX, Places, commands, compiled_directories
-from pgversus.postgres.builds.source.tools import compiler_of, refuse_missing_tools, with_ccache
+from pgversus.postgres.builds.source.tools import compiler_of, with_ccache
 from pgversus.study.build_options import BuildSystem
 
 _MADE_FROM = TypeAdapter(MadeFrom)
@@ -111,14 +111,13 @@ def _make(order: Order, scratch: Path, cache: Cache, notify: Notify, progress: N
     order.source.lay_out(places.tree)
     system = made.manner.system or BuildSystem.CONFIGURE
     _refuse_other_system(order, places.tree, system)
-    refuse_missing_tools([made.options], made.manner, [system])
     places.build.mkdir()
     workshop = Workshop(
         directory=places.build,
         environment={
             **with_ccache(scratch / "compiler", compiler),
             # What was compiled before, wherever that lay, is what would be compiled now.
-            "CCACHE_DIR": str(cache.root / "ccache"),
+            "CCACHE_DIR": str(cache.ccache),
             "CCACHE_BASEDIR": str(scratch),
             "CCACHE_NOHASHDIR": "1",
             "CCACHE_COMPILERCHECK": "content",

@@ -1,6 +1,6 @@
 """From names of servers to what is to be built: each looked at, found and checked before the first compiler runs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pgversus.errors import BuildError
@@ -30,58 +30,83 @@ def as_asked(name: ServerName) -> ServerName:
     return name
 
 
-def order_for(
-    name: SourceBuild,
+def orders_here(
+    names: Iterable[SourceBuild], manner: BuildManner, cache: Cache, compilers: Mapping[ServerName, str]
+) -> dict[SourceBuild, Order | None]:
+    """What is to be built for each server, nothing fetched; None where its source is not on this host yet.
+
+    compilers: by which some were built before, where those builds are still there; the others by that of today.
+    BuildError when one is no source, or that names all that is missing on this host to build those that are not in
+    the cache.
+    """
+    sources = {name: _source_here(name, cache) for name in dict.fromkeys(names)}
+    orders = {
+        name: None if source is None else _order(name, source, manner, compilers) for name, source in sources.items()
+    }
+    _refuse_missing_tools(orders, manner, cache)
+    return orders
+
+
+def fetched_orders(
+    here: Mapping[SourceBuild, Order | None],
     manner: BuildManner,
     cache: Cache,
     notify: Notify,
     progress: NotifyBytes,
-    compiler: str | None = None,
-) -> Order:
-    """What is to be built for a server, its source fetched; BuildError when it cannot be had, or not be built here.
+    compilers: Mapping[ServerName, str],
+) -> dict[SourceBuild, Order]:
+    """The same with the sources that are not on this host fetched, and the newest of a major where one is asked for.
 
-    compiler: by which it was built before, where that build is still there; None for the one of today.
+    BuildError when one cannot be had, or when what was fetched cannot be built here.
     """
-    compiler = compiler or compiler_version(name.options, manner)
+    orders = {}
+    for name, order in here.items():
+        if order is not None and isinstance(name.source, LocalPath | Checkout):
+            orders[name] = order
+        else:
+            orders[name] = _order(name, _fetched(name, cache, notify, progress), manner, compilers)
+    _refuse_missing_tools(orders, manner, cache)
+    return orders
+
+
+def _order(name: SourceBuild, source: Source, manner: BuildManner, compilers: Mapping[ServerName, str]) -> Order:
+    compiler = compilers.get(name) or compiler_version(name.options)
+    release = name.source if isinstance(name.source, Release) else None
+    return order_of(str(name), source, name.options, manner, compiler, release)
+
+
+def _refuse_missing_tools(orders: Mapping[SourceBuild, Order | None], manner: BuildManner, cache: Cache) -> None:
+    lacking = [(name, order) for name, order in orders.items() if order is None or built(cache, order.name) is None]
+    if lacking:
+        # What is not here yet is a release or a tarball of one, and those have a configure.
+        systems = [order.made_from.manner.system if order is not None else manner.system for _, order in lacking]
+        refuse_missing_tools(
+            [name.options for name, _ in lacking], manner, [system or BuildSystem.CONFIGURE for system in systems]
+        )
+
+
+def _source_here(name: SourceBuild, cache: Cache) -> Source | None:
     match name.source:
         case Release() as release:
-            source = release_source(release, cache, notify, progress)
+            return source_here(release, cache)
+        case Download(address=address):
+            place = place_of(address, cache)
+            return archive_source(place, name=name_of(place)) if place.exists() else None
+        case LocalPath() | Checkout() as local:
+            return _local(local)
+
+
+def _fetched(name: SourceBuild, cache: Cache, notify: Notify, progress: NotifyBytes) -> Source:
+    match name.source:
+        case Release() as release:
+            return release_source(release, cache, notify, progress)
         case Download(address=address):
             try:
-                source = downloaded(address, cache, progress)
+                return downloaded(address, cache, progress)
             except DownloadError as error:
                 raise _not_downloaded(address, error) from error
         case LocalPath() | Checkout() as local:
-            source = _local(local)
-    return order_of(str(name), source, name.options, manner, compiler, _release_of(name))
-
-
-def order_here(name: SourceBuild, manner: BuildManner, cache: Cache, compiler: str | None = None) -> Order | None:
-    """The same without fetching anything; None where its source is not on this host yet."""
-    compiler = compiler or compiler_version(name.options, manner)
-    match name.source:
-        case Release() as release:
-            source = source_here(release, cache)
-        case Download(address=address):
-            place = place_of(address, cache)
-            source = archive_source(place, name=name_of(place)) if place.exists() else None
-        case LocalPath() | Checkout() as local:
-            source = _local(local)
-    if source is None:
-        return None
-    return order_of(str(name), source, name.options, manner, compiler, _release_of(name))
-
-
-def check_orders(orders: Iterable[Order], manner: BuildManner, cache: Cache) -> None:
-    """BuildError that names all that is missing on this host for those that are not in the cache yet."""
-    missing = [order.made_from for order in orders if built(cache, order.name) is None]
-    if missing:
-        systems = [made.manner.system or BuildSystem.CONFIGURE for made in missing]
-        refuse_missing_tools([made.options for made in missing], manner, systems)
-
-
-def _release_of(name: SourceBuild) -> Release | None:
-    return name.source if isinstance(name.source, Release) else None
+            return _local(local)
 
 
 def _local(name: LocalPath | Checkout) -> Source:

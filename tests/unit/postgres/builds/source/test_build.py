@@ -166,16 +166,6 @@ def test_a_tree_without_meson_cannot_be_built_with_it(tree: Path, cache: Cache, 
     assert error.to_do == "--build-system configure"
 
 
-def test_all_that_is_missing_is_said_before_anything_runs(
-    tree: Path, cache: Cache, options: BuildOptions, tmp_path: Path
-) -> None:
-    (tmp_path / "programs" / "flex").unlink()
-    with pytest.raises(BuildError) as caught:
-        made(order(tree, options), cache)
-    assert (caught.value.slug, caught.value.found) == ("build-missing-tools", "no flex")
-    assert left(cache) == []
-
-
 @pytest.mark.parametrize("text", ["", "{}", '{"version": "17.8", "bin": "bin", "sha256": "a", "made_from": {}}'])
 def test_what_has_no_whole_manifest_is_no_build(cache: Cache, text: str) -> None:
     (cache.builds / "source-1").mkdir()
