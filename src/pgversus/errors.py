@@ -57,6 +57,12 @@ class StudyFileError(StudyError):
         return "\n\n".join([*(f"error[{one.slug}]: {one}" for one in self.problems), f"{self.where}: {self.what}"])
 
 
+class PlanError(PgversusError):
+    """A plan cannot be read: no JSON of EXPLAIN, cut off, or not what EXPLAIN prints."""
+
+    exit_code = ExitCode.USAGE
+
+
 class BuildError(PgversusError):
     """PostgreSQL binaries cannot be had: no such version, no network, damaged, libraries missing."""
 

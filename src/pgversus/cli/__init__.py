@@ -6,6 +6,7 @@ question.py     from the flags of compare to the question they ask
 operation.py    from its flags to an operation
 files.py        the files that flags name
 run.py          pgversus run: a study from a file
+plans.py        pgversus plans: how plans of the same statements differ
 report.py       pgversus report: what earlier results say
 studies.py      pgversus studies: the bundled studies
 servers.py      pgversus servers: those that are here, and getting them

@@ -11,6 +11,7 @@ from pgversus.cli.cache import cache
 from pgversus.cli.compare import compare
 from pgversus.cli.errors import error_text, write_crash_report
 from pgversus.cli.output import let_go, make_streams_safe
+from pgversus.cli.plans import plans
 from pgversus.cli.report import report
 from pgversus.cli.run import run as run_command
 from pgversus.cli.servers import servers
@@ -37,7 +38,7 @@ def pgversus() -> None:
     """Is PostgreSQL A faster or slower than B on this work, by how much, and how sure?"""
 
 
-for command in (compare, run_command, report, studies, servers, cache):
+for command in (compare, run_command, plans, report, studies, servers, cache):
     pgversus.add_command(command)
 
 

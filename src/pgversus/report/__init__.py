@@ -29,5 +29,9 @@ json_pieces.py     such a document as text
 dry_run.py         what would be done
 cached.py          what is kept between runs
 servers.py         the servers that are here
+compared_plans.py  plans that were compared, and the JSON document of them
+plan_tree.py       a plan, an operator on each line
+plan_text.py       compared plans for a terminal or a pipe
+plan_markdown.py   the same for a pull request
 aligned.py         rows of text in columns
 """

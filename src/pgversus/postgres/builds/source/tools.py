@@ -76,7 +76,7 @@ def refuse_missing_tools(options: Iterable[BuildOptions], manner: BuildManner, s
     if shutil.which(compiler.split()[0], path=_PATH) is not None:
         missing += [need for need in headers if not _has_header(need.name, compiler)]
     if missing:
-        raise _missing(missing, asked[0])
+        raise _missing(missing, asked)
 
 
 def with_ccache(directory: Path, compiler: str) -> Mapping[str, str]:
@@ -109,7 +109,7 @@ def _has_header(name: str, compiler: str) -> bool:
     return run(["/bin/sh", "-c", 'printf "%s" "$0" | "$@"', text, *arguments]).succeeded
 
 
-def _missing(needs: Sequence[_Need], options: BuildOptions) -> BuildError:
+def _missing(needs: Sequence[_Need], options: Sequence[BuildOptions]) -> BuildError:
     manager = next((name for name in _MANAGERS if shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin")), None)
     packages = [need.fedora if manager in ("dnf", "zypper") else need.debian for need in needs]
     named = [
@@ -119,7 +119,7 @@ def _missing(needs: Sequence[_Need], options: BuildOptions) -> BuildError:
     return BuildError(
         "programs that build PostgreSQL are missing on this host",
         slug="build-missing-tools",
-        where=f"build from source{options}",
+        where=f"build from source{', '.join(map(str, options))}",
         found=f"no {', no '.join(named)}",
         expected="a compiler, its headers, and what makes PostgreSQL's parsers",
         to_do=f"{_MANAGERS.get(manager or '', 'install')} {' '.join(dict.fromkeys(packages))}",

@@ -116,4 +116,4 @@ def test_nothing_is_asked_for_where_it_was_built_before(path: Path, tmp_path: Pa
 
 
 def keys(orders: Mapping[SourceBuild, Order | None]) -> list[str | None]:
-    return [order and order.key for order in orders.values()]
+    return [None if order is None else order.key for order in orders.values()]

@@ -1,0 +1,88 @@
+"""What changed between two plans of one statement: the level, each change, and where the time went."""
+
+from dataclasses import dataclass
+
+from pgversus.plans.amount_rules import amount_changes
+from pgversus.plans.changes import Change
+from pgversus.plans.condition_rules import condition_changes
+from pgversus.plans.fact_rules import fact_changes
+from pgversus.plans.levels import Examined, Fingerprints, Level, examined, without_place
+from pgversus.plans.matching import Matching, match
+from pgversus.plans.operator_rules import operator_changes
+from pgversus.plans.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeSplit:
+    """By how much nodes became slower (above 0) or faster, in seconds of EXPLAIN's instrumented clock."""
+
+    changed_s: float
+    """Nodes that are in one plan only, or have other operators, conditions or keys."""
+    unchanged_s: float
+    unexplained_s: float
+    """Of the execution time what is in no node: start and end, triggers, what clocks cost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanDifference:
+    """How one plan became another."""
+
+    level: Level
+    changes: tuple[Change, ...]
+    """Those of operators first, amounts of work last."""
+    fingerprints: tuple[Fingerprints, Fingerprints]
+    time: TimeSplit | None
+    """None where one of them was not run."""
+
+    @property
+    def is_same_plan(self) -> bool:
+        """Whether the planner chose the same: all else is how it went."""
+        return self.level not in (Level.OPERATORS, Level.CONDITIONS)
+
+
+def difference(baseline: Plan, contender: Plan) -> PlanDifference:
+    """From the baseline's plan to the contender's, of one statement on the same data."""
+    one, other = examined(baseline), examined(contender)
+    is_same_shape = one.shapes == other.shapes
+    matching = _in_order(baseline) if is_same_shape else match(baseline, contender)
+    operators = [] if is_same_shape else list(operator_changes(baseline, contender, matching))
+    conditions = list(condition_changes(baseline, contender, matching))
+    facts = list(fact_changes(one, other, matching))
+    amounts = list(amount_changes(baseline, contender, matching))
+    if not is_same_shape:
+        level = Level.OPERATORS
+    elif one.logics != other.logics:
+        level = Level.CONDITIONS
+    else:
+        level = Level.BEHAVIOUR if facts else Level.WORK if amounts else Level.IDENTICAL
+    return PlanDifference(
+        level=level,
+        changes=(*operators, *conditions, *facts, *amounts),
+        fingerprints=(one.fingerprints, other.fingerprints),
+        time=_time(one, other, matching),
+    )
+
+
+def _in_order(plan: Plan) -> Matching:
+    return Matching(pairs=tuple((place, place) for place in range(len(plan.nodes))), removed=(), added=())
+
+
+def _time(one: Examined, other: Examined, matching: Matching) -> TimeSplit | None:
+    if not (one.plan.is_measured and other.plan.is_measured):
+        return None
+    mine, theirs = ([amounts.time_s or 0.0 for amounts in side.own] for side in (one, other))
+    same = sum(
+        theirs[there] - mine[place]
+        for place, there in matching.pairs
+        if without_place(one.logics[place]) == without_place(other.logics[there])
+    )
+    nodes = sum(theirs) - sum(mine)
+    whole = _whole(other.plan) - _whole(one.plan)
+    return TimeSplit(changed_s=nodes - same, unchanged_s=same, unexplained_s=whole - nodes)
+
+
+def _whole(plan: Plan) -> float:
+    """Seconds that it ran, without turning rows into text, which majors up to 16 cannot time."""
+    if plan.execution_s is not None:
+        return plan.execution_s - (plan.serialization_s or 0.0)
+    return plan.root.measured.time_s or 0.0

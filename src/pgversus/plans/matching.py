@@ -1,0 +1,151 @@
+"""Which node of one plan is which of the other: by what they read, and by what lies below them.
+
+Not by edits of a tree: what matters is where each relation went, and one that left a subplan for a join has moved
+through the whole tree.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from pgversus.plans.plan import Plan, PlanNode
+
+_ALIKE = 0.5
+"""Of all that is read below two nodes, the least share that both read, for one to have become the other."""
+_MOST_PAIRS = 20_000
+# Of nodes that are left over, held against each other one by one; more than that are paired in their order.
+
+_Key = Callable[[PlanNode], Hashable | None]
+# Nodes with equal keys match; None matches nothing.
+_OF_READERS: Sequence[_Key] = (
+    lambda node: (node.scope, node.relation, node.alias) if node.relation else None,
+    lambda node: (node.relation, node.alias) if node.relation else None,
+    lambda node: (node.scope, node.relation) if node.relation else None,
+    lambda node: node.relation,
+    lambda node: (node.scope, node.op),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matching:
+    """Places in the nodes of both plans."""
+
+    pairs: tuple[tuple[int, int], ...]
+    """In the order of the first plan."""
+    removed: tuple[int, ...]
+    added: tuple[int, ...]
+
+
+def match(baseline: Plan, contender: Plan) -> Matching:
+    """Each node of one with that of the other which does its work.
+
+    What reads is matched first: by scope, relation and alias, then by less and less of these. Then what stands above:
+    by its operator and what is read below it, by its family and the same, and at last by family where half of what
+    is read below both is the same.
+    """
+    sides = _Side(baseline), _Side(contender)
+    for key in _OF_READERS:
+        _pair(*sides, key, is_reader=True)
+    for side in sides:
+        side.spread()
+    one, other = sides
+    _pair_above(one, other, lambda side, place: (side.nodes[place].op, side.nodes[place].scope, side.below[place]))
+    _pair_above(one, other, lambda side, place: (side.nodes[place].family, side.nodes[place].scope, side.below[place]))
+    _pair_alike(one, other)
+    return Matching(
+        pairs=tuple(sorted(one.found.items())),
+        removed=tuple(place for place in range(len(one.nodes)) if place not in one.found),
+        added=tuple(place for place in range(len(other.nodes)) if place not in other.found),
+    )
+
+
+class _Side:
+    """One plan, and what of it has been matched."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.nodes = plan.nodes
+        self.found: dict[int, int] = {}
+        """The place in the other plan, by the place in this one."""
+        self.below: list[int] = []
+        """Of each node which pairs of readers are in it and below it, as bits."""
+        self._readers: dict[int, int] = {}
+        # The number of a reader's pair.
+
+    def is_reader(self, place: int) -> bool:
+        """Whether it is an end of the tree: nothing stands below it but subplans of its own."""
+        node = self.nodes[place]
+        return node.relation is not None or all(
+            self.nodes[child].role in ("InitPlan", "SubPlan") for child in node.children
+        )
+
+    def take(self, place: int, other: int, number: int | None = None) -> None:
+        self.found[place] = other
+        if number is not None:
+            self._readers[place] = number
+
+    def spread(self) -> None:
+        """Readers are matched: note for every node which are below it."""
+        self.below = [0] * len(self.nodes)
+        for place in range(len(self.nodes) - 1, -1, -1):
+            if place in self._readers:
+                self.below[place] |= 1 << self._readers[place]
+            parent = self.nodes[place].parent
+            if parent is not None:
+                self.below[parent] |= self.below[place]
+
+    def left(self) -> list[int]:
+        return [place for place in range(len(self.nodes)) if place not in self.found]
+
+
+def _pair(one: _Side, other: _Side, key: _Key, *, is_reader: bool) -> None:
+    def keyed(side: _Side) -> Iterable[tuple[Hashable, int]]:
+        for place in side.left():
+            if side.is_reader(place) is is_reader and (found := key(side.nodes[place])) is not None:
+                yield found, place
+
+    for place, place_there in _in_turn(keyed(one), keyed(other)):
+        number = len(one.found)
+        one.take(place, place_there, number)
+        other.take(place_there, place, number)
+
+
+def _pair_above(one: _Side, other: _Side, key: Callable[[_Side, int], Hashable]) -> None:
+    def keyed(side: _Side) -> Iterable[tuple[Hashable, int]]:
+        # Without anything below that is in both plans it could be any.
+        return ((key(side, place), place) for place in side.left() if side.below[place])
+
+    for place, place_there in _in_turn(keyed(one), keyed(other)):
+        one.take(place, place_there)
+        other.take(place_there, place)
+
+
+def _in_turn(one: Iterable[tuple[Hashable, int]], other: Iterable[tuple[Hashable, int]]) -> Iterable[tuple[int, int]]:
+    """Places with equal keys; of several the first with the first."""
+    waiting: dict[Hashable, list[int]] = {}
+    for key, place in other:
+        waiting.setdefault(key, []).append(place)
+    for places in waiting.values():
+        places.reverse()
+    # Before any is taken.
+    for key, place in list(one):
+        if left := waiting.get(key):
+            yield place, left.pop()
+
+
+def _pair_alike(one: _Side, other: _Side) -> None:
+    left, left_there = ([place for place in side.left() if side.below[place]] for side in (one, other))
+    if len(left) * len(left_there) > _MOST_PAIRS:
+        candidates = list(zip(left, left_there, strict=False))
+    else:
+        candidates = [(place, there) for place in left for there in left_there]
+    ranked = []
+    for place, there in candidates:
+        if one.nodes[place].family is not other.nodes[there].family:
+            continue
+        mine, theirs = one.below[place], other.below[there]
+        alike = (mine & theirs).bit_count() / (mine | theirs).bit_count()
+        if alike >= _ALIKE:
+            ranked.append((-alike, place, there))
+    for _, place, there in sorted(ranked):
+        if place not in one.found and there not in other.found:
+            one.take(place, there)
+            other.take(there, place)

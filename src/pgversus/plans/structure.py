@@ -1,0 +1,70 @@
+"""Whether a JSON value is a plan: nodes with a type, in lists; what else a major puts there passes through."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pgversus.errors import PlanError
+
+_TEXTS = (
+    "Node Type",
+    "Strategy",
+    "Partial Mode",
+    "Join Type",
+    "Operation",
+    "Command",
+    "Parent Relationship",
+    "Subplan Name",
+    "Relation Name",
+    "Alias",
+    "Index Name",
+    "CTE Name",
+    "Sort Method",
+    "Sort Space Type",
+)
+_NUMBERS = ("Plan Rows", "Actual Rows", "Actual Loops", "Actual Total Time", "Temp Written Blocks")
+_PLAN = "Plan"
+_BELOW = "Plans"
+
+
+def checked_root(entry: Any, where: str) -> Mapping[str, Any]:
+    """The "Plan" of one explained statement, all of its nodes looked at; PlanError that says which is none."""
+    if not isinstance(entry, Mapping):
+        raise _malformed(where, _kind(entry), 'an object with "Plan" in it')
+    if not isinstance(root := entry.get(_PLAN), Mapping):
+        # A utility statement (CREATE INDEX, ...) has no plan.
+        found = ", ".join(map(repr, list(entry)[:5])) or "an empty object"
+        raise _malformed(where, found if _PLAN not in entry else f'"Plan" is {_kind(root)}', '"Plan", an object')
+    stack = [(root, f"{where}, Plan")]
+    while stack:
+        node, path = stack.pop()
+        _check(node, path)
+        below = node.get(_BELOW, [])
+        if not isinstance(below, list) or not all(isinstance(child, Mapping) for child in below):
+            raise _malformed(f"{path}, Plans", _kind(below), "a list of nodes")
+        stack += [(child, f"{path}, Plans[{number}]") for number, child in enumerate(below)]
+    return root
+
+
+def _check(node: Mapping[str, Any], path: str) -> None:
+    if "Node Type" not in node:
+        raise _malformed(path, ", ".join(map(repr, list(node)[:5])) or "an empty object", 'a node with a "Node Type"')
+    for names, kinds, words in ((_TEXTS, str, "text"), (_NUMBERS, int | float, "a number")):
+        for name in names:
+            if name in node and not (isinstance(node[name], kinds) and not isinstance(node[name], bool)):
+                raise _malformed(f"{path}, {name}", _kind(node[name]), words)
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _malformed(where: str, found: str, expected: str) -> PlanError:
+    return PlanError(
+        "this is not a plan as EXPLAIN (FORMAT JSON) prints it",
+        slug="plan-malformed",
+        where=where,
+        found=found,
+        expected=expected,
+        to_do="give what EXPLAIN printed, unchanged; only statements that have a plan can be compared",
+    )

@@ -1,0 +1,33 @@
+"""Compared plans as Markdown that fits into a pull request."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pgversus.plans.sentences.telling import Language, headline, sentences
+from pgversus.report.compared_plans import ComparedPlans
+from pgversus.report.markdown import escaped, paragraph
+from pgversus.report.plan_text import times
+from pgversus.report.plan_tree import plan_lines
+from pgversus.report.visible import visible
+
+_FENCE = 3
+
+
+def plans_markdown(compared: Sequence[ComparedPlans], language: Language) -> str:
+    """A heading for each comparison, its sentences as a list, both plans to be unfolded."""
+    return "\n\n".join(part for one in compared for part in _parts(one, language)) + "\n"
+
+
+def _parts(one: ComparedPlans, language: Language) -> Iterator[str]:
+    baseline, contender = (escaped(label) for label in one.labels)
+    yield f"### {escaped(one.statement)}"
+    yield paragraph(f"{baseline} → {contender}: {headline(one.difference.level, language)}")
+    if told := sentences(one.difference, language):
+        yield "\n".join(f"- {escaped(text)}" for text in told)
+    if one.difference.time is not None:
+        yield paragraph(times(one))
+    for label, plan in zip((baseline, contender), one.plans, strict=True):
+        lines = visible("\n".join(plan_lines(plan)))
+        # Longer than any in it.
+        fence = "`" * max(_FENCE, *(len(run) + 1 for run in re.findall("`+", lines)), 0)
+        yield f"<details><summary>{label}</summary>\n\n{fence}\n{lines}\n{fence}\n\n</details>"

@@ -1,0 +1,39 @@
+"""Compared plans for a terminal or a pipe: sentences first, then both plans."""
+
+from collections.abc import Iterator, Sequence
+
+from pgversus.plans.sentences.telling import Language, headline, sentences
+from pgversus.report.compared_plans import ComparedPlans
+from pgversus.report.plan_tree import plan_lines
+from pgversus.report.units import latency
+from pgversus.report.visible import visible
+
+
+def plans_text(compared: Sequence[ComparedPlans], language: Language) -> str:
+    """One part for each comparison."""
+    return "\n".join(visible("\n".join(_part(one, language))) + "\n" for one in compared)
+
+
+def _part(one: ComparedPlans, language: Language) -> Iterator[str]:
+    baseline, contender = one.labels
+    yield one.statement
+    yield f"{baseline} -> {contender}: {headline(one.difference.level, language)}"
+    yield from (f"  - {text}" for text in sentences(one.difference, language))
+    if one.difference.time is not None:
+        yield f"  {times(one)}"
+    for label, plan in zip(one.labels, one.plans, strict=True):
+        yield ""
+        yield f"{label}:"
+        yield from (f"  {line}" for line in plan_lines(plan))
+
+
+def times(one: ComparedPlans) -> str:
+    """Where EXPLAIN's clock saw a difference. It slows rows down, unequally: speed is what is measured without it."""
+    time = one.difference.time
+    assert time is not None  # noqa: S101 - asked of plans that were run
+    parts = [f"{_signed(time.changed_s)} in nodes that changed", f"{_signed(time.unchanged_s)} in the others"]
+    return f"by EXPLAIN's clock: {', '.join(parts)}"
+
+
+def _signed(seconds: float) -> str:
+    return f"{'+' if seconds > 0 else '-' if seconds < 0 else ''}{latency(abs(seconds))}"

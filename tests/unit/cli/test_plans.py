@@ -1,0 +1,106 @@
+"""`pgversus plans` as it is typed, with files and standard input."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pgversus.cli.main import pgversus
+from pgversus.errors import PlanError, StudyError
+from tests.unit.plans.raw import node, scan
+
+OLD = node("Sort", scan("t", Shared_Hit_Blocks=10), Sort_Key=["t.a"], Actual_Total_Time=9.0)
+NEW = scan("t", "Index Scan", Index_Name="t_a", Actual_Total_Time=2.0)
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, plans in {"old": [OLD], "new": [NEW], "both": [OLD, NEW]}.items():
+        Path(f"{name}.json").write_text(json.dumps([{"Plan": plan, "Execution Time": 10.0} for plan in plans]))
+
+
+def typed(*arguments: str, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(pgversus, ["plans", *arguments], input=stdin, standalone_mode=False)
+
+
+def document(*arguments: str, stdin: str | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(typed(*arguments, "--json", stdin=stdin).stdout)
+    return found
+
+
+def test_sentences_come_first_then_both_plans() -> None:
+    assert typed("old.json", "new.json").stdout.splitlines() == [
+        "plan 1",
+        "old.json -> new.json: another plan: other operators",
+        "  - Seq Scan on t is now Index Scan using t_a on t",
+        "  - Sort (Sort Key: t.a) is gone: the order now comes from index t_a",
+        "  by EXPLAIN's clock: -7 ms in nodes that changed, 0 µs in the others",
+        "",
+        "old.json:",
+        "  Sort  (1 row, 9 ms)",
+        "    Sort Key: t.a",
+        "    Seq Scan on t  (1 row, 0 µs)",
+        "",
+        "new.json:",
+        "  Index Scan using t_a on t  (1 row, 2 ms)",
+    ]
+
+
+def test_the_document_has_what_programs_need() -> None:
+    found = document("old.json", "new.json")
+    assert found["schema"] == "pgversus.plans/1"
+    (one,) = found["comparisons"]
+    assert (one["statement"], one["baseline"], one["contender"]) == ("plan 1", "old.json", "new.json")
+    assert (one["level"], one["same_plan"]) == ("operators", False)
+    assert one["sentences"][0] == "Seq Scan on t is now Index Scan using t_a on t"
+    assert set(one["fingerprints"]) == {"baseline", "contender"}
+    assert set(one["fingerprints"]["baseline"]) == {"shape", "logic", "behaviour"}
+    assert one["time"]["changed_s"] == pytest.approx(-0.007)
+
+
+def test_standard_input_is_one_of_them() -> None:
+    text = Path("new.json").read_text()
+    assert document("old.json", "-", stdin=text)["comparisons"][0]["contender"] == "-"
+    assert document("-", "new.json", stdin=text)["comparisons"][0]["level"] == "identical"
+
+
+def test_several_are_held_against_the_first() -> None:
+    found = document("old.json", "new.json", "old.json")["comparisons"]
+    assert [(one["contender"], one["level"]) for one in found] == [("new.json", "operators"), ("old.json", "identical")]
+    assert [one["statement"] for one in document("both.json", "both.json")["comparisons"]] == ["plan 1", "plan 2"]
+
+
+def test_it_speaks_japanese() -> None:
+    assert (
+        "アクセス方法: Seq Scan on t → Index Scan using t_a on t"
+        in typed("old.json", "new.json", "--lang", "ja").stdout
+    )
+
+
+def test_markdown_shows_texts_as_they_are(tmp_path: Path) -> None:
+    entry = {"Plan": scan("t", Filter="(a = '```<b>')"), "Query Text": "SELECT <b> | 1"}
+    Path("odd.json").write_text(json.dumps([entry]))
+    assert typed("odd.json", "odd.json", "--format", "markdown", "-o", "plans.md").stdout == ""
+    text = (tmp_path / "plans.md").read_text()
+    assert text.startswith("### SELECT \\<b\\> \\| 1\n")
+    assert "````\nSeq Scan on t  (1 row, 0 µs)\n  Filter: a = '```<b>'\n````" in text
+
+
+@pytest.mark.parametrize("arguments", [(), ("old.json",), ("-", "-")])
+def test_one_is_held_against_another(arguments: tuple[str, ...]) -> None:
+    assert type(typed(*arguments).exception).__name__ in ("UsageError", "MissingParameter")
+
+
+def test_files_of_other_statements_are_refused() -> None:
+    error = typed("old.json", "both.json").exception
+    assert isinstance(error, PlanError)
+    assert (error.slug, error.found, error.expected) == ("plan-other-number", "2 plans", "1, as in old.json")
+
+
+def test_what_is_not_there_is_said() -> None:
+    assert isinstance(typed("old.json", "nothing.json").exception, StudyError)
+    Path("text.json").write_text("Seq Scan on t  (cost=0.00..1.00 rows=1 width=4)")
+    assert isinstance(typed("old.json", "text.json").exception, PlanError)

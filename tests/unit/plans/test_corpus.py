@@ -1,0 +1,92 @@
+"""Real plans of five majors: what has changed between two is found, and what they print otherwise is no change."""
+
+import csv
+import json
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from pgversus.plans.difference import PlanDifference, difference
+from pgversus.plans.explain import read_plans
+from pgversus.plans.levels import Level
+from pgversus.plans.plan import Plan
+from pgversus.plans.sentences.telling import Language, sentences
+from tests.builders import DATA
+
+CORPUS = DATA / "plans" / "corpus"
+
+
+def steps() -> Iterator[tuple[str, str, str, str]]:
+    with (CORPUS / "changes.csv").open() as file:
+        for row in csv.DictReader(file):
+            yield row["name"], row["from"], row["to"], row["level"]
+
+
+STEPS = list(steps())
+
+
+@cache
+def plans(name: str) -> dict[str, Plan]:
+    explained = json.loads((CORPUS / f"{name}.json").read_text())["explain"]
+    found = {}
+    for major, document in explained.items():
+        (found[major],) = read_plans(json.dumps(document), f"{name} {major}")
+    return found
+
+
+def changed(name: str, one: str, other: str) -> PlanDifference:
+    return difference(plans(name)[one], plans(name)[other])
+
+
+@pytest.mark.parametrize(("name", "one", "other", "level"), STEPS)
+def test_each_step_from_major_to_major_is_what_it_is(name: str, one: str, other: str, level: str) -> None:
+    found = changed(name, one, other).level
+    assert (Level.IDENTICAL if found is Level.WORK else found) == level
+
+
+@pytest.mark.parametrize(("name", "one", "other", "level"), STEPS)
+def test_the_way_back_is_as_far(name: str, one: str, other: str, level: str) -> None:
+    assert changed(name, other, one).is_same_plan is (level not in ("operators", "conditions"))
+    assert (changed(name, other, one).level is Level.BEHAVIOUR) is (level == "behaviour")
+
+
+@pytest.mark.parametrize("name", sorted({name for name, *_ in STEPS}))
+def test_no_plan_differs_from_itself(name: str) -> None:
+    for plan in plans(name).values():
+        found = difference(plan, plan)
+        assert (found.level, found.changes) == (Level.IDENTICAL, ())
+        assert found.fingerprints[0] == found.fingerprints[1]
+
+
+@pytest.mark.parametrize(("name", "one", "other", "level"), STEPS)
+def test_fingerprints_say_the_same(name: str, one: str, other: str, level: str) -> None:
+    mine, theirs = changed(name, one, other).fingerprints
+    assert (mine.shape == theirs.shape) is (level != "operators")
+    assert (mine.logic == theirs.logic) is (level not in ("operators", "conditions"))
+
+
+@pytest.mark.parametrize(("name", "one", "other", "level"), STEPS)
+def test_every_change_is_told_in_both_languages(name: str, one: str, other: str, level: str) -> None:
+    found = changed(name, one, other)
+    for language in Language:
+        assert bool(sentences(found, language)) is bool(found.changes)
+        assert not [text for text in sentences(found, language) if "None" in text or "#" in text]
+    if level not in ("identical", "work"):
+        assert found.changes
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        (("incsortfull", "15", "16"), "Sort is now Incremental Sort"),
+        (("selfjoin", "17", "18"), "small a is not read any more; it was by Seq Scan on small a"),
+        (("minmax", "16", "17"), "Index Only Scan using big_pkey on big has no Index Cond big.id IS NOT NULL any more"),
+        (("hashaggdisk2", "17", "18"), "HashAgg Batches of HashAggregate was 5, now 1"),
+        (("hashaggdisk2", "17", "18"), "HashAggregate writes no temporary files any more"),
+        (("cte", "16", "17"), "Merge Join is now a Hash Join"),
+        (("cte", "16", "17"), "x.id = y.id was Merge Cond of Merge Join, is now Hash Cond of Hash Join"),
+    ],
+)
+def test_what_has_changed_is_said(step: tuple[str, str, str], told: str) -> None:
+    assert told in sentences(changed(*step))

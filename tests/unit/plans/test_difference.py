@@ -1,0 +1,257 @@
+"""What changed is found where it is, and said; plans made up node by node."""
+
+from typing import Any
+
+import pytest
+
+from pgversus.plans.changes import LEVEL_OF, Kind
+from pgversus.plans.difference import PlanDifference, difference
+from pgversus.plans.levels import Level
+from pgversus.plans.sentences.telling import sentences
+from tests.unit.plans.raw import node, plan, scan
+
+
+def changed(one: dict[str, Any], other: dict[str, Any]) -> PlanDifference:
+    return difference(plan(one), plan(other))
+
+
+def kinds(found: PlanDifference) -> list[Kind]:
+    return [change.kind for change in found.changes]
+
+
+def index_scan(relation: str, index: str, **more: Any) -> dict[str, Any]:
+    return scan(relation, "Index Scan", Index_Name=index, Scan_Direction="Forward", **more)
+
+
+def test_a_subplan_that_became_a_join_is_pulled_up() -> None:
+    sub = scan("d", Filter="(c.x = d.x)", Parent_Relationship="SubPlan", Subplan_Name="SubPlan 1", Actual_Loops=10_000)
+    old = scan("c", Filter="(SubPlan 1)", Plans=[sub])
+    new = node("Hash Join", scan("c"), node("Hash", scan("d")), Join_Type="Inner", Hash_Cond="(c.x = d.x)")
+    found = changed(old, new)
+    assert found.level is Level.OPERATORS
+    told = sentences(found)
+    assert told[0] == "SubPlan 1 over d was pulled up into the main plan: it ran 10 000 times, now once"
+    assert "new: Hash Join (Hash Cond: c.x = d.x)" in told
+    assert "c.x = d.x was Filter of Seq Scan on d, is now Hash Cond of Hash Join" in told
+    assert sentences(changed(new, old))[0] == (
+        "d is now read in SubPlan 1 and not in the main plan: it ran once, now 10 000 times"
+    )
+
+
+def test_an_order_that_an_index_gives_needs_no_sort() -> None:
+    old = node("Aggregate", node("Sort", scan("t"), Sort_Key=["t.b", "t.a"]), Strategy="Sorted", Group_Key=["b", "a"])
+    new = node("Aggregate", index_scan("t", "t_ab"), Strategy="Sorted", Group_Key=["a", "b"])
+    assert sentences(changed(old, new)) == [
+        "Seq Scan on t is now Index Scan using t_ab on t",
+        "Sort (Sort Key: t.b, t.a) is gone: the order now comes from index t_ab",
+        "Group Key of GroupAggregate was b, a, now a, b: the same columns in another order",
+    ]
+    assert Kind.ADDED in kinds(changed(new, old))
+
+
+def test_a_sort_that_goes_without_an_index_is_just_gone() -> None:
+    old = node("Unique", node("Sort", scan("t"), Sort_Key=["t.a"]))
+    assert sentences(changed(old, node("Unique", scan("t")))) == ["gone: Sort (Sort Key: t.a)"]
+
+
+def test_a_condition_that_an_index_takes_moves() -> None:
+    found = changed(scan("t", Filter="(t.a = 1)"), index_scan("t", "t_a", Index_Cond="(t.a = 1)"))
+    assert sentences(found) == [
+        "Seq Scan on t is now Index Scan using t_a on t",
+        "t.a = 1 was Filter of Seq Scan on t, is now Index Cond of Index Scan using t_a on t",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            node("Nested Loop", scan("a"), scan("b"), Join_Type="Inner"),
+            node("Merge Join", scan("a"), scan("b"), Join_Type="Semi"),
+            "Nested Loop is now a Merge Semi Join",
+        ),
+        (
+            node("Hash Join", scan("a"), node("Hash", scan("b")), Join_Type="Left"),
+            node("Hash Join", scan("b"), node("Hash", scan("a")), Join_Type="Right"),
+            "Hash Left Join is now a Hash Right Join",
+        ),
+        (
+            node("Hash Join", scan("a"), node("Hash", scan("b")), Join_Type="Inner"),
+            node("Hash Join", scan("b"), node("Hash", scan("a")), Join_Type="Inner"),
+            "the same operators stand in another order",
+        ),
+        (
+            index_scan("t", "t_a"),
+            index_scan("t", "t_a") | {"Scan Direction": "Backward"},
+            "Index Scan using t_a on t is now Index Scan using t_a on t Backward",
+        ),
+        (
+            node("Gather", node("Aggregate", scan("t"), Strategy="Plain", Partial_Mode="Partial")),
+            node("Gather Merge", node("Aggregate", scan("t"), Strategy="Plain", Partial_Mode="Partial")),
+            "Gather is now Gather Merge",
+        ),
+        (node("Limit", scan("a")), node("Limit", node("Materialize", scan("a"))), "new: Materialize"),
+        (
+            node("Append", scan("a"), scan("b")),
+            node("Append", scan("a"), scan("b"), scan("x")),
+            "x is read now, by Seq Scan on x",
+        ),
+    ],
+)
+def test_other_operators_are_told(old: dict[str, Any], new: dict[str, Any], told: str) -> None:
+    found = changed(old, new)
+    assert found.level is Level.OPERATORS
+    assert told in sentences(found)
+
+
+def test_a_bitmap_is_part_of_the_scan_that_reads_by_it() -> None:
+    def heap(below: dict[str, Any]) -> dict[str, Any]:
+        return scan("t", "Bitmap Heap Scan", Recheck_Cond="whatever", Plans=[below])
+
+    one = node("Bitmap Index Scan", Index_Name="t_a", Index_Cond="(a = 1)")
+    two = node("Bitmap Index Scan", Index_Name="t_b", Index_Cond="(b = 2)")
+    assert changed(heap(one), heap(one)).level is Level.IDENTICAL
+    assert changed(heap(one), heap(one | {"Index Cond": "(a = 2)"})).level is Level.CONDITIONS
+    assert sentences(changed(heap(one), heap(node("BitmapOr", one, two))))[0] == (
+        "Bitmap Heap Scan using t_a on t is now Bitmap Heap Scan using BitmapOr(t_a, t_b) on t"
+    )
+
+
+def test_conditions_that_come_and_go_are_told_where() -> None:
+    found = changed(scan("t", Filter="((a > 1) AND (b > 2))"), scan("t", Filter="((a > 1) AND (c > 3))"))
+    assert found.level is Level.CONDITIONS
+    assert sentences(found) == ["Seq Scan on t has no Filter b > 2 any more", "Seq Scan on t has a new Filter: c > 3"]
+
+
+def test_sides_of_an_equality_are_the_same_either_way() -> None:
+    found = changed(scan("t", Filter="((a = b) AND (c = 1))"), scan("t", Filter="((1 = c) AND (b = a))"))
+    assert found.level is Level.IDENTICAL
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "told"),
+    [
+        (
+            {"Sort_Method": "external merge"},
+            {"Sort_Method": "quicksort"},
+            "Sort Method of Sort was external merge, now",
+        ),
+        ({"Temp_Written_Blocks": 5}, {"Temp_Written_Blocks": 0}, "Sort writes no temporary files any more"),
+        ({"Temp_Written_Blocks": 0}, {"Temp_Written_Blocks": 1}, "Sort now spills to temporary files"),
+    ],
+)
+def test_another_way_is_told(was: dict[str, Any], now: dict[str, Any], told: str) -> None:
+    found = changed(node("Sort", scan("t", Temp_Written_Blocks=0), **was), node("Sort", scan("t"), **now))
+    assert found.level is Level.BEHAVIOUR
+    assert sentences(found)[0].startswith(told)
+
+
+def test_what_one_of_them_does_not_tell_has_not_changed() -> None:
+    told = node("Sort", scan("t"), Sort_Method="quicksort", Temp_Written_Blocks=7)
+    assert changed(node("Sort", scan("t")), told).level is Level.IDENTICAL
+    assert changed(told, node("Sort", scan("t"))).level is Level.IDENTICAL
+
+
+def test_a_node_that_never_ran_went_no_way() -> None:
+    ran = node("Sort", scan("t"), Temp_Written_Blocks=3)
+    assert Kind.SPILL_GONE not in kinds(changed(ran, ran | {"Actual Loops": 0, "Temp Written Blocks": 0}))
+
+
+def test_how_one_process_of_many_sorted_is_chance() -> None:
+    def sorted_by(method: str) -> dict[str, Any]:
+        return node("Gather", node("Sort", scan("t"), Sort_Method=method, Sort_Space_Type="Memory"))
+
+    assert changed(sorted_by("quicksort"), sorted_by("top-N heapsort")).level is Level.IDENTICAL
+
+
+def test_a_spill_is_told_where_it_was_and_not_above() -> None:
+    def tree(blocks: int) -> dict[str, Any]:
+        spilled = {"Temp_Written_Blocks": blocks}
+        return node("Aggregate", node("Sort", scan("t", Temp_Written_Blocks=0), **spilled), **spilled)
+
+    assert sentences(changed(tree(9), tree(0))) == ["Sort writes no temporary files any more"]
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "told"),
+    [
+        ({"Actual_Loops": 100_000}, {"Actual_Loops": 1}, "Seq Scan on t ran 100 000 times, now once"),
+        ({"Actual_Loops": 3}, {"Actual_Loops": 0}, "Seq Scan on t ran 3 times, now never"),
+        ({"Actual_Rows": 100}, {"Actual_Rows": 250}, "Seq Scan on t gave 100 rows, now 250"),
+        (
+            {"Filter": "(a > 1)", "Rows_Removed_by_Filter": 250},
+            {"Filter": "(a > 1)", "Rows_Removed_by_Filter": 0},
+            "Seq Scan on t read and threw away 250 rows, now 0",
+        ),
+        (
+            {"Plan_Rows": 5000, "Actual_Rows": 26},
+            {"Plan_Rows": 26, "Actual_Rows": 26},
+            "rows of Seq Scan on t: 5 000 expected, 26 came (192x off); now 26 expected, 26 came (1x off)",
+        ),
+        (
+            {"Shared_Hit_Blocks": 200_000, "Shared_Read_Blocks": 280},
+            {"Shared_Hit_Blocks": 500, "Shared_Read_Blocks": 52},
+            "blocks read in all, from the buffers or not: 200 280, now 552",
+        ),
+    ],
+)
+def test_other_amounts_of_work_are_the_same_plan(was: dict[str, Any], now: dict[str, Any], told: str) -> None:
+    found = changed(scan("t", **was), scan("t", **now))
+    assert (found.level, found.is_same_plan) == (Level.WORK, True)
+    assert told in sentences(found)
+
+
+def test_rows_that_explain_rounds_are_no_change() -> None:
+    # Up to 17: 26 of 25.5 in each of 10,000 loops.
+    rounded = scan("t", Actual_Rows=26, Actual_Loops=10_000)
+    assert changed(rounded, scan("t", Actual_Rows=25.5, Actual_Loops=10_000)).level is Level.IDENTICAL
+    assert changed(rounded, scan("t", Actual_Rows=40.0, Actual_Loops=10_000)).level is Level.WORK
+
+
+def test_many_that_are_alike_are_told_together() -> None:
+    def partitions(kind: str) -> dict[str, Any]:
+        return node("Append", *(scan(f"part_{number}", kind) for number in range(20)))
+
+    told = sentences(changed(partitions("Seq Scan"), partitions("Index Only Scan")))
+    assert told[2:] == ["Seq Scan on part_2 is now Index Only Scan on part_2", "... and 17 more like these"]
+
+
+def test_time_is_split_into_nodes_that_changed_and_those_that_did_not() -> None:
+    old = node("Limit", node("Sort", scan("t", Actual_Total_Time=10.0), Actual_Total_Time=50.0), Actual_Total_Time=51.0)
+    new = node("Limit", scan("t", Actual_Total_Time=12.0), Actual_Total_Time=12.5)
+    found = difference(plan(old, **{"Execution Time": 53.0}), plan(new, **{"Execution Time": 14.0}))
+    assert found.time is not None
+    assert found.time.changed_s == pytest.approx(-0.040)
+    assert found.time.unchanged_s == pytest.approx(0.002 - 0.0005)
+    assert found.time.unexplained_s == pytest.approx(-0.0005)
+
+
+def test_turning_rows_into_text_is_no_time_of_the_plan() -> None:
+    old, new = scan("t", Actual_Total_Time=10.0), scan("t", Actual_Total_Time=10.0)
+    serialized = {"Execution Time": 24.0, "Serialization": {"Time": 13.8}}
+    found = difference(plan(old, **{"Execution Time": 10.2}), plan(new, **serialized))
+    assert found.time is not None
+    assert found.time.unexplained_s == pytest.approx(0.0)
+
+
+def test_a_cte_is_paid_for_by_what_scans_it() -> None:
+    def tree(of_cte: float, of_scan: float) -> dict[str, Any]:
+        cte = scan("t", Parent_Relationship="InitPlan", Subplan_Name="CTE c", Actual_Total_Time=of_cte)
+        reader = node("CTE Scan", CTE_Name="c", Alias="c", Actual_Total_Time=of_scan, Parent_Relationship="Outer")
+        return node("Aggregate", Plans=[cte, reader], Actual_Total_Time=of_scan + 1.0)
+
+    found = changed(tree(10.0, 12.0), tree(30.0, 32.0))
+    assert found.time is not None
+    # The scan of t alone became slower; nothing is below zero.
+    assert found.time.unchanged_s == pytest.approx(0.020)
+
+
+def test_plans_that_were_not_run_have_no_time() -> None:
+    estimated = {"Node Type": "Seq Scan", "Relation Name": "t", "Plan Rows": 5}
+    found = changed(estimated, estimated | {"Node Type": "Index Scan"})
+    assert (found.level, found.time) == (Level.OPERATORS, None)
+    assert found.fingerprints[0].behaviour is None
+
+
+def test_every_kind_belongs_to_a_level() -> None:
+    assert set(LEVEL_OF) == set(Kind)

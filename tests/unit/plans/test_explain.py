@@ -1,0 +1,135 @@
+"""What EXPLAIN printed is read however it was saved; what is none is refused with where and why."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgversus.errors import ExitCode, PlanError
+from pgversus.plans.explain import read_plans
+from tests.builders import DATA
+from tests.unit.plans.raw import node, plan, scan
+
+ENTRY = {"Plan": scan("t"), "Planning Time": 0.5, "Execution Time": 2.0, "Settings": {"work_mem": "64kB"}}
+PRETTY = json.dumps([ENTRY], indent=2)
+LINES = PRETTY.splitlines()
+AS_TABLE = "\n".join(
+    ["          QUERY PLAN", "-" * 30, *(f" {line:<40}+" for line in LINES[:-1]), f" {LINES[-1]}", "(1 row)", ""]
+)
+AS_CSV = 'QUERY PLAN\n"' + PRETTY.replace('"', '""') + '"\n'
+PRINTED = json.dumps(json.loads((DATA / "plans" / "corpus" / "parmemo.json").read_text())["explain"]["18"], indent=2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PRETTY,
+        json.dumps(ENTRY),
+        "\ufeff\n" + PRETTY,
+        AS_TABLE,
+        AS_CSV,
+        json.dumps([{"QUERY PLAN": [ENTRY]}]),
+        json.dumps([{"QUERY PLAN": json.dumps([ENTRY])}]),
+    ],
+    ids=["array", "object of a log", "byte order mark", "table of psql", "CSV of psql", "rows", "rows of text"],
+)
+def test_it_is_read_as_it_was_saved(text: str) -> None:
+    (found,) = read_plans(text, "plan.json")
+    assert found.root.words == "Seq Scan on t"
+    assert (found.planning_s, found.execution_s) == (0.0005, 0.002)
+    assert found.settings == {"work_mem": "64kB"}
+
+
+def test_several_statements_are_several_plans() -> None:
+    assert len(read_plans(PRETTY + "\n" + PRETTY, "plan.json")) == 2
+    assert len(read_plans(json.dumps([ENTRY, ENTRY, ENTRY]), "plan.json")) == 3
+
+
+def test_what_a_major_to_come_adds_passes_through() -> None:
+    root = scan("t", Brand_New={"a": [1]}) | {"Node Type": "Quantum Scan"}
+    found = plan(root, Novelty=[1, 2])
+    assert found.root.words == "Quantum Scan on t"
+
+
+@pytest.mark.parametrize(
+    ("text", "slug", "told"),
+    [
+        ("", "plan-none", "nothing"),
+        ("  \n", "plan-none", "nothing"),
+        ("Seq Scan on t  (cost=0.00..35.50 rows=2550 width=4)", "plan-none", "text format"),
+        ("Hash Join\n  ->  Seq Scan on t", "plan-none", "text format"),
+        ("- Plan: \n    Node Type: x", "plan-none", "another format"),
+        ('<explain xmlns="x">', "plan-none", "another format"),
+        ("[]", "plan-none", "no plan in it"),
+        ("hello", "plan-no-json", "Expecting value"),
+        (PRETTY[:-30], "plan-cut-off", "it ends with"),
+        ('[{"Plan": {"Node Type": "Seq', "plan-cut-off", "it ends with"),
+        ("[1]", "plan-malformed", "a number"),
+        ('["Utility Statement"]', "plan-malformed", "text"),
+        ('[{"Planning Time": 1}]', "plan-malformed", "'Planning Time'"),
+        ('[{"Plan": []}]', "plan-malformed", '"Plan" is a list'),
+        ('[{"Plan": {}}]', "plan-malformed", "an empty object"),
+        ('[{"Plan": {"Node Type": "X", "Plans": {}}}]', "plan-malformed", "an object"),
+        ('[{"Plan": {"Node Type": "X", "Plans": [3]}}]', "plan-malformed", "a list"),
+        ('[{"Plan": {"Node Type": 3}}]', "plan-malformed", "a number"),
+        ('[{"Plan": {"Node Type": "X", "Actual Rows": "many"}}]', "plan-malformed", "text"),
+        ('[{"QUERY PLAN": "{"}]', "plan-cut-off", "it ends with"),
+        ("[" * 100_000, "plan-none", "more levels"),
+    ],
+)
+def test_what_is_no_plan_is_refused(text: str, slug: str, told: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        read_plans(text, "old.json")
+    assert (caught.value.slug, caught.value.exit_code) == (slug, ExitCode.USAGE)
+    assert told in caught.value.found
+    assert caught.value.where.startswith("old.json")
+    assert caught.value.to_do
+
+
+def test_the_node_that_is_none_is_named() -> None:
+    root = node("Hash Join", scan("a"), node("Hash", {"Relation Name": "b"}))
+    with pytest.raises(PlanError) as caught:
+        read_plans(json.dumps([{"Plan": root}]), "old.json")
+    assert caught.value.where == "old.json, Plan, Plans[1], Plans[0]"
+
+
+KEYS = ["Plan", "Plans", "Node Type", "QUERY PLAN", "Alias", "Grouping Sets", "Sort Key", "Filter", "Settings", "JIT"]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(KEYS), inner),
+)
+
+
+def read_or_refused(text: str) -> str:
+    """The slug of the error, empty where there are plans; any other exception is a bug."""
+    try:
+        return "" if read_plans(text, "x") else "nothing"
+    except PlanError as error:
+        return error.slug
+
+
+@given(JSON)
+def test_any_json_is_a_plan_or_refused(value: Any) -> None:
+    assert read_or_refused(json.dumps(value)) in ("", "plan-none", "plan-malformed", "plan-no-json", "plan-cut-off")
+
+
+@given(st.data())
+def test_a_real_plan_with_a_piece_gone_or_changed_is_read_or_refused(data: st.DataObject) -> None:
+    """Cut, doubled, or with another character: whatever a network, an editor or a disk does to a file."""
+    begin = data.draw(st.integers(0, len(PRINTED) - 1))
+    end = min(len(PRINTED), begin + data.draw(st.sampled_from([1, 5, 200, 5000])))
+    piece = data.draw(st.sampled_from(["", '"', "}", "[", "null", "1e999", "-", PRINTED[begin:end] * 2]))
+    slug = read_or_refused(PRINTED[:begin] + piece + PRINTED[end:])
+    assert slug in ("", "plan-none", "plan-malformed", "plan-no-json", "plan-cut-off")
+
+
+@given(st.data())
+def test_a_real_plan_with_another_value_somewhere_is_read_or_refused(data: st.DataObject) -> None:
+    document = json.loads(PRINTED)
+    node = document[0]["Plan"]
+    while node.get("Plans") and data.draw(st.booleans()):
+        node = data.draw(st.sampled_from(node["Plans"]))
+    node[data.draw(st.sampled_from(sorted(node)))] = data.draw(JSON)
+    assert read_or_refused(json.dumps(document)) in ("", "plan-malformed")
