@@ -14,8 +14,9 @@ from pgversus.host.identity import ServerUser
 from pgversus.postgres.builds.files import changed_files
 from pgversus.postgres.builds.in_cache import CachedBuild, cached_builds
 from pgversus.postgres.builds.inspect import missing_libraries, read_version
-from pgversus.postgres.builds.model import MANIFEST
+from pgversus.postgres.builds.model import MANIFEST, MadeFrom
 from pgversus.report.servers import ServerHere
+from pgversus.study.build_options import BuildProfile, BuildSystem
 
 _INSTALLED = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/opt/postgresql*/bin")
 _MOST_SHOWN = 3
@@ -105,8 +106,15 @@ def _cached(build: CachedBuild, user: ServerUser) -> ServerHere:
         options="" if made is None else str(made.options),
         size_bytes=build.size_bytes,
         directory=str(build.directory),
-        made_from="" if made is None else made.source.words,
+        made_from="" if made is None else _words(made),
     )
+
+
+def _words(made: MadeFrom) -> str:
+    """What tells it from others with the same options: source, manner where it is not the usual one, compiler."""
+    system = [] if made.manner.system in (None, BuildSystem.CONFIGURE) else [made.manner.system.value]
+    profile = [] if made.manner.profile is BuildProfile.MINIMAL else [made.manner.profile.value]
+    return ", ".join([made.source.words, *profile, *system, made.compiler])
 
 
 def _installed(user: ServerUser) -> Iterator[ServerHere]:

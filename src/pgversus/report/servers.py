@@ -31,7 +31,7 @@ class ServerHere:
     """On disk; None of one that others installed, whose files are not told apart."""
     directory: str
     made_from: str
-    """Of a build from source, in words."""
+    """Of a build from source its source and its compiler, in words; `full` or `meson` where it was built so."""
 
 
 def servers_table(servers: Sequence[ServerHere]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from pgversus.postgres.builds.files import file_hashes
 from pgversus.postgres.builds.in_cache import CachedBuild, cached_builds
 from pgversus.postgres.builds.model import MadeFrom, SourceFacts
 from pgversus.report.servers import ServerHere
-from pgversus.study.build_options import USUAL_MANNER, BuildOptions
+from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildOptions, BuildProfile, BuildSystem
 
 
 def problems_of(build: CachedBuild) -> list[str]:
@@ -151,7 +151,7 @@ def test_every_server_is_shown_with_what_it_says_of_itself(cache: Cache, tmp_pat
         options="+blocksize=16+cassert",
         size_bytes=size,
         directory=str(cache.builds / "source-0a1b"),
-        made_from="commit 0a1b of ./postgres",
+        made_from="commit 0a1b of ./postgres, gcc 12",
     )
     assert (zonky.version, zonky.origin, zonky.flags, zonky.made_from) == ("17.8", "zonky", "-O2 -Wl,-z,now", "")
     assert other == ServerHere(
@@ -165,6 +165,13 @@ def test_every_server_is_shown_with_what_it_says_of_itself(cache: Cache, tmp_pat
         directory=str(installed),
         made_from="",
     )
+
+
+def test_builds_that_were_made_in_another_manner_are_told_apart(cache: Cache) -> None:
+    manner = BuildManner(profile=BuildProfile.FULL, system=BuildSystem.MESON)
+    make(cache, "source-1", made_from=asdict(replace(MADE, manner=manner)))
+    (only,) = servers_here(cache, ME)
+    assert only.made_from == "commit 0a1b of ./postgres, full, meson, gcc 12"
 
 
 def test_a_server_that_cannot_be_asked_is_shown_without_an_answer(cache: Cache) -> None:
