@@ -18,6 +18,7 @@ COMMANDS = [
     if line and not line.startswith("#")
 ]
 STUDIES = [line for line in COMMANDS if re.match(r"\.venv/bin/pgversus (studies|run|report|cache|servers)", line)]
+PLANS = [line for line in COMMANDS if line.startswith(".venv/bin/pgversus plans ")]
 COMPARISONS = [line for line in COMMANDS if line.startswith(".venv/bin/pgversus compare ")]
 
 
@@ -38,7 +39,15 @@ def test_the_study_of_readme_and_the_commands_below_it_run_one_after_another(com
 def test_readme_shows_the_demo_and_comparisons_and_nothing_that_is_not_run() -> None:
     assert COMMANDS[0] == "make demo"
     assert COMMANDS[1] in COMPARISONS
-    assert len(COMMANDS) == len(COMPARISONS) + len(STUDIES) + 1
+    assert len(COMMANDS) == len(COMPARISONS) + len(STUDIES) + len(PLANS) + 1
+
+
+@pytest.mark.parametrize("line", PLANS)
+def test_the_plans_of_readme_are_shown(command_line: CommandLine, line: str) -> None:
+    command_line.directory = ROOT
+    ended = command_line.run(*shlex.split(line)[1:])
+    assert ended.code == 0, ended.stderr
+    assert "SubPlan 1 over t_corr_d d was pulled up into the main plan" in ended.stdout
 
 
 def test_the_demo_is_the_comparison_that_readme_shows_below_it() -> None:

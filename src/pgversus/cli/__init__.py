@@ -3,6 +3,7 @@
 main.py         entry, errors, exit codes
 compare.py      pgversus compare: its flags, and how it ends
 question.py     from the flags of compare to the question they ask
+arms.py         flags that say what is compared, of compare and plans
 operation.py    from its flags to an operation
 files.py        the files that flags name
 run.py          pgversus run: a study from a file

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pgversus.cli.arms import arms_options, script_options
 from pgversus.cli.means import exit_code, in_asked_manner, means_options, measure
 from pgversus.cli.output import rendered, write_out
 from pgversus.cli.question import METRICS, comparison_of, study_of
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
-from pgversus.study.workload import QueryMode
 
 if TYPE_CHECKING:
     from pgversus.report.answer import Answer
@@ -23,42 +23,10 @@ _LEAST_FIXED = 2
 
 @click.command(short_help="Compare two or more servers, or levels of a setting, on one workload.")
 @click.argument("servers", nargs=-1, required=True, metavar="SERVER...")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=V[,V...]",
-    help="A setting for all arms, or its levels to compare.",
-)
-@click.option("--setup", multiple=True, metavar="FILE", help="SQL file that psql runs once in each arm; repeatable.")
-@click.option("-i", "--initialize", is_flag=True, help="Make pgbench's tables in each arm, before any --setup.")
-@click.option(
-    "-s", "--scale", type=click.IntRange(min=1), metavar="N", help="Scale factor of -i, and :scale in scripts."
-)
-@click.option(
-    "-f", "--file", "files", multiple=True, metavar="FILE[@W]", help="pgbench script, with a weight; repeatable."
-)
-@click.option(
-    "-b", "--builtin", "builtins", multiple=True, metavar="NAME[@W]", help="Built-in script of pgbench; repeatable."
-)
-@click.option("-S", "--select-only", is_flag=True, help="As -b select-only.")
-@click.option("-N", "--skip-some-updates", is_flag=True, help="As -b simple-update.")
+@arms_options
 @click.option("-c", "--client", "clients", type=click.IntRange(min=1), metavar="N", help="Clients.  [default: 1]")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads of pgbench.  [default: 1]")
-@click.option(
-    "-M",
-    "--protocol",
-    type=click.Choice([mode.value for mode in QueryMode]),
-    help="Query mode.  [default: simple]",
-)
-@click.option(
-    "-D",
-    "--define",
-    "variables",
-    multiple=True,
-    metavar="VAR=VALUE",
-    help="Variable for the scripts, or for --prepare; repeatable.",
-)
+@script_options
 @click.option(
     "-R",
     "--rate",

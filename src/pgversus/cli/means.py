@@ -50,15 +50,16 @@ _OPTIONS = (
 
 def means_options(command: Command) -> Command:
     """Add the flags that say with what is measured."""
-    return _with_options(command, _OPTIONS)
+    return with_options(command, _OPTIONS)
 
 
 def build_options(command: Command) -> Command:
     """Add the flags that say how servers are built."""
-    return _with_options(command, _BUILD_OPTIONS)
+    return with_options(command, _BUILD_OPTIONS)
 
 
-def _with_options(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
+def with_options(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
+    """Add these, in this order."""
     for option in reversed(options):
         command = option(command)
     return command

@@ -1,13 +1,15 @@
-"""`pgversus plans`: how plans of the same statements differ."""
+"""`pgversus plans`: how plans of the same statements differ, on servers or in files."""
 
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from pgversus.cli.arms import arms_options, script_options
 from pgversus.cli.files import read_text
+from pgversus.cli.means import build_options, in_asked_manner
 from pgversus.cli.output import write_file, write_out
 from pgversus.errors import PlanError
 
@@ -16,53 +18,85 @@ if TYPE_CHECKING:
 
     from pgversus.plans.plan import Plan
     from pgversus.plans.sentences.telling import Language
-    from pgversus.report.compared_plans import ComparedPlans
+    from pgversus.report.compared_plans import PlansAnswer
 
 _STDIN = "-"
+_OF_PLANS = ".json"
+_FORMATS = ("text", "markdown", "html")
 
 
 @click.command(short_help="Show how plans of the same statements differ.")
 @click.argument("names", nargs=-1, required=True, metavar="BASELINE CONTENDER...")
+@arms_options
+@script_options
 @click.option(
-    "--format",
-    "form",
-    type=click.Choice(("text", "markdown")),
-    default="text",
-    show_default=True,
-    help="Form of the report.",
+    "--full-statistics",
+    is_flag=True,
+    help="Analyze with the largest statistics target first, so that no plan differs because of another sample.",
+)
+@build_options
+@click.option("--run-as", metavar="USER", help="As root: the user that servers run as.  [default: nobody]")
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="Form of the report."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")
-@click.option(
-    "--lang", type=click.Choice(("en", "ja")), default="en", show_default=True, help="Language of the sentences."
-)
+@click.option("--lang", type=click.Choice(("en", "ja")), default="en", show_default=True, help="Of the sentences.")
 @click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write to a file.  [default: standard output]")
-def plans(names: tuple[str, ...], form: str, lang: str, output: str | None, *, as_json: bool) -> None:
-    """Hold the plans in files against each other: what EXPLAIN (FORMAT JSON) printed, - for standard input.
+def plans(names: tuple[str, ...], **options: Any) -> None:
+    """Hold the plans of each statement against each other: those of the first server against those of the others.
 
-    The first file is the baseline. They may come from any two servers of 14 or newer: what one major prints otherwise
-    than another is no difference. Files with several plans are held against each other one by one.
+    Servers, settings, data and scripts are named as for compare. Each statement is explained and run once on each
+    server, under the settings of the load, and rolled back; what it returns is compared as well. Nothing is measured.
+
+    Or name files with what EXPLAIN (FORMAT JSON) printed, - for standard input. What one major prints otherwise than
+    another is no difference.
 
     \b
-    psql -XAtqc 'EXPLAIN (ANALYZE, BUFFERS, VERBOSE, FORMAT JSON) SELECT ...' > old.json
+    pgversus plans 16 17 --setup setup.sql -f query.sql
+    pgversus plans 17 --set enable_hashjoin=on,off -i -s 10 -f query.sql
     pgversus plans old.json new.json
     """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
     from pgversus.plans.sentences.telling import Language  # noqa: PLC0415 - not for `--help`
 
-    if len(names) < 2:  # noqa: PLR2004 - one is held against another
-        raise click.UsageError("name two or more: the baseline first")
-    if names.count(_STDIN) > 1:
-        raise click.UsageError("standard input can be read once")
-    content = _content(_compared(names), "json" if as_json else form, Language(lang))
-    if output is None:
+    are_files = [name == _STDIN or name.endswith(_OF_PLANS) for name in names]
+    if any(are_files) and not all(are_files):
+        raise click.UsageError("name servers, or files with plans: one cannot be held against the other")
+    answer = _of_files(names) if all(are_files) else _of_servers(names, options)
+    content = _content(answer, "json" if options["as_json"] else options["form"], Language(options["lang"]))
+    if options["output"] is None:
         write_out(content, "")
     else:
-        write_file(Path(output), content)
+        write_file(Path(options["output"]), content)
 
 
-def _compared(names: "Sequence[str]") -> "list[ComparedPlans]":
+def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer":
+    from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415 - not for `--help`
+    from pgversus.cli.question import explained_comparison_of, study_of  # noqa: PLC0415 - the same
+    from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
+    from pgversus.lab.explaining.session import compare_plans  # noqa: PLC0415 - the same
+    from pgversus.postgres.client import fixed_client  # noqa: PLC0415 - the same
+    from pgversus.report.console import SafeConsole  # noqa: PLC0415 - the same
+
+    comparison = explained_comparison_of({**options, "servers": names})
+    study = in_asked_manner(study_of(comparison), options)
+    with TerminalProgress(SafeConsole(stderr=True)) as progress:
+        return compare_plans(
+            study,
+            server_user(options["run_as"]),
+            fixed_client(),
+            progress,
+            full_statistics=options["full_statistics"],
+        )
+
+
+def _of_files(names: "Sequence[str]") -> "PlansAnswer":
     from pgversus.plans.difference import difference  # noqa: PLC0415 - not for `--help`
-    from pgversus.report.compared_plans import ComparedPlans  # noqa: PLC0415 - the same
+    from pgversus.report.compared_plans import ComparedPlans, PlansAnswer  # noqa: PLC0415 - the same
 
+    if len(names) < 2:  # noqa: PLR2004 - one is held against another
+        raise click.UsageError("name two files or more: the baseline first")
+    if names.count(_STDIN) > 1:
+        raise click.UsageError("standard input can be read once")
     baseline, *contenders = ((name, _plans_in(name)) for name in names)
     compared = []
     for label, found in contenders:
@@ -77,7 +111,7 @@ def _compared(names: "Sequence[str]") -> "list[ComparedPlans]":
                     difference=difference(*pair),
                 )
             )
-    return compared
+    return PlansAnswer(compared=tuple(compared))
 
 
 def _plans_in(name: str) -> "list[Plan]":
@@ -88,14 +122,15 @@ def _plans_in(name: str) -> "list[Plan]":
     return read_plans(read_text(name, "plans"), name)
 
 
-def _content(compared: "Sequence[ComparedPlans]", form: str, language: "Language") -> str:
+def _content(answer: "PlansAnswer", form: str, language: "Language") -> str:
     from pgversus.report.compared_plans import plans_document  # noqa: PLC0415 - not for `--help`
+    from pgversus.report.plan_html import plans_html  # noqa: PLC0415 - the same
     from pgversus.report.plan_markdown import plans_markdown  # noqa: PLC0415 - the same
     from pgversus.report.plan_text import plans_text  # noqa: PLC0415 - the same
 
     if form == "json":
-        return json.dumps(plans_document(compared, language), indent=2, ensure_ascii=False) + "\n"
-    return plans_text(compared, language) if form == "text" else plans_markdown(compared, language)
+        return json.dumps(plans_document(answer, language), indent=2, ensure_ascii=False) + "\n"
+    return {"text": plans_text, "markdown": plans_markdown, "html": plans_html}[form](answer, language)
 
 
 def _other_number(label: str, found: int, baseline: str, expected: int) -> PlanError:

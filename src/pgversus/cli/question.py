@@ -37,16 +37,26 @@ METRICS = JUDGED_BY_NAME
 
 def comparison_of(options: Mapping[str, Any]) -> Comparison:
     """The comparison that these flags ask for; files are read now, once. StudyError for the first thing wrong."""
-    settings = [parse_setting(text) for text in options["settings"]]
-    refuse_repeated_names(settings)
-    servers = [labelled_server(text) for text in options["servers"]]
     operation = operation_of(options)
     workload = operation or _load(options)
     dataset = prepared(_dataset(options), options) if operation else _dataset(options)
+    return _comparison(options, workload, dataset, _design(options, workload))
+
+
+def explained_comparison_of(options: Mapping[str, Any]) -> Comparison:
+    """The same of a load that is not run: what is asked for is its plans."""
+    design = design_of(DesignChoices(seed=0), is_open_loop=False)
+    return _comparison(options, _load(options), _dataset(options), design)
+
+
+def _comparison(options: Mapping[str, Any], workload: Workload, dataset: Dataset, design: Design) -> Comparison:
+    settings = [parse_setting(text) for text in options["settings"]]
+    refuse_repeated_names(settings)
+    servers = [labelled_server(text) for text in options["servers"]]
     arms, factors = expand_arms(servers, settings, workload=workload, dataset=dataset)
     if isinstance(workload, PgbenchWorkload):
         refuse_impossible_load(workload)
-    return Comparison(arms=with_equal_bytes(arms), factors=factors, design=_design(options, workload))
+    return Comparison(arms=with_equal_bytes(arms), factors=factors, design=design)
 
 
 def study_of(comparison: Comparison) -> Study:
@@ -65,12 +75,13 @@ def _load(options: Mapping[str, Any]) -> PgbenchWorkload:
     builtins = list(options["builtins"])
     builtins += ["select-only"] if options["select_only"] else []
     builtins += ["simple-update"] if options["skip_some_updates"] else []
-    if options["rate"] is not None and not math.isfinite(options["rate"]):
+    rate = options.get("rate")
+    if rate is not None and not math.isfinite(rate):
         raise StudyError(
             "this is no rate",
             slug="study-bad-rate",
-            where=f"-R {options['rate']}",
-            found=str(options["rate"]),
+            where=f"-R {rate}",
+            found=str(rate),
             expected="transactions per second",
             to_do="-R 1000",
         )
@@ -81,14 +92,14 @@ def _load(options: Mapping[str, Any]) -> PgbenchWorkload:
     for text in options["files"]:
         name, weight = split_weight(text, "-f")
         scripts.append(Script(name=name, weight=weight, text=read_text(name, "-f")))
-    clients = options["clients"] or 1
+    clients = options.get("clients") or 1
     return PgbenchWorkload(
         scripts=tuple(scripts) or (Script(name="tpcb-like"),),
         clients=clients,
-        threads=threads_used(options["jobs"] or 1, clients),
+        threads=threads_used(options.get("jobs") or 1, clients),
         query_mode=QueryMode(options["protocol"] or QueryMode.SIMPLE),
         variables=tuple(parse_variable(text) for text in options["variables"]),
-        rate=options["rate"],
+        rate=rate,
         scale=options["scale"],
     )
 

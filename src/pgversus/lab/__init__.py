@@ -19,6 +19,7 @@ settings_check.py  whether every server takes every setting
 failures.py       which failures are the host's and end the run
 answers.py        from a results folder to what is said of it
 data/             the data that arms begin with
+explaining/       the plans of what is measured
 measuring/        real servers under load or an operation
 gates/            reasons to trust a result less
 run_directory.py  the run's private directories and their removal

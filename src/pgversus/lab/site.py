@@ -116,19 +116,20 @@ class PostgresSite:
         workload = context.comparison.workload
         if isinstance(workload, PgbenchWorkload):
             refuse_short_windows(context.comparison.design, workload.rate)
-        snapshots = tuple(self._snapshots.get(arm, self._builds[arm.server]) for arm in arms)
-        is_worn = any(arm.server in self._worn_before for arm in arms)
-        if not is_worn:
-            refuse_unequal(arms, snapshots)
-        servers = self._server_set(context, snapshots)
+        snapshots, servers = self._loaded(context)
         harness = self._harness(context, servers, snapshots)
         preparation = self._try_out(context, harness, snapshots) if known is None else known
-        if known is not None and not is_worn:
+        if known is not None and not self._is_worn(arms):
             refuse_other_data(context, known, snapshots)
         apparatus = HostAwareApparatus(harness.apparatus(preparation), self._directory.root)
         self._ready[context.number] = _Ready(servers=servers, apparatus=apparatus, preparation=preparation)
         self._progress.begin_blocks(context, replace(context.comparison, design=preparation.design))
         return preparation
+
+    def servers_of(self, context: Context) -> ServerSet:
+        """The servers of a context with its data, none of them started; PgversusError when it cannot be loaded."""
+        with failures_of_the_host(self._directory.root):
+            return self._loaded(context)[1]
 
     def apparatus(self, context: Context) -> Apparatus:
         """The apparatus of a prepared context."""
@@ -150,6 +151,16 @@ class PostgresSite:
             and not (first.preparation.writes or second.preparation.writes)
             and CacheState.COLD not in (one.comparison.cache, other.comparison.cache)
         )
+
+    def _loaded(self, context: Context) -> tuple[tuple[Snapshot, ...], ServerSet]:
+        arms = context.comparison.arms
+        snapshots = tuple(self._snapshots.get(arm, self._builds[arm.server]) for arm in arms)
+        if not self._is_worn(arms):
+            refuse_unequal(arms, snapshots)
+        return snapshots, self._server_set(context, snapshots)
+
+    def _is_worn(self, arms: Sequence[Arm]) -> bool:
+        return any(arm.server in self._worn_before for arm in arms)
 
     def _server_set(self, context: Context, snapshots: Sequence[Snapshot]) -> ServerSet:
         arms = context.comparison.arms

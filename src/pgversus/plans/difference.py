@@ -71,14 +71,15 @@ def _time(one: Examined, other: Examined, matching: Matching) -> TimeSplit | Non
     if not (one.plan.is_measured and other.plan.is_measured):
         return None
     mine, theirs = ([amounts.time_s or 0.0 for amounts in side.own] for side in (one, other))
-    same = sum(
-        theirs[there] - mine[place]
-        for place, there in matching.pairs
-        if without_place(one.logics[place]) == without_place(other.logics[there])
-    )
-    nodes = sum(theirs) - sum(mine)
-    whole = _whole(other.plan) - _whole(one.plan)
-    return TimeSplit(changed_s=nodes - same, unchanged_s=same, unexplained_s=whole - nodes)
+    changed_s = sum(theirs[there] for there in matching.added) - sum(mine[place] for place in matching.removed)
+    unchanged_s = 0.0
+    for place, there in matching.pairs:
+        if without_place(one.logics[place]) == without_place(other.logics[there]):
+            unchanged_s += theirs[there] - mine[place]
+        else:
+            changed_s += theirs[there] - mine[place]
+    whole_s = _whole(other.plan) - _whole(one.plan)
+    return TimeSplit(changed_s=changed_s, unchanged_s=unchanged_s, unexplained_s=whole_s - changed_s - unchanged_s)
 
 
 def _whole(plan: Plan) -> float:

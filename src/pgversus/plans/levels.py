@@ -93,6 +93,27 @@ def _logic(node: PlanNode) -> str:
     return f"{_shape(node)}{_NEXT}{sorted(node.conditions.items())}{_NEXT}{sorted(node.keys.items())}"
 
 
+def is_same_but_for_sorts(one: Examined, other: Examined) -> bool:
+    """Whether sorts alone tell one plan from the other: all other operators, conditions and keys are the same.
+
+    A newer planner knows that rows are in order already where an older one sorts them once more.
+    """
+    return _without_sorts(one) == _without_sorts(other)
+
+
+def _without_sorts(one: Examined) -> list[tuple[int, str]]:
+    depths: list[int] = []
+    found = []
+    for node, logic in zip(one.plan.nodes, one.logics, strict=True):
+        is_sort = node.family is Family.SORT
+        # As if the sorts above it were not there: what stands below one stands where it stands.
+        depth = 0 if node.parent is None else depths[node.parent] + 1
+        depths.append(depth - 1 if is_sort else depth)
+        if not is_sort:
+            found.append((depth, without_place(logic)))
+    return found
+
+
 def without_place(logic: str) -> str:
     """What a node is, in which subplan, wherever in it it stands. logic: as of Examined."""
     return logic.split(_NEXT, _PARTS_OF_PLACE)[-1]

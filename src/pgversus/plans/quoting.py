@@ -30,6 +30,8 @@ def closing(text: str, start: int) -> int:
 
 def split_outside(text: str, word: str) -> list[str]:
     """The parts between occurrences of `word` that stand in no parenthesis and no quotes."""
+    if word not in text:
+        return [text]
     parts, depth, begin, position = [], 0, 0, 0
     marks = [(match.start(), match.end(), match[0]) for match in _QUOTED.finditer(text)]
     for start, end, mark in [*marks, (len(text), len(text), "")]:

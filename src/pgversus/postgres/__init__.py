@@ -11,6 +11,7 @@ catalog.py      the questions, each a named function; the longer ones lie in sql
 counters.py     what a server has done so far
 vacuum_report.py   what VACUUM says that it did
 progress_report.py  what a session is doing just now
+explain.py      plans of statements, what they return, the statistics behind them
 fingerprint.py  what the arms must share: rows, settings, locale, build
 dataset.py      loading
 """

@@ -31,7 +31,9 @@ cached.py          what is kept between runs
 servers.py         the servers that are here
 compared_plans.py  plans that were compared, and the JSON document of them
 plan_tree.py       a plan, an operator on each line
+undoing.py         which settings plan a statement as before
 plan_text.py       compared plans for a terminal or a pipe
 plan_markdown.py   the same for a pull request
+plan_html.py       the same as a page, from templates/
 aligned.py         rows of text in columns
 """

@@ -1,13 +1,12 @@
 """Plans that were compared, and the JSON document of them."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from pgversus.plans.difference import PlanDifference
-from pgversus.plans.levels import Level
 from pgversus.plans.plan import Plan
 from pgversus.plans.sentences.telling import Language, headline, sentences
+from pgversus.study.planner_switches import Undoing
 
 SCHEMA = "pgversus.plans/1"
 
@@ -22,11 +21,53 @@ class ComparedPlans:
     """Of the baseline and of the contender."""
     plans: tuple[Plan, Plan]
     difference: PlanDifference
+    same_rows: bool | None = None
+    """Whether both returned the same rows, in whatever order; None where nobody looked, or nothing is returned."""
+    undone_by: Undoing | None = None
+    """Settings with which the contender plans it, or runs it, as the baseline does."""
+    is_searched: bool = False
+    """Whether such settings were looked for."""
 
 
-def plans_document(compared: Sequence[ComparedPlans], language: Language) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnlikeStatistics:
+    """Tables of which ANALYZE has found other things on two arms: by sampling, or by another target."""
+
+    labels: tuple[str, str]
+    tables: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlansAnswer:
+    """All that was compared."""
+
+    compared: tuple[ComparedPlans, ...]
+    unlike: tuple[UnlikeStatistics, ...] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """What has to be known before any plan is looked at."""
+        rows = [
+            f"{one.labels[1]} returns other rows than {one.labels[0]}: {one.statement}"
+            for one in self.compared
+            if one.same_rows is False
+        ]
+        statistics = [
+            f"statistics of {', '.join(one.tables)} differ between {one.labels[0]} and {one.labels[1]}: "
+            "a plan may differ by chance alone (--full-statistics makes them equal)"
+            for one in self.unlike
+        ]
+        return rows + statistics
+
+
+def plans_document(answer: PlansAnswer, language: Language) -> dict[str, Any]:
     """Every comparison as plain lists, dicts and numbers; times in seconds."""
-    return {"schema": SCHEMA, "comparisons": [_comparison(one, language) for one in compared]}
+    return {
+        "schema": SCHEMA,
+        "comparisons": [_comparison(one, language) for one in answer.compared],
+        "warnings": answer.warnings,
+        "unlike_statistics": [asdict(one) for one in answer.unlike],
+    }
 
 
 def _comparison(one: ComparedPlans, language: Language) -> dict[str, Any]:
@@ -37,8 +78,16 @@ def _comparison(one: ComparedPlans, language: Language) -> dict[str, Any]:
         "contender": one.labels[1],
         "level": found.level.value,
         "same_plan": found.is_same_plan,
+        "same_rows": one.same_rows,
         "headline": headline(found.level, language),
         "sentences": sentences(found, language),
+        "undone_by": None
+        if one.undone_by is None
+        else {
+            "why": one.undone_by.candidate.why.value,
+            "settings": dict(one.undone_by.candidate.settings),
+            "but_for_sorts": one.undone_by.but_for_sorts,
+        },
         "changes": [
             {"kind": change.kind.value, "node": change.node, "name": change.name, "was": change.was, "now": change.now}
             for change in found.changes
@@ -50,9 +99,3 @@ def _comparison(one: ComparedPlans, language: Language) -> dict[str, Any]:
         "execution_s": [plan.execution_s for plan in one.plans],
         "settings": [dict(plan.settings) for plan in one.plans],
     }
-
-
-def counted(compared: Sequence[ComparedPlans]) -> dict[Level, int]:
-    """How many comparisons there are of each level, those that differ most first; none of a level is left out."""
-    counts = {level: sum(one.difference.level is level for one in compared) for level in Level}
-    return {level: count for level, count in counts.items() if count}

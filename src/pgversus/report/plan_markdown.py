@@ -1,21 +1,24 @@
 """Compared plans as Markdown that fits into a pull request."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pgversus.plans.sentences.telling import Language, headline, sentences
-from pgversus.report.compared_plans import ComparedPlans
+from pgversus.report.compared_plans import ComparedPlans, PlansAnswer
 from pgversus.report.markdown import escaped, paragraph
 from pgversus.report.plan_text import times
 from pgversus.report.plan_tree import plan_lines
+from pgversus.report.undoing import undoing
 from pgversus.report.visible import visible
 
 _FENCE = 3
 
 
-def plans_markdown(compared: Sequence[ComparedPlans], language: Language) -> str:
-    """A heading for each comparison, its sentences as a list, both plans to be unfolded."""
-    return "\n\n".join(part for one in compared for part in _parts(one, language)) + "\n"
+def plans_markdown(answer: PlansAnswer, language: Language) -> str:
+    """What has to be known first; a heading for each comparison, its sentences as a list, both plans to be unfolded."""
+    warnings = "\n".join(f"- caveat: {escaped(text)}" for text in answer.warnings)
+    parts = [part for one in answer.compared for part in _parts(one, language)]
+    return "\n\n".join([warnings, *parts] if warnings else parts) + "\n"
 
 
 def _parts(one: ComparedPlans, language: Language) -> Iterator[str]:
@@ -24,6 +27,8 @@ def _parts(one: ComparedPlans, language: Language) -> Iterator[str]:
     yield paragraph(f"{baseline} → {contender}: {headline(one.difference.level, language)}")
     if told := sentences(one.difference, language):
         yield "\n".join(f"- {escaped(text)}" for text in told)
+    if undone := undoing(one, language):
+        yield paragraph(undone)
     if one.difference.time is not None:
         yield paragraph(times(one))
     for label, plan in zip((baseline, contender), one.plans, strict=True):

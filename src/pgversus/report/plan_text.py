@@ -1,17 +1,21 @@
 """Compared plans for a terminal or a pipe: sentences first, then both plans."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pgversus.plans.sentences.telling import Language, headline, sentences
-from pgversus.report.compared_plans import ComparedPlans
+from pgversus.report.compared_plans import ComparedPlans, PlansAnswer
 from pgversus.report.plan_tree import plan_lines
+from pgversus.report.undoing import undoing
 from pgversus.report.units import latency
 from pgversus.report.visible import visible
 
 
-def plans_text(compared: Sequence[ComparedPlans], language: Language) -> str:
-    """One part for each comparison."""
-    return "\n".join(visible("\n".join(_part(one, language))) + "\n" for one in compared)
+def plans_text(answer: PlansAnswer, language: Language) -> str:
+    """What has to be known first, then a part for each comparison."""
+    warnings = [f"caveat: {text}" for text in answer.warnings]
+    parts = [warnings] if warnings else []
+    parts += [list(_part(one, language)) for one in answer.compared]
+    return "\n".join(visible("\n".join(lines)) + "\n" for lines in parts)
 
 
 def _part(one: ComparedPlans, language: Language) -> Iterator[str]:
@@ -19,6 +23,8 @@ def _part(one: ComparedPlans, language: Language) -> Iterator[str]:
     yield one.statement
     yield f"{baseline} -> {contender}: {headline(one.difference.level, language)}"
     yield from (f"  - {text}" for text in sentences(one.difference, language))
+    if undone := undoing(one, language):
+        yield f"  {undone}"
     if one.difference.time is not None:
         yield f"  {times(one)}"
     for label, plan in zip(one.labels, one.plans, strict=True):

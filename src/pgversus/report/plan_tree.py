@@ -1,6 +1,7 @@
 """A plan as people know it: an operator on each line, what it is asked by further to the left."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from pgversus.plans.measured import own
 from pgversus.plans.plan import MAIN, Plan, PlanNode
@@ -9,19 +10,46 @@ from pgversus.report.units import latency, significant
 _STEP = 2
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeNode:
+    """One operator, as text."""
+
+    depth: int
+    words: str
+    ran: str
+    """Its rows, loops and own time where it was run, else the rows that were expected."""
+    details: tuple[str, ...]
+    """Its conditions and keys."""
+
+
+def tree(plan: Plan) -> list[TreeNode]:
+    """Its nodes in their order."""
+    return [
+        TreeNode(
+            depth=node.depth,
+            words=f"{_subplan(plan, node)}{node.words}",
+            ran=_ran(node, mine.time_s),
+            details=tuple(_details(node)),
+        )
+        for node, mine in zip(plan.nodes, own(plan), strict=True)
+    ]
+
+
 def plan_lines(plan: Plan) -> Iterator[str]:
-    """Each node with its rows, loops and own time where it was run, then its conditions and keys."""
-    for place, (node, mine) in enumerate(zip(plan.nodes, own(plan), strict=True)):
+    """The same as lines of text."""
+    for node in tree(plan):
         indent = " " * _STEP * node.depth
-        yield f"{indent}{_subplan(plan, place)}{node.words}{_ran(node, mine.time_s)}"
-        for heading, parts in (*node.conditions.items(), *node.keys.items()):
-            joint = " AND " if heading in node.conditions else ", "
-            yield f"{indent}{' ' * _STEP}{heading}: {joint.join(parts)}"
+        yield f"{indent}{node.words}  ({node.ran})"
+        yield from (f"{indent}{' ' * _STEP}{text}" for text in node.details)
 
 
-def _subplan(plan: Plan, place: int) -> str:
+def _details(node: PlanNode) -> Iterator[str]:
+    yield from (f"{heading}: {' AND '.join(parts)}" for heading, parts in node.conditions.items())
+    yield from (f"{heading}: {', '.join(parts)}" for heading, parts in node.keys.items())
+
+
+def _subplan(plan: Plan, node: PlanNode) -> str:
     """Of what is the top of a subplan its name."""
-    node = plan.nodes[place]
     above = MAIN if node.parent is None else plan.nodes[node.parent].scope
     return f"{node.scope}: " if node.scope != above else ""
 
@@ -29,12 +57,12 @@ def _subplan(plan: Plan, place: int) -> str:
 def _ran(node: PlanNode, own_s: float | None) -> str:
     measured = node.measured
     if measured.loops is None or measured.rows is None:
-        return f"  ({_rows(node.estimated_rows)} expected)"
+        return f"{_rows(node.estimated_rows)} expected"
     if not measured.loops:
-        return "  (never ran)"
+        return "never ran"
     loops = f" in {significant(measured.loops)} loops" if measured.loops > 1 else ""
     time = "" if own_s is None else f", {latency(own_s)}"
-    return f"  ({_rows(measured.rows)}{loops}{time})"
+    return f"{_rows(measured.rows)}{loops}{time}"
 
 
 def _rows(number: float) -> str:

@@ -8,6 +8,7 @@ workload.py    what is run and timed: a mix of pgbench scripts, or an operation
 operation.py   what is done once to a state, and timed
 steps.py       an operation from what the user wrote
 block_size.py  the same bytes in every arm, whatever its blocks
+planner_switches.py  what may bring an old plan back
 comparison.py  arms, dataset, workload and design together
 study.py       all comparisons of one study, each in its context
 file/          a study read from a TOML file

@@ -2,4 +2,5 @@
 
 pgbench.py      pgbench's command line and its summary
 pgbench_log.py  pgbench's transaction log, read into histograms
+pgbench_statements.py  what a script sends, its variables filled by pgbench
 """

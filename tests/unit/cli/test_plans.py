@@ -104,3 +104,15 @@ def test_what_is_not_there_is_said() -> None:
     assert isinstance(typed("old.json", "nothing.json").exception, StudyError)
     Path("text.json").write_text("Seq Scan on t  (cost=0.00..1.00 rows=1 width=4)")
     assert isinstance(typed("old.json", "text.json").exception, PlanError)
+
+
+def test_a_page_shows_texts_as_they_are_and_marks_what_changed() -> None:
+    entry = {"Plan": scan("t", Filter="(a = '<script>')"), "Query Text": "SELECT '<b>\x1b[31m'"}
+    Path("odd.json").write_text(json.dumps([entry]))
+    page = typed("odd.json", "new.json", "--format", "html", "--lang", "ja").stdout
+    assert page.startswith('<!doctype html>\n<html lang="ja">')
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "SELECT &#39;&lt;b&gt;\\x1b[31m&#39;" in page
+    assert page.count('class="changed"') == 2
+    assert "src=" not in page

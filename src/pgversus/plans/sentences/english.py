@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from pgversus.plans.changes import Change, Kind
 from pgversus.plans.levels import Level
-from pgversus.plans.sentences.numbers import number
+from pgversus.plans.sentences.numbers import EXACT, number
 
 LEVELS = {
     Level.OPERATORS: "another plan: other operators",
@@ -41,7 +41,8 @@ def _with_details(change: Change) -> str:
 
 def _estimate(text: object) -> str:
     expected, actual, off = str(text).split("/")
-    return f"{number(float(expected))} expected, {number(float(actual))} came ({number(float(off))}x off)"
+    came = f"{number(float(expected))} expected, {number(float(actual))} came"
+    return came if float(off) < EXACT else f"{came} ({number(float(off))}x off)"
 
 
 def _keys(change: Change) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from pgversus.plans.changes import Change, Kind
 from pgversus.plans.levels import Level
-from pgversus.plans.sentences.numbers import number
+from pgversus.plans.sentences.numbers import EXACT, number
 
 LEVELS = {
     Level.OPERATORS: "別の実行計画（演算子が異なる）",
@@ -37,7 +37,8 @@ def _with_details(change: Change) -> str:
 
 def _estimate(text: object) -> str:
     expected, actual, off = str(text).split("/")
-    return f"見積り {number(float(expected))} 行・実際 {number(float(actual))} 行（{number(float(off))} 倍のずれ）"
+    came = f"見積り {number(float(expected))} 行・実際 {number(float(actual))} 行"
+    return came if float(off) < EXACT else f"{came}（{number(float(off))} 倍のずれ）"
 
 
 def _keys(change: Change) -> str:

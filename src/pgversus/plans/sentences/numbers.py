@@ -1,5 +1,7 @@
 """Numbers in sentences about plans: thousands apart, as few digits as tell what is meant."""
 
+EXACT = 1.05
+"""Up to so many times off, an estimate is right."""
 _SMALL = 10.0
 
 

@@ -1,0 +1,57 @@
+"""Flags that say what is compared: settings, data and scripts, with pgbench's own names where it has them."""
+
+import click
+
+from pgversus.cli.means import Command, with_options
+from pgversus.study.workload import QueryMode
+
+_ARMS = (
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="NAME=V[,V...]",
+        help="A setting for all arms, or its levels to compare.",
+    ),
+    click.option(
+        "--setup", multiple=True, metavar="FILE", help="SQL file that psql runs once in each arm; repeatable."
+    ),
+    click.option("-i", "--initialize", is_flag=True, help="Make pgbench's tables in each arm, before any --setup."),
+    click.option(
+        "-s", "--scale", type=click.IntRange(min=1), metavar="N", help="Scale factor of -i, and :scale in scripts."
+    ),
+    click.option(
+        "-f", "--file", "files", multiple=True, metavar="FILE[@W]", help="pgbench script, with a weight; repeatable."
+    ),
+    click.option(
+        "-b", "--builtin", "builtins", multiple=True, metavar="NAME[@W]", help="Built-in script of pgbench; repeatable."
+    ),
+    click.option("-S", "--select-only", is_flag=True, help="As -b select-only."),
+    click.option("-N", "--skip-some-updates", is_flag=True, help="As -b simple-update."),
+)
+_SCRIPTS = (
+    click.option(
+        "-M",
+        "--protocol",
+        type=click.Choice([mode.value for mode in QueryMode]),
+        help="Query mode.  [default: simple]",
+    ),
+    click.option(
+        "-D",
+        "--define",
+        "variables",
+        multiple=True,
+        metavar="VAR=VALUE",
+        help="Variable for the scripts, or for --prepare; repeatable.",
+    ),
+)
+
+
+def arms_options(command: Command) -> Command:
+    """Add the flags for settings, data and scripts."""
+    return with_options(command, _ARMS)
+
+
+def script_options(command: Command) -> Command:
+    """Add those that say how scripts are run."""
+    return with_options(command, _SCRIPTS)

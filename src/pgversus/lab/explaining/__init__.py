@@ -1,0 +1,8 @@
+"""The plans of what is measured: captured under the load's own settings, and held against each other.
+
+statements.py  what a workload sends, asked of pgbench
+capture.py     the plan of each statement on one server
+causes.py      which settings bring an old plan back
+comparing.py   the plans of all arms, side by side
+session.py     plans alone: servers started, asked and stopped, without any load
+"""

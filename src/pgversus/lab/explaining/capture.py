@@ -1,0 +1,84 @@
+"""The plan of each statement on one server, in a session as the load has it; what it writes is rolled back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import psycopg
+
+from pgversus.errors import WorkloadError
+from pgversus.lab.explaining.statements import Statement
+from pgversus.postgres.explain import (
+    Explained,
+    RowsDigest,
+    explain,
+    planner_settings,
+    rows_digest,
+    statistics_digests,
+)
+from pgversus.postgres.session import Connection, Target, connect
+from pgversus.study.planner_switches import PlannerSetting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapturedStatement:
+    """One statement on one server."""
+
+    statement: Statement
+    explained: Explained | None
+    """None for one that has no plan: SET, CREATE and their like."""
+    rows: RowsDigest | None
+    """None where it returns nothing to compare, or nobody asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Captured:
+    """All of a workload on one server."""
+
+    statements: tuple[CapturedStatement, ...]
+    statistics: Mapping[str, str]
+    """By table a hash over what ANALYZE has found."""
+    settings: Mapping[str, PlannerSetting]
+    """What decides how statements are planned, as this session has it."""
+
+
+def capture(label: str, target: Target, statements: Sequence[Statement], *, with_rows: bool) -> Captured:
+    """The plans of these statements, in this order; WorkloadError with the server's words when one fails.
+
+    label: of the arm. with_rows: also hash what each returns.
+    """
+    with connect(target, as_the_load=True) as connection:
+        with connection.transaction(force_rollback=True):
+            captured = tuple(_captured(label, connection, one, with_rows=with_rows) for one in statements)
+        return Captured(
+            statements=captured,
+            statistics=statistics_digests(connection),
+            settings=planner_settings(connection),
+        )
+
+
+def _captured(label: str, connection: Connection, statement: Statement, *, with_rows: bool) -> CapturedStatement:
+    try:
+        if not _has_plan(connection, statement.text):
+            connection.execute(statement.text.encode())
+            return CapturedStatement(statement=statement, explained=None, rows=None)
+        rows = rows_digest(connection, statement.text) if with_rows else None
+        explained = explain(connection, statement.text)
+        return CapturedStatement(statement=statement, explained=explained, rows=rows)
+    except psycopg.Error as error:
+        raise WorkloadError(
+            f"a statement of the workload fails on {label}",
+            slug="workload-not-explained",
+            where=f"{statement.words}, on {label}",
+            found=str(error).strip(),
+            expected="a statement that runs on every arm",
+            to_do="these are the server's own words; mend the script, its data or its variables",
+        ) from error
+
+
+def _has_plan(connection: Connection, text: str) -> bool:
+    try:
+        with connection.transaction():
+            connection.execute(f"EXPLAIN {text}".encode())
+    except psycopg.errors.SyntaxError:
+        return False
+    return True

@@ -1,0 +1,77 @@
+"""Settings that may bring an old plan back on a newer server: what to try, and in which order. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations
+
+_ON, _OFF = "on", "off"
+_SWITCH = "enable_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannerSetting:
+    """One, as a session has it."""
+
+    value: str
+    default: str
+    """Compiled in."""
+    is_switch: bool
+    """On or off."""
+
+
+class Why(StrEnum):
+    """Why something is tried."""
+
+    NEW_SWITCH = "new switch"
+    """The baseline's version does not have it."""
+    CHANGED_DEFAULT = "changed default"
+    """Its default is another one there."""
+    OTHER_VALUE = "other value"
+    """It is set otherwise there."""
+    SWITCH = "switch"
+    """It forbids a kind of operator, in whatever version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """Settings that are tried together."""
+
+    why: Why
+    settings: tuple[tuple[str, str], ...]
+
+    @property
+    def words(self) -> str:
+        """`enable_hashjoin = off, enable_mergejoin = off`."""
+        return ", ".join(f"{name} = {value}" for name, value in self.settings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undoing:
+    """What brings an old plan back."""
+
+    candidate: Candidate
+    but_for_sorts: bool
+    """Whether only sorts, of rows that are in order anyway, tell it from the old plan."""
+
+
+def candidates(baseline: Mapping[str, PlannerSetting], contender: Mapping[str, PlannerSetting]) -> Iterator[Candidate]:
+    """What to try on the contender: its new switches, then what is set otherwise, then switches, one and two at once.
+
+    Both: settings by name, as a session of the load has them.
+    """
+    for name, found in contender.items():
+        if name not in baseline and found.is_switch and found.value == _ON:
+            yield Candidate(why=Why.NEW_SWITCH, settings=((name, _OFF),))
+    for name, found in contender.items():
+        before = baseline.get(name)
+        if before is not None and before.value != found.value:
+            why = Why.CHANGED_DEFAULT if before.default != found.default else Why.OTHER_VALUE
+            yield Candidate(why=why, settings=((name, before.value),))
+    switches = [
+        (name, _OFF)
+        for name, found in contender.items()
+        if name in baseline and name.startswith(_SWITCH) and found.is_switch and found.value == _ON
+    ]
+    for number in (1, 2):
+        yield from (Candidate(why=Why.SWITCH, settings=some) for some in combinations(switches, number))

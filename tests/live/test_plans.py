@@ -1,0 +1,161 @@
+"""Plans on real servers: what changed from major to major is said, what is written is rolled back, nothing stays."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pgversus.lab.studies import library
+from tests.live.conftest import EXAMPLES, CommandLine
+
+OLD, NEW = "16.12", "17.8"
+PLANNER, VERSIONS = library() / "planner-16-vs-17", library() / "versions-15-to-18"
+
+
+def plans(line: CommandLine, *arguments: str) -> dict[str, Any]:
+    ended = line.run("plans", *arguments, "--json")
+    assert ended.code == 0, ended.stderr
+    assert line.leftovers() == []
+    return ended.document
+
+
+def only(document: dict[str, Any]) -> dict[str, Any]:
+    (one,) = document["comparisons"]
+    found: dict[str, Any] = one
+    return found
+
+
+@pytest.mark.parametrize(
+    ("case", "data", "settings", "undone_by", "told"),
+    [
+        (
+            "cte_in",
+            "cte",
+            (),
+            {"enable_hashjoin": "off", "enable_mergejoin": "off"},
+            [
+                "Nested Loop is now a Merge Semi Join",
+                "cte1.id = t_cte_a.id was Index Cond of Index Only Scan using t_cte_a_pkey on t_cte_a, is now",
+                "Index Only Scan using t_cte_a_pkey on t_cte_a ran 100 000 times, now once",
+            ],
+        ),
+        (
+            "correlated_in",
+            "correlated",
+            (),
+            None,
+            [
+                "SubPlan 1 over t_corr_d d was pulled up into the main plan: it ran 10 000 times, now once",
+                "new: Hash Join (Hash Cond: c.c1 = d.c1 AND c.c2 = d.c2)",
+                "Seq Scan on t_corr_d d read and threw away 250 000 rows, now 0",
+            ],
+        ),
+        (
+            "group_by_order",
+            "group_by",
+            ("--set", "enable_hashagg=off", "--set", "max_parallel_workers_per_gather=0"),
+            {"enable_group_by_reordering": "off"},
+            [
+                "Seq Scan on t_grp is now Index Only Scan using t_grp_k1_k2_k3_idx on t_grp",
+                "Sort (Sort Key: t_grp.k3, t_grp.k2, t_grp.k1) is gone: the order now comes from index",
+                "t_grp.k1, now t_grp.k1, t_grp.k2, t_grp.k3: the same columns in another order",
+            ],
+        ),
+        (
+            "range_contains",
+            "range",
+            (),
+            # What 17 makes of the condition cannot be switched off.
+            None,
+            [
+                "Seq Scan on t_range is now Index Only Scan using t_range_ts_idx on t_range",
+                "has a new Index Cond: t_range.ts > '-infinity'::timestamp without time zone",
+            ],
+        ),
+    ],
+)
+def test_what_changed_from_16_to_17_is_said(
+    command_line: CommandLine,
+    case: str,
+    data: str,
+    settings: tuple[str, ...],
+    undone_by: dict[str, str] | None,
+    told: list[str],
+) -> None:
+    files = ("--setup", str(PLANNER / f"{data}.sql"), "-f", str(PLANNER / f"{case}.sql"))
+    document = plans(command_line, OLD, NEW, *files, *settings)
+    one = only(document)
+    assert one["level"] == "operators"
+    assert one["same_rows"] is True
+    assert (one["undone_by"] and one["undone_by"]["settings"]) == undone_by
+    # 17 knows that the rows of the CTE are in order: no setting makes it sort them again.
+    assert (one["undone_by"] or {}).get("but_for_sorts", False) is (case == "cte_in")
+    for text in told:
+        assert [sentence for sentence in one["sentences"] if text in sentence], one["sentences"]
+
+
+def test_a_spill_that_is_gone_is_the_same_plan(command_line: CommandLine) -> None:
+    """GROUP BY on 15 and 18: hash_mem_multiplier is 2 on both, and 18 needs less memory for each group."""
+    script = str(VERSIONS / "group_by.sql")
+    one = only(plans(command_line, "15.14", "18.0", "-i", "-s", "1", "-f", script, "--set", "work_mem=5MB"))
+    assert (one["level"], one["same_plan"]) == ("behaviour", True)
+    assert "HashAggregate writes no temporary files any more" in one["sentences"]
+
+
+def test_variables_are_filled_and_what_is_written_is_rolled_back(command_line: CommandLine) -> None:
+    document = plans(command_line, OLD, NEW, "-i", "-s", "1", "-b", "tpcb-like")
+    statements = [one["statement"] for one in document["comparisons"]]
+    assert [text.split(": ")[1].split()[0] for text in statements] == ["UPDATE", "SELECT", "UPDATE", "UPDATE", "INSERT"]
+    assert not [text for text in statements if " :" in text.split(": ", 1)[1]]
+    assert {one["same_plan"] for one in document["comparisons"]} == {True}
+    # The same cluster again: had anything been written, the digests of rows would be others.
+    assert plans(command_line, OLD, NEW, "-i", "-s", "1", "-b", "tpcb-like")["warnings"] == document["warnings"]
+
+
+def test_another_setting_is_an_arm_and_the_same_rows_are_the_same_in_any_order(command_line: CommandLine) -> None:
+    command_line.write("join.sql", "SELECT a.aid FROM pgbench_accounts a JOIN pgbench_branches b USING (bid);")
+    levels = ("--set", "enable_hashjoin=on,off", "--set", "enable_nestloop=off")
+    one = only(plans(command_line, NEW, *levels, "-i", "-s", "1", "-f", "join.sql"))
+    assert (one["baseline"], one["contender"]) == ("enable_hashjoin=on", "enable_hashjoin=off")
+    assert one["same_rows"] is True
+    assert "Hash Join is now a Merge Join" in one["sentences"]
+
+
+def test_other_answers_are_said_before_any_plan(command_line: CommandLine) -> None:
+    command_line.write("setting.sql", "SELECT current_setting('work_mem') AS x;")
+    ended = command_line.run("plans", NEW, "--set", "work_mem=1MB,2MB", "-f", "setting.sql")
+    assert ended.code == 0, ended.stderr
+    assert ended.stdout.startswith(
+        "caveat: work_mem=2MB returns other rows than work_mem=1MB: setting.sql, statement 1"
+    )
+
+
+def test_statistics_that_differ_by_sampling_are_said_and_full_ones_do_not(command_line: CommandLine) -> None:
+    command_line.write(
+        "many.sql", "CREATE TABLE many AS SELECT g, md5(g::text) AS t FROM generate_series(1, 100000) g;"
+    )
+    command_line.write("read.sql", "SELECT count(*) FROM many WHERE t < '5';")
+    asked = (OLD, NEW, "--setup", "many.sql", "-f", "read.sql")
+    unlike = plans(command_line, *asked)["unlike_statistics"]
+    assert unlike == [{"labels": [OLD, NEW], "tables": ["public.many"]}]
+    assert plans(command_line, *asked, "--full-statistics")["unlike_statistics"] == []
+
+
+def test_what_cannot_be_explained_is_said_in_the_servers_words(command_line: CommandLine) -> None:
+    command_line.write("wrong.sql", "SELECT nothing FROM nowhere;")
+    ended = command_line.run("plans", OLD, NEW, "-f", "wrong.sql")
+    assert ended.code == 4
+    assert "error[workload-not-told]" in ended.stderr
+    assert 'relation "nowhere" does not exist' in ended.stderr
+    assert command_line.leftovers() == []
+
+
+def test_markdown_and_japanese(command_line: CommandLine, tmp_path: Path) -> None:
+    files = ("--setup", str(EXAMPLES / "correlated.sql"), "-f", str(EXAMPLES / "correlated_in.sql"))
+    ended = command_line.run(
+        "plans", OLD, NEW, *files, "--format", "markdown", "--lang", "ja", "-o", str(tmp_path / "plans.md")
+    )
+    assert ended.code == 0, ended.stderr
+    text = (tmp_path / "plans.md").read_text()
+    assert "### " in text
+    assert "t_corr_d d に対する SubPlan 1 が主計画に引き上げられた" in text.replace("\\", "")

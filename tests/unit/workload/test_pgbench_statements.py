@@ -1,0 +1,84 @@
+r"""A script as one transaction, and what pgbench says of it with --debug: its own words, of 18.6."""
+
+import pytest
+
+from pgversus.workload.pgbench_statements import in_one_transaction, sent_statements, shown_script
+
+SCRIPT = r"""-- first
+\set aid random(1, 100)
+BEGIN;
+CREATE TABLE IF NOT EXISTS t (a int,
+  b text); -- why ; not
+INSERT INTO t VALUES (:aid, 'x;y'), (2, $$ a; COMMIT; $$);
+\if :aid > 0
+SELECT a AS got
+  FROM t WHERE a = :aid LIMIT 1 \gset
+\endif
+\sleep 1 ms
+SELECT :got + 1;
+END;
+SELECT count(*) FROM t
+"""
+TOLD = r"""pgbench: setting random seed to 1
+pgbench: client 0 executing script "s.sql"
+pgbench: client 0 executing \set aid
+pgbench: client 0 sending BEGIN;
+pgbench: client 0 receiving
+pgbench: client 0 receiving
+pgbench: client 0 sending INSERT INTO t VALUES (82, 'x;y'), (2, $$ a; COMMIT; $$);
+pgbench: client 0 receiving
+pgbench: client 0 executing \if
+pgbench: client 0 sending SELECT a AS got
+  FROM t WHERE a = 82
+  AND b <> ':no' LIMIT 1 
+pgbench: client 0 receiving
+pgbench: client 0 sending SELECT count(*) FROM t
+pgbench: client 0 receiving
+pgbench: client 0 sending ROLLBACK;
+pgbench: client 0 receiving
+"""  # noqa: W291 - as pgbench prints it
+
+
+def test_every_transaction_of_a_script_becomes_one_that_is_rolled_back() -> None:
+    text = in_one_transaction(SCRIPT)
+    assert text.startswith("BEGIN;\n-- first\n\\set aid random(1, 100)\n")
+    assert text.endswith("SELECT :got + 1;\nSELECT count(*) FROM t\n\n;ROLLBACK;\n")
+    assert text.count("BEGIN") == 1
+    assert "\nEND;" not in text
+    assert "\\sleep" not in text
+    for kept in ("b text); -- why ; not", "$$ a; COMMIT; $$", "\\gset\n\\endif", "\\if :aid > 0\n"):
+        assert kept in text
+
+
+@pytest.mark.parametrize(
+    ("script", "whole"),
+    [
+        ("SELECT 1;", "BEGIN;\nSELECT 1;\nROLLBACK;\n"),
+        ("SELECT 1", "BEGIN;\nSELECT 1\n;ROLLBACK;\n"),
+        ("SELECT 1; -- done", "BEGIN;\nSELECT 1; -- done\nROLLBACK;\n"),
+        ("/* a; */ start  transaction read only; SELECT 1; commit;", "BEGIN;\n SELECT 1;\nROLLBACK;\n"),
+        ("SAVEPOINT s; ROLLBACK TO SAVEPOINT s;", "BEGIN;\nSAVEPOINT s; ROLLBACK TO SAVEPOINT s;\nROLLBACK;\n"),
+        ("ROLLBACK; SELECT CASE WHEN a THEN 1 END;", "BEGIN;\n SELECT CASE WHEN a THEN 1 END;\nROLLBACK;\n"),
+        ("\\startpipeline\nSELECT 1;\n\\endpipeline\n", "BEGIN;\n\nSELECT 1;\n\n\nROLLBACK;\n"),
+        ('SELECT 1 AS "a;b";', 'BEGIN;\nSELECT 1 AS "a;b";\nROLLBACK;\n'),
+        ("\\set a 1 + \\\n  2\nSELECT :a;", "BEGIN;\n\\set a 1 + \\\n  2\nSELECT :a;\nROLLBACK;\n"),
+        ("", "BEGIN;\n\nROLLBACK;\n"),
+    ],
+)
+def test_statements_end_where_pgbench_ends_them(script: str, whole: str) -> None:
+    assert in_one_transaction(script) == whole
+
+
+def test_what_is_sent_is_told_with_its_variables_filled() -> None:
+    assert sent_statements(TOLD) == [
+        "INSERT INTO t VALUES (82, 'x;y'), (2, $$ a; COMMIT; $$)",
+        "SELECT a AS got\n  FROM t WHERE a = 82\n  AND b <> ':no' LIMIT 1",
+        "SELECT count(*) FROM t",
+    ]
+    assert sent_statements("") == []
+
+
+def test_a_built_in_is_shown_with_a_heading() -> None:
+    assert (
+        shown_script("-- select-only: <builtin: select only>\n\\set aid 1\nSELECT 1;\n") == "\\set aid 1\nSELECT 1;\n"
+    )
