@@ -141,6 +141,25 @@ def test_statistics_that_differ_by_sampling_are_said_and_full_ones_do_not(comman
     assert plans(command_line, *asked, "--full-statistics")["unlike_statistics"] == []
 
 
+def test_statements_without_a_plan_are_run_for_those_behind_them(command_line: CommandLine) -> None:
+    command_line.write(
+        "many.sql",
+        "CREATE TEMP TABLE x AS SELECT g FROM generate_series(1, 100) g; SET LOCAL enable_seqscan = off;\n"
+        "PREPARE p (int) AS SELECT * FROM x WHERE g = $1; EXECUTE p(5);\n"
+        "DECLARE c CURSOR FOR SELECT * FROM x; FETCH 5 FROM c; COMMIT; VALUES (1), (2);",
+    )
+    document = plans(command_line, OLD, NEW, "-f", "many.sql")
+    assert [one["statement"].split(": ")[1].split()[0] for one in document["comparisons"]] == [
+        "CREATE",
+        "EXECUTE",
+        "DECLARE",
+        "VALUES",
+    ]
+    assert {one["settings"][1].get("enable_seqscan") for one in document["comparisons"][1:]} == {"off"}
+    command_line.write("none.sql", "SET LOCAL work_mem = '1MB';")
+    assert command_line.run("plans", OLD, NEW, "-f", "none.sql").stdout == "no statement has a plan\n"
+
+
 def test_what_cannot_be_explained_is_said_in_the_servers_words(command_line: CommandLine) -> None:
     command_line.write("wrong.sql", "SELECT nothing FROM nowhere;")
     ended = command_line.run("plans", OLD, NEW, "-f", "wrong.sql")

@@ -3,7 +3,6 @@
 import click
 
 from pgversus.cli.means import Command, with_options
-from pgversus.study.workload import QueryMode
 
 _ARMS = (
     click.option(
@@ -29,13 +28,7 @@ _ARMS = (
     click.option("-S", "--select-only", is_flag=True, help="As -b select-only."),
     click.option("-N", "--skip-some-updates", is_flag=True, help="As -b simple-update."),
 )
-_SCRIPTS = (
-    click.option(
-        "-M",
-        "--protocol",
-        type=click.Choice([mode.value for mode in QueryMode]),
-        help="Query mode.  [default: simple]",
-    ),
+_VARIABLES = (
     click.option(
         "-D",
         "--define",
@@ -52,6 +45,6 @@ def arms_options(command: Command) -> Command:
     return with_options(command, _ARMS)
 
 
-def script_options(command: Command) -> Command:
-    """Add those that say how scripts are run."""
-    return with_options(command, _SCRIPTS)
+def variable_options(command: Command) -> Command:
+    """Add the flag for variables."""
+    return with_options(command, _VARIABLES)

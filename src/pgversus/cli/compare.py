@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.arms import arms_options, script_options
+from pgversus.cli.arms import arms_options, variable_options
 from pgversus.cli.means import exit_code, in_asked_manner, means_options, measure
 from pgversus.cli.output import rendered, write_out
 from pgversus.cli.question import METRICS, comparison_of, study_of
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
+from pgversus.study.workload import QueryMode
 
 if TYPE_CHECKING:
     from pgversus.report.answer import Answer
@@ -26,7 +27,13 @@ _LEAST_FIXED = 2
 @arms_options
 @click.option("-c", "--client", "clients", type=click.IntRange(min=1), metavar="N", help="Clients.  [default: 1]")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads of pgbench.  [default: 1]")
-@script_options
+@click.option(
+    "-M",
+    "--protocol",
+    type=click.Choice([mode.value for mode in QueryMode]),
+    help="Query mode.  [default: simple]",
+)
+@variable_options
 @click.option(
     "-R",
     "--rate",

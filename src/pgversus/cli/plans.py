@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.arms import arms_options, script_options
+from pgversus.cli.arms import arms_options, variable_options
 from pgversus.cli.files import read_text
 from pgversus.cli.means import build_options, in_asked_manner
 from pgversus.cli.output import write_file, write_out
@@ -28,7 +28,7 @@ _FORMATS = ("text", "markdown", "html")
 @click.command(short_help="Show how plans of the same statements differ.")
 @click.argument("names", nargs=-1, required=True, metavar="BASELINE CONTENDER...")
 @arms_options
-@script_options
+@variable_options
 @click.option(
     "--full-statistics",
     is_flag=True,

@@ -97,7 +97,7 @@ def _load(options: Mapping[str, Any]) -> PgbenchWorkload:
         scripts=tuple(scripts) or (Script(name="tpcb-like"),),
         clients=clients,
         threads=threads_used(options.get("jobs") or 1, clients),
-        query_mode=QueryMode(options["protocol"] or QueryMode.SIMPLE),
+        query_mode=QueryMode(options.get("protocol") or QueryMode.SIMPLE),
         variables=tuple(parse_variable(text) for text in options["variables"]),
         rate=rate,
         scale=options["scale"],

@@ -9,6 +9,7 @@ from pgversus.plans.sentences.telling import Language, headline, sentences
 from pgversus.study.planner_switches import Undoing
 
 SCHEMA = "pgversus.plans/1"
+NOTHING_COMPARED = "no statement has a plan"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

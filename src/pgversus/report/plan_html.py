@@ -3,7 +3,7 @@
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pgversus.plans.sentences.telling import Language, headline, sentences
-from pgversus.report.compared_plans import ComparedPlans, PlansAnswer
+from pgversus.report.compared_plans import NOTHING_COMPARED, ComparedPlans, PlansAnswer
 from pgversus.report.plan_text import times
 from pgversus.report.plan_tree import TreeNode, tree
 from pgversus.report.undoing import undoing
@@ -20,6 +20,7 @@ def plans_html(answer: PlansAnswer, language: Language) -> str:
     return page.render(
         language=language.value,
         warnings=answer.warnings,
+        nothing_compared=NOTHING_COMPARED,
         comparisons=[_comparison(one, language) for one in answer.compared],
     )
 

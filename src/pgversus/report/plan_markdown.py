@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from pgversus.plans.sentences.telling import Language, headline, sentences
-from pgversus.report.compared_plans import ComparedPlans, PlansAnswer
+from pgversus.report.compared_plans import NOTHING_COMPARED, ComparedPlans, PlansAnswer
 from pgversus.report.markdown import escaped, paragraph
 from pgversus.report.plan_text import times
 from pgversus.report.plan_tree import plan_lines
@@ -17,7 +17,7 @@ _FENCE = 3
 def plans_markdown(answer: PlansAnswer, language: Language) -> str:
     """What has to be known first; a heading for each comparison, its sentences as a list, both plans to be unfolded."""
     warnings = "\n".join(f"- caveat: {escaped(text)}" for text in answer.warnings)
-    parts = [part for one in answer.compared for part in _parts(one, language)]
+    parts = [part for one in answer.compared for part in _parts(one, language)] or [NOTHING_COMPARED]
     return "\n\n".join([warnings, *parts] if warnings else parts) + "\n"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pgversus.plans.sentences.telling import Language, headline, sentences
-from pgversus.report.compared_plans import ComparedPlans, PlansAnswer
+from pgversus.report.compared_plans import NOTHING_COMPARED, ComparedPlans, PlansAnswer
 from pgversus.report.plan_tree import plan_lines
 from pgversus.report.undoing import undoing
 from pgversus.report.units import latency
@@ -14,7 +14,7 @@ def plans_text(answer: PlansAnswer, language: Language) -> str:
     """What has to be known first, then a part for each comparison."""
     warnings = [f"caveat: {text}" for text in answer.warnings]
     parts = [warnings] if warnings else []
-    parts += [list(_part(one, language)) for one in answer.compared]
+    parts += [list(_part(one, language)) for one in answer.compared] or [[NOTHING_COMPARED]]
     return "\n".join(visible("\n".join(lines)) + "\n" for lines in parts)
 
 

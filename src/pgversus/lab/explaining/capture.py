@@ -1,5 +1,6 @@
 """The plan of each statement on one server, in a session as the load has it; what it writes is rolled back."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +18,8 @@ from pgversus.postgres.explain import (
 )
 from pgversus.postgres.session import Connection, Target, connect
 from pgversus.study.planner_switches import PlannerSetting
+
+_DECLARES = re.compile(r"\s*DECLARE\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,9 @@ def _captured(label: str, connection: Connection, statement: Statement, *, with_
             return CapturedStatement(statement=statement, explained=None, rows=None)
         rows = rows_digest(connection, statement.text) if with_rows else None
         explained = explain(connection, statement.text)
+        if _DECLARES.match(statement.text):
+            # EXPLAIN runs its query, and there is no cursor yet for statements behind it.
+            connection.execute(statement.text.encode())
         return CapturedStatement(statement=statement, explained=explained, rows=rows)
     except psycopg.Error as error:
         raise WorkloadError(

@@ -1,6 +1,6 @@
 """The plans of all arms, side by side: each contender's against the baseline's."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from pgversus.errors import WorkloadError
 from pgversus.lab.explaining.capture import Captured, CapturedStatement
@@ -36,7 +36,8 @@ def compared(
                         is_searched=True,
                     )
                 )
-    return PlansAnswer(compared=tuple(found), unlike=tuple(_unlike(labels, captured)))
+    read = {node.relation for one in found for plan in one.plans for node in plan.nodes}
+    return PlansAnswer(compared=tuple(found), unlike=tuple(_unlike(labels, captured, read)))
 
 
 def refuse_other_statements(labels: Sequence[str], captured: Sequence[Captured]) -> None:
@@ -67,8 +68,11 @@ def _same_rows(one: CapturedStatement, other: CapturedStatement) -> bool | None:
     return None if one.rows is None or other.rows is None else one.rows == other.rows
 
 
-def _unlike(labels: Sequence[str], captured: Sequence[Captured]) -> list[UnlikeStatistics]:
-    base = captured[0].statistics
+def _unlike(
+    labels: Sequence[str], captured: Sequence[Captured], read: Collection[str | None]
+) -> list[UnlikeStatistics]:
+    """Of tables that some plan reads: others have no say in it."""
+    base = {name: digest for name, digest in captured[0].statistics.items() if name.rpartition(".")[2] in read}
     found = []
     for label, one in zip(labels[1:], captured[1:], strict=True):
         tables = [name for name in base.keys() & one.statistics.keys() if base[name] != one.statistics[name]]
