@@ -129,7 +129,7 @@ def _content(answer: "PlansAnswer", form: str, language: "Language") -> str:
     from pgversus.report.plan_text import plans_text  # noqa: PLC0415 - the same
 
     if form == "json":
-        return json.dumps(plans_document(answer, language), indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(plans_document(answer, language), indent=2) + "\n"
     return {"text": plans_text, "markdown": plans_markdown, "html": plans_html}[form](answer, language)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from pgversus.errors import PlanError
 from pgversus.plans.plan import Plan
 from pgversus.plans.reading import plan_nodes
-from pgversus.plans.structure import checked_root
+from pgversus.plans.structure import checked_root, is_number
 
 _COLUMN = "QUERY PLAN"
 _TEXT_FORMAT = re.compile(r"\(cost=\d|\(actual time=|^\s*->\s+\w", re.MULTILINE)
@@ -50,6 +50,9 @@ def _documents(text: str, where: str) -> Iterator[Any]:
             raise _no_json(bare, error, where) from error
         except RecursionError as error:
             raise _no_plan(where, "more levels than any plan has") from error
+        except ValueError as error:
+            # Python reads no number of thousands of digits.
+            raise _no_plan(where, str(error)) from error
         yield value
 
 
@@ -93,13 +96,17 @@ def _plan(entry: Any, where: str) -> Plan:
         execution_s=_seconds(entry.get("Execution Time")),
         serialization_s=_seconds(serialization.get("Time")) if isinstance(serialization, Mapping) else None,
         settings={str(name): str(value) for name, value in settings.items()} if isinstance(settings, Mapping) else {},
-        jit_functions=jit.get("Functions") if isinstance(jit, Mapping) else None,
+        jit_functions=_count(jit.get("Functions")) if isinstance(jit, Mapping) else None,
         query=str(query) if query is not None else None,
     )
 
 
+def _count(value: Any) -> int | None:
+    return int(value) if is_number(value) else None
+
+
 def _seconds(value: Any) -> float | None:
-    return value / _MS_PER_S if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return value / _MS_PER_S if is_number(value) else None
 
 
 def _no_json(text: str, error: json.JSONDecodeError, where: str) -> PlanError:

@@ -133,4 +133,4 @@ def _facts(plan: Plan, mine: Sequence[Own]) -> list[dict[str, Fact]]:
 
 
 def _digest(lines: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode(errors="surrogateescape")).hexdigest()[:_DIGITS]
+    return hashlib.sha256("\n".join(lines).encode(errors="surrogatepass")).hexdigest()[:_DIGITS]

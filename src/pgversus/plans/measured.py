@@ -99,4 +99,4 @@ def _scans_of_ctes(plan: Plan) -> dict[str, list[int]]:
 
 def _number(raw: Mapping[str, Any], name: str) -> float | None:
     found = raw.get(name)
-    return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
+    return None if found is None else float(found)

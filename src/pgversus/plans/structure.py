@@ -21,7 +21,23 @@ _TEXTS = (
     "Sort Method",
     "Sort Space Type",
 )
-_NUMBERS = ("Plan Rows", "Actual Rows", "Actual Loops", "Actual Total Time", "Temp Written Blocks")
+_NUMBERS = (
+    "Plan Rows",
+    "Actual Rows",
+    "Actual Loops",
+    "Actual Total Time",
+    "Temp Written Blocks",
+    "Shared Hit Blocks",
+    "Shared Read Blocks",
+    "Local Hit Blocks",
+    "Local Read Blocks",
+    "Rows Removed by Filter",
+    "Rows Removed by Join Filter",
+    "Rows Removed by Index Recheck",
+)
+_NUMBER, _ENDLESS = "a number", "a number without end"
+_LARGEST = 1e18
+"""No counter of a server comes so far; what is larger is no number that EXPLAIN printed."""
 _PLAN = "Plan"
 _BELOW = "Plans"
 
@@ -48,15 +64,23 @@ def checked_root(entry: Any, where: str) -> Mapping[str, Any]:
 def _check(node: Mapping[str, Any], path: str) -> None:
     if "Node Type" not in node:
         raise _malformed(path, ", ".join(map(repr, list(node)[:5])) or "an empty object", 'a node with a "Node Type"')
-    for names, kinds, words in ((_TEXTS, str, "text"), (_NUMBERS, int | float, "a number")):
-        for name in names:
-            if name in node and not (isinstance(node[name], kinds) and not isinstance(node[name], bool)):
-                raise _malformed(f"{path}, {name}", _kind(node[name]), words)
+    for name in _TEXTS:
+        if name in node and not isinstance(node[name], str):
+            raise _malformed(f"{path}, {name}", _kind(node[name]), "text")
+    for name in _NUMBERS:
+        if name in node and not is_number(node[name]):
+            found = _kind(node[name])
+            raise _malformed(f"{path}, {name}", _ENDLESS if found == _NUMBER else found, _NUMBER)
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is one that can be reckoned with: neither true nor false, and not beyond all bounds."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
 
 
 def _kind(value: Any) -> str:
     names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
+    return names.get(type(value), _NUMBER)
 
 
 def _malformed(where: str, found: str, expected: str) -> PlanError:

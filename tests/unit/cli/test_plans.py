@@ -116,3 +116,12 @@ def test_a_page_shows_texts_as_they_are_and_marks_what_changed() -> None:
     assert "SELECT &#39;&lt;b&gt;\\x1b[31m&#39;" in page
     assert page.count('class="changed"') == 2
     assert "src=" not in page
+
+
+@pytest.mark.parametrize("form", [("--json",), ("--format", "text"), ("--format", "markdown"), ("--format", "html")])
+def test_half_a_character_in_a_plan_is_shown_and_written(form: tuple[str, ...]) -> None:
+    plan = scan("t", Filter="(a = '\\ud83d')")
+    Path("half.json").write_text(json.dumps([{"Plan": plan, "Query Text": "SELECT '\\ud83d'"}]).replace("\\\\", "\\"))
+    ended = typed("half.json", "half.json", *form, "-o", "out")
+    assert ended.exit_code == 0, ended.exception
+    assert "ud83d" in Path("out").read_text()

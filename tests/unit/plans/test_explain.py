@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.errors import ExitCode, PlanError
+from pgversus.plans.difference import difference
 from pgversus.plans.explain import read_plans
+from pgversus.plans.sentences.telling import Language
+from pgversus.report.compared_plans import ComparedPlans, PlansAnswer, plans_document
+from pgversus.report.plan_html import plans_html
+from pgversus.report.plan_markdown import plans_markdown
+from pgversus.report.plan_text import plans_text
 from tests.builders import DATA
 from tests.unit.plans.raw import node, plan, scan
 
@@ -75,8 +81,13 @@ def test_what_a_major_to_come_adds_passes_through() -> None:
         ('[{"Plan": {"Node Type": "X", "Plans": [3]}}]', "plan-malformed", "a list"),
         ('[{"Plan": {"Node Type": 3}}]', "plan-malformed", "a number"),
         ('[{"Plan": {"Node Type": "X", "Actual Rows": "many"}}]', "plan-malformed", "text"),
+        ('[{"Plan": {"Node Type": "X", "Actual Loops": 1e999}}]', "plan-malformed", "a number without end"),
+        ('[{"Plan": {"Node Type": "X", "Plan Rows": NaN}}]', "plan-malformed", "a number without end"),
+        ('[{"Plan": {"Node Type": "X", "Plan Rows": ' + "9" * 500 + "}}]", "plan-malformed", "a number without end"),
+        ('[{"Plan": {"Node Type": "X", "Actual Rows": true}}]', "plan-malformed", "true or false"),
         ('[{"QUERY PLAN": "{"}]', "plan-cut-off", "it ends with"),
         ("[" * 100_000, "plan-none", "more levels"),
+        ("9" * 10_000, "plan-none", "limit"),
     ],
 )
 def test_what_is_no_plan_is_refused(text: str, slug: str, told: str) -> None:
@@ -95,6 +106,7 @@ def test_the_node_that_is_none_is_named() -> None:
     assert caught.value.where == "old.json, Plan, Plans[1], Plans[0]"
 
 
+(USUAL,) = read_plans(PRINTED, "18")
 KEYS = ["Plan", "Plans", "Node Type", "QUERY PLAN", "Alias", "Grouping Sets", "Sort Key", "Filter", "Settings", "JIT"]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -103,11 +115,22 @@ JSON = st.recursive(
 
 
 def read_or_refused(text: str) -> str:
-    """The slug of the error, empty where there are plans; any other exception is a bug."""
+    """The slug of the error, empty where there are plans that can be shown; any other exception is a bug."""
     try:
-        return "" if read_plans(text, "x") else "nothing"
+        found = read_plans(text, "x")
     except PlanError as error:
         return error.slug
+    for one, other in ((found[0], USUAL), (USUAL, found[0])):
+        compared = ComparedPlans(
+            statement="q", labels=("a", "b"), plans=(one, other), difference=difference(one, other)
+        )
+        answer = PlansAnswer(compared=(compared,))
+        for language in Language:
+            assert plans_text(answer, language)
+            assert plans_html(answer, language)
+            assert plans_markdown(answer, language)
+        assert json.dumps(plans_document(answer, Language.ENGLISH), allow_nan=False)
+    return ""
 
 
 @given(JSON)
