@@ -119,7 +119,7 @@ def _missing(needs: Sequence[_Need], options: Sequence[BuildOptions]) -> BuildEr
     return BuildError(
         "programs that build PostgreSQL are missing on this host",
         slug="build-missing-tools",
-        where=f"build from source{', '.join(map(str, options))}",
+        where=f"build from source{', '.join(text for text in map(str, options) if text)}",
         found=f"no {', no '.join(named)}",
         expected="a compiler, its headers, and what makes PostgreSQL's parsers",
         to_do=f"{_MANAGERS.get(manager or '', 'install')} {' '.join(dict.fromkeys(packages))}",
