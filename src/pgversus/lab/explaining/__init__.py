@@ -2,7 +2,7 @@
 
 statements.py  what a workload sends, asked of pgbench
 capture.py     the plan of each statement on one server
-causes.py      which settings bring an old plan back
+undoing.py     which settings bring an old plan back
 comparing.py   the plans of all arms, side by side
 session.py     plans alone: servers started, asked and stopped, without any load
 """

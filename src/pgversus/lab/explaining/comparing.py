@@ -12,17 +12,17 @@ from pgversus.study.planner_switches import Undoing
 
 
 def compared(
-    labels: Sequence[str], captured: Sequence[Captured], found_causes: Sequence[Sequence[Undoing | None]]
+    labels: Sequence[str], captured: Sequence[Captured], undone_by: Sequence[Sequence[Undoing | None]]
 ) -> PlansAnswer:
     """What has changed for each statement. labels, captured: of the arms, the baseline first.
 
-    found_causes: of each contender, for each statement the settings that bring its old plan back.
+    undone_by: of each contender, for each statement the settings that bring its old plan back.
     """
     found = []
     for contender in range(1, len(labels)):
         pair_of_labels = labels[0], labels[contender]
         pairs = zip(captured[0].statements, captured[contender].statements, strict=True)
-        for pair, cause in zip(pairs, found_causes[contender - 1], strict=True):
+        for pair, undoing in zip(pairs, undone_by[contender - 1], strict=True):
             plans = [_plan(one, label) for one, label in zip(pair, pair_of_labels, strict=True) if one.explained]
             if len(plans) == len(pair):
                 found.append(
@@ -32,7 +32,7 @@ def compared(
                         plans=(plans[0], plans[1]),
                         difference=difference(*plans),
                         same_rows=_same_rows(*pair),
-                        undone_by=cause,
+                        undone_by=undoing,
                         is_searched=True,
                     )
                 )

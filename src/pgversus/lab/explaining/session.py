@@ -12,9 +12,9 @@ from pgversus.lab.data.cache_room import most_kept_bytes
 from pgversus.lab.data.room import make_room
 from pgversus.lab.data.snapshot_shelf import SnapshotShelf
 from pgversus.lab.explaining.capture import capture
-from pgversus.lab.explaining.causes import causes
 from pgversus.lab.explaining.comparing import compared, refuse_other_statements
 from pgversus.lab.explaining.statements import statements_of
+from pgversus.lab.explaining.undoing import undoings
 from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.measuring.arms import ArmServer
 from pgversus.lab.progress import Progress
@@ -73,11 +73,11 @@ def compare_plans(
                 captured.append(capture(server.arm.label, server.target, statements, with_rows=True))
         labels = [arm.label for arm in context.comparison.arms]
         refuse_other_statements(labels, captured)
-        found_causes = []
+        undone_by = []
         for server, contender in zip(servers[1:], captured[1:], strict=True):
             with _started(server, full_statistics=False):
-                found_causes.append(causes(server.target, captured[0], contender, context.comparison.factors))
-    return compared(labels, captured, found_causes)
+                undone_by.append(undoings(server.target, captured[0], contender, context.comparison.factors))
+    return compared(labels, captured, undone_by)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ _LONGEST_S = 20.0
 """For one statement; planning it takes milliseconds, and there are some hundred candidates."""
 
 
-def causes(target: Target, baseline: Captured, contender: Captured, factors: Sequence[str]) -> list[Undoing | None]:
+def undoings(target: Target, baseline: Captured, contender: Captured, factors: Sequence[str]) -> list[Undoing | None]:
     """For each statement the settings that bring its plan back; None where none does, or nothing has changed.
 
     target: the contender, started. factors: what is compared, which is not tried. What is written is rolled back.
@@ -34,12 +34,12 @@ def causes(target: Target, baseline: Captured, contender: Captured, factors: Seq
     ]
     with connect(target, as_the_load=True) as connection, connection.transaction(force_rollback=True):
         return [
-            _cause(connection, old, new, tried)
+            _undoing(connection, old, new, tried)
             for old, new in zip(baseline.statements, contender.statements, strict=True)
         ]
 
 
-def _cause(
+def _undoing(
     connection: Connection, old: CapturedStatement, new: CapturedStatement, tried: Sequence[Candidate]
 ) -> Undoing | None:
     found = None
