@@ -20,6 +20,11 @@ _ARMS = (
         "-s", "--scale", type=click.IntRange(min=1), metavar="N", help="Scale factor of -i, and :scale in scripts."
     ),
     click.option(
+        "--full-statistics",
+        is_flag=True,
+        help="Analyze with the largest statistics target, so that no plan differs because of another sample.",
+    ),
+    click.option(
         "-f", "--file", "files", multiple=True, metavar="FILE[@W]", help="pgbench script, with a weight; repeatable."
     ),
     click.option(

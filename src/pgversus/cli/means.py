@@ -42,6 +42,21 @@ _OPTIONS = (
     click.option("--run-as", metavar="USER", help="As root: the user that servers run as.  [default: nobody]"),
     click.option("--keep-logs", is_flag=True, help="Keep pgbench's transaction logs among the results."),
     click.option(
+        "--no-plans",
+        is_flag=True,
+        help="Neither look at plans nor measure, after the verdicts, what changed ones account for.",
+    ),
+    click.option(
+        "--sample-plans",
+        is_flag=True,
+        help="Run each load once more with auto_explain, to see that plans under it are those that were captured.",
+    ),
+    click.option(
+        "--check-rows",
+        is_flag=True,
+        help="Also compare what statements return: a faster server with other rows is no faster server.",
+    ),
+    click.option(
         "--fail-on", multiple=True, type=click.Choice(["slower", "undecided"]), help="Exit with 1 on such a verdict."
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables."),
@@ -91,6 +106,9 @@ def measure(study: "Study", options: dict[str, Any], results: Path, *, earlier: 
         results=results,
         keep_logs=options["keep_logs"],
         earlier=earlier,
+        plans=not options["no_plans"],
+        check_rows=options["check_rows"],
+        sample_plans=options["sample_plans"],
     )
     with TerminalProgress(SafeConsole(stderr=True)) as progress:
         run_study(study, means, progress)

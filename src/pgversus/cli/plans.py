@@ -29,11 +29,6 @@ _FORMATS = ("text", "markdown", "html")
 @click.argument("names", nargs=-1, required=True, metavar="BASELINE CONTENDER...")
 @arms_options
 @variable_options
-@click.option(
-    "--full-statistics",
-    is_flag=True,
-    help="Analyze with the largest statistics target first, so that no plan differs because of another sample.",
-)
 @build_options
 @click.option("--run-as", metavar="USER", help="As root: the user that servers run as.  [default: nobody]")
 @click.option(
@@ -80,13 +75,7 @@ def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer
     comparison = explained_comparison_of({**options, "servers": names})
     study = in_asked_manner(study_of(comparison), options)
     with TerminalProgress(SafeConsole(stderr=True)) as progress:
-        return compare_plans(
-            study,
-            server_user(options["run_as"]),
-            fixed_client(),
-            progress,
-            full_statistics=options["full_statistics"],
-        )
+        return compare_plans(study, server_user(options["run_as"]), fixed_client(), progress)
 
 
 def _of_files(names: "Sequence[str]") -> "PlansAnswer":

@@ -106,7 +106,11 @@ def _load(options: Mapping[str, Any]) -> PgbenchWorkload:
 
 def _dataset(options: Mapping[str, Any]) -> Dataset:
     scale = (options["scale"] or 1) if options["initialize"] else None
-    return Dataset(pgbench_scale=scale, setup_files=setup_files(options["setup"], "--setup"))
+    return Dataset(
+        pgbench_scale=scale,
+        setup_files=setup_files(options["setup"], "--setup"),
+        full_statistics=options["full_statistics"],
+    )
 
 
 def _design(options: Mapping[str, Any], workload: Workload) -> Design:

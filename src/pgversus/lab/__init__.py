@@ -3,6 +3,9 @@
 studies.py        study files on disk, and where their results go
 dry_run.py        what a study would do
 run.py            one study, from names to blocks on disk
+bench.py          the measuring of a study whose servers are there
+attributing.py    what changed plans account for, measured after the verdicts
+workshop.py       what one run works with: builds, private directories, data that are kept
 results_folder.py  the results folder of a run: locked, earlier results refused, gone on with or put aside
 keeping.py        what a run writes to it, and when
 resuming.py       whether a run may go on with earlier results

@@ -6,15 +6,21 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from pgversus.lab.explaining.comparing import compared
 from pgversus.lab.gates.caveats import caveats
 from pgversus.lab.resuming import course_so_far
-from pgversus.report.answer import Answer, StudyAnswer, Unanswered
+from pgversus.report.answer import Answer, Attributed, StudyAnswer, Unanswered
 from pgversus.stats.analysis import analyse
-from pgversus.store.files import unreadable
+from pgversus.stats.attribution import attribution
+from pgversus.stats.on_demand import Once
+from pgversus.store.attributions import attribution_folder
+from pgversus.store.files import holds_results, unreadable
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
+from pgversus.study.counterfactual import CONTENDER_AGAIN, OLD_PLANS, Recall
 from pgversus.study.design import StopReason
 from pgversus.study.preparation import Preparation
-from pgversus.study.study import StudyFact
+from pgversus.study.study import Context, StudyFact
+from pgversus.study.workload import PgbenchWorkload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +38,7 @@ class _Facts:
     ended: StopReason = StopReason.INTERRUPTED
     budget_s: float | None = None
     not_prepared: dict[int, str] = field(default_factory=dict)
+    not_attributed: dict[str, str] = field(default_factory=dict)
 
 
 _FACTS = TypeAdapter(_Facts)
@@ -90,6 +97,7 @@ def _answer(
     budget_s = preparation.design.budget_s if facts.budget_s is None else facts.budget_s
     course = course_so_far(one.context, one, study.verdicts, budget_s)
     stopped = course.stopped or facts.ended
+    plans, labels = one.plans, [arm.label for arm in course.comparison.arms]
     return Answer(
         context=one.context,
         comparison=course.comparison,
@@ -103,6 +111,7 @@ def _answer(
             stopped,
             cpus=facts.host["cpus"],
             failure=failure,
+            plans=plans,
         ),
         differences=preparation.differences,
         stopped=stopped,
@@ -116,4 +125,37 @@ def _answer(
         client=f"pgbench {facts.client.version} ({facts.client.origin})",
         host=facts.host,
         results=folder,
+        plans=Once(lambda: None if plans is None else compared(labels, plans)),
+        attributed=_attributed(one.context, facts, Path(folder)),
     )
+
+
+def _attributed(context: Context, facts: _Facts, results: Path) -> dict[int, Attributed]:
+    """By contender, where it was measured or could not be."""
+    found = {}
+    for arm in context.comparison.contenders:
+        failure = facts.not_attributed.get(f"{context.number}-{arm.index}")
+        folder = attribution_folder(results, context.number, arm.index)
+        if failure is not None:
+            found[arm.index] = Attributed(recall="", found=None, failure=failure, wall_s=0.0)
+        elif holds_results(folder):
+            found[arm.index] = _read_attributed(folder)
+    return found
+
+
+def _read_attributed(folder: Path) -> Attributed:
+    study = read_answer(folder)
+    if not study.answers:
+        return Attributed(recall="", found=None, failure=study.unanswered[0].words, wall_s=0.0)
+    (answer,) = study.answers
+    arms = answer.comparison.arms
+    workload = arms[OLD_PLANS].workload
+    assert isinstance(workload, PgbenchWorkload)  # noqa: S101 - an operation has no plans
+    found = attribution(answer.analysis, workload.clients)
+    rewrite = workload.scripts[0] if "workload" in answer.comparison.factors else None
+    recall = Recall(
+        settings=tuple(one for one in arms[OLD_PLANS].settings if one not in arms[CONTENDER_AGAIN].settings),
+        rewrite=rewrite,
+    )
+    failure = "" if found is not None else f"it has ended before its first look: {answer.stopped.value}"
+    return Attributed(recall=recall.words, found=found, failure=failure, wall_s=answer.wall_s)

@@ -87,6 +87,11 @@ class Course:
         self.preparation = preparation
         self.comparison = replace(self.comparison, design=preparation.design)
 
+    def forget_plans(self) -> None:
+        """Of what was found, plans take the most room, and nothing that runs needs them."""
+        if self.preparation is not None:
+            self.preparation = replace(self.preparation, plans=None)
+
     def fail(self, words: str) -> None:
         """It cannot be prepared: nothing of it is measured in this run."""
         self.failure, self.stopped = words, StopReason.FAILED

@@ -170,6 +170,8 @@ def _prepare(course: Course, site: Site, keep: KeepPreparation, progress: Progre
         return False
     if known is None:
         keep(course)
+        # Its plans are on disk now, and there may be thousands of contexts.
+        course.forget_plans()
     return True
 
 

@@ -51,6 +51,10 @@ class Keeper:
         self._loaded.add(label_of_running(server))
         self._open().add_fact(LOADED, sorted(self._loaded))
 
+    def keep_fact(self, name: str, value: Any) -> None:
+        """Something else that was found."""
+        self._open().add_fact(name, value)
+
     def keep_preparation(self, course: Course) -> None:
         """What was found while a context was prepared."""
         self._open().add_preparation(course.context.number, course.preparation, course.failure)

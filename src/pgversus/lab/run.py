@@ -4,54 +4,40 @@ What was measured is read back from the results folder (lab/answers.py), so that
 said at the end of the run.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pgversus.host.directories import Cache, open_cache
+from pgversus.host.directories import open_cache
 from pgversus.host.facts import host_facts
 from pgversus.host.identity import ServerUser
-from pgversus.host.leftovers import sweep
-from pgversus.lab.course import Course
-from pgversus.lab.data.cache_room import most_kept_bytes
-from pgversus.lab.data.room import free_up, make_room
-from pgversus.lab.data.snapshot_shelf import SnapshotShelf
-from pgversus.lab.engine import run_parts
-from pgversus.lab.failures import failures_of_the_host
+from pgversus.lab.attributing import attribute
+from pgversus.lab.bench import Bench, measure
+from pgversus.lab.explaining.explainer import Explainer, explained_counterfactual, explained_or_why_not
 from pgversus.lab.keeping import Keeper, keep_server_logs
-from pgversus.lab.measuring.postgres_apparatus import clock
 from pgversus.lab.progress import Progress
 from pgversus.lab.results_folder import EarlierResults, HeldFolder, results_folder
-from pgversus.lab.resuming import check_same_study, course_so_far, loaded_before, worn_before
-from pgversus.lab.run_directory import RunDirectory, run_directory
+from pgversus.lab.resuming import check_same_study, loaded_before, worn_before
+from pgversus.lab.run_directory import RunDirectory
 from pgversus.lab.same_means import (
-    as_measured_before,
     build_facts,
     changes_of_host,
     check_same_builds,
     check_same_client,
     check_same_host,
     client_facts,
-    compilers_before,
 )
-from pgversus.lab.settings_check import ask_of, with_possible_settings
-from pgversus.lab.site import PostgresSite
-from pgversus.postgres.builds.in_cache import using_builds
-from pgversus.postgres.builds.model import Build
-from pgversus.postgres.builds.provide import provide
+from pgversus.lab.workshop import Workshop, opened_workshop
 from pgversus.postgres.client import Client, refuse_unencrypted
 from pgversus.postgres.labels import label_of_running
 from pgversus.postgres.session import uri_target
-from pgversus.postgres.settings_check import ask_program
+from pgversus.store.attributions import NOT_ATTRIBUTED
 from pgversus.store.reading import StoredStudy
 from pgversus.study.design import StopReason
-from pgversus.study.disk import disk_bytes
-from pgversus.study.needs import needs_of
-from pgversus.study.parts import parts_of
-from pgversus.study.servers import RunningServer, ServerName
+from pgversus.study.servers import RunningServer
 from pgversus.study.study import Study
 
 
@@ -66,6 +52,12 @@ class Means:
     """What is done with results that are in that folder already."""
     keep_logs: bool = False
     """Whether pgbench's transaction logs are kept among the results."""
+    plans: bool = True
+    """Whether plans are captured, and what those that changed account for is measured."""
+    sample_plans: bool = False
+    """Whether the load is run once more with auto_explain, to see that plans under it are those that were captured."""
+    check_rows: bool = False
+    """Whether arms are held against each other by what statements return, before anything is measured."""
 
 
 def run_study(study: Study, means: Means, progress: Progress) -> StopReason:
@@ -79,68 +71,74 @@ def run_study(study: Study, means: Means, progress: Progress) -> StopReason:
 
 def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> StopReason:
     earlier = folder.earlier
-    most_kept = most_kept_bytes()
-    cache = open_cache()
-    facts: dict[str, Any] = {"host": host_facts(cache.runs), "client": client_facts(means.client)}
-    facts["budget_s"] = study.budget_s
+    host = host_facts(open_cache().runs)
+    client = client_facts(means.client)
     if earlier is not None:
         # Before anything is fetched.
-        _check_what_is_known(earlier, study, facts, means.results)
-        for line in changes_of_host(earlier.facts, facts["host"]):
+        _check_what_is_known(earlier, study, host, client, means.results)
+        for line in changes_of_host(earlier.facts, host):
             progress.say(line)
     _check_client(study, means.client)
-    for name in sweep(cache.runs):
-        progress.say(f"removed what the killed run {name} had left")
-    make_room(needs_of(study), cache, progress.say)
-    with failures_of_the_host(cache.root):
-        builds = _provide(study, earlier, cache, means, progress)
-    facts["builds"] = build_facts(builds)
-    if earlier is not None:
-        check_same_builds(earlier.facts, facts["builds"], means.results)
-    with ExitStack() as stack:
-        with failures_of_the_host(cache.runs):
-            stack.enter_context(using_builds(builds.values(), cache))
-            directory = stack.enter_context(run_directory(cache, means.user))
-            ask = partial(ask_program, user=means.user, directory=directory.settings_directory())
-            study = with_possible_settings(study, ask_of(builds, ask))
+    with opened_workshop(study, means.user, progress, earlier) as workshop, ExitStack() as stack:
+        study = workshop.study
+        facts = {"host": host, "client": client, "builds": build_facts(workshop.builds)}
+        if earlier is not None:
+            check_same_builds(earlier.facts, facts["builds"], means.results)
+            check_same_study(earlier, study, means.results)
         for one in study.skipped:
             progress.say(f"left out: {one.label} ({one.reason})")
-        if earlier is not None:
-            check_same_study(earlier, study, means.results)
-        stack.callback(_keep_server_logs, directory, folder, means.results)
-        begin = partial(_put_aside, folder, progress)
-        keeper = Keeper(study, means.results, earlier, facts, begin=begin, stack=stack)
-        shelf = SnapshotShelf(cache, directory, progress, most_kept)
-        # However the run ends; registered before the site, so that its servers are stopped by then.
-        stack.callback(shelf.trim)
-        site = PostgresSite(
-            study,
-            builds,
-            directory,
+        stack.callback(_keep_server_logs, workshop.directory, folder, means.results)
+        keeper = _keeper(study, means.results, folder, facts, progress, stack)
+        # A comparison that is never gone on with leaves nothing behind when it fails before its first block.
+        note_loaded = (lambda _: None) if means.earlier is EarlierResults.REFUSE else keeper.keep_loaded
+        before = frozenset() if earlier is None else loaded_before(earlier, study)
+        explain = partial(explained_or_why_not, _explainer(workshop, means)) if means.plans else None
+        bench = Bench(
+            workshop=workshop,
             client=means.client,
-            shelf=shelf,
-            progress=progress,
-            stack=stack,
+            snapshots=workshop.snapshots(means.client, progress, loaded_before=before, note_loaded=note_loaded),
+            worn_before=frozenset() if earlier is None else worn_before(earlier, study),
             kept_logs=means.results / "transaction-logs" if means.keep_logs else None,
-            loaded_before=loaded_before(earlier, study) if earlier is not None else frozenset(),
-            worn_before=worn_before(earlier, study) if earlier is not None else frozenset(),
-            # A comparison that is never gone on with leaves nothing behind when it fails before its first block.
-            note_loaded=(lambda _: None) if means.earlier is EarlierResults.REFUSE else keeper.keep_loaded,
-        )
-        courses = _courses(study, earlier)
-        stopped = run_parts(
-            _parts(study, courses),
-            site,
-            begin_part=partial(_begin_part, site=site, cache=cache, progress=progress),
-            seed=study.seed,
-            budget_s=study.budget_s,
-            clock=clock,
             progress=progress,
-            keep=keeper.keep,
-            keep_preparation=keeper.keep_preparation,
         )
-        keeper.end(stopped, courses)
+        stopped = measure(study, bench, folder.earlier, keeper, explain)
+        if means.plans and stopped is not StopReason.INTERRUPTED:
+            measure_one = partial(_measure_attribution, bench=bench, facts=facts, explainer=_explainer(workshop, means))
+            keeper.keep_fact(NOT_ATTRIBUTED, attribute(study, means.results, measure_one, progress))
         return stopped
+
+
+def _measure_attribution(
+    study: Study, results: Path, *, bench: Bench, facts: Mapping[str, Any], explainer: Explainer
+) -> StopReason:
+    with results_folder(results, EarlierResults.GO_ON) as folder, ExitStack() as stack:
+        if folder.earlier is not None:
+            check_same_study(folder.earlier, study, results)
+        keeper = _keeper(study, results, folder, facts, bench.progress, stack)
+        explain = partial(explained_counterfactual, explainer)
+        return measure(study, replace(bench, kept_logs=None), folder.earlier, keeper, explain)
+
+
+def _keeper(
+    study: Study, results: Path, folder: HeldFolder, facts: Mapping[str, Any], progress: Progress, stack: ExitStack
+) -> Keeper:
+    return Keeper(
+        study,
+        results,
+        folder.earlier,
+        {**facts, "budget_s": study.budget_s},
+        begin=partial(_put_aside, folder, progress),
+        stack=stack,
+    )
+
+
+def _explainer(workshop: Workshop, means: Means) -> Explainer:
+    return Explainer(
+        client=means.client,
+        scratch=workshop.directory.root / "told",
+        with_rows=means.check_rows,
+        samples=means.sample_plans,
+    )
 
 
 def _put_aside(folder: HeldFolder, progress: Progress) -> None:
@@ -153,13 +151,15 @@ def _keep_server_logs(directory: RunDirectory, folder: HeldFolder, results: Path
         keep_server_logs(directory, results)
 
 
-def _check_what_is_known(earlier: StoredStudy, study: Study, facts: Mapping[str, Any], folder: Path) -> None:
+def _check_what_is_known(
+    earlier: StoredStudy, study: Study, host: Mapping[str, Any], client: Mapping[str, Any], folder: Path
+) -> None:
     """Everything that can be refused without the servers."""
     if not study.skips_missing_settings:
         # Else only its servers know what is left of the study.
         check_same_study(earlier, study, folder)
-    check_same_client(earlier.facts, facts["client"], folder)
-    check_same_host(earlier.facts, facts["host"], folder)
+    check_same_client(earlier.facts, client, folder)
+    check_same_host(earlier.facts, host, folder)
 
 
 def _check_client(study: Study, client: Client) -> None:
@@ -170,36 +170,3 @@ def _check_client(study: Study, client: Client) -> None:
         if isinstance(server, RunningServer):
             target = uri_target(server.uri, ())
             refuse_unencrypted(client, target, label_of_running(server), runs_psql=server in with_files)
-
-
-def _courses(study: Study, earlier: StoredStudy | None) -> list[Course]:
-    """Every context as far as it has come."""
-    if earlier is None:
-        return [Course(context, study.verdicts) for context in study.contexts]
-    return [
-        course_so_far(context, stored, study.verdicts, study.budget_s)
-        for context, stored in zip(study.contexts, earlier.contexts, strict=True)
-    ]
-
-
-def _parts(study: Study, courses: Sequence[Course]) -> list[list[Course]]:
-    by_number = {course.context.number: course for course in courses}
-    return [[by_number[context.number] for context in part] for part in parts_of(study.contexts)]
-
-
-def _begin_part(part: Sequence[Course], site: PostgresSite, cache: Cache, progress: Progress) -> None:
-    """Data of earlier parts go, and as much of what is kept for later runs as this one needs the room of."""
-    contexts = [course.context for course in part]
-    there = site.keep_only(contexts)
-    free_up(disk_bytes(contexts) - there, cache, progress.say)
-
-
-def _provide(
-    study: Study, earlier: StoredStudy | None, cache: Cache, means: Means, progress: Progress
-) -> dict[ServerName, Build | None]:
-    """A build for every server of the study, all at once, so that they come from one family; the ones of `earlier`."""
-    names = study.servers
-    meant = names if earlier is None else as_measured_before(names, earlier.facts)
-    compilers = {} if earlier is None else compilers_before(names, meant, earlier.facts, cache)
-    builds = provide(meant, study.build_manner, cache, means.user, progress.say, progress, compilers)
-    return dict(zip(names, builds, strict=True))

@@ -1,15 +1,15 @@
 """Where a study is carried out on this host: builds, loaded data, servers and loads, each made when first needed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from pgversus.errors import StudyError
 from pgversus.lab.apparatus import Apparatus
 from pgversus.lab.data.equal_data import data_hash, refuse_other_data, refuse_unequal
-from pgversus.lab.data.loading import Loading
-from pgversus.lab.data.snapshot_shelf import SnapshotShelf
 from pgversus.lab.data.snapshots import Snapshot, Snapshots
 from pgversus.lab.failures import HostAwareApparatus, failures_of_the_host
 from pgversus.lab.measuring.arms import ArmServer, OwnServer, SomebodysServer, common_settings, server_settings
@@ -17,6 +17,7 @@ from pgversus.lab.measuring.harness import Harness
 from pgversus.lab.measuring.load import Load, write_scripts
 from pgversus.lab.measuring.load_harness import LoadHarness
 from pgversus.lab.measuring.operation_harness import OperationHarness, Repetitions
+from pgversus.lab.measuring.pilot import PilotResult
 from pgversus.lab.measuring.server_set import ServerSet
 from pgversus.lab.progress import Progress
 from pgversus.lab.run_directory import RunDirectory
@@ -31,6 +32,7 @@ from pgversus.postgres.builds.inspect import linked_libraries
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
 from pgversus.postgres.fingerprint import Fingerprint, differences
+from pgversus.study.captured import CapturedPlans
 from pgversus.study.comparison import BASELINE, Arm, CacheState
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import refuse_hopeless_budget, refuse_short_windows
@@ -40,6 +42,16 @@ from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
 from pgversus.study.workload import PgbenchWorkload
+
+
+class ExplainArms(Protocol):
+    """Asks a context's servers for plans: the plans, or why there are none."""
+
+    def __call__(
+        self, servers: Sequence[ArmServer], loads: Sequence[Load], pilot: PilotResult, *, factors: Sequence[str]
+    ) -> tuple[CapturedPlans | None, str]:
+        """servers: of all arms, started, after their first load. factors: what is compared."""
+
 
 _CLIENTS_PER_SECOND = 50
 # Connections that any host makes in a second; only the first load has to guess.
@@ -66,19 +78,19 @@ class PostgresSite:
         directory: RunDirectory,
         *,
         client: Client,
-        shelf: SnapshotShelf,
+        snapshots: Snapshots,
         progress: Progress,
         stack: ExitStack,
         kept_logs: Path | None,
-        loaded_before: frozenset[ServerName] = frozenset(),
         worn_before: frozenset[ServerName] = frozenset(),
-        note_loaded: Callable[[RunningServer], None] = lambda _: None,
+        explain: ExplainArms | None = None,
     ) -> None:
-        """stack: stops all servers at its end. kept_logs: where transaction logs are kept; None to throw them away.
+        """stack: stops all servers at its end, and removes what they ran on. kept_logs: where transaction logs are
+        kept; None to throw them away.
 
-        loaded_before: running servers on which an earlier run of this study has loaded its data. worn_before: those
-        whose data its loads have changed since, or may have, so that they are neither what was loaded nor equal.
-        shelf: data of earlier runs. note_loaded: takes each running server as soon as the study's data are on it.
+        snapshots: of this run. worn_before: running servers whose data loads of this study have changed since they
+        were loaded, or may have, so that they are neither what was loaded nor equal. explain: asks a context's started
+        servers for plans; None asks for none.
         """
         self._study = study
         self._builds = builds
@@ -87,20 +99,15 @@ class PostgresSite:
         self._progress = progress
         self._stack = stack
         self._kept_logs = kept_logs
+        self._explain = explain
         self._common = common_settings(study)
         self._worn_before = worn_before
-        self._snapshots = Snapshots(
-            directory,
-            Loading(directory, client),
-            shelf,
-            self._common,
-            progress,
-            loaded_before=loaded_before,
-            note_loaded=note_loaded,
-        )
+        self._snapshots = snapshots
         self._sets: dict[tuple[_ArmKey, ...], ServerSet] = {}
         self._scripts: dict[PgbenchWorkload, tuple[Path | None, ...]] = {}
         self._ready: dict[int, _Ready] = {}
+        # Before any server is registered to be stopped, so that it runs when they are.
+        stack.callback(self._forget_copies)
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
         """Load what is not loaded yet and try the load; PgversusError when the context cannot be measured.
@@ -112,7 +119,6 @@ class PostgresSite:
 
     def _prepare(self, context: Context, known: Preparation | None) -> Preparation:
         arms = context.comparison.arms
-        _refuse_what_others_cannot(context)
         workload = context.comparison.workload
         if isinstance(workload, PgbenchWorkload):
             refuse_short_windows(context.comparison.design, workload.rate)
@@ -137,11 +143,14 @@ class PostgresSite:
 
     def keep_only(self, contexts: Sequence[Context]) -> int:
         """Remove the data that none of these contexts need; bytes of loaded data that stay."""
-        for servers in self._sets.values():
-            servers.forget_copies()
+        self._forget_copies()
         self._sets.clear()
         self._ready.clear()
         return self._snapshots.keep_only([arm for context in contexts for arm in context.comparison.arms])
+
+    def _forget_copies(self) -> None:
+        for servers in self._sets.values():
+            servers.forget_copies()
 
     def can_share_start(self, one: Context, other: Context) -> bool:
         """Whether both only read, warm, on the same servers."""
@@ -153,6 +162,7 @@ class PostgresSite:
         )
 
     def _loaded(self, context: Context) -> tuple[tuple[Snapshot, ...], ServerSet]:
+        _refuse_what_others_cannot(context)
         arms = context.comparison.arms
         snapshots = tuple(self._snapshots.get(arm, self._builds[arm.server]) for arm in arms)
         if not self._is_worn(arms):
@@ -198,7 +208,15 @@ class PostgresSite:
         if isinstance(workload, PgbenchWorkload):
             asked = [arm.workload for arm in comparison.arms]
             loads = [self._load_of(one, patience_s) for one in asked if isinstance(one, PgbenchWorkload)]
-            return LoadHarness(comparison, workload, servers, loads, prewarms=prewarms, contexts=contexts)
+            return LoadHarness(
+                comparison,
+                workload,
+                servers,
+                loads,
+                prewarms=prewarms,
+                contexts=contexts,
+                explain=None if self._explain is None else partial(self._explain, factors=comparison.factors),
+            )
         repetitions = Repetitions(
             [arm.workload for arm in comparison.arms if isinstance(arm.workload, Operation)],
             servers,
@@ -247,6 +265,8 @@ class PostgresSite:
             writes=first.writes,
             connect_allowance_s=first.connect_allowance_s,
             longest_transaction_s=first.longest_transaction_s,
+            plans=first.plans,
+            not_explained=first.not_explained,
         )
 
     def _facts(self, build: Build | None, fingerprint: Fingerprint, *, baseline: Build | None) -> ArmFacts:
@@ -283,4 +303,13 @@ def _refuse_what_others_cannot(context: Context) -> None:
             found='cache = "cold"',
             expected="servers that pgversus starts itself",
             to_do='name a version or a bin directory, or ask for cache = "warm"',
+        )
+    if arms and context.comparison.dataset.full_statistics:
+        raise StudyError(
+            "the statistics of a running server are not ours to change",
+            slug="study-statistics-of-running-server",
+            where=", ".join(arms),
+            found="full statistics asked for",
+            expected="servers that pgversus starts itself, on copies of its own",
+            to_do="leave it out; or raise default_statistics_target there and analyze both",
         )

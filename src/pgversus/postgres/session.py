@@ -1,9 +1,9 @@
 """Connections to servers, ours and others'."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,14 @@ def own_target(socket_directory: Path) -> Target:
     return Target(
         conninfo=conninfo.make_conninfo(host=str(socket_directory), port=PORT, user=SUPERUSER, dbname=DATABASE)
     )
+
+
+def with_options(target: Target, settings: Mapping[str, str]) -> Target:
+    """The same server with further settings in every session."""
+    parameters = conninfo.conninfo_to_dict(target.conninfo)
+    options = " ".join(f"-c {_escape(f'{name}={value}')}" for name, value in settings.items())
+    together = f"{parameters.get('options') or ''} {options}".strip()
+    return replace(target, conninfo=conninfo.make_conninfo(target.conninfo, options=together))
 
 
 def uri_target(uri: str, settings: Sequence[Setting]) -> Target:

@@ -32,6 +32,7 @@ servers.py         the servers that are here
 compared_plans.py  plans that were compared, and the JSON document of them
 plan_tree.py       a plan, an operator on each line
 undoing.py         which settings plan a statement as before
+why.py             why a contender differs, as far as plans and counters tell
 plan_text.py       compared plans for a terminal or a pipe
 plan_markdown.py   the same for a pull request
 plan_html.py       the same as a page, from templates/

@@ -1,10 +1,12 @@
 """What every report shows: one object, computed once; a renderer adds nothing to it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+from pgversus.report.compared_plans import PlansAnswer
 from pgversus.stats.analysis import Analysis
+from pgversus.stats.attribution import Attribution
 from pgversus.stats.confidence import LookRule
 from pgversus.stats.trials import Block
 from pgversus.study.caveats import Caveat, Difference
@@ -12,6 +14,22 @@ from pgversus.study.comparison import Comparison
 from pgversus.study.design import StopReason
 from pgversus.study.preparation import ArmFacts
 from pgversus.study.study import Context, StudyFact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attributed:
+    """What the plans of a contender account for, or why nobody has measured it."""
+
+    recall: str
+    """What brings the baseline's plans back: settings, or the name of a script; empty where it was not measured."""
+    found: Attribution | None
+    failure: str
+    """Why there is nothing found; empty where there is."""
+    wall_s: float
+
+
+def _no_plans() -> None:
+    """Of a comparison whose plans were not captured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +61,10 @@ class Answer:
     host: Mapping[str, Any]
     results: str
     """The results folder."""
+    plans: Callable[[], PlansAnswer | None] = _no_plans
+    """What differs in the plans, held against each other when first asked for; None where none were captured."""
+    attributed: Mapping[int, Attributed] = field(default_factory=dict)
+    """By contender, where its plans have changed and can be brought back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

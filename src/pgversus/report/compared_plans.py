@@ -37,6 +37,14 @@ class UnlikeStatistics:
     labels: tuple[str, str]
     tables: tuple[str, ...]
 
+    @property
+    def words(self) -> str:
+        """What follows from it."""
+        return (
+            f"statistics of {', '.join(self.tables)} differ between {self.labels[0]} and {self.labels[1]}: "
+            "a plan may differ by chance alone (--full-statistics makes them equal)"
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlansAnswer:
@@ -44,6 +52,10 @@ class PlansAnswer:
 
     compared: tuple[ComparedPlans, ...]
     unlike: tuple[UnlikeStatistics, ...] = ()
+
+    def of(self, contender: str) -> tuple[ComparedPlans, ...]:
+        """Those of one contender, by its label."""
+        return tuple(one for one in self.compared if one.labels[1] == contender)
 
     @property
     def warnings(self) -> list[str]:
@@ -53,12 +65,7 @@ class PlansAnswer:
             for one in self.compared
             if one.same_rows is False
         ]
-        statistics = [
-            f"statistics of {', '.join(one.tables)} differ between {one.labels[0]} and {one.labels[1]}: "
-            "a plan may differ by chance alone (--full-statistics makes them equal)"
-            for one in self.unlike
-        ]
-        return rows + statistics
+        return rows + [one.words for one in self.unlike]
 
 
 def plans_document(answer: PlansAnswer, language: Language) -> dict[str, Any]:

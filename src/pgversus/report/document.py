@@ -4,7 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from pgversus.report.answer import Answer
+from pgversus.plans.sentences.telling import Language
+from pgversus.report.answer import Answer, Attributed
+from pgversus.report.compared_plans import plans_document
 from pgversus.report.sentences import answer_sentences
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.stats.analysis import ContenderResult, Estimate
@@ -21,12 +23,13 @@ _OF_VERDICT = tuple(field.name for field in fields(VerdictOn) if field.name != "
 
 def document(answer: Answer) -> dict[str, Any]:
     """The answer as plain lists, dicts and numbers, in base units; null where there is no number."""
-    comparison = answer.comparison
+    comparison, plans = answer.comparison, answer.plans()
     return {
         "schema": SCHEMA,
         "answer": answer_sentences(answer),
         "verdicts": verdict_documents(answer),
         "arms": [_arm(answer, index) for index in range(len(comparison.arms))],
+        "plans": None if plans is None else plans_document(plans, Language.ENGLISH),
         "caveats": [_caveat(answer, index) for index in range(len(answer.caveats))],
         "differences": [
             {"kind": d.kind, "name": d.name, "values": list(d.values), "is_default": d.is_default}
@@ -68,6 +71,24 @@ def _verdict(answer: Answer, result: ContenderResult) -> dict[str, Any]:
             name: {"baseline": found.baseline, "contender": found.contender, "sure": found.is_sure, "blocks": found.n}
             for name, found in result.one_sided.items()
         },
+        "attribution": _attribution(answer.attributed.get(result.contender)),
+    }
+
+
+def _attribution(attributed: Attributed | None) -> dict[str, Any] | None:
+    """What changed plans account for, in seconds of a transaction; None where nothing was to be measured."""
+    if attributed is None:
+        return None
+    found = attributed.found
+    parts = {} if found is None else {"whole_s": found.whole_s, "plans_s": found.plans_s, "rest_s": found.rest_s}
+    return {
+        "plans_recalled_by": attributed.recall or None,
+        **{name: asdict(part) for name, part in parts.items()},
+        "share_of_plans": asdict(found.share) if found is not None and found.share is not None else None,
+        "rest_verdict": None if found is None else found.rest_verdict.value,
+        "blocks": 0 if found is None else found.blocks,
+        "wall_s": attributed.wall_s,
+        "not_measured": attributed.failure or None,
     }
 
 
@@ -158,6 +179,7 @@ def _load(workload: PgbenchWorkload) -> dict[str, Any]:
         "query_mode": workload.query_mode.value,
         "variables": dict(workload.variables),
         "rate": workload.rate,
+        "rewrite": None if workload.rewrite is None else {"name": workload.rewrite.name, "text": workload.rewrite.text},
     }
 
 

@@ -14,6 +14,7 @@ from pgversus.report.study_page import study_page
 from pgversus.report.table_sizes import SizeTable
 from pgversus.report.times import TIME_HEADS, TIMES_NOTE, TimeRow
 from pgversus.report.visible import visible
+from pgversus.report.why import Why
 
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#~&$"})
 _NAMED = re.compile(r"(?<!\w)@(?=\w)|\\#(?=\d)|\b[Gg][Hh]-(?=\d)|:(?=[a-z+\\-][\w+\\-]*:)")
@@ -44,6 +45,7 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
         paragraph(TIMES_NOTE) if page.times else "",
         _quantities(page.quantities),
         paragraph(COUNTERS_NOTE) if page.quantities else "",
+        *(_why(found) for found in page.why),
         _list(f"not measured: {line}" for line in page.not_measured),
         _list(f"caveat: {line}" for line in page.caveats),
         _list(page.small_print),
@@ -171,6 +173,17 @@ def _quantities(rows: Sequence[PlacedQuantityRow]) -> str:
         for row in rows
     ]
     return table(heads, cells, names=3)
+
+
+def _why(found: Why) -> str:
+    """The claim, and each changed plan to be unfolded."""
+    place = f" ({escaped(found.context)})" if found.context else ""
+    parts = [f"**Why**{place}: {escaped(' '.join([found.claim, *found.notes]))}"]
+    for one in found.changed:
+        told = "\n".join(f"- {escaped(sentence)}" for sentence in one.sentences)
+        head = f"{escaped(one.statement)}: {escaped(one.headline)}"
+        parts.append(f"<details><summary>{head}</summary>\n\n{told}\n\n</details>")
+    return "\n\n".join(parts)
 
 
 def _list(lines: Iterable[str]) -> str:

@@ -97,6 +97,11 @@ def quantity_rows(
     ]
 
 
+def sure_counters(answer: Answer, result: ContenderResult, most: int) -> list[QuantityRow]:
+    """The counters that differ beyond chance, the largest difference first."""
+    return list(islice(_sure(answer, result, ()), most))
+
+
 def study_quantity_rows(answer: StudyAnswer) -> list[PlacedQuantityRow]:
     """The same of every verdict of a study, in its order, with fewer of the surest counters."""
     return [

@@ -33,6 +33,7 @@ METRIC_WORDS = {
 _GRAVE = frozenset(
     {
         "not-gone-on",
+        "other-rows",
         "mixed-builds",
         "unequal-databases",
         "unequal-settings",

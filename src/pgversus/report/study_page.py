@@ -19,6 +19,7 @@ from pgversus.report.sentences import answer_sentences
 from pgversus.report.small_print import study_lines
 from pgversus.report.table_sizes import SizeTable, size_tables
 from pgversus.report.times import TimeRow, time_rows
+from pgversus.report.why import Why, study_why
 
 _MOST_MAPPED = 1000
 """Verdicts; a map holds twelve in a row."""
@@ -45,6 +46,8 @@ class StudyPage:
     """Of operations; empty where there are too many arms to be read."""
     quantities: list[PlacedQuantityRow]
     """Empty where there are too many verdicts."""
+    why: list[Why]
+    """What plans and counters tell; empty where there are too many verdicts."""
     sentences: list[str]
     not_measured: list[str]
     """Contexts and treatments, and quantities that the study names and nobody told."""
@@ -71,6 +74,7 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
         sizes=size_tables(answer.answers) if arms <= MOST_ROWS else [],
         times=time_rows(answer) if arms <= MOST_ROWS else [],
         quantities=study_quantity_rows(answer)[:MOST_ROWS] if verdicts <= MOST_ROWS else [],
+        why=study_why(answer)[:MOST_ROWS] if verdicts <= MOST_ROWS else [],
         sentences=[
             *(answer_sentences(answer.answers[0]) if is_single else []),
             *([rest] if len(shown) < verdicts else []),

@@ -14,7 +14,7 @@ from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, publish
 from pgversus.report.quantities import COUNTERS_NOTE, PlacedQuantityRow
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.study_page import StudyPage, study_page
-from pgversus.report.terminal import STYLES, print_answer, print_parts, size_table, table
+from pgversus.report.terminal import STYLES, print_answer, print_parts, size_table, table, why_texts
 from pgversus.report.times import TIME_HEADS, TIMES_NOTE, TimeRow
 
 
@@ -51,6 +51,8 @@ def _parts(page: StudyPage) -> list[RenderableType]:
         parts += [_time_table(page.times), Text(TIMES_NOTE, style="dim"), Text("")]
     if page.quantities:
         parts += [_quantity_table(page.quantities), Text(COUNTERS_NOTE, style="dim"), Text("")]
+    for why in page.why:
+        parts += [*why_texts(why), Text("")]
     parts += [Text(sentence) for sentence in page.sentences]
     parts += [Text(f"not measured: {line}", style="red") for line in page.not_measured]
     parts += [Text(f"caveat: {line}") for line in page.caveats]

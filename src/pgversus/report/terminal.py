@@ -14,6 +14,7 @@ from pgversus.report.sentences import METRIC_WORDS, answer_sentences, percent_of
 from pgversus.report.small_print import comparison_lines
 from pgversus.report.table_sizes import SizeTable, size_tables
 from pgversus.report.units import change, change_interval, latency, plus_minus
+from pgversus.report.why import Why, why_of
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import BASELINE
@@ -64,9 +65,21 @@ def _parts(answer: Answer) -> list[RenderableType]:
     for sizes in size_tables([answer]):
         parts += [size_table(sizes), Text("")]
     parts += _counters(answer)
+    for why in why_of(answer):
+        parts += [*why_texts(why), Text("")]
     parts += [Text(line) for line in _caveat_lines(answer)]
     parts += [Text(line, style="dim") for line in comparison_lines(answer)]
     return parts
+
+
+def why_texts(why: Why) -> list[Text]:
+    """What the plans account for, then each changed one with its sentences."""
+    place = f" ({why.context})" if why.context else ""
+    lines = [Text(f"why{place}: {why.claim}"), *(Text(f"  {note}") for note in why.notes)]
+    for one in why.changed:
+        lines.append(Text(f"  {one.statement}: {one.headline}"))
+        lines += [Text(f"    - {sentence}") for sentence in one.sentences]
+    return lines
 
 
 def _counters(answer: Answer) -> list[RenderableType]:

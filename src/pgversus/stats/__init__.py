@@ -8,6 +8,7 @@ samples.py      values of metrics on the log scale, each computed once
 effects.py      ratios between two arms, and the level of one arm
 verdict.py      the rule that turns an interval into a verdict
 forecast.py     how many blocks more an answer would need
+attribution.py  how much of a difference changed plans account for
 analysis.py     all of it for one comparison: the object that every renderer shows
 counter_table.py      the counters of many trials as one table
 counter_estimates.py  what counters say of each arm and of their ratio

@@ -1,10 +1,13 @@
 """Results on disk: one SQLite file, append-only and crash-safe, and raw artifacts beside it.
 
 schema.sql    the tables, with what each column means
+plans.sql     those of plans
 files.py      folders, and the errors of both sides
 lock.py       one run at a time
 codec.py      value objects to JSON and back
 counters.py   the counters of a trial in one field
+plans.py      plans to rows and back
 results.py    writing
 reading.py    reading
+attributions.py  where it is kept what plans account for
 """

@@ -18,6 +18,8 @@ from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
 from pgversus.store.codec import CONTEXT, PREPARATION, STUDY
 from pgversus.store.counters import counter_names, counter_rows
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, holds_results, unreadable
+from pgversus.store.plans import read_plans
+from pgversus.study.captured import CapturedPlans
 from pgversus.study.metrics import QUANTILES
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context, StudyFact
@@ -51,6 +53,8 @@ class StoredContext:
     failure: str | None
     """Why it could not be prepared."""
     blocks: tuple[Block, ...]
+    plans: CapturedPlans | None = None
+    """None where none were captured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +113,7 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
     }
     study = STUDY.validate_python(facts["study"])
     blocks = _blocks(database, folder)
+    plans = read_plans(database)
     contexts = []
     for number, text in database.execute("SELECT context, comparison FROM context ORDER BY context"):
         fact = CONTEXT.validate_json(text)
@@ -119,6 +124,7 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
                 preparation=preparation,
                 failure=failure,
                 blocks=tuple(blocks.get(number, ())),
+                plans=plans.get(number),
             )
         )
     if len(contexts) != study.contexts:

@@ -14,12 +14,10 @@ from pgversus.stats.trials import Block, FailedTrial, Trial
 from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, ContextFact
 from pgversus.store.counters import counter_names, counters_blob
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, unwritable
+from pgversus.store.plans import Row, plan_rows, plan_tables
 from pgversus.study.metrics import QUANTILES
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context, StudyFact
-
-Row = tuple[str, Mapping[str, Any]]
-"""A table and the values of one row."""
 
 
 class Results:
@@ -33,6 +31,7 @@ class Results:
             self._database.execute("PRAGMA journal_mode = wal")
             self._database.execute("PRAGMA synchronous = full")
             self._database.execute("PRAGMA foreign_keys = on")
+            self._database.executescript(plan_tables())
             self._known = {name: at for at, name in enumerate(counter_names(self._database))}
         except sqlite3.Error as error:
             raise unwritable(folder, error) from error
@@ -73,15 +72,16 @@ class Results:
         self.add_fact("study", STUDY.dump_python(study, mode="json"))
 
     def add_preparation(self, context: int, preparation: Preparation | None, failure: str | None) -> None:
-        """Keep what was found while a context was prepared, or why it cannot be."""
+        """Keep what was found while a context was prepared, with its plans, or why it cannot be."""
         row = {
             "context": context,
             "recorded_at": _now(),
             "status": "failed" if preparation is None else "ready",
-            "found": None if preparation is None else PREPARATION.dump_json(preparation).decode(),
+            "found": None if preparation is None else PREPARATION.dump_json(preparation, exclude={"plans"}).decode(),
             "failed_words": failure,
         }
-        self._write([("preparation", row)])
+        plans = None if preparation is None else preparation.plans
+        self._write([("preparation", row), *(() if plans is None else plan_rows(context, plans))])
 
     def add_block(self, context: int, block: Block) -> None:
         """Keep a block with all its trials, in one transaction."""
@@ -133,7 +133,7 @@ def _write_whole(file: Path, study: StudyFact, contexts: Sequence[Context], fact
         rows += _context(context)
     with closing(sqlite3.connect(file, isolation_level=None)) as database:
         # No journal beside it: a kill leaves a file that nobody looks at.
-        database.executescript(f"PRAGMA journal_mode = memory; BEGIN; {schema}")
+        database.executescript(f"PRAGMA journal_mode = memory; BEGIN; {schema}{plan_tables()}")
         _insert(database, rows)
         database.execute("COMMIT")
 

@@ -9,6 +9,8 @@ operation.py   what is done once to a state, and timed
 steps.py       an operation from what the user wrote
 block_size.py  the same bytes in every arm, whatever its blocks
 planner_switches.py  what may bring an old plan back
+captured.py    what a workload sends, and how each arm plans it
+counterfactual.py  the comparison that tells what a changed plan accounts for
 comparison.py  arms, dataset, workload and design together
 study.py       all comparisons of one study, each in its context
 file/          a study read from a TOML file

@@ -24,6 +24,8 @@ class Dataset:
     """SQL files that bring what was loaded into the state in which an operation finds it, with dead rows and all."""
     variables: tuple[tuple[str, str], ...] = ()
     """psql's variables for the files of `prepare`."""
+    full_statistics: bool = False
+    """Whether what was loaded is analyzed with the largest target, so that no plan differs by sampling."""
 
     @property
     def is_empty(self) -> bool:

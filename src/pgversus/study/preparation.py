@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pgversus.study.captured import CapturedPlans
 from pgversus.study.caveats import Difference
 from pgversus.study.design import Design
 
@@ -85,6 +86,10 @@ class Preparation:
     """Whole seconds by which each run of pgbench is longer, because its -T begins before its clients are connected."""
     longest_transaction_s: float = 0.0
     """The slowest transaction of the first load on any arm."""
+    plans: CapturedPlans | None = None
+    """Kept in tables of their own; None where there are none."""
+    not_explained: str = ""
+    """Why there are none although they were asked for."""
 
     @property
     def patience_s(self) -> float:

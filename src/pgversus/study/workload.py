@@ -53,6 +53,9 @@ class PgbenchWorkload:
     """Transactions per second over all clients, started on a schedule (open loop); None is a closed loop."""
     scale: int | None = None
     """The value of :scale in script files."""
+    rewrite: Script | None = None
+    """The same question in words with which a newer server plans it as an older one did; no arm runs it, but what the
+    plans account for is measured with it."""
 
     @property
     def name(self) -> str:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pgversus.study.workload import QueryMode
+
 _TOLD = re.compile(r"^pgbench: (?:debug: )?client \d+ (sending|\w+)\b ?", re.MULTILINE)
 _SENDING = "sending"
 _HEAD_OF_BUILTIN = re.compile(r"\A-- .*\n")
@@ -21,6 +23,7 @@ _TOKEN = re.compile(
     r"|(?P<end>;|\\[ag]set[^\n]*)",
     re.MULTILINE | re.DOTALL,
 )
+_PARAMETER = re.compile(r"\$\d+")
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _TRANSACTION = re.compile(
     r"\s*(?:BEGIN|START\s+TRANSACTION|COMMIT|END|ABORT|ROLLBACK)\b(?!\s+(?:TO|PREPARED)\b)", re.IGNORECASE
@@ -39,14 +42,24 @@ def shown_script(text: str) -> str:
 
 
 def telling_command(  # what pgbench is told besides is that of the load
-    *, pgbench: Path, conninfo: str, script: Path, scale: int | None, variables: Sequence[tuple[str, str]], seed: int
+    *,
+    pgbench: Path,
+    conninfo: str,
+    script: Path,
+    query_mode: QueryMode,
+    scale: int | None,
+    variables: Sequence[tuple[str, str]],
+    seed: int,
 ) -> list[str]:
-    """The argument list with which pgbench runs a script once and tells each statement that it sends."""
+    """The argument list with which pgbench runs a script once and tells each statement that it sends.
+
+    query_mode: simple tells statements with their variables filled, extended with $1 and so on in their places.
+    """
     return [
         str(pgbench),
         "-n",
         "--debug",
-        *("-t", "1", "-M", "simple"),
+        *("-t", "1", "-M", query_mode.value),
         f"--random-seed={seed}",
         *(["-s", str(scale)] if scale is not None else []),
         *(word for name, value in variables for word in ("-D", f"{name}={value}")),
@@ -63,6 +76,13 @@ def sent_statements(stderr: str) -> list[str]:
         stderr[match.end() : end].strip() for match, end in zip(told, starts[1:], strict=True) if match[1] == _SENDING
     ]
     return [text.rstrip(";").rstrip() for text in sent if not _TRANSACTION.match(text)]
+
+
+def parameters_of(template: str, text: str) -> tuple[str, ...] | None:
+    """What $1 and so on of a statement stand for in the same one with its variables filled; None where they differ."""
+    pieces = _PARAMETER.split(template)
+    filled = re.fullmatch("(.*?)".join(map(re.escape, pieces)), text, re.DOTALL)
+    return None if filled is None else filled.groups()
 
 
 def in_one_transaction(script: str) -> str:

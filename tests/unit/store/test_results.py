@@ -15,9 +15,11 @@ from pgversus.store.files import FILE_NAME, check_folder, holds_results, put_asi
 from pgversus.store.reading import read_results, read_seed
 from pgversus.store.results import Results
 from pgversus.study.build_options import BuildOptions
+from pgversus.study.captured import SampledPlans, Statement
 from pgversus.study.caveats import Difference
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.operation import Step
+from pgversus.study.planner_switches import PlannerSetting
 from pgversus.study.preparation import ArmFacts, BuiltFrom, Preparation
 from pgversus.study.servers import (
     Checkout,
@@ -32,6 +34,8 @@ from pgversus.study.servers import (
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, StudyFact
 from tests.builders import comparison, latency_block, open_loop, operation_block, vacuum
+from tests.unit.plans.captures import OFF, captured, plans_of
+from tests.unit.plans.raw import scan
 
 FACT = StudyFact(name="s", title="t", question="q", seed=7, verdicts=2, contexts=1, published=None)
 SERVERS: tuple[ServerName, ...] = (
@@ -280,3 +284,42 @@ def test_results_put_aside_are_kept(tmp_path: Path) -> None:
     assert aside == tmp_path / "r-until-then"
     assert (aside / FILE_NAME).exists()
     assert not (tmp_path / "r").exists()
+
+
+def test_plans_come_back_word_for_word(tmp_path: Path) -> None:
+    setting = PlannerSetting(value="4096", default="4096", is_switch=False)
+    odd = Statement(
+        script="q@2.sql",
+        number=1,
+        text="SELECT 'it''s', 7\n-- \u65e5",
+        template="SELECT 'it''s', $1\n-- \u65e5",
+        parameters=("7",),
+    )
+    arm = captured(scan("t"), None)
+    first = replace(
+        arm,
+        statements=(replace(arm.statements[0], statement=odd), arm.statements[1]),
+        settings={"work_mem": setting},
+    )
+    sampled = (SampledPlans(told=3, others=0), SampledPlans(told=2, others=1, example="[]"))
+    plans = replace(plans_of(first, captured(scan("t"), None), undone_by=OFF), sampled=sampled)
+    results = begun(tmp_path)
+    found = replace(preparation(context(1)), plans=plans)
+    results.add_preparation(1, found, None)
+    results.close()
+    (stored,) = read_results(tmp_path).contexts
+    assert stored.plans == plans
+    assert stored.preparation == replace(found, plans=None)
+
+
+def test_results_from_before_there_were_plans_are_read_and_gone_on_with(tmp_path: Path) -> None:
+    begun(tmp_path).close()
+    database = sqlite3.connect(tmp_path / FILE_NAME)
+    database.executescript("DROP TABLE plan; DROP TABLE explained_arm;")
+    database.close()
+    assert read_results(tmp_path).contexts[0].plans is None
+    results = Results(tmp_path)
+    plans = plans_of(captured(scan("t")), captured(scan("t")))
+    results.add_preparation(1, replace(preparation(context(1)), plans=plans), None)
+    results.close()
+    assert read_results(tmp_path).contexts[0].plans == plans

@@ -2,7 +2,7 @@ r"""A script as one transaction, and what pgbench says of it with --debug: its o
 
 import pytest
 
-from pgversus.workload.pgbench_statements import in_one_transaction, sent_statements, shown_script
+from pgversus.workload.pgbench_statements import in_one_transaction, parameters_of, sent_statements, shown_script
 
 SCRIPT = r"""-- first
 \set aid random(1, 100)
@@ -82,3 +82,18 @@ def test_a_built_in_is_shown_with_a_heading() -> None:
     assert (
         shown_script("-- select-only: <builtin: select only>\n\\set aid 1\nSELECT 1;\n") == "\\set aid 1\nSELECT 1;\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "parameters"),
+    [
+        ("SELECT 1", "SELECT 1", ()),
+        ("UPDATE t SET a = a + $1\nWHERE b = $2", "UPDATE t SET a = a + -12\nWHERE b = 3.5", ("-12", "3.5")),
+        ("SELECT '.*', $1", "SELECT '.*', 'x'", ("'x'",)),
+        ("SELECT $1", "INSERT 1", None),
+    ],
+)
+def test_parameters_are_what_stands_in_their_places(
+    template: str, text: str, parameters: tuple[str, ...] | None
+) -> None:
+    assert parameters_of(template, text) == parameters

@@ -58,6 +58,9 @@ class Loading:
         for file in data.setup_files:
             dataset.run_setup_file(target, self.client, self._path_of(file), arm.label, name=file.path)
         dataset.settle(target)
+        if data.full_statistics:
+            with connect(target) as connection:
+                catalog.analyze_fully(connection)
 
     def prepare(
         self, loaded: Cluster, home: Path, arm: Arm, settings: Mapping[str, str], *, has_prewarm: bool

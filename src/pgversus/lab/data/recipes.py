@@ -61,6 +61,7 @@ class Recipe:
     setup_sha256: tuple[str, ...]
     prepare_sha256: tuple[str, ...]
     variables: tuple[tuple[str, str], ...]
+    full_statistics: bool
 
     @property
     def key(self) -> str:
@@ -92,6 +93,7 @@ def recipe_of(
         setup_sha256=tuple(file.sha256 for file in dataset.setup_files),
         prepare_sha256=tuple(file.sha256 for file in dataset.prepare),
         variables=dataset.variables,
+        full_statistics=dataset.full_statistics,
     )
 
 

@@ -1,47 +1,16 @@
 """The plan of each statement on one server, in a session as the load has it; what it writes is rolled back."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import psycopg
 
 from pgversus.errors import WorkloadError
-from pgversus.lab.explaining.statements import Statement
-from pgversus.postgres.explain import (
-    Explained,
-    RowsDigest,
-    explain,
-    planner_settings,
-    rows_digest,
-    statistics_digests,
-)
+from pgversus.postgres.explain import explain, planner_settings, rows_digest, statistics_digests
 from pgversus.postgres.session import Connection, Target, connect
-from pgversus.study.planner_switches import PlannerSetting
+from pgversus.study.captured import Captured, CapturedStatement, Statement
 
 _DECLARES = re.compile(r"\s*DECLARE\b", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CapturedStatement:
-    """One statement on one server."""
-
-    statement: Statement
-    explained: Explained | None
-    """None for one that has no plan: SET, CREATE and their like."""
-    rows: RowsDigest | None
-    """None where it returns nothing to compare, or nobody asked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Captured:
-    """All of a workload on one server."""
-
-    statements: tuple[CapturedStatement, ...]
-    statistics: Mapping[str, str]
-    """By table a hash over what ANALYZE has found."""
-    settings: Mapping[str, PlannerSetting]
-    """What decides how statements are planned, as this session has it."""
 
 
 def capture(label: str, target: Target, statements: Sequence[Statement], *, with_rows: bool) -> Captured:
@@ -65,7 +34,7 @@ def _captured(label: str, connection: Connection, statement: Statement, *, with_
             connection.execute(statement.text.encode())
             return CapturedStatement(statement=statement, explained=None, rows=None)
         rows = rows_digest(connection, statement.text) if with_rows else None
-        explained = explain(connection, statement.text)
+        explained = explain(connection, statement)
         if _DECLARES.match(statement.text):
             # EXPLAIN runs its query, and there is no cursor yet for statements behind it.
             connection.execute(statement.text.encode())

@@ -1,51 +1,82 @@
 """The plans of all arms, side by side: each contender's against the baseline's."""
 
-from collections.abc import Collection, Sequence
+import json
+import re
+from collections.abc import Sequence
 
 from pgversus.errors import WorkloadError
-from pgversus.lab.explaining.capture import Captured, CapturedStatement
 from pgversus.plans.difference import difference
 from pgversus.plans.explain import read_plans
+from pgversus.plans.levels import Level, examined, is_same_but_for_sorts
 from pgversus.plans.plan import Plan
 from pgversus.report.compared_plans import ComparedPlans, PlansAnswer, UnlikeStatistics
-from pgversus.study.planner_switches import Undoing
+from pgversus.study.captured import Captured, CapturedPlans, CapturedStatement
+from pgversus.study.counterfactual import BASELINE_AGAIN, CONTENDER_AGAIN, OLD_PLANS
+
+_RELATION = re.compile(r'"Relation Name": ("(?:[^"\\]|\\.)*")')
 
 
-def compared(
-    labels: Sequence[str], captured: Sequence[Captured], undone_by: Sequence[Sequence[Undoing | None]]
-) -> PlansAnswer:
-    """What has changed for each statement. labels, captured: of the arms, the baseline first.
-
-    undone_by: of each contender, for each statement the settings that bring its old plan back.
-    """
+def compared(labels: Sequence[str], plans: CapturedPlans) -> PlansAnswer:
+    """What has changed for each statement. labels: of the arms, the baseline first."""
+    captured = plans.arms
     found = []
     for contender in range(1, len(labels)):
         pair_of_labels = labels[0], labels[contender]
         pairs = zip(captured[0].statements, captured[contender].statements, strict=True)
-        for pair, undoing in zip(pairs, undone_by[contender - 1], strict=True):
-            plans = [_plan(one, label) for one, label in zip(pair, pair_of_labels, strict=True) if one.explained]
-            if len(plans) == len(pair):
+        for pair, undoing in zip(pairs, plans.undone_by[contender - 1], strict=True):
+            own = [_plan(one, label) for one, label in zip(pair, pair_of_labels, strict=True) if one.explained]
+            if len(own) == len(pair):
                 found.append(
                     ComparedPlans(
                         statement=pair[0].statement.words,
                         labels=pair_of_labels,
-                        plans=(plans[0], plans[1]),
-                        difference=difference(*plans),
+                        plans=(own[0], own[1]),
+                        difference=difference(*own),
                         same_rows=_same_rows(*pair),
                         undone_by=undoing,
                         is_searched=True,
                     )
                 )
-    read = {node.relation for one in found for plan in one.plans for node in plan.nodes}
-    return PlansAnswer(compared=tuple(found), unlike=tuple(_unlike(labels, captured, read)))
+    return PlansAnswer(compared=tuple(found), unlike=tuple(unlike_statistics(labels, captured)))
 
 
 def refuse_other_statements(labels: Sequence[str], captured: Sequence[Captured]) -> None:
     """WorkloadError where an arm was sent other statements: a script may go another way by what it reads."""
-    sent = [[(one.statement.script, one.statement.number) for one in arm.statements] for arm in captured]
+    # By number alone: a script may have another name where the workload is what is compared.
+    sent = [[one.statement.number for one in arm.statements] for arm in captured]
     for contender in range(1, len(labels)):
         if sent[contender] != sent[0]:
             raise _other_statements((labels[0], labels[contender]), (sent[0], sent[contender]))
+
+
+def refuse_not_recalled(labels: Sequence[str], plans: CapturedPlans) -> None:
+    """WorkloadError where the contender with the baseline's plans (study/counterfactual.py) has other ones after all.
+
+    Sorts of rows that are in order already may be missing. Where the contender has the baseline's plan anyway, and it
+    only goes another way, it must go as on the baseline.
+    """
+    arms = zip(*(arm.statements for arm in plans.arms), strict=True)
+    for recalled, old, new in ((one[OLD_PLANS], one[BASELINE_AGAIN], one[CONTENDER_AGAIN]) for one in arms):
+        if not _is_recalled(recalled, old, new):
+            raise WorkloadError(
+                "the old plan did not come back",
+                slug="workload-plan-not-recalled",
+                where=f"{recalled.statement.words}, on {labels[OLD_PLANS]}",
+                found="another plan",
+                expected=f"the plan of {labels[BASELINE_AGAIN]}",
+                to_do="name a rewrite in the study that is planned as it was (pgversus plans shows how it is)",
+            )
+
+
+def _is_recalled(recalled: CapturedStatement, old: CapturedStatement, new: CapturedStatement) -> bool:
+    if recalled.explained is None or old.explained is None or new.explained is None:
+        return (recalled.explained is None) == (old.explained is None)
+    planned = [examined(read_plans(one.planned, "")[0]) for one in (recalled.explained, old.explained, new.explained)]
+    if planned[OLD_PLANS].logics != planned[BASELINE_AGAIN].logics:
+        return is_same_but_for_sorts(planned[OLD_PLANS], planned[BASELINE_AGAIN])
+    run = [read_plans(one.run, "")[0] for one in (recalled.explained, old.explained, new.explained)]
+    was_other = difference(run[BASELINE_AGAIN], run[CONTENDER_AGAIN]).level is Level.BEHAVIOUR
+    return not was_other or difference(run[BASELINE_AGAIN], run[OLD_PLANS]).level is not Level.BEHAVIOUR
 
 
 def _plan(one: CapturedStatement, label: str) -> Plan:
@@ -53,7 +84,7 @@ def _plan(one: CapturedStatement, label: str) -> Plan:
     return read_plans(one.explained.run, label)[0]
 
 
-def _other_statements(labels: tuple[str, str], sent: Sequence[Sequence[tuple[str, int]]]) -> WorkloadError:
+def _other_statements(labels: tuple[str, str], sent: Sequence[Sequence[int]]) -> WorkloadError:
     return WorkloadError(
         "the arms are sent other statements, so their plans cannot be held against each other",
         slug="workload-other-statements",
@@ -68,10 +99,16 @@ def _same_rows(one: CapturedStatement, other: CapturedStatement) -> bool | None:
     return None if one.rows is None or other.rows is None else one.rows == other.rows
 
 
-def _unlike(
-    labels: Sequence[str], captured: Sequence[Captured], read: Collection[str | None]
-) -> list[UnlikeStatistics]:
+def other_rows(plans: CapturedPlans, contender: int) -> list[str]:
+    """The statements of which a contender returns other rows than the baseline, where both were looked at."""
+    pairs = zip(plans.arms[0].statements, plans.arms[contender].statements, strict=True)
+    return [pair[0].statement.words for pair in pairs if _same_rows(*pair) is False]
+
+
+def unlike_statistics(labels: Sequence[str], captured: Sequence[Captured]) -> list[UnlikeStatistics]:
     """Of tables that some plan reads: others have no say in it."""
+    texts = [one.explained.planned for arm in captured for one in arm.statements if one.explained is not None]
+    read = {json.loads(name) for text in texts for name in _RELATION.findall(text)}
     base = {name: digest for name, digest in captured[0].statistics.items() if name.rpartition(".")[2] in read}
     found = []
     for label, one in zip(labels[1:], captured[1:], strict=True):

@@ -1,16 +1,18 @@
 """What a workload sends, statement by statement, with its variables filled: asked of pgbench on one server."""
 
-from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from pgversus.errors import WorkloadError
 from pgversus.host.commands import run
 from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target
-from pgversus.study.workload import PgbenchWorkload, Script
+from pgversus.study.captured import Statement
+from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
 from pgversus.workload.pgbench import error_words
 from pgversus.workload.pgbench_statements import (
     in_one_transaction,
+    parameters_of,
     sent_statements,
     shown_script,
     shown_script_command,
@@ -22,40 +24,41 @@ _SEED = 1
 _LONGEST_S = 600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """One of a script."""
-
-    script: str
-    number: int
-    """In its script, from 1."""
-    text: str
-
-    @property
-    def words(self) -> str:
-        """Which one it is, and what it says, on one line."""
-        return f"{self.script}, statement {self.number}: {' '.join(self.text.split())}"
-
-
 def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scratch: Path) -> list[Statement]:
     """Those of every script, in the order in which one transaction sends them; WorkloadError when pgbench fails.
 
-    What they write is rolled back.
+    What they write is rolled back. Of a load that prepares them also as they are prepared.
     """
     scratch.mkdir(parents=True, exist_ok=True)
     found = []
     for script in workload.scripts:
-        texts = _sent(script, workload, client, target, scratch / "told.sql")
-        found += [Statement(script=script.name, number=number, text=text) for number, text in enumerate(texts, start=1)]
+        file = scratch / "told.sql"
+        file.write_text(in_one_transaction(_text(script, client)), encoding="utf-8")
+        texts = _sent(script, workload, client, target, file, QueryMode.SIMPLE)
+        templates: list[str] = []
+        if workload.query_mode is QueryMode.PREPARED:
+            templates = _sent(script, workload, client, target, file, QueryMode.EXTENDED)
+        pairs = zip_longest(texts, templates[: len(texts)])
+        found += [_statement(script, number, text, template) for number, (text, template) in enumerate(pairs, start=1)]
     return found
 
 
-def _sent(script: Script, workload: PgbenchWorkload, client: Client, target: Target, file: Path) -> list[str]:
-    file.write_text(in_one_transaction(_text(script, client)), encoding="utf-8")
+def _statement(script: Script, number: int, text: str, template: str | None) -> Statement:
+    parameters = None if template is None else parameters_of(template, text)
+    if not parameters:
+        # Without parameters what is prepared is planned as what is sent.
+        return Statement(script=script.name, number=number, text=text)
+    return Statement(script=script.name, number=number, text=text, template=template, parameters=parameters)
+
+
+def _sent(
+    script: Script, workload: PgbenchWorkload, client: Client, target: Target, file: Path, query_mode: QueryMode
+) -> list[str]:
     arguments = telling_command(
         pgbench=client.pgbench,
         conninfo=target.conninfo,
         script=file,
+        query_mode=query_mode,
         scale=workload.scale,
         variables=workload.variables,
         seed=_SEED,

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 import psycopg
 from psycopg import sql
 
-from pgversus.lab.explaining.capture import Captured, CapturedStatement
 from pgversus.plans.difference import difference
 from pgversus.plans.explain import read_plans
 from pgversus.plans.levels import Level, examined, is_same_but_for_sorts
 from pgversus.postgres.explain import explain
 from pgversus.postgres.session import Connection, Target, connect
+from pgversus.study.captured import Captured, CapturedStatement, Statement
 from pgversus.study.planner_switches import Candidate, Undoing, Why, candidates
 
 _LONGEST_S = 20.0
@@ -64,7 +64,7 @@ def _that_plans_so(connection: Connection, old: CapturedStatement, tried: Sequen
     for one in tried:
         if time.monotonic() > ends:
             break
-        planned = _with(connection, one, old.statement.text, is_run=False)
+        planned = _with(connection, one, old.statement, is_run=False)
         found = None if planned is None else examined(read_plans(planned, "")[0])
         if found is not None and found.logics == wanted.logics:
             return Undoing(candidate=one, but_for_sorts=False)
@@ -80,13 +80,13 @@ def _that_goes_so(connection: Connection, old: CapturedStatement, tried: Sequenc
     for one in tried:
         if one.why not in (Why.CHANGED_DEFAULT, Why.OTHER_VALUE):
             continue
-        run = _with(connection, one, old.statement.text, is_run=True)
+        run = _with(connection, one, old.statement, is_run=True)
         if run is not None and difference(wanted, read_plans(run, "")[0]).level in (Level.WORK, Level.IDENTICAL):
             return Undoing(candidate=one, but_for_sorts=False)
     return None
 
 
-def _with(connection: Connection, candidate: Candidate, statement: str, *, is_run: bool) -> str | None:
+def _with(connection: Connection, candidate: Candidate, statement: Statement, *, is_run: bool) -> str | None:
     """EXPLAIN's JSON under these settings; None where the server refuses one, or the statement fails with them."""
     try:
         with connection.transaction(force_rollback=True):

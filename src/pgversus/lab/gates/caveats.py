@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from pgversus.lab.gates.load_gates import load_caveats
 from pgversus.lab.gates.measured import Measured, measured_of
+from pgversus.lab.gates.plan_gates import plan_caveats
 from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block
+from pgversus.study.captured import CapturedPlans
 from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.comparison import Comparison
 from pgversus.study.counters import ROWS_WRITTEN
@@ -25,16 +27,19 @@ def caveats(
     *,
     cpus: int,
     failure: str | None = None,
+    plans: CapturedPlans | None = None,
 ) -> tuple[Caveat, ...]:
     """Every reason to trust this comparison less, the gravest first.
 
     cpus: that the host could use. failure: why the last run could not go on with it.
+    plans: as they were captured, where they were.
     """
     facts, differences, blocks = preparation.arms, preparation.differences, samples.blocks
     measured = [measured_of(arm, blocks) for arm in comparison.arms]
     return (
         *_not_gone_on(failure),
         *_mixed_builds(comparison, facts, differences),
+        *plan_caveats(comparison, plans, preparation.not_explained),
         *_unequal_databases(comparison, differences),
         *_unequal_settings(comparison, differences),
         *_unequal_indexes(comparison, differences),

@@ -50,6 +50,11 @@ class ArmServer(ABC):
     def postmaster_pid(self) -> int | None:
         """Its postmaster's process id while it runs; None for a server that somebody else runs."""
 
+    @property
+    @abstractmethod
+    def log(self) -> Path | None:
+        """What the server says, while it runs; None for a server that somebody else runs."""
+
     @abstractmethod
     def make_copy(self) -> None:
         """A copy of the snapshot to start on, where there is none yet; the server is stopped."""
@@ -86,6 +91,7 @@ class OwnServer(ArmServer):
         self._is_cheap = snapshot_bytes <= CHEAP_COPY_BYTES
         cluster = Cluster(build=snapshot.build, data_directory=copy, user=snapshot.user)
         self._server = Server(cluster, sockets, log, settings)
+        self._log = log
 
     @property
     def target(self) -> Target:
@@ -111,6 +117,11 @@ class OwnServer(ArmServer):
     def postmaster_pid(self) -> int | None:
         """While it runs."""
         return self._server.postmaster_pid
+
+    @property
+    def log(self) -> Path:
+        """In the run's directory."""
+        return self._log
 
     def make_copy(self) -> None:
         """A copy of the snapshot, unless it is there."""
@@ -166,6 +177,10 @@ class SomebodysServer(ArmServer):
     @property
     def postmaster_pid(self) -> None:
         """Not ours to know: it may run on another host."""
+
+    @property
+    def log(self) -> None:
+        """Wherever it may be."""
 
     def make_copy(self) -> None:
         """Nothing: its data are where they are."""

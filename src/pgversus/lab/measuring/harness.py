@@ -9,6 +9,7 @@ from pgversus.lab.measuring.arms import ArmServer
 from pgversus.postgres import catalog
 from pgversus.postgres.catalog import SettingValue
 from pgversus.postgres.session import connect
+from pgversus.study.captured import CapturedPlans
 from pgversus.study.design import Design
 from pgversus.study.preparation import Preparation
 
@@ -30,6 +31,10 @@ class FirstRun:
     """Whole seconds by which each run of pgbench is longer, because its -T begins before its clients are connected."""
     longest_transaction_s: float
     """The slowest transaction of any arm, or the slowest operation."""
+    plans: CapturedPlans | None = None
+    """None for an operation, or where nobody asked for them."""
+    not_explained: str = ""
+    """Why there are none although they were asked for."""
 
 
 class Harness(Protocol):

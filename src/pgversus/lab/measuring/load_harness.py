@@ -1,19 +1,24 @@
 """A context that is measured by the load of pgbench."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pgversus.lab.apparatus import Apparatus
+from pgversus.lab.measuring.arms import ArmServer
 from pgversus.lab.measuring.harness import FirstRun, session_settings
 from pgversus.lab.measuring.load import Load
 from pgversus.lab.measuring.pilot import PilotResult, run_pilot
 from pgversus.lab.measuring.postgres_apparatus import ColdApparatus, WarmApparatus
 from pgversus.lab.measuring.server_set import ServerSet
+from pgversus.study.captured import CapturedPlans
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.design import fit_windows
 from pgversus.study.preparation import Preparation
 from pgversus.study.workload import PgbenchWorkload
+
+Explain = Callable[[Sequence[ArmServer], Sequence[Load], PilotResult], tuple[CapturedPlans | None, str]]
+"""Plans of all arms, whose servers are started and have had their first load; else why there are none."""
 
 _SLOW_CONNECT_S = 0.2
 # Below this the time of connecting is a small part of the shortest window.
@@ -31,10 +36,11 @@ class LoadHarness:
         *,
         prewarms: bool,
         contexts: int,
+        explain: Explain | None,
     ) -> None:
         """workload: the baseline's. loads: one for each arm. prewarms: whether every arm can read its data in.
 
-        contexts: of the study, which share its budget.
+        contexts: of the study, which share its budget. explain: asks the started servers for plans; None asks nothing.
         """
         self._comparison = comparison
         self._workload = workload
@@ -42,9 +48,10 @@ class LoadHarness:
         self._loads = loads
         self._prewarms = prewarms
         self._contexts = contexts
+        self._explain = explain
 
     def try_out(self) -> FirstRun:
-        """A first load on every arm, all servers started."""
+        """A first load on every arm, all servers started; then the plans of what it sent, with its data in memory."""
         comparison, servers = self._comparison, self._servers
         writes = True
         try:
@@ -53,6 +60,9 @@ class LoadHarness:
             settings = tuple(session_settings(server) for server in servers.servers)
             pilot = run_pilot(servers.servers, self._loads, comparison.design)
             writes = pilot.writes
+            plans, not_explained = (
+                (None, "") if self._explain is None else self._explain(servers.servers, self._loads, pilot)
+            )
         finally:
             servers.stop_all(writes=writes)
         design = fit_windows(
@@ -71,6 +81,8 @@ class LoadHarness:
             writes=pilot.writes,
             connect_allowance_s=_connect_allowance_s(pilot),
             longest_transaction_s=pilot.longest_transaction_s,
+            plans=plans,
+            not_explained=not_explained,
         )
 
     def apparatus(self, preparation: Preparation) -> Apparatus:

@@ -197,7 +197,9 @@ class _Assembler:
         key = (id(named), scale)
         if key not in self._datasets:
             own = named or NamedDataset(name="")
-            self._datasets[key] = Dataset(pgbench_scale=scale or own.scale, setup_files=own.setup_files)
+            self._datasets[key] = Dataset(
+                pgbench_scale=scale or own.scale, setup_files=own.setup_files, full_statistics=own.full_statistics
+            )
         return self._datasets[key]
 
     def _as_prepared(self, loaded: Dataset, named: NamedWorkload, variables: Indexes) -> Dataset:
@@ -218,6 +220,7 @@ class _Assembler:
                 variables=self._variables(named, variables),
                 rate=load.rate,
                 scale=scale,
+                rewrite=named.rewrite,
             )
         return self._loads[key]
 

@@ -7,7 +7,7 @@ What needs more than one key to be judged (does that workload exist? does this e
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from pgversus.study.build_options import BuildProfile, BuildSystem
@@ -202,6 +202,12 @@ class Workload(Table):
         default="none",
         example="SELECT n_dead_tup = 0 FROM pg_stat_user_tables WHERE relname = 'pgbench_accounts'",
     )
+    rewrite: Text | None = _key(
+        "a script file that asks for the same as `script` or `sql` in words that a newer server plans as the baseline "
+        "plans those; it is not compared: what a changed plan accounts for is measured with it",
+        default="none: a setting is looked for that brings the old plan back",
+        example="query_fenced.sql",
+    )
     dataset: Name | None = _key(
         "the name of its dataset, from `[datasets]`", default="the only dataset", example="small"
     )
@@ -230,6 +236,12 @@ class Dataset(Table):
         "SQL that psql runs once in each arm, after the files of `setup`",
         default="none",
         example="CREATE INDEX ON pgbench_accounts (bid);",
+    )
+    full_statistics: StrictBool | None = _key(
+        "whether tables are analyzed with the largest statistics target, so that no plan differs because of another "
+        "sample",
+        default="`false`",
+        example=True,
     )
 
 

@@ -34,6 +34,7 @@ from pgversus.study.workload import (
 )
 
 T = TypeVar("T")
+_REWRITTEN = ("script", "sql")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,7 @@ class NamedDataset:
     name: str
     scale: int | None = None
     setup_files: tuple[SetupFile, ...] = ()
+    full_statistics: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,8 @@ class NamedWorkload:
     settings: tuple[Setting, ...]
     dataset: NamedDataset | None
     """Its own; None when a factor chooses, or when there is none."""
+    rewrite: Script | None = None
+    """The same question in words that bring an old plan back."""
 
     @property
     def is_broken(self) -> bool:
@@ -88,7 +92,9 @@ def datasets_of(sections: schema.Sections, contents: Contents, problems: Problem
         files = [contents.setup(file, (*path, "setup", index)) for index, file in enumerate(table.setup or ())]
         files += [inline_setup(name, table.sql)] if table.sql is not None else []
         known = tuple(file for file in files if file is not None)
-        result[name] = NamedDataset(name=name, scale=table.scale, setup_files=known)
+        result[name] = NamedDataset(
+            name=name, scale=table.scale, setup_files=known, full_statistics=bool(table.full_statistics)
+        )
     return result
 
 
@@ -214,6 +220,7 @@ def _workload(name: str, table: schema.Workload, path: Path, contents: Contents,
         variables=tuple((table.variables or {}).items()),
         settings=settings_of(table.settings, (*path, "settings"), problems),
         dataset=None,
+        rewrite=_rewrite(table, path, contents, problems),
     )
     if not is_only:
         return found
@@ -221,6 +228,25 @@ def _workload(name: str, table: schema.Workload, path: Path, contents: Contents,
         # Its name would be that of what is run.
         problems.mark(path)
     return replace(found, name=operation.name if operation else ", ".join(script.name for script in scripts))
+
+
+def _rewrite(table: schema.Workload, path: Path, contents: Contents, problems: Problems) -> Script | None:
+    if table.rewrite is None:
+        return None
+    if not given_forms(table, _REWRITTEN):
+        problems.add(
+            (*path, "rewrite"),
+            StudyError(
+                "there is not one script that this could be a rewrite of",
+                slug="study-no-rewrite",
+                found=f"a workload with {listed(given_forms(table, (*OF_A_LOAD, *OF_AN_OPERATION))) or 'nothing'}",
+                expected=listed(_REWRITTEN, joint=" or "),
+                to_do="give the script whose plan has changed a workload of its own, or leave rewrite out",
+            ),
+        )
+        return None
+    text = contents.script(table.rewrite, (*path, "rewrite"))
+    return None if text is None else Script(name=table.rewrite, text=text)
 
 
 def _scripts(

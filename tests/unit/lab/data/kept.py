@@ -44,6 +44,7 @@ def recipe(scale: int = 1) -> Recipe:
         setup_sha256=(),
         prepare_sha256=(),
         variables=(),
+        full_statistics=False,
     )
 
 

@@ -1,50 +1,25 @@
 """What was captured on each arm is held against the baseline's, and what makes it doubtful is said first."""
 
-import json
 from typing import Any
 
 import pytest
 
 from pgversus.errors import WorkloadError
-from pgversus.lab.explaining.capture import Captured, CapturedStatement
-from pgversus.lab.explaining.comparing import compared, refuse_other_statements
-from pgversus.lab.explaining.statements import Statement
+from pgversus.lab.explaining.comparing import compared, refuse_not_recalled, refuse_other_statements
 from pgversus.plans.levels import Level
 from pgversus.plans.sentences.telling import Language
-from pgversus.postgres.explain import Explained, RowsDigest
 from pgversus.report.undoing import undoing
-from pgversus.study.planner_switches import Candidate, Undoing, Why
-from tests.unit.plans.raw import scan
+from pgversus.study.captured import CapturedPlans
+from tests.unit.plans.captures import OFF, captured, plans_of
+from tests.unit.plans.raw import node, scan
 
 LABELS = ("16", "17", "18")
-OFF = Undoing(candidate=Candidate(why=Why.NEW_SWITCH, settings=(("enable_x", "off"),)), but_for_sorts=False)
-
-
-def captured(*plans: dict[str, Any] | None, rows: int = 3, statistics: str = "a") -> Captured:
-    """One arm. plans: of its statements, None for one that has none."""
-    return Captured(
-        statements=tuple(
-            CapturedStatement(
-                statement=Statement(script="q.sql", number=number, text=f"SELECT\n {number}"),
-                explained=None if plan is None else explained(plan),
-                rows=None if plan is None else RowsDigest(rows=rows, digest="x"),
-            )
-            for number, plan in enumerate(plans, start=1)
-        ),
-        statistics={"public.t": statistics, "public.u": "same"},
-        settings={},
-    )
-
-
-def explained(plan: dict[str, Any]) -> Explained:
-    text = json.dumps([{"Plan": plan}])
-    return Explained(planned=text, run=text)
 
 
 def test_each_contender_is_held_against_the_baseline() -> None:
     arms = [captured(None, scan("t")), captured(None, scan("t")), captured(None, scan("t", "Index Scan"))]
     refuse_other_statements(LABELS, arms)
-    found = compared(LABELS, arms, [[None, None], [None, OFF]])
+    found = compared(LABELS, CapturedPlans(arms=tuple(arms), undone_by=((None, None), (None, OFF))))
     assert [(one.labels, one.difference.level) for one in found.compared] == [
         (("16", "17"), Level.IDENTICAL),
         (("16", "18"), Level.OPERATORS),
@@ -58,7 +33,8 @@ def test_each_contender_is_held_against_the_baseline() -> None:
 
 
 def test_other_rows_and_other_statistics_are_said() -> None:
-    found = compared(LABELS[:2], [captured(scan("t")), captured(scan("t"), rows=4, statistics="b")], [[None]])
+    arms = captured(scan("t")), captured(scan("t"), rows=4, statistics="b")
+    found = compared(LABELS[:2], plans_of(*arms))
     assert [one.same_rows for one in found.compared] == [False]
     assert [text.split(":")[0] for text in found.warnings] == [
         "17 returns other rows than 16",
@@ -70,3 +46,41 @@ def test_other_statements_are_not_held_against_each_other() -> None:
     with pytest.raises(WorkloadError) as caught:
         refuse_other_statements(LABELS[:2], [captured(scan("t")), captured(scan("t"), scan("t"))])
     assert (caught.value.slug, caught.value.found) == ("workload-other-statements", "1 and 2 statements")
+
+
+OLD, NEW = scan("t"), scan("t", "Index Scan", Index_Name="i")
+
+
+def spilled(blocks: int) -> dict[str, Any]:
+    return node("Sort", scan("t"), Sort_Key=["t.a"], Temp_Written_Blocks=blocks, Sort_Method="quicksort")
+
+
+@pytest.mark.parametrize(
+    ("back", "old", "new"),
+    [
+        (OLD, OLD, NEW),
+        # The newer planner knows that the rows are in order.
+        (OLD, node("Sort", OLD, Sort_Key=["t.a"]), NEW),
+        # The plan was never another one: it went another way, and goes as it went.
+        (spilled(9), spilled(9), spilled(0)),
+        (spilled(0), spilled(0), spilled(0)),
+        (None, None, None),
+    ],
+)
+def test_an_old_plan_that_came_back_is_taken(
+    back: dict[str, Any] | None, old: dict[str, Any] | None, new: dict[str, Any] | None
+) -> None:
+    refuse_not_recalled(("17 with the plans of 16", "16", "17"), plans_of(*(captured(one) for one in (back, old, new))))
+
+
+@pytest.mark.parametrize(
+    ("back", "old", "new"), [(NEW, OLD, NEW), (spilled(0), spilled(9), spilled(0)), (None, OLD, NEW)]
+)
+def test_another_plan_than_the_old_one_is_refused(
+    back: dict[str, Any] | None, old: dict[str, Any], new: dict[str, Any]
+) -> None:
+    plans = plans_of(*(captured(one) for one in (back, old, new)))
+    with pytest.raises(WorkloadError) as caught:
+        refuse_not_recalled(("17 with the plans of 16", "16", "17"), plans)
+    assert caught.value.slug == "workload-plan-not-recalled"
+    assert "17 with the plans of 16" in caught.value.where

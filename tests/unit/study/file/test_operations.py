@@ -98,6 +98,7 @@ def test_loads_and_operations_stand_in_one_file_where_no_context_has_both() -> N
             "script and operation",
         ),
         (f'{VACUUM}command = "x"\n', "study-file-conflict", "line 6, [workload] command", "operation and command"),
+        (f'{VACUUM}rewrite = "x"\n', "study-no-rewrite", "line 6, [workload] rewrite", "a workload with operation"),
         (f'{SHORT}prepare_sql = "x"\n', "study-no-operation", "line 6, [workload] prepare_sql", "prepare_sql"),
         (f'{SHORT}prepare = ["x"]\n', "study-no-operation", "line 6, [workload] prepare", "prepare"),
         (f'{SHORT}verify = "x"\n', "study-no-operation", "line 6, [workload] verify", "verify"),

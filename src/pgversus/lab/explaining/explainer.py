@@ -1,0 +1,90 @@
+"""The plans of all arms of a context, on their own servers: captured, held against each other, and brought back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pgversus.errors import HostError, PgversusError
+from pgversus.lab.explaining.capture import capture
+from pgversus.lab.explaining.comparing import refuse_not_recalled, refuse_other_statements
+from pgversus.lab.explaining.sampling import sampled
+from pgversus.lab.explaining.statements import statements_of
+from pgversus.lab.explaining.undoing import undoings
+from pgversus.lab.measuring.arms import ArmServer
+from pgversus.lab.measuring.load import Load
+from pgversus.lab.measuring.pilot import PilotResult
+from pgversus.postgres.client import Client
+from pgversus.study.captured import CapturedPlans
+from pgversus.study.workload import PgbenchWorkload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explainer:
+    """How plans are asked for."""
+
+    client: Client
+    """The pgbench that tells what a workload sends."""
+    scratch: Path
+    """For scripts as they are told."""
+    with_rows: bool
+    """Whether what statements return is compared as well."""
+    searches: bool = True
+    """Whether settings are looked for that bring the baseline's plans back."""
+    samples: bool = False
+    """Whether the load is run once more, to see that the plans under it are those that were captured."""
+
+    def explain(self, servers: Sequence[ArmServer], factors: Sequence[str]) -> CapturedPlans:
+        """The plans of every arm, whose servers are started; PgversusError where they cannot be had or compared.
+
+        factors: what is compared, which no search for an old plan changes. What is written is rolled back.
+        """
+        captured = []
+        # One after the other, so that each has the host for itself.
+        for server in servers:
+            workload = server.arm.workload
+            assert isinstance(workload, PgbenchWorkload)  # noqa: S101 - an operation has no plans to compare
+            statements = statements_of(workload, self.client, server.target, self.scratch)
+            captured.append(capture(server.arm.label, server.target, statements, with_rows=self.with_rows))
+        refuse_other_statements([server.arm.label for server in servers], captured)
+        undone_by = [
+            tuple(undoings(server.target, captured[0], found, factors))
+            if self.searches
+            else (None,) * len(found.statements)
+            for server, found in zip(servers[1:], captured[1:], strict=True)
+        ]
+        return CapturedPlans(arms=tuple(captured), undone_by=tuple(undone_by))
+
+
+def explained_or_why_not(
+    explainer: Explainer,
+    servers: Sequence[ArmServer],
+    loads: Sequence[Load],
+    pilot: PilotResult,
+    *,
+    factors: Sequence[str],
+) -> tuple[CapturedPlans | None, str]:
+    """The plans, or in words why there are none: what is measured does not hang on them. HostError ends the run."""
+    try:
+        plans = explainer.explain(servers, factors)
+    except HostError:
+        raise
+    except PgversusError as error:
+        return None, f"{error.what} ({error.where}): {error.found}"
+    return (replace(plans, sampled=sampled(servers, loads, pilot, plans)) if explainer.samples else plans), ""
+
+
+def explained_counterfactual(
+    explainer: Explainer,
+    servers: Sequence[ArmServer],
+    loads: Sequence[Load],  # noqa: ARG001 - what it is asked with is the same for all
+    pilot: PilotResult,  # noqa: ARG001 - the same
+    *,
+    factors: Sequence[str],
+) -> tuple[CapturedPlans, str]:
+    """The plans of a contender with the baseline's plans, the baseline, and the contender; nothing is searched.
+
+    WorkloadError where the first two do not have the same plans: measuring them would tell nothing.
+    """
+    plans = replace(explainer, searches=False).explain(servers, factors)
+    refuse_not_recalled([server.arm.label for server in servers], plans)
+    return plans, ""

@@ -1,0 +1,34 @@
+-- Plans of what was measured, captured before the first block. Files made before there were any get these tables when
+-- a run goes on with them.
+
+-- What the plans of one arm were made with.
+CREATE TABLE IF NOT EXISTS explained_arm (
+    context INTEGER NOT NULL,
+    arm INTEGER NOT NULL,
+    settings TEXT NOT NULL,                     -- JSON object: planner settings as a session of the load has them
+    statistics TEXT NOT NULL,                   -- JSON object: by table a hash over what ANALYZE has found
+    sampled TEXT,                               -- JSON object: what auto_explain told under load, where that was asked
+    PRIMARY KEY (context, arm),
+    FOREIGN KEY (context, arm) REFERENCES arm
+);
+
+-- One statement of the workload on one arm.
+CREATE TABLE IF NOT EXISTS plan (
+    context INTEGER NOT NULL,
+    arm INTEGER NOT NULL,
+    statement INTEGER NOT NULL,                 -- from 1, over all scripts
+    script TEXT NOT NULL,
+    number INTEGER NOT NULL,                    -- in its script, from 1
+    text TEXT NOT NULL,                         -- with its variables filled
+    template TEXT,                              -- as it is prepared; missing where it is not
+    parameters TEXT,                            -- JSON array: of the template
+    planned TEXT,                               -- EXPLAIN (VERBOSE, SETTINGS, FORMAT JSON), as the server wrote it;
+                                                -- missing for a statement that has no plan
+    run TEXT,                                   -- the same with ANALYZE, BUFFERS, WAL
+    row_count INTEGER,                          -- of what it returned, where that was asked for
+    rows_digest TEXT,
+    undone_by TEXT,                             -- JSON: of a contender, settings that bring the baseline's plan back
+    PRIMARY KEY (context, arm, statement),
+    FOREIGN KEY (context, arm) REFERENCES explained_arm,
+    CHECK ((planned IS NULL) = (run IS NULL))
+);

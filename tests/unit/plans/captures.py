@@ -1,0 +1,36 @@
+"""What arms told of their plans, made up."""
+
+import json
+from typing import Any
+
+from pgversus.study.captured import Captured, CapturedPlans, CapturedStatement, Explained, RowsDigest, Statement
+from pgversus.study.planner_switches import Candidate, Undoing, Why
+
+OFF = Undoing(candidate=Candidate(why=Why.NEW_SWITCH, settings=(("enable_x", "off"),)), but_for_sorts=False)
+
+
+def captured(*plans: dict[str, Any] | None, rows: int = 3, statistics: str = "a") -> Captured:
+    """One arm. plans: of its statements, None for one that has none."""
+    return Captured(
+        statements=tuple(
+            CapturedStatement(
+                statement=Statement(script="q.sql", number=number, text=f"SELECT\n {number}"),
+                explained=None if plan is None else explained(plan),
+                rows=None if plan is None else RowsDigest(rows=rows, digest="x"),
+            )
+            for number, plan in enumerate(plans, start=1)
+        ),
+        statistics={"public.t": statistics, "public.u": "same"},
+        settings={},
+    )
+
+
+def explained(plan: dict[str, Any]) -> Explained:
+    text = json.dumps([{"Plan": plan}])
+    return Explained(planned=text, run=text)
+
+
+def plans_of(*arms: Captured, undone_by: Undoing | None = None) -> CapturedPlans:
+    """Of a context; undone_by: of every statement of every contender."""
+    statements = len(arms[0].statements)
+    return CapturedPlans(arms=arms, undone_by=tuple((undone_by,) * statements for _ in arms[1:]))

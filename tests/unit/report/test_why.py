@@ -1,0 +1,154 @@
+"""Why a contender differs: from plans and counters, and never more than was measured."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from pgversus.lab.explaining.comparing import compared
+from pgversus.report.answer import Answer, Attributed
+from pgversus.report.document import document
+from pgversus.report.markdown import markdown
+from pgversus.report.study_page import study_page
+from pgversus.report.why import why_of
+from pgversus.stats.attribution import Attribution, Bounded
+from pgversus.stats.trials import Block
+from pgversus.stats.verdict import Verdict
+from pgversus.study.captured import CapturedPlans
+from tests.builders import answer, study_answer
+from tests.unit.plans.captures import OFF, captured, plans_of
+from tests.unit.plans.raw import node, scan
+from tests.unit.report import cases
+
+OLD, NEW = captured(scan("t")), captured(scan("t", "Index Scan", Index_Name="i"))
+CHANGED, UNDONE, SAME = plans_of(OLD, NEW), plans_of(OLD, NEW, undone_by=OFF), plans_of(OLD, OLD)
+RECALL = "enable_x = off"
+
+
+def with_plans(of: Answer, plans: CapturedPlans, attributed: Attributed | None = None) -> Answer:
+    labels = [arm.label for arm in of.comparison.arms]
+    return replace(
+        of,
+        plans=lambda: compared(labels, plans),
+        attributed={} if attributed is None else {1: attributed},
+    )
+
+
+def attributed(share: tuple[float, float, float] | None, rest: Verdict = Verdict.EQUIVALENT) -> Attributed:
+    """Of 58 ms."""
+    value = 1.0 if share is None else share[0]
+    found = Attribution(
+        whole_s=Bounded(value=0.058, low=0.05, high=0.066),
+        plans_s=Bounded(value=0.058 * value, low=0.05, high=0.07),
+        rest_s=Bounded(value=0.001, low=-0.002, high=0.004),
+        share=None if share is None else Bounded(value=share[0], low=share[1], high=share[2]),
+        rest_verdict=rest,
+        blocks=8,
+    )
+    return Attributed(recall=RECALL, found=found, failure="", wall_s=61.0)
+
+
+def failed(words: str) -> Attributed:
+    return Attributed(recall="", found=None, failure=words, wall_s=0.0)
+
+
+def claim(of: Answer) -> str:
+    (why,) = why_of(of)
+    return why.claim
+
+
+@pytest.mark.parametrize(
+    ("share", "begins"),
+    [
+        ((0.98, 0.93, 1.03), "17.8 is faster because of its plans: with enable_x = off 17.8 has the plans of 16.12."),
+        ((0.7, 0.55, 0.9), "17.8 is faster mostly because of its plans: with enable_x = off"),
+        ((0.2, -0.1, 0.6), "With enable_x = off 17.8 has the plans of 16.12. Measured so, in 8 blocks, they account"),
+        (None, "With enable_x = off 17.8 has the plans of 16.12. Measured so, in 8 blocks, they account"),
+    ],
+)
+def test_because_is_said_of_what_was_measured(share: tuple[float, float, float] | None, begins: str) -> None:
+    told = claim(with_plans(cases.faster(), UNDONE, attributed(share)))
+    assert told.startswith(begins)
+    assert ("because" in told) is (share is not None and share[1] >= 0.5)
+
+
+def test_the_parts_are_told_in_the_time_of_a_transaction() -> None:
+    told = claim(with_plans(cases.faster(), UNDONE, attributed((0.98, 0.93, 1.03))))
+    assert "they account for 56.8 ms of the 58 ms that 17.8 gains in each transaction" in told
+    assert "(98.0 %, between 93.0 % and 103 %, 95 %)" in told
+    assert told.endswith("all else makes no difference that matters (-1 ms [-4 ms, +2 ms]). 1 min 1 s.")
+
+
+@pytest.mark.parametrize(
+    ("of", "plans", "more", "words"),
+    [
+        (cases.faster(), CHANGED, None, "no setting was found that brings the plan of 16.12 back on 17.8. A rewrite"),
+        (cases.faster(), UNDONE, None, "What they account for was not measured."),
+        (cases.faster(), UNDONE, failed("no room"), "What they account for was not measured: no room."),
+        (cases.undecided(), UNDONE, None, "is not measured before the verdict is known"),
+        (cases.undecided(), SAME, None, "17.8 has the plans of 16.12."),
+        (cases.faster(), SAME, None, "no counter differs beyond chance"),
+    ],
+)
+def test_without_a_measurement_nothing_is_claimed(
+    of: Answer, plans: CapturedPlans, more: Attributed | None, words: str
+) -> None:
+    told = claim(with_plans(of, plans, more))
+    assert words in told
+    assert "because" not in told
+
+
+def counted(blocks: Sequence[Block]) -> list[Block]:
+    """On the second arm a tenth fewer buffers."""
+    return [
+        block._replace(
+            trials={
+                arm: trial._replace(
+                    counters={"buffers_hit": trial.transactions * (100.0 - 10 * arm + block.number / 100)}
+                )
+                for arm, trial in block.trials.items()
+            }
+        )
+        for block in blocks
+    ]
+
+
+def test_of_equal_plans_the_counters_that_differ_are_told_with_their_intervals() -> None:
+    told = claim(with_plans(answer(counted(cases.steady(1.1))), SAME))
+    assert "17.8 has the plans of 16.12: what differs is how they are run." in told
+    assert "buffers_hit per transaction -10.0 % [-10.0 %, -10.0 %]" in told
+
+
+def test_statistics_that_are_not_equal_stand_beside() -> None:
+    other = plans_of(OLD, captured(scan("t", "Index Scan", Index_Name="i"), statistics="b"))
+    (why,) = why_of(with_plans(cases.faster(), other))
+    assert [note.split(":")[0] for note in why.notes] == ["statistics of public.t differ between 16.12 and 17.8"]
+
+
+def test_every_changed_statement_is_told_and_the_others_are_not() -> None:
+    plans = plans_of(captured(scan("t"), scan("u")), captured(scan("t"), node("Sort", scan("u"), Sort_Key=["u.a"])))
+    (why,) = why_of(with_plans(cases.faster(), plans))
+    assert [one.statement for one in why.changed] == ["q.sql, statement 2: SELECT 2"]
+    assert any("Sort" in sentence for sentence in why.changed[0].sentences)
+
+
+def test_every_form_has_it() -> None:
+    found = with_plans(cases.faster(), UNDONE, attributed((0.98, 0.93, 1.03)))
+    study = study_answer([found])
+    (why,) = study_page(study, with_published=False).why
+    assert "because of its plans" in why.claim
+    text = markdown(study)
+    assert "because of its plans" in text
+    assert "<details><summary>q.sql, statement 1: SELECT 1: another plan" in text
+    shown = document(found)
+    assert shown["plans"]["comparisons"][0]["undone_by"]["settings"] == {"enable_x": "off"}
+    told = shown["verdicts"][0]["attribution"]
+    assert (told["plans_recalled_by"], told["rest_verdict"]) == (RECALL, "equivalent")
+    assert told["share_of_plans"] == {"value": 0.98, "low": 0.93, "high": 1.03}
+    assert document(cases.faster())["plans"] is None
+    assert document(cases.faster())["verdicts"][0]["attribution"] is None
+
+
+def test_a_comparison_without_plans_says_nothing_of_them() -> None:
+    assert why_of(cases.faster()) == []
+    assert why_of(cases.operation()) == []

@@ -1,0 +1,81 @@
+"""Three arms become two parts of a difference; their intervals hold the truth as often as they say."""
+
+import numpy as np
+import pytest
+
+from pgversus.stats.analysis import Analysis, analyse
+from pgversus.stats.attribution import Attribution, attribution
+from pgversus.stats.confidence import look_rule
+from pgversus.stats.samples import Samples
+from pgversus.stats.trials import Block
+from pgversus.stats.verdict import Verdict
+from pgversus.study.design import Design
+from tests.builders import comparison, rate_block
+
+BLOCKS = 8
+CLIENTS = 4
+
+
+def analysed(blocks: list[Block]) -> Analysis:
+    asked = comparison(("new, old plans", "old", "new"), Design(fixed_blocks=BLOCKS))
+    return analyse(Samples(blocks), asked, look_rule(asked.design, 2))
+
+
+def parts(back_s: float, old_s: float, new_s: float, *, noise: float = 0.0, seed: int = 1) -> Attribution | None:
+    """From the times of the three arms; each block has weather of its own, each trial noise."""
+    rng = np.random.default_rng(seed)
+    blocks = []
+    for number in range(1, BLOCKS + 1):
+        weather = rng.lognormal(0.0, noise)
+        rates = [CLIENTS / (time * weather * rng.lognormal(0.0, noise)) for time in (back_s, old_s, new_s)]
+        blocks.append(rate_block(number, *rates))
+    return attribution(analysed(blocks), CLIENTS)
+
+
+def test_without_noise_the_parts_are_exact() -> None:
+    found = parts(0.057, 0.058, 0.001)
+    assert found is not None
+    assert (found.whole_s.value, found.plans_s.value, found.rest_s.value) == pytest.approx((0.057, 0.056, 0.001))
+    assert found.share is not None
+    assert found.share.value == pytest.approx(56 / 57)
+    assert found.blocks == BLOCKS
+
+
+@pytest.mark.parametrize(
+    ("back_s", "old_s", "new_s", "rest"),
+    [(1.0, 1.2, 0.5, Verdict.FASTER), (1.0, 0.8, 0.5, Verdict.SLOWER), (1.0, 1.0, 0.5, Verdict.EQUIVALENT)],
+)
+def test_the_rest_is_what_the_contender_makes_of_old_plans(
+    back_s: float, old_s: float, new_s: float, rest: Verdict
+) -> None:
+    found = parts(back_s, old_s, new_s)
+    assert found is not None
+    assert found.rest_verdict is rest
+    assert found.rest_s.value == pytest.approx(old_s - back_s, abs=1e-9)
+
+
+def test_a_loss_has_parts_too() -> None:
+    found = parts(0.010, 0.011, 0.030)
+    assert found is not None
+    assert found.share is not None
+    assert (found.whole_s.value, found.share.value) == pytest.approx((-0.019, 20 / 19))
+
+
+def test_no_share_is_told_of_a_whole_that_may_be_nothing() -> None:
+    found = parts(1.0, 1.01, 1.0, noise=0.05)
+    assert found is not None
+    assert found.share is None
+    assert found.whole_s.low < 0 < found.whole_s.high
+
+
+def test_too_few_blocks_tell_nothing() -> None:
+    assert attribution(analysed([rate_block(1, 1.0, 1.0, 2.0)]), CLIENTS) is None
+
+
+def test_the_interval_of_the_share_holds_the_truth() -> None:
+    """95 % for both ratios together; over the corners of both the share holds it at least as often."""
+    found = [parts(2.0, 2.1, 1.0, noise=0.05, seed=seed) for seed in range(400)]
+    shares = [one.share for one in found if one is not None and one.share is not None]
+    assert len(shares) == len(found)
+    missed = sum(not share.low <= 1 / 1.1 <= share.high for share in shares)
+    assert missed <= 0.05 * len(shares)

@@ -1,0 +1,84 @@
+"""The comparison that follows a verdict: three arms, of which the first differs from each other one in one thing."""
+
+from dataclasses import replace
+
+import pytest
+
+from pgversus.study.counterfactual import (
+    BASELINE_AGAIN,
+    CONTENDER_AGAIN,
+    OLD_PLANS,
+    Recall,
+    counterfactual_study,
+    settings_together,
+)
+from pgversus.study.design import Design
+from pgversus.study.settings import Setting
+from pgversus.study.study import Context, Study
+from pgversus.study.workload import PgbenchWorkload, Script
+from tests.builders import comparison
+
+FITTED = Design(seed=7, window_s=3.0, rounds=2)
+RECALL = Recall(settings=(Setting(name="enable_hashjoin", value="off"), Setting(name="jit", value="off")))
+
+
+def study(*settings: Setting) -> Study:
+    asked = comparison(("15", "16", "17"))
+    asked = replace(asked, arms=tuple(replace(arm, settings=settings) for arm in asked.arms))
+    context = Context(number=3, levels=(("load", "c4"),), comparison=asked)
+    return Study(name="s", title="t", question="q", contexts=(context,), seed=1, budget_s=60.0, published="x")
+
+
+def asked_of(recall: Recall, *settings: Setting) -> Study:
+    whole = study(*settings)
+    return counterfactual_study(whole, whole.contexts[0], FITTED, 2, recall, blocks=8)
+
+
+def test_the_contender_stands_between_the_baseline_and_itself() -> None:
+    found = asked_of(RECALL)
+    (context,) = found.contexts
+    arms = context.comparison.arms
+    assert [arm.label for arm in arms] == ["17 with the plans of 15", "15", "17"]
+    assert [arm.index for arm in arms] == [OLD_PLANS, BASELINE_AGAIN, CONTENDER_AGAIN]
+    assert arms[OLD_PLANS].settings == RECALL.settings
+    assert replace(arms[OLD_PLANS], index=2, label="17", settings=()) == arms[CONTENDER_AGAIN]
+    assert context.levels == (("load", "c4"),)
+    assert context.comparison.factors == ("server", "enable_hashjoin", "jit")
+    assert (found.verdicts, found.published) == (2, None)
+
+
+def test_windows_stay_as_they_were_and_blocks_are_fixed() -> None:
+    design = asked_of(RECALL).contexts[0].comparison.design
+    assert (design.window_s, design.rounds, design.fixed_blocks) == (3.0, 2, 8)
+    assert (design.window_is_given, design.rounds_are_given) == (True, True)
+
+
+def test_a_setting_of_the_arm_gives_way_to_the_one_that_recalls() -> None:
+    arm = asked_of(RECALL, Setting(name="jit", value="on"), Setting(name="work_mem", value="8MB"))
+    settings = {one.name: one.value for one in arm.contexts[0].comparison.arms[OLD_PLANS].settings}
+    assert settings == {"jit": "off", "work_mem": "8MB", "enable_hashjoin": "off"}
+
+
+def test_a_rewrite_is_run_in_the_place_of_the_script() -> None:
+    recall = Recall(rewrite=Script(name="fenced.sql", text="SELECT 1;"))
+    comparison_ = asked_of(recall).contexts[0].comparison
+    workloads = [arm.workload for arm in comparison_.arms]
+    assert all(isinstance(one, PgbenchWorkload) for one in workloads)
+    assert [one.name for one in workloads] == ["fenced.sql", "select-only", "select-only"]
+    assert comparison_.factors == ("server", "workload")
+    assert recall.words == "fenced.sql"
+
+
+@pytest.mark.parametrize(
+    ("found", "together"),
+    [
+        ({}, ()),
+        ({0: (("a", "off"),), 1: (("a", "off"), ("b", "1"))}, ("a=off", "b=1")),
+        ({0: (("a", "off"),), 1: (("a", "on"),)}, None),
+    ],
+)
+def test_statements_that_want_one_setting_otherwise_cannot_have_both(
+    found: dict[int, tuple[tuple[str, str], ...]], together: tuple[str, ...] | None
+) -> None:
+    settings = settings_together(found)
+    assert (None if settings is None else tuple(map(str, settings))) == together
