@@ -54,6 +54,9 @@ def run(
     run_as: str | None = None,
     pgbench: str | Path | None = None,
     keep_logs: bool = False,
+    plans: bool = True,
+    sample_plans: bool = False,
+    check_rows: bool = False,
     new: bool = False,
     build_profile: str | None = None,
     build_system: str | None = None,
@@ -62,7 +65,9 @@ def run(
     """Run a study to its end, or go on with it, and return what it has found; as `pgversus run`.
 
     study: a study file, a folder with a study.toml, or the name of a bundled study. budget: `90s`, `15m`, `2h`.
-    keep_logs: pgbench's transaction logs are kept among the results. new: begin afresh; earlier results are put aside,
+    keep_logs: pgbench's transaction logs are kept among the results. plans: they are captured, and what changed ones
+    account for is measured; sample_plans: they are held against those under load; check_rows: what statements return is
+    compared. new: begin afresh; earlier results are put aside,
     not removed. build_profile, build_system: of servers from source, in place of the study's: `full`, `meson`.
     PgversusError of any kind when it cannot be begun; Ctrl-C ends it with what has been found.
     """
@@ -81,6 +86,9 @@ def run(
         results=folder,
         earlier=EarlierResults.PUT_ASIDE if new else EarlierResults.GO_ON,
         keep_logs=keep_logs,
+        plans=plans,
+        sample_plans=sample_plans,
+        check_rows=check_rows,
     )
     run_study(asked, means, progress or Silence())
     return load_results(folder)

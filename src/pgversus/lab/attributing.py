@@ -5,7 +5,7 @@ folder of its own beneath the results, so that it is kept, gone on with and repo
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from pgversus.study.study import Study
 from pgversus.study.workload import PgbenchWorkload
 
 _ARMS = 3
+_TIMES_FIXED = 3.0
+# Of as many blocks again, with three arms in the place of two, if every verdict is faster or slower; and some room.
 _DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 
 
@@ -60,10 +62,11 @@ def attribute(
 
     By context and arm (`3-1`) why it was not measured, where it was not.
     measure: measures a study and keeps it in a folder, going on with what is there. All together take no longer than
-    the budget of the study, on top of it. An error or Ctrl-C takes nothing from the verdicts.
+    the budget of the study, on top of it; where the number of blocks was given, no longer than three times its blocks.
+    An error or Ctrl-C takes nothing from the verdicts.
     """
     wanted = list(_wanted(results))
-    left_s = study.budget_s - sum(_spent_s(results, one) for one in wanted)
+    left_s = _allowed_s(study, wanted) - sum(_spent_s(results, one) for one in wanted)
     not_attributed: dict[str, str] = {}
     try:
         for number, one in enumerate(wanted):
@@ -121,13 +124,19 @@ def _wanted(results: Path) -> Iterator[_Wanted]:
                 yield _Wanted(answer=answer, contender=result.contender, recall=recall)
 
 
+def _allowed_s(study: Study, wanted: Sequence[_Wanted]) -> float:
+    """Seconds for all of them."""
+    if any(one.answer.comparison.design.fixed_blocks is None for one in wanted):
+        return study.budget_s
+    return _TIMES_FIXED * max((one.answer.study_wall_s for one in wanted), default=0.0)
+
+
 def _blocks(one: _Wanted, room_s: float) -> int | None:
     """As many as tell the parts well, or as there is room for; None where that is too few to tell anything."""
     fixed = one.answer.comparison.design.fixed_blocks
-    if fixed is not None:
-        return fixed
+    most, least = (BLOCKS, FIRST_LOOK) if fixed is None else (min(BLOCKS, fixed), min(BLOCKS, fixed))
     fitting = math.floor(room_s / one.seconds_per_block)
-    return min(BLOCKS, fitting) if fitting >= FIRST_LOOK else None
+    return min(most, fitting) if fitting >= least else None
 
 
 def _spent_s(results: Path, one: _Wanted) -> float:

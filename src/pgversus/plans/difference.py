@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from pgversus.plans.amount_rules import amount_changes
-from pgversus.plans.changes import Change
+from pgversus.plans.changes import Change, Kind
 from pgversus.plans.condition_rules import condition_changes
 from pgversus.plans.fact_rules import fact_changes
 from pgversus.plans.levels import Examined, Fingerprints, Level, examined, without_place
@@ -61,6 +61,16 @@ def difference(baseline: Plan, contender: Plan) -> PlanDifference:
         fingerprints=(one.fingerprints, other.fingerprints),
         time=_time(one, other, matching),
     )
+
+
+def has_other_spills(found: PlanDifference) -> bool:
+    """Whether some node that is in both plans spilled in one of them alone."""
+    return any(change.kind in (Kind.SPILL_GONE, Kind.SPILL_NEW) for change in found.changes)
+
+
+def is_same_but_for_batches(found: PlanDifference) -> bool:
+    """Whether it is the same plan, and the same nodes spilled, be it in other portions."""
+    return found.is_same_plan and not has_other_spills(found)
 
 
 def _in_order(plan: Plan) -> Matching:

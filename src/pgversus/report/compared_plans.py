@@ -6,7 +6,7 @@ from typing import Any
 from pgversus.plans.difference import PlanDifference
 from pgversus.plans.plan import Plan
 from pgversus.plans.sentences.telling import Language, headline, sentences
-from pgversus.study.planner_switches import Undoing
+from pgversus.study.planner_switches import ButFor, Undoing
 
 SCHEMA = "pgversus.plans/1"
 NOTHING_COMPARED = "no statement has a plan"
@@ -94,7 +94,8 @@ def _comparison(one: ComparedPlans, language: Language) -> dict[str, Any]:
         else {
             "why": one.undone_by.candidate.why.value,
             "settings": dict(one.undone_by.candidate.settings),
-            "but_for_sorts": one.undone_by.but_for_sorts,
+            "but_for_sorts": one.undone_by.but_for is ButFor.SORTS,
+            "but_for": one.undone_by.but_for,
         },
         "changes": [
             {"kind": change.kind.value, "node": change.node, "name": change.name, "was": change.was, "now": change.now}

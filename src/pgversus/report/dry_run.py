@@ -4,6 +4,7 @@ from pgversus.report.units import count, duration, size
 from pgversus.report.visible import visible
 from pgversus.study.needs import Needs
 from pgversus.study.study import Study
+from pgversus.study.workload import PgbenchWorkload
 
 _MOST_SHOWN = 12
 
@@ -35,6 +36,7 @@ def dry_run_text(
         f"disk: about {size(needs.disk_bytes)}{_and_setup(needs)}{_at_once(needs)}, {size(free_bytes)} free",
         f"loading: {count(needs.snapshots, 'snapshot')}, about {duration(needs.preparation_s)} with the first try",
         f"blocks: {_blocks(needs)}",
+        *_afterwards(study, needs),
         f"results: {results}" + (f" ({count(blocks_there, 'block')} there already)" if blocks_there else ""),
     ]
     labels = [context.label for context in study.contexts if context.label]
@@ -42,6 +44,14 @@ def dry_run_text(
     if len(labels) > _MOST_SHOWN:
         lines.append(f"  ... and {len(labels) - _MOST_SHOWN} more")
     return visible("\n".join(lines)) + "\n"
+
+
+def _afterwards(study: Study, needs: Needs) -> list[str]:
+    """Of operations there are no plans."""
+    if not any(isinstance(context.comparison.workload, PgbenchWorkload) for context in study.contexts):
+        return []
+    most = "three times as long" if needs.most_s is None else f"{duration(needs.most_s)} more"
+    return [f"afterwards: what plans account for that made a difference, at most {most} (--no-plans leaves it out)"]
 
 
 def _left_out(study: Study) -> list[str]:

@@ -3,7 +3,7 @@
 from pgversus.plans.levels import Level
 from pgversus.plans.sentences.telling import Language
 from pgversus.report.compared_plans import ComparedPlans
-from pgversus.study.planner_switches import Why
+from pgversus.study.planner_switches import ButFor, Why
 
 _WHY = {
     Language.ENGLISH: {
@@ -11,21 +11,29 @@ _WHY = {
         Why.CHANGED_DEFAULT: "the default of {old}",
         Why.OTHER_VALUE: "as it is set on {old}",
         Why.SWITCH: "a switch of both",
+        Why.MEMORY: "set alike on both, and {new} needs another amount of memory",
     },
     Language.JAPANESE: {
         Why.NEW_SWITCH: "{old} にはないスイッチ",
         Why.CHANGED_DEFAULT: "{old} の既定値",
         Why.OTHER_VALUE: "{old} での設定値",
         Why.SWITCH: "両方にあるスイッチ",
+        Why.MEMORY: "設定値は両方で同じだが、{new} が使うメモリ量は異なる",
     },
 }
 _FOUND = {
     Language.ENGLISH: "with {settings} ({why}) {new} {does} it as {old}",
     Language.JAPANESE: "{settings} とすると {new} は {old} と同じ{does}になる: {why}",
 }
-_BUT_FOR_SORTS = {
-    Language.ENGLISH: ", but for sorts of rows that are in order already",
-    Language.JAPANESE: "。ただし、すでに順序どおりの行の Sort を除く",
+_BUT_FOR = {
+    Language.ENGLISH: {
+        ButFor.SORTS: ", but for sorts of rows that are in order already",
+        ButFor.BATCHES: ", but for the number of batches",
+    },
+    Language.JAPANESE: {
+        ButFor.SORTS: "。ただし、すでに順序どおりの行の Sort を除く",
+        ButFor.BATCHES: "。ただし、バッチ数を除く",
+    },
 }
 _NOT_FOUND = {
     Language.ENGLISH: "no setting was found with which {new} {does} it as {old}",
@@ -47,6 +55,7 @@ def undoing(one: ComparedPlans, language: Language) -> str:
     if one.undone_by is None:
         return _NOT_FOUND[language].format(old=old, new=new, does=does)
     candidate = one.undone_by.candidate
-    why = _WHY[language][candidate.why].format(old=old)
+    why = _WHY[language][candidate.why].format(old=old, new=new)
     found = _FOUND[language].format(settings=candidate.words, why=why, old=old, new=new, does=does)
-    return found + (_BUT_FOR_SORTS[language] if one.undone_by.but_for_sorts else "")
+    but_for = one.undone_by.but_for
+    return found if but_for is None else found + _BUT_FOR[language][but_for]

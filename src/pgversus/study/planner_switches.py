@@ -7,6 +7,9 @@ from itertools import combinations
 
 _ON, _OFF = "on", "off"
 _SWITCH = "enable_"
+_MEMORY = {"hash_mem_multiplier": 1.0, "work_mem": 64.0}
+"""What bounds the memory of an operator, with the least value that it may have."""
+_LESS, _MORE = (0.9, 0.8, 0.7, 0.6, 0.5, 0.25), (1.1, 1.25, 1.5, 2.0, 4.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +34,8 @@ class Why(StrEnum):
     """It is set otherwise there."""
     SWITCH = "switch"
     """It forbids a kind of operator, in whatever version."""
+    MEMORY = "memory"
+    """It bounds memory, of which another version needs more or less for the same rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +51,22 @@ class Candidate:
         return ", ".join(f"{name} = {value}" for name, value in self.settings)
 
 
+class ButFor(StrEnum):
+    """What may be left of a difference when an old plan is back."""
+
+    SORTS = "sorts"
+    """Of rows that are in order anyway."""
+    BATCHES = "batches"
+    """It spills as it did, in other portions."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undoing:
     """What brings an old plan back."""
 
     candidate: Candidate
-    but_for_sorts: bool
-    """Whether only sorts, of rows that are in order anyway, tell it from the old plan."""
+    but_for: ButFor | None = None
+    """What still tells it from the old plan; None where nothing does."""
 
 
 def candidates(baseline: Mapping[str, PlannerSetting], contender: Mapping[str, PlannerSetting]) -> Iterator[Candidate]:
@@ -75,3 +89,16 @@ def candidates(baseline: Mapping[str, PlannerSetting], contender: Mapping[str, P
     ]
     for number in (1, 2):
         yield from (Candidate(why=Why.SWITCH, settings=some) for some in combinations(switches, number))
+
+
+def memory_candidates(contender: Mapping[str, PlannerSetting], *, is_less: bool) -> Iterator[Candidate]:
+    """Bounds of memory that are a little lower and then much, or higher: hashes alone first, then everything."""
+    for name, least in _MEMORY.items():
+        found = contender.get(name)
+        if found is None:
+            continue
+        for factor in _LESS if is_less else _MORE:
+            value = float(found.value) * factor
+            if value >= least:
+                shown = f"{value:g}" if least == 1 else str(round(value))
+                yield Candidate(why=Why.MEMORY, settings=((name, shown),))

@@ -176,7 +176,7 @@ def test_one_that_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
 
 
 def jit(value: str) -> Undoing:
-    return Undoing(candidate=Candidate(why=Why.OTHER_VALUE, settings=(("jit", value),)), but_for_sorts=False)
+    return Undoing(candidate=Candidate(why=Why.OTHER_VALUE, settings=(("jit", value),)))
 
 
 @pytest.mark.parametrize(

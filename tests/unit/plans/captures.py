@@ -6,7 +6,7 @@ from typing import Any
 from pgversus.study.captured import Captured, CapturedPlans, CapturedStatement, Explained, RowsDigest, Statement
 from pgversus.study.planner_switches import Candidate, Undoing, Why
 
-OFF = Undoing(candidate=Candidate(why=Why.NEW_SWITCH, settings=(("enable_x", "off"),)), but_for_sorts=False)
+OFF = Undoing(candidate=Candidate(why=Why.NEW_SWITCH, settings=(("enable_x", "off"),)))
 
 
 def captured(*plans: dict[str, Any] | None, rows: int = 3, statistics: str = "a") -> Captured:

@@ -1,6 +1,6 @@
 """What is tried to bring an old plan back, in its order."""
 
-from pgversus.study.planner_switches import Candidate, PlannerSetting, candidates
+from pgversus.study.planner_switches import Candidate, PlannerSetting, candidates, memory_candidates
 
 ON = PlannerSetting(value="on", default="on", is_switch=True)
 OFF = PlannerSetting(value="off", default="on", is_switch=True)
@@ -49,3 +49,14 @@ def test_equal_servers_have_their_switches_alone() -> None:
 
 def test_candidates_are_plain_values() -> None:
     assert isinstance(next(candidates({}, {"enable_x": ON})), Candidate)
+
+
+def test_bounds_of_memory_go_down_to_what_they_may_be_and_hashes_alone_come_first() -> None:
+    settings = {"hash_mem_multiplier": amount("2", "2"), "work_mem": amount("100", "4096")}
+    words = [one.words for one in memory_candidates(settings, is_less=True)]
+    assert words[:3] == ["hash_mem_multiplier = 1.8", "hash_mem_multiplier = 1.6", "hash_mem_multiplier = 1.4"]
+    assert words[-3:] == ["work_mem = 90", "work_mem = 80", "work_mem = 70"]
+    more = [one.words for one in memory_candidates(settings, is_less=False)]
+    assert more[0] == "hash_mem_multiplier = 2.2"
+    assert more[-1] == "work_mem = 400"
+    assert list(memory_candidates({}, is_less=True)) == []

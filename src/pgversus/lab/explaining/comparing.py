@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from pgversus.errors import WorkloadError
-from pgversus.plans.difference import difference
+from pgversus.plans.difference import difference, has_other_spills, is_same_but_for_batches
 from pgversus.plans.explain import read_plans
 from pgversus.plans.levels import Level, examined, is_same_but_for_sorts
 from pgversus.plans.plan import Plan
@@ -75,8 +75,11 @@ def _is_recalled(recalled: CapturedStatement, old: CapturedStatement, new: Captu
     if planned[OLD_PLANS].logics != planned[BASELINE_AGAIN].logics:
         return is_same_but_for_sorts(planned[OLD_PLANS], planned[BASELINE_AGAIN])
     run = [read_plans(one.run, "")[0] for one in (recalled.explained, old.explained, new.explained)]
-    was_other = difference(run[BASELINE_AGAIN], run[CONTENDER_AGAIN]).level is Level.BEHAVIOUR
-    return not was_other or difference(run[BASELINE_AGAIN], run[OLD_PLANS]).level is not Level.BEHAVIOUR
+    was_other = difference(run[BASELINE_AGAIN], run[CONTENDER_AGAIN])
+    is_other = difference(run[BASELINE_AGAIN], run[OLD_PLANS])
+    if was_other.level is not Level.BEHAVIOUR:
+        return True
+    return is_same_but_for_batches(is_other) if has_other_spills(was_other) else is_other.level is not Level.BEHAVIOUR
 
 
 def _plan(one: CapturedStatement, label: str) -> Plan:

@@ -3,20 +3,33 @@
 What brings a plan back is no proof of what the difference in speed comes from: that has to be measured.
 """
 
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import psycopg
 from psycopg import sql
 
-from pgversus.plans.difference import difference
+from pgversus.plans.changes import Kind
+from pgversus.plans.difference import PlanDifference, difference, has_other_spills, is_same_but_for_batches
 from pgversus.plans.explain import read_plans
 from pgversus.plans.levels import Level, examined, is_same_but_for_sorts
 from pgversus.postgres.explain import explain
 from pgversus.postgres.session import Connection, Target, connect
 from pgversus.study.captured import Captured, CapturedStatement, Statement
-from pgversus.study.planner_switches import Candidate, Undoing, Why, candidates
+from pgversus.study.planner_switches import (
+    ButFor,
+    Candidate,
+    PlannerSetting,
+    Undoing,
+    Why,
+    candidates,
+    memory_candidates,
+)
 
+_QUERY = re.compile(r"[\s(]*(?:SELECT|VALUES|WITH|TABLE)\b", re.IGNORECASE)
+_INTO = re.compile(r"\bINTO\b", re.IGNORECASE)
+_WRITES = re.compile(r'"Node Type": "(?:ModifyTable|LockRows)"')
 _LONGEST_S = 20.0
 """For one statement; planning it takes milliseconds, and there are some hundred candidates."""
 
@@ -34,25 +47,38 @@ def undoings(target: Target, baseline: Captured, contender: Captured, factors: S
     ]
     with connect(target, as_the_load=True) as connection, connection.transaction(force_rollback=True):
         return [
-            _undoing(connection, old, new, tried)
+            _undoing(connection, old, new, tried, contender.settings)
             for old, new in zip(baseline.statements, contender.statements, strict=True)
         ]
 
 
 def _undoing(
-    connection: Connection, old: CapturedStatement, new: CapturedStatement, tried: Sequence[Candidate]
+    connection: Connection,
+    old: CapturedStatement,
+    new: CapturedStatement,
+    tried: Sequence[Candidate],
+    settings: Mapping[str, PlannerSetting],
 ) -> Undoing | None:
     found = None
     if old.explained is not None and new.explained is not None:
-        level = difference(read_plans(old.explained.run, "")[0], read_plans(new.explained.run, "")[0]).level
-        if level in (Level.OPERATORS, Level.CONDITIONS):
+        changed = difference(read_plans(old.explained.run, "")[0], read_plans(new.explained.run, "")[0])
+        if not changed.is_same_plan:
             found = _that_plans_so(connection, old, tried)
-        elif level is Level.BEHAVIOUR and new.rows is not None:
-            found = _that_goes_so(connection, old, tried)
-    if new.rows is None:
+        elif changed.level is Level.BEHAVIOUR:
+            found = _that_goes_so(connection, old, changed, _that_may_go_so(changed, tried, settings))
+    if not _only_reads(new):
         # Later statements find what it has written.
         connection.execute(new.statement.text.encode())
     return found
+
+
+def _only_reads(one: CapturedStatement) -> bool:
+    """Whether it may be left out; in doubt it is run."""
+    if one.rows is not None:
+        return True
+    if one.explained is None or _WRITES.search(one.explained.planned) or _INTO.search(one.statement.text):
+        return False
+    return _QUERY.match(one.statement.text) is not None
 
 
 def _that_plans_so(connection: Connection, old: CapturedStatement, tried: Sequence[Candidate]) -> Undoing | None:
@@ -67,23 +93,44 @@ def _that_plans_so(connection: Connection, old: CapturedStatement, tried: Sequen
         planned = _with(connection, one, old.statement, is_run=False)
         found = None if planned is None else examined(read_plans(planned, "")[0])
         if found is not None and found.logics == wanted.logics:
-            return Undoing(candidate=one, but_for_sorts=False)
+            return Undoing(candidate=one)
         if near is None and found is not None and is_same_but_for_sorts(found, wanted):
-            near = Undoing(candidate=one, but_for_sorts=True)
+            near = Undoing(candidate=one, but_for=ButFor.SORTS)
     return near
 
 
-def _that_goes_so(connection: Connection, old: CapturedStatement, tried: Sequence[Candidate]) -> Undoing | None:
-    """The first with which the same plan goes as it went. It has to be run: only what is set otherwise is tried."""
+def _that_goes_so(
+    connection: Connection, old: CapturedStatement, changed: PlanDifference, tried: Sequence[Candidate]
+) -> Undoing | None:
+    """The first with which the same plan goes as it went; else the first with which it spills as it did.
+
+    It has to be run: only what is set otherwise is tried, and where a spill is gone, or new, what bounds memory.
+    changed: from the old plan to that of the contender.
+    """
     assert old.explained is not None  # noqa: S101 - asked of those that have a plan
     wanted = read_plans(old.explained.run, "")[0]
+    ends = time.monotonic() + _LONGEST_S
+    near = None
     for one in tried:
-        if one.why not in (Why.CHANGED_DEFAULT, Why.OTHER_VALUE):
-            continue
+        if time.monotonic() > ends:
+            break
         run = _with(connection, one, old.statement, is_run=True)
-        if run is not None and difference(wanted, read_plans(run, "")[0]).level in (Level.WORK, Level.IDENTICAL):
-            return Undoing(candidate=one, but_for_sorts=False)
-    return None
+        found = None if run is None else difference(wanted, read_plans(run, "")[0])
+        if found is not None and found.level in (Level.WORK, Level.IDENTICAL):
+            return Undoing(candidate=one)
+        if near is None and found is not None and has_other_spills(changed) and is_same_but_for_batches(found):
+            near = Undoing(candidate=one, but_for=ButFor.BATCHES)
+    return near
+
+
+def _that_may_go_so(
+    changed: PlanDifference, tried: Sequence[Candidate], settings: Mapping[str, PlannerSetting]
+) -> list[Candidate]:
+    otherwise = [one for one in tried if one.why in (Why.CHANGED_DEFAULT, Why.OTHER_VALUE)]
+    kinds = {change.kind for change in changed.changes}
+    if Kind.SPILL_GONE in kinds:
+        return [*otherwise, *memory_candidates(settings, is_less=True)]
+    return [*otherwise, *memory_candidates(settings, is_less=False)] if Kind.SPILL_NEW in kinds else otherwise
 
 
 def _with(connection: Connection, candidate: Candidate, statement: Statement, *, is_run: bool) -> str | None:

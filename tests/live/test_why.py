@@ -1,0 +1,178 @@
+"""Why: plans of what is measured are captured and kept, and what changed ones account for is measured."""
+
+import json
+import sqlite3
+from typing import Any
+
+import pytest
+
+from pgversus.lab.studies import library
+from tests.live.conftest import QUICK, WEATHER, CommandLine
+
+OLD, NEW = "16.12", "17.8"
+PLANNER = library() / "planner-16-vs-17"
+FEW = ("--blocks", "3", "--window", "1", "--windows", "2", "--warm-up", "1")
+"""As few as tell a factor of four on a host where other tests run."""
+REORDERING = "enable_group_by_reordering = off"
+
+
+def plans_in(line: CommandLine, results: str) -> list[tuple[int, str, str | None]]:
+    """Arm, statement and EXPLAIN's JSON of every plan that was kept."""
+    with sqlite3.connect(line.directory / results / "results.sqlite") as database:
+        found = database.execute("SELECT arm, text, run FROM plan ORDER BY context, arm, statement").fetchall()
+    database.close()
+    return [(arm, text, run) for arm, text, run in found]
+
+
+def verdict(document: dict[str, Any]) -> dict[str, Any]:
+    (one,) = document["verdicts"]
+    found: dict[str, Any] = one
+    return found
+
+
+def caveats(document: dict[str, Any]) -> set[str]:
+    return {caveat["slug"] for caveat in document["caveats"]} - WEATHER
+
+
+def test_what_a_changed_plan_accounts_for_is_measured_with_the_setting_that_undoes_it(
+    command_line: CommandLine,
+) -> None:
+    """17 reads an index in the place of a sort, and does not where it may not reorder."""
+    case = ("--setup", str(PLANNER / "group_by.sql"), "-f", str(PLANNER / "group_by_order.sql"))
+    settings = ("--set", "enable_hashagg=off", "--set", "max_parallel_workers_per_gather=0")
+    ended = command_line.run("compare", OLD, NEW, *case, *settings, *FEW, "--results", "r", "--json")
+    assert ended.code == 0, ended.stderr
+    assert command_line.leftovers() == []
+    one = verdict(ended.document)
+    assert one["verdict"] == "faster"
+    (compared,) = ended.document["plans"]["comparisons"]
+    assert compared["undone_by"]["settings"] == {"enable_group_by_reordering": "off"}
+    found = one["attribution"]
+    assert (found["plans_recalled_by"], found["blocks"], found["not_measured"]) == (REORDERING, 3, None)
+    assert found["plans_s"]["value"] > abs(found["rest_s"]["value"])
+    assert found["share_of_plans"] is None or found["share_of_plans"]["value"] > 0.5
+    # What is reported later is what was said at its end, and the measurement itself can be looked at.
+    again = command_line.run("report", "r", "--format", "json")
+    assert again.document["contexts"][0]["verdicts"][0]["attribution"] == found
+    beneath = command_line.run("report", "r/attributions/context-1-arm-1")
+    assert beneath.code == 0
+    assert f"{NEW} with the plans of {OLD}" in beneath.stdout
+    told = command_line.run("report", "r")
+    assert f"with {REORDERING} {NEW} has the plans of {OLD}" in told.stdout.replace("With", "with")
+    # Word for word as the server wrote it, under the load's settings.
+    (_, _, run), *_ = plans_in(command_line, "r")
+    assert run is not None
+    assert json.loads(run)[0]["Settings"]["enable_hashagg"] == "off"
+
+
+STUDY = """
+title = "One query"
+[factors]
+server = ["{old}", "{new}"]
+[dataset]
+setup = ["{data}"]
+[workload]
+script = "{query}"
+rewrite = "rewrite.sql"
+[design]
+blocks = 3
+window = "1s"
+windows = 2
+warm_up = "1s"
+"""
+
+
+@pytest.mark.parametrize(
+    ("rewrite", "measured"),
+    [
+        ((PLANNER / "correlated_in_or_false.sql").read_text(), True),
+        # It asks for the same, and 17 plans it as the query itself.
+        ("SELECT count(*) FROM t_corr_c c WHERE c1 IN (SELECT d.c1 FROM t_corr_d d WHERE d.c2 = c.c2);", False),
+    ],
+)
+def test_a_rewrite_brings_a_plan_back_that_no_setting_does(
+    command_line: CommandLine, rewrite: str, *, measured: bool
+) -> None:
+    command_line.write("rewrite.sql", rewrite)
+    text = STUDY.format(old=OLD, new=NEW, data=PLANNER / "correlated.sql", query=PLANNER / "correlated_in.sql")
+    command_line.write("study.toml", text)
+    ended = command_line.run("run", "study.toml", "--results", "r", "--json")
+    assert ended.code == 0, ended.stderr
+    assert command_line.leftovers() == []
+    (one,) = ended.document["verdicts"]
+    assert one["verdict"] == "faster"
+    found = one["attribution"]
+    if measured:
+        assert (found["plans_recalled_by"], found["not_measured"]) == ("rewrite.sql", None)
+        assert found["plans_s"]["value"] > abs(found["rest_s"]["value"])
+    else:
+        assert "the old plan did not come back" in found["not_measured"]
+        assert (found["blocks"], found["share_of_plans"]) == (0, None)
+    # Nothing is left to be done: the same command only reports.
+    again = command_line.run("run", "study.toml", "--results", "r", "--json")
+    assert again.document["verdicts"] == ended.document["verdicts"]
+
+
+SKEWED = """
+CREATE TABLE skewed AS SELECT CASE WHEN n <= 20 THEN n ELSE 1000 END AS k, n FROM generate_series(1, 20000) n;
+CREATE INDEX ON skewed (k);
+"""
+
+
+def test_a_prepared_load_is_explained_as_it_is_prepared(command_line: CommandLine) -> None:
+    quick = ("-S", "-i", "-s", "1", *QUICK, "--json")
+    prepared = command_line.run("compare", NEW, NEW, *quick, "-M", "prepared", "--results", "p")
+    simple = command_line.run("compare", NEW, NEW, *quick, "--results", "s")
+    assert (prepared.code, simple.code) == (0, 0), prepared.stderr
+    for name, is_generic in (("p", True), ("s", False)):
+        for _, text, run in plans_in(command_line, name):
+            assert "$1" not in text
+            assert run is not None
+            assert ("aid = $1)" in run) is is_generic
+    assert prepared.document["plans"]["comparisons"][0]["same_plan"] is True
+
+
+@pytest.mark.parametrize(("keys", "is_other"), [("random(1, 20)", False), ("random(0, 1) * 999 + 1", True)])
+def test_plans_under_load_are_held_against_those_that_were_captured(
+    command_line: CommandLine, keys: str, *, is_other: bool
+) -> None:
+    """A key that is rare has another plan than one that nearly every row has."""
+    command_line.write("skewed.sql", SKEWED)
+    command_line.write("q.sql", f"\\set k {keys}\nSELECT count(n) FROM skewed WHERE k = :k;\n")
+    asked = ("--setup", "skewed.sql", "-f", "q.sql", *QUICK, "--sample-plans", "--json", "--results", "r")
+    ended = command_line.run("compare", NEW, NEW, *asked)
+    assert ended.code == 0, ended.stderr
+    assert ("other-plans-under-load" in caveats(ended.document)) is is_other
+    with sqlite3.connect(command_line.directory / "r" / "results.sqlite") as database:
+        told = [json.loads(text) for (text,) in database.execute("SELECT sampled FROM explained_arm")]
+    database.close()
+    assert len(told) == 2
+    for one in told:
+        assert one["told"] > 10
+        assert (one["others"] > 0) is is_other
+        assert one["failure"] == ""
+
+
+def test_other_rows_are_said_before_any_speed(command_line: CommandLine) -> None:
+    command_line.write("q.sql", "SELECT current_setting('work_mem');")
+    ended = command_line.run("compare", NEW, "--set", "work_mem=4MB,8MB", "-f", "q.sql", *QUICK, "--check-rows")
+    assert ended.code == 0, ended.stderr
+    assert ended.stdout.startswith("CHECK the caveats below.")
+    assert "work_mem=8MB returns other rows than work_mem=4MB" in ended.stdout
+
+
+def test_a_script_that_cannot_be_rolled_back_is_measured_without_plans(command_line: CommandLine) -> None:
+    command_line.write("q.sql", "VACUUM pgbench_branches;")
+    ended = command_line.run("compare", NEW, NEW, "-i", "-s", "1", "-f", "q.sql", *QUICK, "--json", "--results", "r")
+    assert ended.code == 0, ended.stderr
+    assert "plans-not-captured" in caveats(ended.document)
+    assert ended.document["plans"] is None
+    assert plans_in(command_line, "r") == []
+
+
+def test_nothing_is_asked_where_plans_are_not_wanted(command_line: CommandLine) -> None:
+    asked = ("-i", "-s", "1", "-S", *QUICK, "--no-plans", "--json", "--results", "r")
+    ended = command_line.run("compare", NEW, NEW, *asked)
+    assert ended.code == 0, ended.stderr
+    assert (ended.document["plans"], verdict(ended.document)["attribution"]) == (None, None)
+    assert plans_in(command_line, "r") == []
