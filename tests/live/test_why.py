@@ -1,6 +1,7 @@
 """Why: plans of what is measured are captured and kept, and what changed ones account for is measured."""
 
 import json
+import signal
 import sqlite3
 from typing import Any
 
@@ -176,3 +177,32 @@ def test_nothing_is_asked_where_plans_are_not_wanted(command_line: CommandLine) 
     assert ended.code == 0, ended.stderr
     assert (ended.document["plans"], verdict(ended.document)["attribution"]) == (None, None)
     assert plans_in(command_line, "r") == []
+
+
+def test_an_interrupted_measurement_of_plans_is_gone_on_with(command_line: CommandLine) -> None:
+    """The verdict stands whatever happens to it; the same command goes on where it was."""
+    text = STUDY.format(old=OLD, new=NEW, data=PLANNER / "correlated.sql", query=PLANNER / "correlated_in.sql")
+    command_line.write("study.toml", text)
+    command_line.write("rewrite.sql", (PLANNER / "correlated_in_or_false.sql").read_text())
+    process = command_line.start("run", "study.toml", "--results", "r", "--json")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("measuring what the plans"):
+            break
+    for line in process.stderr:
+        if line.startswith("block 1"):
+            break
+    process.send_signal(signal.SIGTERM)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0, stderr
+    (one,) = json.loads(stdout)["verdicts"]
+    assert one["verdict"] == "faster"
+    assert "interrupted" in one["attribution"]["not_measured"]
+    assert command_line.leftovers() == []
+    again = command_line.run("run", "study.toml", "--results", "r", "--json")
+    (one,) = again.document["verdicts"]
+    assert (one["attribution"]["blocks"], one["attribution"]["not_measured"]) == (3, None)
+    with sqlite3.connect(command_line.directory / "r/attributions/context-1-arm-1/results.sqlite") as database:
+        blocks = [number for (number,) in database.execute("SELECT block FROM block ORDER BY block")]
+    database.close()
+    assert blocks == [1, 2, 3]

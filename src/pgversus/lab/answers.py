@@ -10,6 +10,7 @@ from pgversus.lab.explaining.comparing import compared
 from pgversus.lab.gates.caveats import caveats
 from pgversus.lab.resuming import course_so_far
 from pgversus.report.answer import Answer, Attributed, StudyAnswer, Unanswered
+from pgversus.report.compared_plans import PlansAnswer
 from pgversus.stats.analysis import analyse
 from pgversus.stats.attribution import attribution
 from pgversus.stats.on_demand import Once
@@ -97,7 +98,6 @@ def _answer(
     budget_s = preparation.design.budget_s if facts.budget_s is None else facts.budget_s
     course = course_so_far(one.context, one, study.verdicts, budget_s)
     stopped = course.stopped or facts.ended
-    plans, labels = one.plans, [arm.label for arm in course.comparison.arms]
     return Answer(
         context=one.context,
         comparison=course.comparison,
@@ -111,7 +111,7 @@ def _answer(
             stopped,
             cpus=facts.host["cpus"],
             failure=failure,
-            plans=plans,
+            plans=one.plans() if one.is_checked else None,
         ),
         differences=preparation.differences,
         stopped=stopped,
@@ -125,9 +125,14 @@ def _answer(
         client=f"pgbench {facts.client.version} ({facts.client.origin})",
         host=facts.host,
         results=folder,
-        plans=Once(lambda: None if plans is None else compared(labels, plans)),
+        plans=Once(lambda: _compared(one)),
         attributed=_attributed(one.context, facts, Path(folder)),
     )
+
+
+def _compared(one: StoredContext) -> PlansAnswer | None:
+    plans = one.plans()
+    return None if plans is None else compared([arm.label for arm in one.context.comparison.arms], plans)
 
 
 def _attributed(context: Context, facts: _Facts, results: Path) -> dict[int, Attributed]:

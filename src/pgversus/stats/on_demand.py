@@ -45,13 +45,14 @@ class Once(Generic[V]):
     def __init__(self, make: Callable[[], V]) -> None:
         """make: pure; called at most once."""
         self._make = make
-        self._made: V | None = None
+        # In a list of one, since the value may be None.
+        self._made: list[V] = []
 
     def __call__(self) -> V:
         """The value."""
-        if self._made is None:
-            self._made = self._make()
-        return self._made
+        if not self._made:
+            self._made.append(self._make())
+        return self._made[0]
 
 
 class Together(Mapping[K, V]):

@@ -27,10 +27,14 @@ _SETTINGS = TypeAdapter(dict[str, PlannerSetting])
 _SAMPLED = TypeAdapter(SampledPlans)
 _UNDOING = TypeAdapter(Undoing)
 _TABLES = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'plan'"
-_ARMS = "SELECT context, arm, settings, statistics, sampled FROM explained_arm ORDER BY context, arm"
+_ARMS = "SELECT arm, settings, statistics, sampled FROM explained_arm WHERE context = ? ORDER BY arm"
 _PLANS = """
-SELECT context, arm, script, number, text, template, parameters, planned, run, row_count, rows_digest, undone_by
-FROM plan ORDER BY context, arm, statement
+SELECT arm, script, number, text, template, parameters, planned, run, row_count, rows_digest, undone_by
+FROM plan WHERE context = ? ORDER BY arm, statement
+"""
+_CHECKED = """
+SELECT context FROM plan WHERE row_count IS NOT NULL
+UNION SELECT context FROM explained_arm WHERE sampled IS NOT NULL
 """
 
 
@@ -52,37 +56,38 @@ def plan_rows(context: int, plans: CapturedPlans) -> Iterator[Row]:
             yield "plan", {**at, "statement": number, **_statement(one, undoing)}
 
 
-def read_plans(database: sqlite3.Connection) -> dict[int, CapturedPlans]:
-    """Plans by context; those made before there were any have none."""
-    if database.execute(_TABLES).fetchone() is None:
-        return {}
-    statements: dict[tuple[int, int], list[CapturedStatement]] = defaultdict(list)
-    undone_by: dict[tuple[int, int], list[Undoing | None]] = defaultdict(list)
-    for context, arm, *values, undoing in database.execute(_PLANS):
-        statements[context, arm].append(_captured(values))
-        undone_by[context, arm].append(None if undoing is None else _UNDOING.validate_json(undoing))
-    arms: dict[int, list[Captured]] = defaultdict(list)
-    undoings: dict[int, list[tuple[Undoing | None, ...]]] = defaultdict(list)
-    sampled: dict[int, list[SampledPlans]] = defaultdict(list)
-    for context, arm, settings, statistics, told in database.execute(_ARMS):
-        key = context, arm
-        arms[context].append(
-            Captured(
-                statements=tuple(statements[key]),
-                statistics=json.loads(statistics),
-                settings=_SETTINGS.validate_json(settings),
-            )
+def read_plans(database: sqlite3.Connection, context: int) -> CapturedPlans | None:
+    """Those of one context; None where none were captured, as in files made before there were any."""
+    if not _has_tables(database):
+        return None
+    statements: dict[int, list[CapturedStatement]] = defaultdict(list)
+    undone_by: dict[int, list[Undoing | None]] = defaultdict(list)
+    for arm, *values, undoing in database.execute(_PLANS, (context,)):
+        statements[arm].append(_captured(values))
+        undone_by[arm].append(None if undoing is None else _UNDOING.validate_json(undoing))
+    rows = database.execute(_ARMS, (context,)).fetchall()
+    arms = tuple(
+        Captured(
+            statements=tuple(statements[arm]),
+            statistics=json.loads(statistics),
+            settings=_SETTINGS.validate_json(settings),
         )
-        if told is not None:
-            sampled[context].append(_SAMPLED.validate_json(told))
-        if arm:
-            undoings[context].append(tuple(undone_by[key]))
-    return {
-        context: CapturedPlans(
-            arms=tuple(found), undone_by=tuple(undoings[context]), sampled=tuple(sampled.get(context, ()))
-        )
-        for context, found in arms.items()
-    }
+        for arm, settings, statistics, _ in rows
+    )
+    sampled = tuple(_SAMPLED.validate_json(told) for *_, told in rows if told is not None)
+    undoings = tuple(tuple(undone_by[arm]) for arm, *_ in rows[1:])
+    return CapturedPlans(arms=arms, undone_by=undoings, sampled=sampled) if arms else None
+
+
+def checked_contexts(database: sqlite3.Connection) -> frozenset[int]:
+    """Contexts of which rows were compared, or plans sampled under load: what a caveat may come of."""
+    if not _has_tables(database):
+        return frozenset()
+    return frozenset(context for (context,) in database.execute(_CHECKED))
+
+
+def _has_tables(database: sqlite3.Connection) -> bool:
+    return database.execute(_TABLES).fetchone() is not None
 
 
 def _statement(one: CapturedStatement, undoing: Undoing | None) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -14,11 +14,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from pgversus.stats.counter_table import Columns
+from pgversus.stats.on_demand import Once
 from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
 from pgversus.store.codec import CONTEXT, PREPARATION, STUDY
 from pgversus.store.counters import counter_names, counter_rows
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, holds_results, unreadable
-from pgversus.store.plans import read_plans
+from pgversus.store.plans import checked_contexts, read_plans
 from pgversus.study.captured import CapturedPlans
 from pgversus.study.metrics import QUANTILES
 from pgversus.study.preparation import Preparation
@@ -53,8 +54,11 @@ class StoredContext:
     failure: str | None
     """Why it could not be prepared."""
     blocks: tuple[Block, ...]
-    plans: CapturedPlans | None = None
-    """None where none were captured."""
+    plans: Callable[[], CapturedPlans | None]
+    """Read when they are asked for, since of thousands of contexts they are most of the file; None where none were
+    captured. StoreError when they cannot be read any more."""
+    is_checked: bool
+    """Whether rows were compared, or plans sampled under load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +117,7 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
     }
     study = STUDY.validate_python(facts["study"])
     blocks = _blocks(database, folder)
-    plans = read_plans(database)
+    checked = checked_contexts(database)
     contexts = []
     for number, text in database.execute("SELECT context, comparison FROM context ORDER BY context"):
         fact = CONTEXT.validate_json(text)
@@ -124,12 +128,21 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
                 preparation=preparation,
                 failure=failure,
                 blocks=tuple(blocks.get(number, ())),
-                plans=plans.get(number),
+                plans=Once(partial(_plans, folder, number)),
+                is_checked=number in checked,
             )
         )
     if len(contexts) != study.contexts:
         raise unreadable(folder, f"{len(contexts)} contexts of {study.contexts}")
     return StoredStudy(study=study, facts=facts, contexts=tuple(contexts))
+
+
+def _plans(folder: Path, context: int) -> CapturedPlans | None:
+    try:
+        with closing(sqlite3.connect(_uri(folder), uri=True)) as database:
+            return read_plans(database, context)
+    except (sqlite3.Error, ValidationError, ValueError) as error:
+        raise unreadable(folder, error) from error
 
 
 def _blocks(database: sqlite3.Connection, folder: Path) -> Mapping[int, list[Block]]:

@@ -308,7 +308,8 @@ def test_plans_come_back_word_for_word(tmp_path: Path) -> None:
     results.add_preparation(1, found, None)
     results.close()
     (stored,) = read_results(tmp_path).contexts
-    assert stored.plans == plans
+    assert stored.plans() == plans
+    assert stored.is_checked
     assert stored.preparation == replace(found, plans=None)
 
 
@@ -317,9 +318,9 @@ def test_results_from_before_there_were_plans_are_read_and_gone_on_with(tmp_path
     database = sqlite3.connect(tmp_path / FILE_NAME)
     database.executescript("DROP TABLE plan; DROP TABLE explained_arm;")
     database.close()
-    assert read_results(tmp_path).contexts[0].plans is None
+    assert read_results(tmp_path).contexts[0].plans() is None
     results = Results(tmp_path)
     plans = plans_of(captured(scan("t")), captured(scan("t")))
     results.add_preparation(1, replace(preparation(context(1)), plans=plans), None)
     results.close()
-    assert read_results(tmp_path).contexts[0].plans == plans
+    assert read_results(tmp_path).contexts[0].plans() == plans
