@@ -1,5 +1,6 @@
 """From a results folder to what is said of it: the same for a run that has just ended and for one of years ago."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,13 @@ from pgversus.report.compared_plans import PlansAnswer
 from pgversus.stats.analysis import analyse
 from pgversus.stats.attribution import attribution
 from pgversus.stats.on_demand import Once
-from pgversus.store.attributions import attribution_folder
-from pgversus.store.files import holds_results, unreadable
+from pgversus.store.attributions import attributed_contexts, attribution_folder
+from pgversus.store.files import unreadable
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.counterfactual import CONTENDER_AGAIN, OLD_PLANS, Recall
 from pgversus.study.design import StopReason
 from pgversus.study.preparation import Preparation
-from pgversus.study.study import Context, StudyFact
+from pgversus.study.study import StudyFact
 from pgversus.study.workload import PgbenchWorkload
 
 
@@ -51,13 +52,25 @@ def read_answer(folder: Path) -> StudyAnswer:
     facts = _facts(stored, folder)
     wall_s = sum(block.wall_s for one in stored.contexts for block in one.blocks)
     answers, unanswered = [], []
+    attributed = _attributed(facts, folder)
     for one in stored.contexts:
         failure = one.failure or facts.not_prepared.get(one.context.number)
         if one.preparation is None:
             words = failure or _NOT_BEGUN[facts.ended]
             unanswered.append(Unanswered(context=one.context, failed=failure is not None, words=words))
         else:
-            answers.append(_answer(one, one.preparation, stored.study, wall_s, facts, failure, str(folder)))
+            answers.append(
+                _answer(
+                    one,
+                    one.preparation,
+                    stored.study,
+                    wall_s,
+                    facts,
+                    failure,
+                    str(folder),
+                    attributed.get(one.context.number, {}),
+                )
+            )
     return StudyAnswer(
         study=stored.study,
         answers=tuple(answers),
@@ -94,6 +107,7 @@ def _answer(
     facts: _Facts,
     failure: str | None,
     folder: str,
+    attributed: Mapping[int, Attributed],
 ) -> Answer:
     budget_s = preparation.design.budget_s if facts.budget_s is None else facts.budget_s
     course = course_so_far(one.context, one, study.verdicts, budget_s)
@@ -126,7 +140,7 @@ def _answer(
         host=facts.host,
         results=folder,
         plans=Once(lambda: _compared(one)),
-        attributed=_attributed(one.context, facts, Path(folder)),
+        attributed=attributed,
     )
 
 
@@ -135,16 +149,16 @@ def _compared(one: StoredContext) -> PlansAnswer | None:
     return None if plans is None else compared([arm.label for arm in one.context.comparison.arms], plans)
 
 
-def _attributed(context: Context, facts: _Facts, results: Path) -> dict[int, Attributed]:
-    """By contender, where it was measured or could not be."""
-    found = {}
-    for arm in context.comparison.contenders:
-        failure = facts.not_attributed.get(f"{context.number}-{arm.index}")
-        folder = attribution_folder(results, context.number, arm.index)
-        if failure is not None:
-            found[arm.index] = Attributed(recall="", found=None, failure=failure, wall_s=0.0)
-        elif holds_results(folder):
-            found[arm.index] = _read_attributed(folder)
+def _attributed(facts: _Facts, results: Path) -> dict[int, dict[int, Attributed]]:
+    """By context and contender, where it was measured or could not be."""
+    found: dict[int, dict[int, Attributed]] = {}
+    for context, contenders in attributed_contexts(results).items():
+        for contender in contenders:
+            read = _read_attributed(attribution_folder(results, context, contender))
+            found.setdefault(context, {})[contender] = read
+    for key, words in facts.not_attributed.items():
+        context, contender = map(int, key.split("-"))
+        found.setdefault(context, {})[contender] = Attributed(recall="", found=None, failure=words, wall_s=0.0)
     return found
 
 
