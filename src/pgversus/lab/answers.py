@@ -12,6 +12,8 @@ from pgversus.lab.gates.caveats import caveats
 from pgversus.lab.resuming import course_so_far
 from pgversus.report.answer import Answer, Attributed, StudyAnswer, Unanswered
 from pgversus.report.compared_plans import PlansAnswer
+from pgversus.report.sentences import needs_check
+from pgversus.report.units import count
 from pgversus.stats.analysis import analyse
 from pgversus.stats.attribution import attribution
 from pgversus.stats.on_demand import Once
@@ -171,10 +173,17 @@ def _read_attributed(folder: Path) -> Attributed:
     workload = arms[OLD_PLANS].workload
     assert isinstance(workload, PgbenchWorkload)  # noqa: S101 - an operation has no plans
     found = attribution(answer.analysis, workload.clients)
-    rewrite = workload.scripts[0] if "workload" in answer.comparison.factors else None
+    is_rewritten = workload.name != arms[CONTENDER_AGAIN].workload.name
     recall = Recall(
         settings=tuple(one for one in arms[OLD_PLANS].settings if one not in arms[CONTENDER_AGAIN].settings),
-        rewrite=rewrite,
+        rewrite=workload.scripts[0] if is_rewritten else None,
     )
-    failure = "" if found is not None else f"it has ended before its first look: {answer.stopped.value}"
-    return Attributed(recall=recall.words, found=found, failure=failure, wall_s=answer.wall_s)
+    no_interval = f"no interval came of {count(len(answer.blocks), 'block')} ({answer.stopped})"
+    return Attributed(
+        recall=recall.words,
+        found=found,
+        failure=no_interval if found is None else "",
+        wall_s=answer.wall_s,
+        results=str(folder),
+        needs_check=any(needs_check(answer, result) for result in answer.analysis.results),
+    )

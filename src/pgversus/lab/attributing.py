@@ -37,6 +37,8 @@ class _Wanted:
     answer: Answer
     contender: int
     recall: Recall
+    folder: Path
+    """Of its own results."""
 
     @property
     def key(self) -> str:
@@ -54,6 +56,11 @@ class _Wanted:
         trials = sum(len(block.trials) for block in self.answer.blocks)
         return self.answer.wall_s / max(1, trials) * _ARMS
 
+    def asked(self, study: Study, blocks: int) -> Study:
+        """What is to be measured, in so many blocks."""
+        context, design = self.answer.context, self.answer.comparison.design
+        return counterfactual_study(study, context, design, self.contender, self.recall, blocks=blocks)
+
 
 def attribute(
     study: Study, results: Path, measure: Callable[[Study, Path], StopReason], progress: Progress
@@ -66,28 +73,25 @@ def attribute(
     An error or Ctrl-C takes nothing from the verdicts.
     """
     wanted = list(_wanted(results))
-    left_s = _allowed_s(study, wanted) - sum(_spent_s(results, one) for one in wanted)
+    left_s = _allowed_s(study, wanted) - sum(_spent_s(one.folder) for one in wanted)
     not_attributed: dict[str, str] = {}
     try:
         for number, one in enumerate(wanted):
-            folder = attribution_folder(results, one.answer.context.number, one.contender)
-            if _has_ended(folder):
+            if _has_ended(one.folder):
                 continue
             blocks = _blocks(one, left_s / (len(wanted) - number))
             if blocks is None:
                 not_attributed[one.key] = "the budget has no room for enough blocks of it"
                 continue
+            spent_s = _spent_s(one.folder)
             progress.say(f"measuring what the plans of {one.words} account for, in {blocks} blocks: {one.recall.words}")
-            asked = counterfactual_study(
-                study, one.answer.context, one.answer.comparison.design, one.contender, one.recall, blocks=blocks
-            )
             try:
-                stopped = measure(asked, folder)
+                stopped = measure(one.asked(study, blocks), one.folder)
             except PgversusError as error:
                 not_attributed[one.key] = f"{error.what} ({error.where}): {error.found}"
                 progress.say(f"{one.words}: {not_attributed[one.key]}")
                 continue
-            left_s -= _spent_s(results, one)
+            left_s -= _spent_s(one.folder) - spent_s
             if stopped is StopReason.INTERRUPTED:
                 break
     except KeyboardInterrupt:
@@ -121,7 +125,8 @@ def _wanted(results: Path) -> Iterator[_Wanted]:
                 continue
             recall = recall_of(plans.of(answer.comparison.arms[result.contender].label), workload)
             if recall is not None:
-                yield _Wanted(answer=answer, contender=result.contender, recall=recall)
+                folder = attribution_folder(results, answer.context.number, result.contender)
+                yield _Wanted(answer=answer, contender=result.contender, recall=recall, folder=folder)
 
 
 def _allowed_s(study: Study, wanted: Sequence[_Wanted]) -> float:
@@ -132,15 +137,19 @@ def _allowed_s(study: Study, wanted: Sequence[_Wanted]) -> float:
 
 
 def _blocks(one: _Wanted, room_s: float) -> int | None:
-    """As many as tell the parts well, or as there is room for; None where that is too few to tell anything."""
+    """As many as tell the parts well, or as there is room for; None where that is too few to tell anything.
+
+    What has been begun is gone on with as it was asked.
+    """
+    if holds_results(one.folder):
+        return read_results(one.folder).contexts[0].context.comparison.design.fixed_blocks
     fixed = one.answer.comparison.design.fixed_blocks
     most, least = (BLOCKS, FIRST_LOOK) if fixed is None else (min(BLOCKS, fixed), min(BLOCKS, fixed))
     fitting = math.floor(room_s / one.seconds_per_block)
     return min(most, fitting) if fitting >= least else None
 
 
-def _spent_s(results: Path, one: _Wanted) -> float:
-    folder = attribution_folder(results, one.answer.context.number, one.contender)
+def _spent_s(folder: Path) -> float:
     if not holds_results(folder):
         return 0.0
     return sum(block.wall_s for context in read_results(folder).contexts for block in context.blocks)

@@ -26,6 +26,10 @@ class Attributed:
     failure: str
     """Why there is nothing found; empty where there is."""
     wall_s: float
+    results: str = ""
+    """The results folder of its own; empty where nothing was measured."""
+    needs_check: bool = False
+    """Whether a caveat of its own says that its numbers may mean something else than they seem to."""
 
 
 def _no_plans() -> None:

@@ -80,14 +80,16 @@ def _attribution(attributed: Attributed | None) -> dict[str, Any] | None:
     if attributed is None:
         return None
     found = attributed.found
-    parts = {} if found is None else {"whole_s": found.whole_s, "plans_s": found.plans_s, "rest_s": found.rest_s}
+    names = ("whole", "plans", "rest", "whole_s", "plans_s", "rest_s")
     return {
         "plans_recalled_by": attributed.recall or None,
-        **{name: asdict(part) for name, part in parts.items()},
+        **({} if found is None else {name: asdict(getattr(found, name)) for name in names}),
         "share_of_plans": asdict(found.share) if found is not None and found.share is not None else None,
         "rest_verdict": None if found is None else found.rest_verdict.value,
         "blocks": 0 if found is None else found.blocks,
         "wall_s": attributed.wall_s,
+        "results": attributed.results or None,
+        "needs_check": attributed.needs_check,
         "not_measured": attributed.failure or None,
     }
 

@@ -29,11 +29,12 @@ METRIC_WORDS = {
     Metric.LATENCY_MAX: "max latency",
     Metric.TIME: "time",
 }
+_OTHER_ROWS = "other-rows"
 # Reasons that put CHECK: before the sentence, because the number may mean something else than it seems to.
 _GRAVE = frozenset(
     {
         "not-gone-on",
-        "other-rows",
+        _OTHER_ROWS,
         "mixed-builds",
         "unequal-databases",
         "unequal-settings",
@@ -60,7 +61,9 @@ def answer_sentences(answer: Answer) -> list[str]:
 def contender_sentence(answer: Answer, result: ContenderResult) -> str:
     """What is known of one contender, with its interval, and what to do next."""
     body = _BODIES[result.verdict](answer, result)
-    return f"{'CHECK the caveats below. ' if needs_check(answer, result) else ''}{body}"
+    # Whose rows are others does other work: that comes before any speed.
+    others = "".join(f"{one.text}. " for one in caveats_of(answer, result.contender) if one.slug == _OTHER_ROWS)
+    return f"{others}{'CHECK the caveats below. ' if needs_check(answer, result) else ''}{body}"
 
 
 def needs_check(answer: Answer, result: ContenderResult) -> bool:

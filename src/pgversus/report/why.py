@@ -9,19 +9,18 @@ from pgversus.report.answer import Answer, Attributed, StudyAnswer
 from pgversus.report.compared_plans import ComparedPlans
 from pgversus.report.plan_text import times
 from pgversus.report.quantities import sure_counters
-from pgversus.report.sentences import percent_of_confidence
+from pgversus.report.sentences import METRIC_WORDS, percent_of_confidence
 from pgversus.report.undoing import undoing
-from pgversus.report.units import count, duration, latency, percent
+from pgversus.report.units import count, duration, latency, percent, significant
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.attribution import Attribution, Bounded
 from pgversus.stats.verdict import Verdict
+from pgversus.study.metrics import Metric
 
 _MOST_SENTENCES = 12
 """Of one statement; `pgversus plans` has all."""
 _MOST_COUNTERS = 4
 _DECIDED = (Verdict.FASTER, Verdict.SLOWER)
-_MOSTLY, _ALL_BUT_ALL = 0.5, 0.9
-"""Shares above which a difference is said to come mostly from the plans, and from them."""
 _REST = {
     Verdict.EQUIVALENT: "all else makes no difference that matters",
     Verdict.UNDECIDED: "what all else makes is not decided",
@@ -82,55 +81,80 @@ def study_why(answer: StudyAnswer) -> list[Why]:
     return [why for one in answer.answers for why in why_of(one)]
 
 
-def attributed_sentence(labels: tuple[str, str], verdict: Verdict, found: Attribution, recall: str) -> str:
-    """What the plans account for. labels: of baseline and contender. recall: what brought the baseline's plans back."""
-    old, new = labels
-    gain = "gains" if found.whole_s.value > 0 else "loses"
-    measured = (
-        f"with {recall} {new} has the plans of {old}. Measured so, in {count(found.blocks, 'block')}, they account for "
-        f"{latency(abs(found.plans_s.value))} of the {latency(abs(found.whole_s.value))} that {new} {gain} in each "
-        "transaction"
-    )
-    rest = f"{_REST[found.rest_verdict]} ({_seconds(found.rest_s)})"
-    if found.share is None:
-        return f"{_capital(measured)}; how much of it that is cannot be told; {rest}."
-    share = (
-        f"{percent(found.share.value)}, between {percent(found.share.low)} and {percent(found.share.high)}, "
-        f"{percent_of_confidence()}"
-    )
-    how = next((words for least, words in _BECAUSE if found.share.low >= least), "")
-    begin = f"{new} is {verdict} {how} its plans: " if how else ""
-    return f"{begin}{measured if begin else _capital(measured)} ({share}); {rest}."
-
-
-_BECAUSE = ((_ALL_BUT_ALL, "because of"), (_MOSTLY, "mostly because of"))
-"""By the least share that the interval leaves to the plans."""
-
-
 def _claim(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPlans]) -> str:
-    old, new = (answer.comparison.arms[index].label for index in (0, result.contender))
+    labels = answer.comparison.baseline.label, answer.comparison.arms[result.contender].label
     if not changed:
-        return _same_plans(answer, result, old, new)
+        return _same_plans(answer, result, *labels)
     attributed = answer.attributed.get(result.contender)
+    # The planner may have chosen the same everywhere.
+    words = _GOES if all(one.difference.is_same_plan for one in changed) else _IS
     if attributed is not None and attributed.found is not None:
-        took = f" {duration(attributed.wall_s)}."
-        return attributed_sentence((old, new), result.verdict, attributed.found, attributed.recall) + took
-    return f"The plans of {new} are not those of {old}. {_not_measured(result, changed, attributed, old, new)}"
+        told = _measured(labels, result.verdict, answer.analysis.metric, attributed.found, attributed.recall, words)
+        check = f"CHECK the caveats in {attributed.results}. " if attributed.needs_check else ""
+        return f"{check}{told} {duration(attributed.wall_s)}."
+    return f"{words.differ.format(*labels)} {_not_measured(result, changed, attributed, *labels)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """Of plans that are others, or of the same plans that go another way. {0} is the baseline, {1} the contender."""
+
+    differ: str
+    recalled: str
+    cause: str
+
+
+_IS = _Words(
+    differ="The plans of {1} are not those of {0}.", recalled="{1} has the plans of {0}", cause="because of its plans"
+)
+_GOES = _Words(
+    differ="{1} has the plans of {0}, and they go another way.",
+    recalled="the plans of {1} go as on {0}",
+    cause="because of the way its plans go",
+)
+_MOSTLY, _ALL_BUT_ALL = 0.5, 0.9
+"""Shares of the plans above which, whatever the interval leaves open, they are said to be most of it, and all of it."""
+
+
+def _measured(
+    labels: tuple[str, str], verdict: Verdict, metric: Metric, found: Attribution, recall: str, words: _Words
+) -> str:
+    """What the plans account for. labels: of baseline and contender. recall: what brought the baseline's plans back."""
+    parts = (
+        f"with {recall} {words.recalled.format(*labels)}. Measured so, in {count(found.blocks, 'block')}, of its "
+        f"{_times(found.whole.value)} the plans make {_factor(found.plans)} and all else {_factor(found.rest)}"
+    )
+    of_what = "In each transaction" if metric is Metric.TPS else f"Of the {METRIC_WORDS[metric]}"
+    seconds = (
+        f"{of_what} the plans {_saved(found.plans_s)}, plans and all else {_saved(found.whole_s)}; "
+        f"{_REST[found.rest_verdict]}"
+    )
+    if found.share is None:
+        return f"{_capital(parts)}; what share that is cannot be told. {seconds}."
+    share = (
+        f"{percent(found.share.value)} are of the plans (between {percent(found.share.low)} and "
+        f"{percent(found.share.high)}, on the log scale, {percent_of_confidence()})"
+    )
+    is_as_judged = (found.whole.value > 1) is (verdict is Verdict.FASTER)
+    if found.share.low < _MOSTLY or not is_as_judged:
+        return f"{_capital(parts)}: {share}. {seconds}."
+    mostly = "" if found.share.low >= _ALL_BUT_ALL else "mostly "
+    return f"{labels[1]} is {verdict} {mostly}{words.cause}: {parts}: {share}. {seconds}."
 
 
 def _not_measured(
     result: ContenderResult, changed: Sequence[ComparedPlans], attributed: Attributed | None, old: str, new: str
 ) -> str:
     if attributed is not None:
-        return f"What they account for was not measured: {attributed.failure}."
+        return f"What that accounts for was not measured: {attributed.failure}."
     if result.verdict not in _DECIDED:
-        return "What they account for is not measured before the verdict is known."
+        return "What that accounts for is not measured before the verdict is known."
     if any(one.undone_by is None for one in changed):
         return (
-            f"What they account for cannot be measured: no setting was found that brings the plan of {old} back on "
+            f"What that accounts for cannot be measured: no setting was found that brings the plan of {old} back on "
             f"{new}. A rewrite that does can be named in a study."
         )
-    return "What they account for was not measured."
+    return "What that accounts for was not measured."
 
 
 def _same_plans(answer: Answer, result: ContenderResult, old: str, new: str) -> str:
@@ -139,7 +163,7 @@ def _same_plans(answer: Answer, result: ContenderResult, old: str, new: str) -> 
         return f"{same}."
     rows = sure_counters(answer, result, _MOST_COUNTERS)
     if not rows:
-        return f"{same}, and no counter differs beyond chance: the code that runs them is what differs."
+        return f"{same}, and no counter differs beyond chance."
     told = ", ".join(f"{row.name} {row.change} {row.interval}".strip() for row in rows)
     return f"{same}: what differs is how they are run. Beyond chance there differ {told}."
 
@@ -163,13 +187,17 @@ def _sentences(one: ComparedPlans) -> Iterator[str]:
         yield times(one)
 
 
-def _seconds(parts: Bounded) -> str:
-    """`-1.2 ms [-3 ms, +0.4 ms]` of time: what is gained is less of it."""
-    return f"{_signed(parts.value)} [{_signed(parts.high)}, {_signed(parts.low)}]"
+def _factor(part: Bounded) -> str:
+    """`11x [10x, 12x]`: of speed."""
+    return f"{_times(part.value)} [{_times(part.low)}, {_times(part.high)}]"
 
 
-def _signed(seconds: float) -> str:
-    return f"{'-' if seconds > 0 else '+' if seconds < 0 else ''}{latency(abs(seconds))}"
+def _times(factor: float) -> str:
+    return f"{significant(factor)}x"
+
+
+def _saved(gained: Bounded) -> str:
+    return f"{'save' if gained.value > 0 else 'cost'} {latency(abs(gained.value))}"
 
 
 def _capital(text: str) -> str:

@@ -1,14 +1,16 @@
 """How much of a difference its plans account for: from three arms to two parts, each with an interval.
 
-A contender with the baseline's plans stands between the baseline and the contender. Per transaction,
-    whole = T(baseline) - T(contender)
-    part of the plans = T(contender with old plans) - T(contender)
-    rest = T(baseline) - T(contender with old plans)
-All three follow from two ratios of times, both against the arm with the old plans, whose intervals hold together.
+A contender with the baseline's plans stands between the baseline and the contender. Of the times of a transaction,
+    whole = T(baseline) / T(contender)
+    plans = T(contender with old plans) / T(contender)
+    rest = T(baseline) / T(contender with old plans)
+so that whole = plans * rest, and the share of the plans is ln(plans) / ln(whole): in seconds, what is undone first
+would get the larger part. All follow from two ratios, both against the arm with the old plans, whose intervals hold
+together.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
@@ -29,13 +31,19 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
-    """What the plans of a contender account for. Seconds for each transaction, above 0 where the contender gains."""
+    """What the plans of a contender account for, as factors of speed and in seconds for each transaction."""
 
+    whole: Bounded
+    """Contender against baseline: above 1 where it is faster. The product of the two parts."""
+    plans: Bounded
+    rest: Bounded
+    share: Bounded | None
+    """Of the plans in the whole, on the log scale; above 1 where the rest works against them. None where the whole may
+    be nothing."""
     whole_s: Bounded
+    """What the contender gains; the sum of the two parts, of which the rest is told on the old plans."""
     plans_s: Bounded
     rest_s: Bounded
-    share: Bounded | None
-    """Of the plans in the whole; above 1 where the rest works against them. None where the whole may be nothing."""
     rest_verdict: Verdict
     """The contender with the old plans, against the baseline: what all else makes of it."""
     blocks: int
@@ -47,37 +55,41 @@ def attribution(analysis: Analysis, clients: int) -> Attribution | None:
     clients: of the load, whose transactions overlap.
     """
     metric = analysis.metric
-    rest = _log_time(analysis.result_of(BASELINE_AGAIN), metric)
+    d = _log_time(analysis.result_of(BASELINE_AGAIN), metric)
     plans = _log_time(analysis.result_of(CONTENDER_AGAIN), metric)
     level = analysis.levels[CONTENDER_AGAIN].get(metric)
-    if rest is None or plans is None or level is None:
+    if d is None or plans is None or level is None:
         return None
-    # Its time is 1; a, of the arm with old plans, and d, of the baseline against that, are on the log scale.
+    # On the log scale: the arm with the old plans against the contender, and (d) the baseline against that arm.
+    a = Bounded(value=-plans.value, low=-plans.high, high=-plans.low)
+    box = _Box(a, d)
+    # Its time is the unit.
     new_s = clients / level.value if metric is Metric.TPS else level.value
-    a, d = Bounded(value=-plans.value, low=-plans.high, high=-plans.low), rest
-    corners = list(product((a.low, a.high), (d.low, d.high)))
-    whole = [math.expm1(x + y) for x, y in corners]
-    is_sure = all(one > 0 for one in whole) or all(one < 0 for one in whole)
+    whole = box.bounds_of(lambda x, y: x + y)
     return Attribution(
-        whole_s=_bounded(new_s * math.expm1(a.value + d.value), (new_s * one for one in whole)),
-        plans_s=_bounded(new_s * math.expm1(a.value), (new_s * math.expm1(x) for x, _ in corners)),
-        rest_s=_bounded(
-            new_s * math.exp(a.value) * math.expm1(d.value), (new_s * math.exp(x) * math.expm1(y) for x, y in corners)
-        ),
-        # In each of the two it rises or falls all the way, so that its extremes lie in the corners.
-        share=_bounded(_share(a.value, d.value), (_share(x, y) for x, y in corners)) if is_sure else None,
+        whole=box.bounds_of(lambda x, y: math.exp(x + y)),
+        plans=box.bounds_of(lambda x, _: math.exp(x)),
+        rest=box.bounds_of(lambda _, y: math.exp(y)),
+        share=box.bounds_of(lambda x, y: x / (x + y)) if whole.low > 0 or whole.high < 0 else None,
+        whole_s=box.bounds_of(lambda x, y: new_s * math.expm1(x + y)),
+        plans_s=box.bounds_of(lambda x, _: new_s * math.expm1(x)),
+        rest_s=box.bounds_of(lambda x, y: new_s * math.exp(x) * math.expm1(y)),
         rest_verdict=_turned(analysis.result_of(BASELINE_AGAIN).verdict),
         blocks=min(result.blocks for result in analysis.results),
     )
 
 
-def _share(a: float, d: float) -> float:
-    return math.expm1(a) / math.expm1(a + d)
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """All that the two intervals leave open."""
 
+    a: Bounded
+    d: Bounded
 
-def _bounded(value: float, corners: Iterable[float]) -> Bounded:
-    found = list(corners)
-    return Bounded(value=value, low=min(found), high=max(found))
+    def bounds_of(self, part: Callable[[float, float], float]) -> Bounded:
+        """A quantity that rises or falls all the way in each of the two, so that its extremes lie in the corners."""
+        corners = [part(x, y) for x, y in product((self.a.low, self.a.high), (self.d.low, self.d.high))]
+        return Bounded(value=part(self.a.value, self.d.value), low=min(corners), high=max(corners))
 
 
 def _log_time(result: ContenderResult, metric: Metric) -> Bounded | None:

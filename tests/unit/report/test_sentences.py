@@ -164,3 +164,9 @@ def test_a_faster_server_has_less_latency() -> None:
     text = sentence(cases.tail_latency())
     assert text.startswith("17.8 is slower than 16.12: +")
     assert " p95 latency (between " in text
+
+
+def test_other_rows_are_said_before_any_speed() -> None:
+    caveat = Caveat(slug="other-rows", arm=1, text="17.8 returns other rows than 16.12: q.sql, statement 1: SELECT 1")
+    (text,) = answer_sentences(replace(cases.faster(), caveats=(caveat,)))
+    assert text.startswith(f"{caveat.text}. CHECK the caveats below. 17.8 is faster")
