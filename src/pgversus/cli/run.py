@@ -81,6 +81,7 @@ def _dry_run(study: "Study", results: Path, options: dict[str, Any]) -> int:
         free_bytes=found.free_bytes,
         blocks_there=found.blocks_there,
         results=found.results,
+        with_plans=not options["no_plans"],
     )
     write_out(text, found.results)
     refuse_without_room(found)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from pgversus.errors import StoreError
 from pgversus.lab.explaining.comparing import compared
 from pgversus.lab.gates.caveats import caveats
 from pgversus.lab.resuming import course_so_far
@@ -156,18 +157,28 @@ def _attributed(facts: _Facts, results: Path) -> dict[int, dict[int, Attributed]
     found: dict[int, dict[int, Attributed]] = {}
     for context, contenders in attributed_contexts(results).items():
         for contender in contenders:
-            read = _read_attributed(attribution_folder(results, context, contender))
+            try:
+                read = _read_attributed(attribution_folder(results, context, contender))
+            except StoreError as error:
+                read = _not_measured(f"{error.what} ({error.where}): {error.found}")
             found.setdefault(context, {})[contender] = read
     for key, words in facts.not_attributed.items():
         context, contender = map(int, key.split("-"))
-        found.setdefault(context, {})[contender] = Attributed(recall="", found=None, failure=words, wall_s=0.0)
+        measured = found.setdefault(context, {}).get(contender)
+        # The run that has measured it may have ended before it said so.
+        if measured is None or measured.found is None:
+            found[context][contender] = _not_measured(words)
     return found
+
+
+def _not_measured(words: str) -> Attributed:
+    return Attributed(recall="", found=None, failure=words, wall_s=0.0)
 
 
 def _read_attributed(folder: Path) -> Attributed:
     study = read_answer(folder)
     if not study.answers:
-        return Attributed(recall="", found=None, failure=study.unanswered[0].words, wall_s=0.0)
+        return _not_measured(study.unanswered[0].words)
     (answer,) = study.answers
     arms = answer.comparison.arms
     workload = arms[OLD_PLANS].workload

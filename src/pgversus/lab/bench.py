@@ -12,10 +12,11 @@ from pgversus.lab.data.room import free_up
 from pgversus.lab.data.snapshots import Snapshots
 from pgversus.lab.engine import run_parts
 from pgversus.lab.keeping import Keeper
+from pgversus.lab.measuring.load_harness import ExplainArms
 from pgversus.lab.measuring.postgres_apparatus import clock
 from pgversus.lab.progress import Progress
 from pgversus.lab.resuming import course_so_far
-from pgversus.lab.site import ExplainArms, PostgresSite
+from pgversus.lab.site import PostgresSite
 from pgversus.lab.workshop import Workshop
 from pgversus.postgres.client import Client
 from pgversus.store.reading import StoredStudy
@@ -54,6 +55,7 @@ def measure(
             bench.workshop.directory,
             client=bench.client,
             snapshots=bench.snapshots,
+            common=bench.workshop.common_settings,
             progress=bench.progress,
             stack=stack,
             kept_logs=bench.kept_logs,

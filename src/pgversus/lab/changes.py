@@ -10,8 +10,8 @@ from pgversus.store.codec import CONTEXT, ContextFact
 from pgversus.study.study import Context
 
 # What a resumed study may have otherwise: more time never spoils an answer (docs/statistics.md), and a setup file is
-# known by its hash, wherever it lies now and however the way to it is written.
-_MAY_CHANGE = re.compile(r"budget_s|dataset\.(setup_files|prepare)\.\d+\.path")
+# known by its hash, wherever it lies now and however the way to it is written. A rewrite is in no arm.
+_MAY_CHANGE = re.compile(r"budget_s|dataset\.(setup_files|prepare)\.\d+\.path|workload\.rewrite(\..*)?")
 # Said with what follows from it: each of these has changed only where a value beside it has, or its list.
 _IMPLIED = re.compile(r"(.*\.)?length|window_is_given|rounds_are_given")
 # The names of study files and options, where the code has others.

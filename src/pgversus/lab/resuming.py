@@ -37,6 +37,11 @@ def check_same_study(earlier: StoredStudy, study: Study, folder: Path) -> None:
         )
 
 
+def is_same_question(earlier: StoredStudy, study: Study) -> bool:
+    """Whether these results are those of this study."""
+    return not list(_changes(earlier, without_secrets(study)))
+
+
 def course_so_far(context: Context, stored: StoredContext, verdicts: int, budget_s: float) -> Course:
     """How far a context has come, with the budget of the last run: that may change, and nothing else of a design."""
     preparation = stored.preparation

@@ -20,7 +20,7 @@ from pgversus.lab.explaining.explainer import Explainer, explained_counterfactua
 from pgversus.lab.keeping import Keeper, keep_server_logs
 from pgversus.lab.progress import Progress
 from pgversus.lab.results_folder import EarlierResults, HeldFolder, results_folder
-from pgversus.lab.resuming import check_same_study, loaded_before, worn_before
+from pgversus.lab.resuming import check_same_study, is_same_question, loaded_before, worn_before
 from pgversus.lab.run_directory import RunDirectory
 from pgversus.lab.same_means import (
     build_facts,
@@ -35,7 +35,8 @@ from pgversus.postgres.client import Client, refuse_unencrypted
 from pgversus.postgres.labels import label_of_running
 from pgversus.postgres.session import uri_target
 from pgversus.store.attributions import NOT_ATTRIBUTED
-from pgversus.store.reading import StoredStudy
+from pgversus.store.files import holds_results
+from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.design import StopReason
 from pgversus.study.servers import RunningServer
 from pgversus.study.study import Study
@@ -103,7 +104,11 @@ def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> 
         )
         stopped = measure(study, bench, folder.earlier, keeper, explain)
         if means.plans and stopped is not StopReason.INTERRUPTED:
-            measure_one = partial(_measure_attribution, bench=bench, facts=facts, explainer=_explainer(workshop, means))
+            logs = replace(workshop.directory, log_prefix="attribution-")
+            beneath = replace(bench, workshop=replace(workshop, directory=logs), kept_logs=None)
+            measure_one = partial(
+                _measure_attribution, bench=beneath, facts=facts, explainer=_explainer(workshop, means)
+            )
             keeper.keep_fact(NOT_ATTRIBUTED, attribute(study, means.results, measure_one, progress))
         return stopped
 
@@ -111,12 +116,12 @@ def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> 
 def _measure_attribution(
     study: Study, results: Path, *, bench: Bench, facts: Mapping[str, Any], explainer: Explainer
 ) -> StopReason:
-    with results_folder(results, EarlierResults.GO_ON) as folder, ExitStack() as stack:
-        if folder.earlier is not None:
-            check_same_study(folder.earlier, study, results)
+    """Going on with what is there, unless it is of another question: of another rewrite."""
+    is_other = holds_results(results) and not is_same_question(read_results(results), study)
+    earlier = EarlierResults.PUT_ASIDE if is_other else EarlierResults.GO_ON
+    with results_folder(results, earlier) as folder, ExitStack() as stack:
         keeper = _keeper(study, results, folder, facts, bench.progress, stack)
-        explain = partial(explained_counterfactual, explainer)
-        return measure(study, replace(bench, kept_logs=None), folder.earlier, keeper, explain)
+        return measure(study, bench, folder.earlier, keeper, partial(explained_counterfactual, explainer))
 
 
 def _keeper(

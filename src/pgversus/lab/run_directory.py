@@ -20,6 +20,8 @@ class RunDirectory:
     root: Path
     sockets: Path
     user: ServerUser
+    log_prefix: str = ""
+    """Before the names of logs: arms of another study are other servers."""
 
     def snapshot_directory(self, number: int) -> Path:
         """For the cluster of one snapshot; made by initdb's caller. Data directories lie two levels below the root."""
@@ -34,7 +36,7 @@ class RunDirectory:
 
     def server_log(self, arm: int) -> Path:
         """What one arm's server says; there once it has been started."""
-        return self.root / f"arm-{arm}.log"
+        return self.root / f"{self.log_prefix}arm-{arm}.log"
 
     def settings_directory(self) -> Path:
         """An empty configuration, for asking a server's program about settings; the servers' user can enter it."""
@@ -44,7 +46,7 @@ class RunDirectory:
 
     def server_logs(self) -> list[Path]:
         """The logs of all servers that were started."""
-        return sorted(self.root.glob("arm-*.log"))
+        return sorted(self.root.glob("*arm-*.log"))
 
     def socket_directory(self, arm: int) -> Path:
         """For the socket of one arm's server; made when first asked for."""

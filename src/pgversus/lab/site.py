@@ -3,21 +3,18 @@
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from pgversus.errors import StudyError
 from pgversus.lab.apparatus import Apparatus
 from pgversus.lab.data.equal_data import data_hash, refuse_other_data, refuse_unequal
 from pgversus.lab.data.snapshots import Snapshot, Snapshots
 from pgversus.lab.failures import HostAwareApparatus, failures_of_the_host
-from pgversus.lab.measuring.arms import ArmServer, OwnServer, SomebodysServer, common_settings, server_settings
+from pgversus.lab.measuring.arms import ArmServer, OwnServer, SomebodysServer, server_settings
 from pgversus.lab.measuring.harness import Harness
 from pgversus.lab.measuring.load import Load, write_scripts
-from pgversus.lab.measuring.load_harness import LoadHarness
+from pgversus.lab.measuring.load_harness import ExplainArms, LoadHarness
 from pgversus.lab.measuring.operation_harness import OperationHarness, Repetitions
-from pgversus.lab.measuring.pilot import PilotResult
 from pgversus.lab.measuring.server_set import ServerSet
 from pgversus.lab.progress import Progress
 from pgversus.lab.run_directory import RunDirectory
@@ -32,7 +29,6 @@ from pgversus.postgres.builds.inspect import linked_libraries
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
 from pgversus.postgres.fingerprint import Fingerprint, differences
-from pgversus.study.captured import CapturedPlans
 from pgversus.study.comparison import BASELINE, Arm, CacheState
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import refuse_hopeless_budget, refuse_short_windows
@@ -42,16 +38,6 @@ from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
 from pgversus.study.workload import PgbenchWorkload
-
-
-class ExplainArms(Protocol):
-    """Asks a context's servers for plans: the plans, or why there are none."""
-
-    def __call__(
-        self, servers: Sequence[ArmServer], loads: Sequence[Load], pilot: PilotResult, *, factors: Sequence[str]
-    ) -> tuple[CapturedPlans | None, str]:
-        """servers: of all arms, started, after their first load. factors: what is compared."""
-
 
 _CLIENTS_PER_SECOND = 50
 # Connections that any host makes in a second; only the first load has to guess.
@@ -79,16 +65,17 @@ class PostgresSite:
         *,
         client: Client,
         snapshots: Snapshots,
+        common: Mapping[str, str],
         progress: Progress,
         stack: ExitStack,
         kept_logs: Path | None,
         worn_before: frozenset[ServerName] = frozenset(),
         explain: ExplainArms | None = None,
     ) -> None:
-        """stack: stops all servers at its end, and removes what they ran on. kept_logs: where transaction logs are
-        kept; None to throw them away.
+        """snapshots: of this run. common: settings that every server of the run gets.
 
-        snapshots: of this run. worn_before: running servers whose data loads of this study have changed since they
+        stack: stops all servers at its end, and removes what they ran on. kept_logs: where transaction logs are kept;
+        None to throw them away. worn_before: running servers whose data loads of this study have changed since they
         were loaded, or may have, so that they are neither what was loaded nor equal. explain: asks a context's started
         servers for plans; None asks for none.
         """
@@ -100,7 +87,7 @@ class PostgresSite:
         self._stack = stack
         self._kept_logs = kept_logs
         self._explain = explain
-        self._common = common_settings(study)
+        self._common = common
         self._worn_before = worn_before
         self._snapshots = snapshots
         self._sets: dict[tuple[_ArmKey, ...], ServerSet] = {}
@@ -215,7 +202,7 @@ class PostgresSite:
                 loads,
                 prewarms=prewarms,
                 contexts=contexts,
-                explain=None if self._explain is None else partial(self._explain, factors=comparison.factors),
+                explain=self._explain,
             )
         repetitions = Repetitions(
             [arm.workload for arm in comparison.arms if isinstance(arm.workload, Operation)],

@@ -42,6 +42,11 @@ class Workshop:
     directory: RunDirectory
     shelf: SnapshotShelf
 
+    @property
+    def common_settings(self) -> dict[str, str]:
+        """What every server of the run gets besides its arm's own settings, whichever of its studies it is in."""
+        return common_settings(self.study)
+
     def snapshots(
         self,
         client: Client,
@@ -58,7 +63,7 @@ class Workshop:
             self.directory,
             Loading(self.directory, client),
             self.shelf,
-            common_settings(self.study),
+            self.common_settings,
             progress,
             loaded_before=loaded_before,
             note_loaded=note_loaded,

@@ -31,6 +31,7 @@ cached.py          what is kept between runs
 servers.py         the servers that are here
 compared_plans.py  plans that were compared, and the JSON document of them
 plan_tree.py       a plan, an operator on each line
+recalling.py       what brings the plans of a baseline back
 undoing.py         which settings plan a statement as before
 why.py             why a contender differs, as far as plans and counters tell
 plan_text.py       compared plans for a terminal or a pipe

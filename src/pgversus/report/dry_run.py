@@ -18,8 +18,9 @@ def dry_run_text(
     free_bytes: int,
     blocks_there: int,
     results: str,
+    with_plans: bool = True,
 ) -> str:
-    """What would be done, in lines for a terminal or a pipe."""
+    """What would be done, in lines for a terminal or a pipe. with_plans: whether they are looked at."""
     lines = [
         study.title,
         ", ".join(
@@ -36,7 +37,7 @@ def dry_run_text(
         f"disk: about {size(needs.disk_bytes)}{_and_setup(needs)}{_at_once(needs)}, {size(free_bytes)} free",
         f"loading: {count(needs.snapshots, 'snapshot')}, about {duration(needs.preparation_s)} with the first try",
         f"blocks: {_blocks(needs)}",
-        *_afterwards(study, needs),
+        *(_afterwards(study, needs) if with_plans else []),
         f"results: {results}" + (f" ({count(blocks_there, 'block')} there already)" if blocks_there else ""),
     ]
     labels = [context.label for context in study.contexts if context.label]

@@ -11,7 +11,7 @@ _WHY = {
         Why.CHANGED_DEFAULT: "the default of {old}",
         Why.OTHER_VALUE: "as it is set on {old}",
         Why.SWITCH: "a switch of both",
-        Why.MEMORY: "set alike on both, and {new} needs another amount of memory",
+        Why.MEMORY: "set alike on both: {new} needs another amount of memory",
     },
     Language.JAPANESE: {
         Why.NEW_SWITCH: "{old} にはないスイッチ",

@@ -5,22 +5,23 @@ from dataclasses import dataclass
 
 from pgversus.plans.levels import Level
 from pgversus.plans.sentences.telling import Language, headline, sentences
-from pgversus.report.answer import Answer, Attributed, StudyAnswer
+from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.compared_plans import ComparedPlans
 from pgversus.report.plan_text import times
 from pgversus.report.quantities import sure_counters
+from pgversus.report.recalling import recall_of
 from pgversus.report.sentences import METRIC_WORDS, percent_of_confidence
 from pgversus.report.undoing import undoing
 from pgversus.report.units import count, duration, latency, percent, significant
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.attribution import Attribution, Bounded
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.verdict import DIFFERENT, Verdict
 from pgversus.study.metrics import Metric
+from pgversus.study.workload import PgbenchWorkload
 
 _MOST_SENTENCES = 12
 """Of one statement; `pgversus plans` has all."""
 _MOST_COUNTERS = 4
-_DECIDED = (Verdict.FASTER, Verdict.SLOWER)
 _REST = {
     Verdict.EQUIVALENT: "all else makes no difference that matters",
     Verdict.UNDECIDED: "what all else makes is not decided",
@@ -92,7 +93,19 @@ def _claim(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPl
         told = _measured(labels, result.verdict, answer.analysis.metric, attributed.found, attributed.recall, words)
         check = f"CHECK the caveats in {attributed.results}. " if attributed.needs_check else ""
         return f"{check}{told} {duration(attributed.wall_s)}."
-    return f"{words.differ.format(*labels)} {_not_measured(result, changed, attributed, *labels)}"
+    differ = words.differ.format(*labels)
+    if attributed is not None:
+        return f"{differ} What that accounts for was not measured: {attributed.failure}."
+    if result.verdict not in DIFFERENT:
+        return f"{differ} What that accounts for is not measured before the verdict is known."
+    workload = answer.comparison.arms[result.contender].workload
+    assert isinstance(workload, PgbenchWorkload)  # noqa: S101 - an operation has no plans
+    if recall_of(changed, workload) is None and all(one.is_searched for one in changed):
+        return (
+            f"{differ} What that accounts for cannot be measured: no settings were found that bring the plans of "
+            f"{labels[0]} back on {labels[1]}. A rewrite that does can be named in a study."
+        )
+    return f"{differ} What that accounts for was not measured."
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,24 +155,9 @@ def _measured(
     return f"{labels[1]} is {verdict} {mostly}{words.cause}: {parts}: {share}. {seconds}."
 
 
-def _not_measured(
-    result: ContenderResult, changed: Sequence[ComparedPlans], attributed: Attributed | None, old: str, new: str
-) -> str:
-    if attributed is not None:
-        return f"What that accounts for was not measured: {attributed.failure}."
-    if result.verdict not in _DECIDED:
-        return "What that accounts for is not measured before the verdict is known."
-    if any(one.undone_by is None for one in changed):
-        return (
-            f"What that accounts for cannot be measured: no setting was found that brings the plan of {old} back on "
-            f"{new}. A rewrite that does can be named in a study."
-        )
-    return "What that accounts for was not measured."
-
-
 def _same_plans(answer: Answer, result: ContenderResult, old: str, new: str) -> str:
     same = f"{new} has the plans of {old}"
-    if result.verdict not in _DECIDED:
+    if result.verdict not in DIFFERENT:
         return f"{same}."
     rows = sure_counters(answer, result, _MOST_COUNTERS)
     if not rows:

@@ -23,6 +23,10 @@ class Verdict(StrEnum):
     INVALID = "invalid"
 
 
+DIFFERENT = frozenset({Verdict.FASTER, Verdict.SLOWER})
+"""Verdicts that claim a difference."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
     """Bounds on the log scale; infinite while nothing is promised."""

@@ -27,7 +27,7 @@ _SETTINGS = TypeAdapter(dict[str, PlannerSetting])
 _SAMPLED = TypeAdapter(SampledPlans)
 _UNDOING = TypeAdapter(Undoing)
 _TABLES = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'plan'"
-_ARMS = "SELECT arm, settings, statistics, sampled FROM explained_arm WHERE context = ? ORDER BY arm"
+_ARMS = "SELECT arm, settings, statistics, is_searched, sampled FROM explained_arm WHERE context = ? ORDER BY arm"
 _PLANS = """
 SELECT arm, script, number, text, template, parameters, planned, run, row_count, rows_digest, undone_by
 FROM plan WHERE context = ? ORDER BY arm, statement
@@ -50,7 +50,7 @@ def plan_rows(context: int, plans: CapturedPlans) -> Iterator[Row]:
         settings = _SETTINGS.dump_json(dict(captured.settings)).decode()
         row = {**at, "settings": settings, "statistics": json.dumps(dict(captured.statistics))}
         sampled = _SAMPLED.dump_json(plans.sampled[arm]).decode() if plans.sampled else None
-        yield "explained_arm", {**row, "sampled": sampled}
+        yield "explained_arm", {**row, "is_searched": plans.is_searched, "sampled": sampled}
         undone_by = plans.undone_by[arm - 1] if arm else (None,) * len(captured.statements)
         for number, (one, undoing) in enumerate(zip(captured.statements, undone_by, strict=True), start=1):
             yield "plan", {**at, "statement": number, **_statement(one, undoing)}
@@ -72,11 +72,13 @@ def read_plans(database: sqlite3.Connection, context: int) -> CapturedPlans | No
             statistics=json.loads(statistics),
             settings=_SETTINGS.validate_json(settings),
         )
-        for arm, settings, statistics, _ in rows
+        for arm, settings, statistics, *_ in rows
     )
     sampled = tuple(_SAMPLED.validate_json(told) for *_, told in rows if told is not None)
     undoings = tuple(tuple(undone_by[arm]) for arm, *_ in rows[1:])
-    return CapturedPlans(arms=arms, undone_by=undoings, sampled=sampled) if arms else None
+    if not arms:
+        return None
+    return CapturedPlans(arms=arms, undone_by=undoings, is_searched=bool(rows[0][3]), sampled=sampled)
 
 
 def checked_contexts(database: sqlite3.Connection) -> frozenset[int]:

@@ -87,5 +87,7 @@ class CapturedPlans:
     """The baseline first."""
     undone_by: tuple[tuple[Undoing | None, ...], ...]
     """For each contender, for each statement, the settings with which it is planned or goes as on the baseline."""
+    is_searched: bool = True
+    """Whether such settings were looked for."""
     sampled: tuple[SampledPlans, ...] = ()
     """Of each arm, where that was asked for."""

@@ -79,7 +79,13 @@ def sent_statements(stderr: str) -> list[str]:
 
 
 def parameters_of(template: str, text: str) -> tuple[str, ...] | None:
-    """What $1 and so on of a statement stand for in the same one with its variables filled; None where they differ."""
+    """What $1 and so on of a statement stand for in the same one with its variables filled; None where they differ.
+
+    pgbench numbers them in their order; what is numbered otherwise stands in a text of the user's.
+    """
+    numbers = [int(found[1:]) for found in _PARAMETER.findall(template)]
+    if numbers != list(range(1, len(numbers) + 1)):
+        return None
     pieces = _PARAMETER.split(template)
     filled = re.fullmatch("(.*?)".join(map(re.escape, pieces)), text, re.DOTALL)
     return None if filled is None else filled.groups()

@@ -8,16 +8,20 @@ import pytest
 
 from pgversus.errors import WorkloadError
 from pgversus.lab.answers import read_answer
-from pgversus.lab.attributing import attribute, recall_of
+from pgversus.lab.attributing import attribute
 from pgversus.lab.explaining.comparing import compared
 from pgversus.lab.progress import Silence
+from pgversus.lab.resuming import without_secrets
+from pgversus.report.recalling import recall_of
 from pgversus.store.attributions import NOT_ATTRIBUTED, attribution_folder
+from pgversus.store.files import FILE_NAME
 from pgversus.store.results import Results
 from pgversus.study.captured import CapturedPlans
 from pgversus.study.counterfactual import Recall
 from pgversus.study.design import StopReason
 from pgversus.study.planner_switches import Candidate, Undoing, Why
 from pgversus.study.preparation import ArmFacts, Preparation
+from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
 from pgversus.study.workload import PgbenchWorkload, Script
@@ -206,3 +210,76 @@ def test_all_changed_plans_come_back_together_or_none(
     plans: CapturedPlans, workload: PgbenchWorkload, recall: Recall | None
 ) -> None:
     assert recall_of(compared(("16", "17"), plans).compared, workload) == recall
+
+
+def test_servers_of_others_are_those_of_the_study_and_not_those_of_the_results(tmp_path: Path) -> None:
+    """In results URIs are without users and passwords."""
+    uris = ("postgresql://me:secret@db.example/old", "postgresql://me:secret@db.example/new")
+    asked = study()
+    (context,) = asked.contexts
+    arms = tuple(
+        replace(arm, server=RunningServer(uri=uri)) for arm, uri in zip(context.comparison.arms, uris, strict=True)
+    )
+    asked = replace(asked, contexts=(replace(context, comparison=replace(context.comparison, arms=arms)),))
+    measured(tmp_path, without_secrets(asked), [2.0], plans_of(OLD, NEW, undone_by=OFF))
+    measuring = Measuring()
+    attribute(asked, tmp_path, measuring, Silence())
+    (one,) = measuring.asked
+    assert [arm.server for arm in one.contexts[0].comparison.arms] == [
+        RunningServer(uri=uris[1]),
+        RunningServer(uri=uris[0]),
+        RunningServer(uri=uris[1]),
+    ]
+
+
+def test_another_rewrite_is_measured_anew(tmp_path: Path) -> None:
+    asked = study(workload=replace(WORKLOAD, rewrite=REWRITE))
+    measured(tmp_path, asked, [2.0], plans_of(OLD, NEW))
+    attribute(asked, tmp_path, Measuring(), Silence())
+    other = study(workload=replace(WORKLOAD, rewrite=replace(REWRITE, text="SELECT 2;")))
+    again: list[Study] = []
+
+    def note(of: Study, _: Path) -> StopReason:
+        again.append(of)
+        return StopReason.BLOCKS
+
+    attribute(asked, tmp_path, note, Silence())
+    assert again == []
+    attribute(other, tmp_path, note, Silence())
+    assert len(again) == 1
+
+
+def test_what_has_been_measured_takes_no_room_from_what_has_not(tmp_path: Path) -> None:
+    asked = replace(study(2), budget_s=240.0)
+    measured(tmp_path, asked, [2.0, 2.0], plans_of(OLD, NEW, undone_by=OFF))
+    first = Measuring()
+
+    def only_the_first(of: Study, folder: Path) -> StopReason:
+        if first.asked:
+            raise KeyboardInterrupt
+        return first(of, folder)
+
+    attribute(asked, tmp_path, only_the_first, Silence())
+    second = Measuring()
+    attribute(asked, tmp_path, second, Silence())
+    assert [one.contexts[0].comparison.design.fixed_blocks for one in (*first.asked, *second.asked)] == [8, 8]
+
+
+def test_a_reason_of_an_earlier_run_hides_nothing_that_was_measured_since(tmp_path: Path) -> None:
+    measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
+    results = Results(tmp_path)
+    results.add_fact(NOT_ATTRIBUTED, {"1-1": "no room"})
+    results.close()
+    assert read_answer(tmp_path).answers[0].attributed[1].failure == "no room"
+    attribute(study(), tmp_path, Measuring(), Silence())
+    assert read_answer(tmp_path).answers[0].attributed[1].found is not None
+
+
+def test_a_damaged_measurement_of_plans_leaves_the_verdict_readable(tmp_path: Path) -> None:
+    measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
+    attribute(study(), tmp_path, Measuring(), Silence())
+    (attribution_folder(tmp_path, 1, 1) / FILE_NAME).write_bytes(b"no database")
+    (one,) = read_answer(tmp_path).answers
+    assert "results cannot be read" in one.attributed[1].failure
+    # Nor does a run fail over it.
+    assert attribute(study(), tmp_path, Measuring(), Silence()) == {}

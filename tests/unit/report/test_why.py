@@ -86,7 +86,7 @@ def test_the_parts_are_told_as_factors_and_in_the_time_of_a_transaction() -> Non
 @pytest.mark.parametrize(
     ("of", "plans", "more", "words"),
     [
-        (cases.faster(), CHANGED, None, "no setting was found that brings the plan of 16.12 back on 17.8. A rewrite"),
+        (cases.faster(), CHANGED, None, "no settings were found that bring the plans of 16.12 back on 17.8. A rewrite"),
         (cases.faster(), UNDONE, None, "What that accounts for was not measured."),
         (cases.faster(), UNDONE, failed("no room"), "What that accounts for was not measured: no room."),
         (cases.undecided(), UNDONE, None, "is not measured before the verdict is known"),

@@ -91,6 +91,7 @@ def test_a_built_in_is_shown_with_a_heading() -> None:
         ("UPDATE t SET a = a + $1\nWHERE b = $2", "UPDATE t SET a = a + -12\nWHERE b = 3.5", ("-12", "3.5")),
         ("SELECT '.*', $1", "SELECT '.*', 'x'", ("'x'",)),
         ("SELECT $1", "INSERT 1", None),
+        ("SELECT 'costs $5', $1", "SELECT 'costs $5', 7", None),
     ],
 )
 def test_parameters_are_what_stands_in_their_places(

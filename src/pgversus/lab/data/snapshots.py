@@ -89,10 +89,11 @@ class Snapshots:
     def keep_only(self, arms: Sequence[Arm]) -> int:
         """Remove the snapshots that none of these arms need; bytes of those that stay."""
         needed = {_key_of(one) for arm in arms for one in (arm, replace(arm, dataset=arm.dataset.loaded))}
-        for key in [key for key in self._made if key not in needed]:
-            cluster = self._made.pop(key).cluster
-            if cluster is not None:
-                remove_directory(cluster.data_directory.parent)
+        for key, snapshot in list(self._made.items()):
+            # Data on a server of somebody else stay where they are: they are neither loaded nor looked at again.
+            if snapshot.cluster is not None and key not in needed:
+                del self._made[key]
+                remove_directory(snapshot.cluster.data_directory.parent)
         return sum(snapshot.size_bytes for snapshot in self._made.values())
 
     def _snapshot(self, arm: Arm, build: Build | None, shaping: Sequence[Setting]) -> Snapshot:

@@ -52,7 +52,7 @@ class Explainer:
             else (None,) * len(found.statements)
             for server, found in zip(servers[1:], captured[1:], strict=True)
         ]
-        return CapturedPlans(arms=tuple(captured), undone_by=tuple(undone_by))
+        return CapturedPlans(arms=tuple(captured), undone_by=tuple(undone_by), is_searched=self.searches)
 
 
 def explained_or_why_not(

@@ -19,6 +19,8 @@ _WANTED = 200
 _LEAST_S = 1.0
 _SEED = 2
 # Not that with which the statements were told: other values may have other plans.
+_OF_PGBENCH = re.compile(r'"Query Text": "(?:select count\(\*\) from pgbench_branches|select o\.n, p\.partstrat)')
+# What pgbench itself asks before it runs a built-in script: how many branches, and whether tables are partitioned.
 _ENTRY = re.compile(r"plan:\n((?:\t.*\n?)+)")
 
 
@@ -40,7 +42,7 @@ def _sampled(server: ArmServer, load: Load, pilot: PilotResult, captured: Captur
         return SampledPlans(told=0, others=0, failure="the log of a server that somebody else runs is not ours to read")
     seconds = max(_LEAST_S, least_window_s(load.workload.rate), 2 * pilot.slowest_latency_s)
     # Of the slowest arm, so that others tell more of theirs.
-    tps = load.workload.clients / pilot.slowest_latency_s
+    tps = load.workload.rate or load.workload.clients / pilot.slowest_latency_s
     share = min(1.0, _WANTED / max(1.0, tps * seconds * len(captured.statements)))
     before = server.log.stat().st_size
     try:
@@ -50,6 +52,8 @@ def _sampled(server: ArmServer, load: Load, pilot: PilotResult, captured: Captur
         return SampledPlans(told=0, others=0, failure=str(error))
     known = {_shape(one.explained.planned) for one in captured.statements if one.explained is not None}
     told = list(_told(server.log, before))
+    if not told:
+        return SampledPlans(told=0, others=0, failure="auto_explain told none in the time of one window")
     others = [text for text in told if _shape(text) not in known]
     return SampledPlans(told=len(told), others=len(others), example=others[0] if others else None)
 
@@ -73,8 +77,7 @@ def _told(log: Path, before: int) -> Iterator[str]:
     with log.open("rb") as file:
         file.seek(before)
         text = file.read().decode(errors="replace")
-    for entry in _ENTRY.finditer(text):
-        yield entry[1]
+    yield from (entry[1] for entry in _ENTRY.finditer(text) if not _OF_PGBENCH.search(entry[1]))
 
 
 def _shape(text: str) -> str:

@@ -26,6 +26,7 @@ def compare_plans(study: Study, user: ServerUser, client: Client, progress: Prog
             workshop.directory,
             client=client,
             snapshots=workshop.snapshots(client, progress),
+            common=workshop.common_settings,
             progress=progress,
             stack=stack,
             kept_logs=None,

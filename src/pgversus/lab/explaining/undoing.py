@@ -3,6 +3,7 @@
 What brings a plan back is no proof of what the difference in speed comes from: that has to be measured.
 """
 
+import math
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from pgversus.plans.explain import read_plans
 from pgversus.plans.levels import Level, examined, is_same_but_for_sorts
 from pgversus.postgres.explain import explain
 from pgversus.postgres.session import Connection, Target, connect
-from pgversus.study.captured import Captured, CapturedStatement, Statement
+from pgversus.study.captured import Captured, CapturedStatement, Explained, Statement
 from pgversus.study.planner_switches import (
     ButFor,
     Candidate,
@@ -39,15 +40,21 @@ def undoings(target: Target, baseline: Captured, contender: Captured, factors: S
 
     target: the contender, started. factors: what is compared, which is not tried. What is written is rolled back.
     """
-    compared = {name.lower() for name in factors}
+    fixed = {name.lower() for name in factors}
     tried = [
         one
         for one in candidates(baseline.settings, contender.settings)
-        if not compared & {name for name, _ in one.settings}
+        if not fixed & {name for name, _ in one.settings}
     ]
+    # Of what is set otherwise on the two the other value has been tried.
+    memory = {
+        name: found
+        for name, found in contender.settings.items()
+        if name not in fixed and baseline.settings.get(name) == found
+    }
     with connect(target, as_the_load=True) as connection, connection.transaction(force_rollback=True):
         return [
-            _undoing(connection, old, new, tried, contender.settings)
+            _undoing(connection, old, new, tried, memory)
             for old, new in zip(baseline.statements, contender.statements, strict=True)
         ]
 
@@ -57,15 +64,16 @@ def _undoing(
     old: CapturedStatement,
     new: CapturedStatement,
     tried: Sequence[Candidate],
-    settings: Mapping[str, PlannerSetting],
+    memory: Mapping[str, PlannerSetting],
 ) -> Undoing | None:
     found = None
     if old.explained is not None and new.explained is not None:
         changed = difference(read_plans(old.explained.run, "")[0], read_plans(new.explained.run, "")[0])
         if not changed.is_same_plan:
-            found = _that_plans_so(connection, old, tried)
+            found = _that_plans_so(connection, old, new.statement, tried)
         elif changed.level is Level.BEHAVIOUR:
-            found = _that_goes_so(connection, old, changed, _that_may_go_so(changed, tried, settings))
+            may_go_so = _that_may_go_so(changed, tried, memory)
+            found = _that_goes_so(connection, old, new.statement, changed, may_go_so)
     if not _only_reads(new):
         # Later statements find what it has written.
         connection.execute(new.statement.text.encode())
@@ -81,8 +89,13 @@ def _only_reads(one: CapturedStatement) -> bool:
     return _QUERY.match(one.statement.text) is not None
 
 
-def _that_plans_so(connection: Connection, old: CapturedStatement, tried: Sequence[Candidate]) -> Undoing | None:
-    """The first with which the planner makes the old plan; else the first with which sorts alone are missing."""
+def _that_plans_so(
+    connection: Connection, old: CapturedStatement, statement: Statement, tried: Sequence[Candidate]
+) -> Undoing | None:
+    """The first with which the planner makes the old plan; else the first with which sorts alone are missing.
+
+    statement: as the contender is sent it.
+    """
     assert old.explained is not None  # noqa: S101 - asked of those that have a plan
     wanted = examined(read_plans(old.explained.planned, "")[0])
     ends = time.monotonic() + _LONGEST_S
@@ -90,8 +103,8 @@ def _that_plans_so(connection: Connection, old: CapturedStatement, tried: Sequen
     for one in tried:
         if time.monotonic() > ends:
             break
-        planned = _with(connection, one, old.statement, is_run=False)
-        found = None if planned is None else examined(read_plans(planned, "")[0])
+        explained = _with(connection, one, statement)
+        found = None if explained is None else examined(read_plans(explained.planned, "")[0])
         if found is not None and found.logics == wanted.logics:
             return Undoing(candidate=one)
         if near is None and found is not None and is_same_but_for_sorts(found, wanted):
@@ -100,7 +113,11 @@ def _that_plans_so(connection: Connection, old: CapturedStatement, tried: Sequen
 
 
 def _that_goes_so(
-    connection: Connection, old: CapturedStatement, changed: PlanDifference, tried: Sequence[Candidate]
+    connection: Connection,
+    old: CapturedStatement,
+    statement: Statement,
+    changed: PlanDifference,
+    tried: Sequence[Candidate],
 ) -> Undoing | None:
     """The first with which the same plan goes as it went; else the first with which it spills as it did.
 
@@ -108,14 +125,19 @@ def _that_goes_so(
     changed: from the old plan to that of the contender.
     """
     assert old.explained is not None  # noqa: S101 - asked of those that have a plan
-    wanted = read_plans(old.explained.run, "")[0]
+    wanted, plan = read_plans(old.explained.run, "")[0], examined(read_plans(old.explained.planned, "")[0]).logics
     ends = time.monotonic() + _LONGEST_S
     near = None
     for one in tried:
-        if time.monotonic() > ends:
+        left_s = ends - time.monotonic()
+        if left_s <= 0:
             break
-        run = _with(connection, one, old.statement, is_run=True)
-        found = None if run is None else difference(wanted, read_plans(run, "")[0])
+        explained = _with(connection, one, statement)
+        if explained is None or examined(read_plans(explained.planned, "")[0]).logics != plan:
+            # Another plan may take for ever, and is not what is looked for.
+            continue
+        explained = _with(connection, one, statement, run_within_s=left_s)
+        found = None if explained is None else difference(wanted, read_plans(explained.run, "")[0])
         if found is not None and found.level in (Level.WORK, Level.IDENTICAL):
             return Undoing(candidate=one)
         if near is None and found is not None and has_other_spills(changed) and is_same_but_for_batches(found):
@@ -124,22 +146,27 @@ def _that_goes_so(
 
 
 def _that_may_go_so(
-    changed: PlanDifference, tried: Sequence[Candidate], settings: Mapping[str, PlannerSetting]
+    changed: PlanDifference, tried: Sequence[Candidate], memory: Mapping[str, PlannerSetting]
 ) -> list[Candidate]:
     otherwise = [one for one in tried if one.why in (Why.CHANGED_DEFAULT, Why.OTHER_VALUE)]
     kinds = {change.kind for change in changed.changes}
     if Kind.SPILL_GONE in kinds:
-        return [*otherwise, *memory_candidates(settings, is_less=True)]
-    return [*otherwise, *memory_candidates(settings, is_less=False)] if Kind.SPILL_NEW in kinds else otherwise
+        return [*otherwise, *memory_candidates(memory, is_less=True)]
+    return [*otherwise, *memory_candidates(memory, is_less=False)] if Kind.SPILL_NEW in kinds else otherwise
 
 
-def _with(connection: Connection, candidate: Candidate, statement: Statement, *, is_run: bool) -> str | None:
-    """EXPLAIN's JSON under these settings; None where the server refuses one, or the statement fails with them."""
+def _with(
+    connection: Connection, candidate: Candidate, statement: Statement, *, run_within_s: float | None = None
+) -> Explained | None:
+    """What EXPLAIN tells under these settings; None where the server refuses one, or the statement fails with them.
+
+    run_within_s: run it as well, and give it up after so long; None asks for the plan alone.
+    """
+    limit = () if run_within_s is None else (("statement_timeout", str(math.ceil(1000 * run_within_s))),)
     try:
         with connection.transaction(force_rollback=True):
-            for name, value in candidate.settings:
+            for name, value in (*candidate.settings, *limit):
                 connection.execute(sql.SQL("SET LOCAL {} = {}").format(sql.Identifier(name), sql.Literal(value)))
-            found = explain(connection, statement, is_run=is_run)
-            return found.run if is_run else found.planned
+            return explain(connection, statement, is_run=run_within_s is not None)
     except psycopg.Error:
         return None

@@ -1,8 +1,9 @@
 """A context that is measured by the load of pgbench."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from pgversus.lab.apparatus import Apparatus
 from pgversus.lab.measuring.arms import ArmServer
@@ -17,8 +18,15 @@ from pgversus.study.design import fit_windows
 from pgversus.study.preparation import Preparation
 from pgversus.study.workload import PgbenchWorkload
 
-Explain = Callable[[Sequence[ArmServer], Sequence[Load], PilotResult], tuple[CapturedPlans | None, str]]
-"""Plans of all arms, whose servers are started and have had their first load; else why there are none."""
+
+class ExplainArms(Protocol):
+    """Asks a context's servers for plans: the plans, or why there are none."""
+
+    def __call__(
+        self, servers: Sequence[ArmServer], loads: Sequence[Load], pilot: PilotResult, *, factors: Sequence[str]
+    ) -> tuple[CapturedPlans | None, str]:
+        """servers: of all arms, started, after their first load. factors: what is compared."""
+
 
 _SLOW_CONNECT_S = 0.2
 # Below this the time of connecting is a small part of the shortest window.
@@ -36,7 +44,7 @@ class LoadHarness:
         *,
         prewarms: bool,
         contexts: int,
-        explain: Explain | None,
+        explain: ExplainArms | None,
     ) -> None:
         """workload: the baseline's. loads: one for each arm. prewarms: whether every arm can read its data in.
 
@@ -60,9 +68,7 @@ class LoadHarness:
             settings = tuple(session_settings(server) for server in servers.servers)
             pilot = run_pilot(servers.servers, self._loads, comparison.design)
             writes = pilot.writes
-            plans, not_explained = (
-                (None, "") if self._explain is None else self._explain(servers.servers, self._loads, pilot)
-            )
+            plans, not_explained = self._explained(pilot)
         finally:
             servers.stop_all(writes=writes)
         design = fit_windows(
@@ -84,6 +90,11 @@ class LoadHarness:
             plans=plans,
             not_explained=not_explained,
         )
+
+    def _explained(self, pilot: PilotResult) -> tuple[CapturedPlans | None, str]:
+        if self._explain is None:
+            return None, ""
+        return self._explain(self._servers.servers, self._loads, pilot, factors=self._comparison.factors)
 
     def apparatus(self, preparation: Preparation) -> Apparatus:
         """Windows of load, warm or cold."""

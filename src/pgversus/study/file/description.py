@@ -15,6 +15,7 @@ _MOST_COMPARED = 100
 # Names, and characters of each: finding the nearest takes the product of both.
 _MOST_LISTED = 24
 
+_PLAIN = {"object": "a table", "boolean": "true or false"}
 _NUMBERS = {"number": "number", "integer": "whole number"}
 
 
@@ -69,10 +70,10 @@ def in_words(schema: Schema) -> str:
         return "text, a number, true or false" if "boolean" in kind else "text or a number"
     if kind == "array":
         return f"a list{' with one item or more' if schema.get('minItems') else ''}: {in_words(schema['items'])}"
-    if kind == "object":
-        return "a table"
     if kind == "string":
         return _text(schema)
+    if kind in _PLAIN:
+        return _PLAIN[kind]
     return f"a {_NUMBERS[kind]}{_limits(schema)}" if kind in _NUMBERS else "another value"
 
 

@@ -84,3 +84,23 @@ def test_another_plan_than_the_old_one_is_refused(
         refuse_not_recalled(("17 with the plans of 16", "16", "17"), plans)
     assert caught.value.slug == "workload-plan-not-recalled"
     assert "17 with the plans of 16" in caught.value.where
+
+
+def three(*statements: tuple[dict[str, Any], dict[str, Any], dict[str, Any]]) -> CapturedPlans:
+    """Arms whose statements have these plans: with the old plans, on the baseline, on the contender."""
+    return plans_of(*(captured(*arm) for arm in zip(*statements, strict=True)))
+
+
+def test_where_a_plan_has_changed_another_statement_may_go_as_it_likes() -> None:
+    labels = ("17 with the plans of 16", "16", "17")
+    refuse_not_recalled(labels, three((OLD, OLD, NEW), (spilled(0), spilled(9), spilled(0))))
+
+
+@pytest.mark.parametrize("changed", [(OLD, OLD, NEW), (spilled(9), spilled(9), spilled(0))])
+def test_what_recalls_one_plan_must_not_make_another_statement_spill(
+    changed: tuple[dict[str, Any], dict[str, Any], dict[str, Any]],
+) -> None:
+    plans = three(changed, (spilled(9), spilled(0), spilled(0)))
+    with pytest.raises(WorkloadError) as caught:
+        refuse_not_recalled(("17 with the plans of 16", "16", "17"), plans)
+    assert "statement 2" in caught.value.where
