@@ -12,6 +12,7 @@ import pytest
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.lab.progress import Silence
+from pgversus.lab.studies import library
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.catalog import server_properties
@@ -66,6 +67,25 @@ def test_running_servers_are_compared_and_left_as_they_are(command_line: Command
     # Once for each, with the size of the database.
     assert len(re.findall(r"reading and hashing every row on .*, a database of [\d.]+ MB", ended.stderr)) == 2
     assert [arm["version"] for arm in document["arms"]] == ["16.12", "17.8"]
+
+
+def test_what_plans_account_for_is_measured_on_running_servers_as_well(command_line: CommandLine) -> None:
+    """On data that are there, loaded by nobody again, with the old plan brought back in the connection alone."""
+    case = library() / "planner-16-vs-17"
+    data = (case / "group_by.sql").read_text()
+    settings = ("--set", "enable_hashagg=off", "--set", "max_parallel_workers_per_gather=0")
+    few = ("--blocks", "3", "--window", "1", "--windows", "2", "--warm-up", "1")
+    with somebodys_server("16.12", data) as one, somebodys_server("17.8", data) as other:
+        ended = command_line.compare(one, other, *settings, "-f", str(case / "group_by_order.sql"), *few)
+        with psycopg.connect(other) as connection:
+            assert connection.execute("SHOW enable_group_by_reordering").fetchone() == ("on",)
+    assert ended.code == 0, ended.stderr
+    (verdict,) = ended.document["verdicts"]
+    assert verdict["verdict"] == "faster"
+    found = verdict["attribution"]
+    assert (found["plans_recalled_by"], found["blocks"]) == ("enable_group_by_reordering = off", 3)
+    assert found["plans"]["value"] > found["rest"]["value"]
+    assert len(re.findall("reading and hashing every row on", ended.stderr)) == 2
 
 
 def test_levels_that_a_running_server_refuses_are_said_before_anything_is_loaded(command_line: CommandLine) -> None:

@@ -58,6 +58,12 @@ def test_every_context_gets_its_verdict_and_a_broken_one_stops_nobody(command_li
     assert (lost["context"], lost["failed"]) == ("workload=broken", True)
     assert 'relation "nowhere" does not exist' in lost["words"]
     assert "removed" not in ended.stderr
+    # They share servers, and each has the plans of its own statements.
+    read = [
+        {one["statement"].split(" FROM ")[1].split()[0] for one in context["plans"]["comparisons"]}
+        for context in found["contexts"]
+    ]
+    assert read == [{"pgbench_accounts"}, {"pgbench_branches"}]
 
 
 def test_a_first_load_that_hangs_stops_nobody_and_is_tried_again(command_line: CommandLine) -> None:

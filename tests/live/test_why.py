@@ -154,6 +154,13 @@ def test_plans_under_load_are_held_against_those_that_were_captured(
         assert one["failure"] == ""
 
 
+def test_what_pgbench_itself_asks_is_no_plan_of_the_load(command_line: CommandLine) -> None:
+    asked = ("-i", "-s", "1", "-b", "tpcb-like", *QUICK, "--sample-plans", "--json", "--results", "r")
+    ended = command_line.run("compare", NEW, NEW, *asked)
+    assert ended.code == 0, ended.stderr
+    assert not {"other-plans-under-load", "plans-not-sampled"} & caveats(ended.document)
+
+
 def test_other_rows_are_said_before_any_speed(command_line: CommandLine) -> None:
     command_line.write("q.sql", "SELECT current_setting('work_mem');")
     ended = command_line.run("compare", NEW, "--set", "work_mem=4MB,8MB", "-f", "q.sql", *QUICK, "--check-rows")

@@ -15,6 +15,7 @@ from pgversus.lab.measuring.load import Load
 from pgversus.lab.measuring.pilot import PilotResult
 from pgversus.postgres.client import Client
 from pgversus.study.captured import CapturedPlans
+from pgversus.study.comparison import Comparison
 from pgversus.study.workload import PgbenchWorkload
 
 
@@ -33,21 +34,21 @@ class Explainer:
     samples: bool = False
     """Whether the load is run once more, to see that the plans under it are those that were captured."""
 
-    def explain(self, servers: Sequence[ArmServer], factors: Sequence[str]) -> CapturedPlans:
+    def explain(self, servers: Sequence[ArmServer], comparison: Comparison) -> CapturedPlans:
         """The plans of every arm, whose servers are started; PgversusError where they cannot be had or compared.
 
-        factors: what is compared, which no search for an old plan changes. What is written is rolled back.
+        comparison: what the arms are sent; contexts that share servers differ in it. What is compared is not changed
+        in the search for an old plan. What is written is rolled back.
         """
         captured = []
         # One after the other, so that each has the host for itself.
-        for server in servers:
-            workload = server.arm.workload
-            assert isinstance(workload, PgbenchWorkload)  # noqa: S101 - an operation has no plans to compare
-            statements = statements_of(workload, self.client, server.target, self.scratch)
-            captured.append(capture(server.arm.label, server.target, statements, with_rows=self.with_rows))
-        refuse_other_statements([server.arm.label for server in servers], captured)
+        for server, arm in zip(servers, comparison.arms, strict=True):
+            assert isinstance(arm.workload, PgbenchWorkload)  # noqa: S101 - an operation has no plans to compare
+            statements = statements_of(arm.workload, self.client, server.target, self.scratch)
+            captured.append(capture(arm.label, server.target, statements, with_rows=self.with_rows))
+        refuse_other_statements([arm.label for arm in comparison.arms], captured)
         undone_by = [
-            tuple(undoings(server.target, captured[0], found, factors))
+            tuple(undoings(server.target, captured[0], found, comparison.factors))
             if self.searches
             else (None,) * len(found.statements)
             for server, found in zip(servers[1:], captured[1:], strict=True)
@@ -61,11 +62,11 @@ def explained_or_why_not(
     loads: Sequence[Load],
     pilot: PilotResult,
     *,
-    factors: Sequence[str],
+    comparison: Comparison,
 ) -> tuple[CapturedPlans | None, str]:
     """The plans, or in words why there are none: what is measured does not hang on them. HostError ends the run."""
     try:
-        plans = explainer.explain(servers, factors)
+        plans = explainer.explain(servers, comparison)
     except HostError:
         raise
     except PgversusError as error:
@@ -79,12 +80,12 @@ def explained_counterfactual(
     loads: Sequence[Load],  # noqa: ARG001 - what it is asked with is the same for all
     pilot: PilotResult,  # noqa: ARG001 - the same
     *,
-    factors: Sequence[str],
+    comparison: Comparison,
 ) -> tuple[CapturedPlans, str]:
     """The plans of a contender with the baseline's plans, the baseline, and the contender; nothing is searched.
 
     WorkloadError where the first two do not have the same plans: measuring them would tell nothing.
     """
-    plans = replace(explainer, searches=False).explain(servers, factors)
-    refuse_not_recalled([server.arm.label for server in servers], plans)
+    plans = replace(explainer, searches=False).explain(servers, comparison)
+    refuse_not_recalled([arm.label for arm in comparison.arms], plans)
     return plans, ""

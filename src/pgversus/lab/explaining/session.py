@@ -38,5 +38,5 @@ def compare_plans(study: Study, user: ServerUser, client: Client, progress: Prog
                 server.start()
             progress.say("asking every arm for its plans")
             explainer = Explainer(client=client, scratch=workshop.directory.root / "told", with_rows=True)
-            plans = explainer.explain(servers, context.comparison.factors)
+            plans = explainer.explain(servers, context.comparison)
     return compared([arm.label for arm in context.comparison.arms], plans)

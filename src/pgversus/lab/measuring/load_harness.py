@@ -23,9 +23,9 @@ class ExplainArms(Protocol):
     """Asks a context's servers for plans: the plans, or why there are none."""
 
     def __call__(
-        self, servers: Sequence[ArmServer], loads: Sequence[Load], pilot: PilotResult, *, factors: Sequence[str]
+        self, servers: Sequence[ArmServer], loads: Sequence[Load], pilot: PilotResult, *, comparison: Comparison
     ) -> tuple[CapturedPlans | None, str]:
-        """servers: of all arms, started, after their first load. factors: what is compared."""
+        """servers: of all arms, started, after their first load; contexts that share them are sent other things."""
 
 
 _SLOW_CONNECT_S = 0.2
@@ -94,7 +94,7 @@ class LoadHarness:
     def _explained(self, pilot: PilotResult) -> tuple[CapturedPlans | None, str]:
         if self._explain is None:
             return None, ""
-        return self._explain(self._servers.servers, self._loads, pilot, factors=self._comparison.factors)
+        return self._explain(self._servers.servers, self._loads, pilot, comparison=self._comparison)
 
     def apparatus(self, preparation: Preparation) -> Apparatus:
         """Windows of load, warm or cold."""
