@@ -178,6 +178,15 @@ def test_a_script_that_cannot_be_rolled_back_is_measured_without_plans(command_l
     assert plans_in(command_line, "r") == []
 
 
+def test_plans_under_other_settings_than_the_load_began_with_are_not_shown(command_line: CommandLine) -> None:
+    command_line.write("q.sql", "ALTER ROLE postgres SET enable_seqscan = off;\nSELECT count(*) FROM pgbench_branches;")
+    ended = command_line.run("compare", NEW, NEW, "-i", "-s", "1", "-f", "q.sql", *QUICK, "--json", "--results", "r")
+    assert ended.code == 0, ended.stderr
+    (words,) = [one["text"] for one in ended.document["caveats"] if one["slug"] == "plans-not-captured"]
+    assert "settings of sessions to come: enable_seqscan" in words
+    assert ended.document["plans"] is None
+
+
 def test_nothing_is_asked_where_plans_are_not_wanted(command_line: CommandLine) -> None:
     asked = ("-i", "-s", "1", "-S", *QUICK, "--no-plans", "--json", "--results", "r")
     ended = command_line.run("compare", NEW, NEW, *asked)

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from pgversus.lab.apparatus import Apparatus
 from pgversus.lab.measuring.arms import ArmServer
-from pgversus.lab.measuring.harness import FirstRun, session_settings
+from pgversus.lab.measuring.harness import FirstRun, Settings, session_settings
 from pgversus.lab.measuring.load import Load
 from pgversus.lab.measuring.pilot import PilotResult, run_pilot
 from pgversus.lab.measuring.postgres_apparatus import ColdApparatus, WarmApparatus
@@ -68,7 +68,7 @@ class LoadHarness:
             settings = tuple(session_settings(server) for server in servers.servers)
             pilot = run_pilot(servers.servers, self._loads, comparison.design)
             writes = pilot.writes
-            plans, not_explained = self._explained(pilot)
+            plans, not_explained = self._explained(pilot, settings)
         finally:
             servers.stop_all(writes=writes)
         design = fit_windows(
@@ -91,10 +91,18 @@ class LoadHarness:
             not_explained=not_explained,
         )
 
-    def _explained(self, pilot: PilotResult) -> tuple[CapturedPlans | None, str]:
+    def _explained(self, pilot: PilotResult, settings: Sequence[Settings]) -> tuple[CapturedPlans | None, str]:
+        """Plans are those of what is measured only where sessions still have the settings that the load began with."""
         if self._explain is None:
             return None, ""
-        return self._explain(self._servers.servers, self._loads, pilot, comparison=self._comparison)
+        plans, words = self._explain(self._servers.servers, self._loads, pilot, comparison=self._comparison)
+        now = (session_settings(server) for server in self._servers.servers)
+        changed = sorted(
+            {name for was, has in zip(settings, now, strict=True) for name in has if was.get(name) != has[name]}
+        )
+        if changed:
+            return None, f"the load has changed settings of sessions to come: {', '.join(changed)}"
+        return plans, words
 
     def apparatus(self, preparation: Preparation) -> Apparatus:
         """Windows of load, warm or cold."""

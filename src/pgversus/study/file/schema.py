@@ -206,7 +206,7 @@ class Workload(Table):
         "a script file that asks for the same as `script` or `sql` in words that a newer server plans as the baseline "
         "plans those; it is not compared: what a changed plan accounts for is measured with it",
         default="none: a setting is looked for that brings the old plan back",
-        example="query_fenced.sql",
+        example="query_rewritten.sql",
     )
     dataset: Name | None = _key(
         "the name of its dataset, from `[datasets]`", default="the only dataset", example="small"
