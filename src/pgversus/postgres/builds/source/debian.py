@@ -18,6 +18,15 @@ _SUITES = {
     "ubuntu": {12: ("focal",), 14: ("jammy",), 16: ("noble",), 17: ("plucky", "questing")},
 }
 """Which suite of a distribution has which major, by its ID in os-release; the machine's own suite is asked as well."""
+_ONCE_LISTED = {
+    (13, 16): "c9cbbb6129f02328204828066bb3785c00a85c8ca8fd329c2a8a53c1f5cd8865",
+    (15, 18): "11df0df97fe3ea4ba9a791faaf39cee1d2fe571e78885b5b55d8517d27c323b4",
+    (17, 11): "dd27f2b3c59e73ed14aa3324901242bf69a032a6347805f274e6260322d42979",
+    (18, 6): "555610c24d53e4316da5b7d3fc25c279d96856d5e0e23ee308c328c5fa881d9f",
+}
+"""SHA-256 of tarballs by major and minor, from Debian's signed indexes of 2026. An index tells of the newest alone, and
+a mirror may have that later than its index, while what was listed before is still there."""
+_HELPER = "/usr/lib/apt/apt-helper"
 _OS_RELEASE = Path("/etc/os-release")
 _LISTS = Path("/etc/apt")
 _TIMEOUT_S = 300.0
@@ -32,7 +41,8 @@ class AptError(Exception):
 def debian_archive(release: Release, directory: Path) -> tuple[Path, str]:
     """The newest tarball of this release that apt has, in `directory`, and the package's version.
 
-    It was checked by apt, against the index that the distribution has signed. AptError when there is none.
+    It was checked by apt, against the index that the distribution has signed: today's, or where the mirror does not
+    have what that lists, an earlier one. AptError when there is none.
     """
     if shutil.which("apt-get", path=CLEAN_ENVIRONMENT["PATH"]) is None:
         raise AptError("no apt on this machine")
@@ -43,6 +53,11 @@ def debian_archive(release: Release, directory: Path) -> tuple[Path, str]:
             return _of_suite(release, stanza, suite, directory)
         except AptError as error:
             problems.append(f"{suite}: {error}")
+    for minor in _minors_once_listed(release):
+        try:
+            return _once_listed(release.major, minor, stanza, directory)
+        except AptError as error:
+            problems.append(f"{release.major}.{minor}: {error}")
     raise AptError("; ".join(problems))
 
 
@@ -66,6 +81,23 @@ def _of_suite(release: Release, stanza: dict[str, str], suite: str, directory: P
     if not archives:
         raise AptError(f"{newest} came without a tarball")
     return archives[0], newest
+
+
+def _minors_once_listed(release: Release) -> list[int]:
+    """Newest first."""
+    minors = (minor for major, minor in _ONCE_LISTED if major == release.major)
+    return sorted((minor for minor in minors if release.minor in (None, minor)), reverse=True)
+
+
+def _once_listed(major: int, minor: int, stanza: dict[str, str], directory: Path) -> tuple[Path, str]:
+    package, version = f"postgresql-{major}", f"{major}.{minor}"
+    name = f"{package}_{version}.orig.tar.bz2"
+    address = f"{stanza['URIs'].split()[0].rstrip('/')}/pool/main/p/{package}/{name}"
+    directory.mkdir(parents=True, exist_ok=True)
+    checked = f"SHA256:{_ONCE_LISTED[major, minor]}"
+    options = ["-qq", "-oAPT::Sandbox::User="]
+    _apt([_HELPER, *options, "download-file", address, str(directory / name), checked], directory)
+    return directory / name, version
 
 
 def _own_directories(home: Path) -> list[str]:

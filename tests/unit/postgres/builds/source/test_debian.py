@@ -6,8 +6,15 @@ from pathlib import Path
 import pytest
 
 from pgversus.postgres.builds.source import debian as module
-from pgversus.postgres.builds.source.debian import AptError, _first_stanza, _key, _suites_of, released_version
-from pgversus.study.servers import Version
+from pgversus.postgres.builds.source.debian import (
+    AptError,
+    _first_stanza,
+    _key,
+    _suites_of,
+    debian_archive,
+    released_version,
+)
+from pgversus.study.servers import Release, Version
 
 DEB822 = """
 # Written by the installer.
@@ -138,3 +145,30 @@ def test_a_package_is_of_a_release_or_of_none(text: str, version: tuple[int, int
 
 def test_the_newest_package_is_the_one_with_the_largest_numbers() -> None:
     assert max(["17.9-1", "17.11-0+deb13u1", "17.10-2", "17.11-0+deb13u2"], key=_key) == "17.11-0+deb13u2"
+
+
+def test_what_an_index_lists_and_its_mirror_has_not_is_had_as_an_earlier_index_listed_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def apt(arguments: list[str], _directory: Path) -> str:
+        asked.append(arguments)
+        if "showsrc" in arguments:
+            return "Package: postgresql-17\nVersion: 17.12-0+deb13u1\n"
+        if "source" in arguments:
+            raise AptError("E: Failed to fetch (its mirror)  404  Not Found")
+        return ""
+
+    monkeypatch.setattr(module, "_apt", apt)
+    monkeypatch.setattr(module, "_first_stanza", lambda: {"URIs": "http://deb.example/debian/", "Suites": "bookworm"})
+    path, version = debian_archive(Release(major=17, minor=None), tmp_path)
+    assert (path.name, version) == ("postgresql-17_17.11.orig.tar.bz2", "17.11")
+    *_, address, place, checked = asked[-1]
+    assert address == "http://deb.example/debian/pool/main/p/postgresql-17/postgresql-17_17.11.orig.tar.bz2"
+    assert place == str(path)
+    assert checked.startswith("SHA256:")
+    # A minor that no index has listed, and a major of which none is known, are not had in another's place.
+    for release, why in ((Release(major=17, minor=12), "404"), (Release(major=16, minor=None), "no postgresql-16")):
+        with pytest.raises(AptError, match=why):
+            debian_archive(release, tmp_path)
