@@ -6,7 +6,7 @@ BIN := .venv/bin
 # What tests of builds from source compare: made before them, since it takes all processors for minutes.
 BUILT_FOR_TESTS := 17 17+blocksize=32 17+cassert
 
-.PHONY: help demo check docs test test-unit test-live format lint types imports bench-calibration bench-habits bench-looks bench-study bench-copies bench-builds bench-plans bench clean
+.PHONY: help demo check docs test test-unit test-live format lint types imports bench-calibration bench-habits bench-looks bench-study bench-copies bench-builds bench-plans bench catalogs clean
 
 help: ## this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -67,6 +67,9 @@ docs: .venv/.installed-dev ## docs/study-file.* from the schema
 	$(BIN)/python -c 'from pgversus.study.file.reference import page; print(page(), end="")' > docs/study-file.md
 	$(BIN)/python -c 'from pgversus.study.file.reference import schema_document; print(schema_document(), end="")' \
 		> docs/study-file.schema.json
+
+catalogs: .venv/.installed-dev ## locale/ from the sentences in the code: what is new comes in untranslated
+	$(BIN)/python -m tools.catalogs
 
 clean: ## forget the environments
 	rm -rf .venv .uv

@@ -13,6 +13,7 @@ studies.py      pgversus studies: the bundled studies
 servers.py      pgversus servers: those that are here, and getting them
 cache.py        pgversus cache: what is kept between runs
 means.py        what compare and run have in common
+language.py     in which language an answer is shown
 values.py       how flags are read: variables
 output.py       standard output and standard error
 progress.py     what is shown while it runs

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pgversus.plans.plan import Plan
     from pgversus.plans.sentences.telling import Language
-    from pgversus.report.compared_plans import PlansAnswer
+    from pgversus.report.plans.compared import PlansAnswer
 
 _STDIN = "-"
 _OF_PLANS = ".json"
@@ -80,7 +80,7 @@ def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer
 
 def _of_files(names: "Sequence[str]") -> "PlansAnswer":
     from pgversus.plans.difference import difference  # noqa: PLC0415 - not for `--help`
-    from pgversus.report.compared_plans import ComparedPlans, PlansAnswer  # noqa: PLC0415 - the same
+    from pgversus.report.plans.compared import ComparedPlans, PlansAnswer  # noqa: PLC0415 - the same
 
     if len(names) < 2:  # noqa: PLR2004 - one is held against another
         raise click.UsageError("name two files or more: the baseline first")
@@ -112,10 +112,10 @@ def _plans_in(name: str) -> "list[Plan]":
 
 
 def _content(answer: "PlansAnswer", form: str, language: "Language") -> str:
-    from pgversus.report.compared_plans import plans_document  # noqa: PLC0415 - not for `--help`
-    from pgversus.report.plan_html import plans_html  # noqa: PLC0415 - the same
-    from pgversus.report.plan_markdown import plans_markdown  # noqa: PLC0415 - the same
-    from pgversus.report.plan_text import plans_text  # noqa: PLC0415 - the same
+    from pgversus.report.plans.compared import plans_document  # noqa: PLC0415 - not for `--help`
+    from pgversus.report.plans.html import plans_html  # noqa: PLC0415 - the same
+    from pgversus.report.plans.markdown import plans_markdown  # noqa: PLC0415 - the same
+    from pgversus.report.plans.text import plans_text  # noqa: PLC0415 - the same
 
     if form == "json":
         return json.dumps(plans_document(answer, language), indent=2) + "\n"

@@ -63,7 +63,7 @@ def report(
 
 def _draw(answer: "StudyAnswer", directory: Path) -> None:
     """Write the charts, and say which; or that there are none."""
-    from pgversus.report.charts import pictures  # noqa: PLC0415 - only for who wants pictures
+    from pgversus.report.charts.pictures import pictures  # noqa: PLC0415 - only for who wants pictures
 
     names = []
     for picture in pictures(answer):

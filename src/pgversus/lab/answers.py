@@ -12,7 +12,7 @@ from pgversus.lab.explaining.comparing import compared
 from pgversus.lab.gates.caveats import caveats
 from pgversus.lab.resuming import course_so_far
 from pgversus.report.answer import Answer, Attributed, StudyAnswer, Unanswered
-from pgversus.report.compared_plans import PlansAnswer
+from pgversus.report.plans.compared import PlansAnswer
 from pgversus.report.sentences import needs_check
 from pgversus.report.units import count
 from pgversus.stats.analysis import analyse

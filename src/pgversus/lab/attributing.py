@@ -14,7 +14,7 @@ from pgversus.lab.answers import read_answer
 from pgversus.lab.progress import Progress
 from pgversus.lab.resuming import is_same_question
 from pgversus.report.answer import Answer
-from pgversus.report.recalling import recall_of
+from pgversus.report.plans.recalling import recall_of
 from pgversus.stats.verdict import DIFFERENT
 from pgversus.store.attributions import attribution_folder
 from pgversus.store.files import holds_results

@@ -15,7 +15,6 @@ markdown.py        a study for a pull request
 published.py       published figures beside the measured ones
 heat_map.py        a study of several factors as a map
 sweeps.py          how a metric goes over levels that are amounts
-charts.py          these as pictures
 levels.py          every arm under a load in absolute numbers
 times.py           every arm's time of an operation
 table_sizes.py     tables and indexes that builds make larger or smaller
@@ -29,13 +28,8 @@ json_pieces.py     such a document as text
 dry_run.py         what would be done
 cached.py          what is kept between runs
 servers.py         the servers that are here
-compared_plans.py  plans that were compared, and the JSON document of them
-plan_tree.py       a plan, an operator on each line
-recalling.py       what brings the plans of a baseline back
-undoing.py         which settings plan a statement as before
 why.py             why a contender differs, as far as plans and counters tell
-plan_text.py       compared plans for a terminal or a pipe
-plan_markdown.py   the same for a pull request
-plan_html.py       the same as a page, from templates/
+plans/             compared plans
+charts/            what is drawn
 aligned.py         rows of text in columns
 """

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pgversus.report.compared_plans import PlansAnswer
+from pgversus.report.plans.compared import PlansAnswer
 from pgversus.stats.analysis import Analysis
 from pgversus.stats.attribution import Attribution
 from pgversus.stats.confidence import LookRule

@@ -6,7 +6,7 @@ from typing import Any
 
 from pgversus.plans.sentences.telling import Language
 from pgversus.report.answer import Answer, Attributed
-from pgversus.report.compared_plans import plans_document
+from pgversus.report.plans.compared import plans_document
 from pgversus.report.sentences import answer_sentences
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.stats.analysis import ContenderResult, Estimate

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pgversus.plans.levels import Level
 from pgversus.plans.sentences.telling import Language, headline, sentences
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.compared_plans import ComparedPlans
-from pgversus.report.plan_text import times
+from pgversus.report.plans.compared import ComparedPlans
+from pgversus.report.plans.recalling import recall_of
+from pgversus.report.plans.text import times
+from pgversus.report.plans.undoing import undoing
 from pgversus.report.quantities import sure_counters
-from pgversus.report.recalling import recall_of
 from pgversus.report.sentences import METRIC_WORDS, percent_of_confidence
-from pgversus.report.undoing import undoing
 from pgversus.report.units import count, duration, latency, percent, significant
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.attribution import Attribution, Bounded

@@ -12,7 +12,7 @@ from pgversus.lab.attributing import attribute
 from pgversus.lab.explaining.comparing import compared
 from pgversus.lab.progress import Silence
 from pgversus.lab.resuming import without_secrets
-from pgversus.report.recalling import recall_of
+from pgversus.report.plans.recalling import recall_of
 from pgversus.store.attributions import NOT_ATTRIBUTED, attribution_folder
 from pgversus.store.files import FILE_NAME
 from pgversus.store.results import Results

@@ -11,10 +11,10 @@ from pgversus.errors import ExitCode, PlanError
 from pgversus.plans.difference import difference
 from pgversus.plans.explain import read_plans
 from pgversus.plans.sentences.telling import Language
-from pgversus.report.compared_plans import ComparedPlans, PlansAnswer, plans_document
-from pgversus.report.plan_html import plans_html
-from pgversus.report.plan_markdown import plans_markdown
-from pgversus.report.plan_text import plans_text
+from pgversus.report.plans.compared import ComparedPlans, PlansAnswer, plans_document
+from pgversus.report.plans.html import plans_html
+from pgversus.report.plans.markdown import plans_markdown
+from pgversus.report.plans.text import plans_text
 from tests.builders import DATA
 from tests.unit.plans.raw import node, plan, scan
 

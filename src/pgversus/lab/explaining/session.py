@@ -10,7 +10,7 @@ from pgversus.lab.progress import Progress
 from pgversus.lab.site import PostgresSite
 from pgversus.lab.workshop import opened_workshop
 from pgversus.postgres.client import Client
-from pgversus.report.compared_plans import PlansAnswer
+from pgversus.report.plans.compared import PlansAnswer
 from pgversus.study.study import Study
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pgversus.plans.levels import Level
-from pgversus.report.compared_plans import ComparedPlans
+from pgversus.report.plans.compared import ComparedPlans
 from pgversus.study.counterfactual import Recall, settings_together
 from pgversus.study.workload import PgbenchWorkload
 

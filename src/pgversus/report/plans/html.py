@@ -3,10 +3,10 @@
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pgversus.plans.sentences.telling import Language, headline, sentences
-from pgversus.report.compared_plans import NOTHING_COMPARED, ComparedPlans, PlansAnswer
-from pgversus.report.plan_text import times
-from pgversus.report.plan_tree import TreeNode, tree
-from pgversus.report.undoing import undoing
+from pgversus.report.plans.compared import NOTHING_COMPARED, ComparedPlans, PlansAnswer
+from pgversus.report.plans.text import times
+from pgversus.report.plans.tree import TreeNode, tree
+from pgversus.report.plans.undoing import undoing
 from pgversus.report.visible import visible
 
 

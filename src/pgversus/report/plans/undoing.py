@@ -2,7 +2,7 @@
 
 from pgversus.plans.levels import Level
 from pgversus.plans.sentences.telling import Language
-from pgversus.report.compared_plans import ComparedPlans
+from pgversus.report.plans.compared import ComparedPlans
 from pgversus.study.planner_switches import ButFor, Why
 
 _WHY = {

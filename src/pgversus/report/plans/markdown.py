@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 
 from pgversus.plans.sentences.telling import Language, headline, sentences
-from pgversus.report.compared_plans import NOTHING_COMPARED, ComparedPlans, PlansAnswer
 from pgversus.report.markdown import escaped, paragraph
-from pgversus.report.plan_text import times
-from pgversus.report.plan_tree import plan_lines
-from pgversus.report.undoing import undoing
+from pgversus.report.plans.compared import NOTHING_COMPARED, ComparedPlans, PlansAnswer
+from pgversus.report.plans.text import times
+from pgversus.report.plans.tree import plan_lines
+from pgversus.report.plans.undoing import undoing
 from pgversus.report.visible import visible
 
 _FENCE = 3

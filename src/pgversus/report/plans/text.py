@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from pgversus.plans.sentences.telling import Language, headline, sentences
-from pgversus.report.compared_plans import NOTHING_COMPARED, ComparedPlans, PlansAnswer
-from pgversus.report.plan_tree import plan_lines
-from pgversus.report.undoing import undoing
+from pgversus.report.plans.compared import NOTHING_COMPARED, ComparedPlans, PlansAnswer
+from pgversus.report.plans.tree import plan_lines
+from pgversus.report.plans.undoing import undoing
 from pgversus.report.units import latency
 from pgversus.report.visible import visible
 

@@ -1,0 +1,4 @@
+"""What is drawn.
+
+pictures.py  charts of a study as files
+"""

@@ -1,0 +1,1 @@
+"""What keeps generated files of the project current."""
