@@ -6,7 +6,7 @@ BIN := .venv/bin
 # What tests of builds from source compare: made before them, since it takes all processors for minutes.
 BUILT_FOR_TESTS := 17 17+blocksize=32 17+cassert
 
-.PHONY: help demo check docs test test-unit test-live format lint types imports bench-calibration bench-habits bench-looks bench-study bench-copies bench-builds bench-plans bench catalogs clean
+.PHONY: help demo check docs test test-unit test-browser test-live format lint types imports bench-calibration bench-habits bench-looks bench-study bench-copies bench-builds bench-plans bench catalogs clean
 
 help: ## this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -17,10 +17,13 @@ demo: .venv/.installed ## the correlated IN case on 16.12 and 17.8, from nothing
 
 check: format lint types imports test-unit ## all that takes no server
 
-test: check test-live ## everything, real servers included
+test: check test-browser test-live ## everything, real servers included
 
 test-unit: .venv/.installed-dev ## pure code and simulated studies
 	$(BIN)/pytest -q -n 2 tests/unit
+
+test-browser: .venv/.installed-dev ## reports in Chromium (Debian: apt install chromium fonts-noto-cjk)
+	$(BIN)/pytest -q -n 2 tests/browser
 
 test-live: .venv/.installed-dev ## real servers: first what is built, then what runs in parallel, then what measures
 	$(BIN)/pgversus servers build $(BUILT_FOR_TESTS)

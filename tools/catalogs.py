@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
-from babel.messages.catalog import Catalog
+from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract_from_dir
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
@@ -57,11 +57,23 @@ def as_text(catalog: Catalog) -> bytes:
 
 def compiled(catalog: Catalog) -> bytes:
     """As it is read at run time."""
-    # Of no day: the same sentences make the same file.
-    catalog.mime_headers = [("Content-Type", "text/plain; charset=utf-8"), ("Plural-Forms", catalog.plural_forms)]
+    undated = _Undated(locale=catalog.locale, fuzzy=False)
+    for message in catalog:
+        if message.id:
+            undated.add(message.id, message.string)
     written = io.BytesIO()
-    write_mo(written, catalog)
+    write_mo(written, undated)
     return written.getvalue()
+
+
+class _Undated(Catalog):
+    """With nothing in its header but what is read: the same sentences make the same file on any day."""
+
+    def __iter__(self) -> Iterator[Message]:
+        """The header first."""
+        _, *messages = super().__iter__()
+        yield Message("", f"Content-Type: text/plain; charset=utf-8\nPlural-Forms: {self.plural_forms}\n")
+        yield from messages
 
 
 def main() -> None:

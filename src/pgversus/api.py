@@ -11,6 +11,7 @@ from pgversus.lab.progress import Progress, Silence
 from pgversus.lab.results_folder import EarlierResults
 from pgversus.lab.run import Means, run_study
 from pgversus.lab.studies import open_study
+from pgversus.language import Language, speaking
 from pgversus.postgres.client import client_at, fixed_client
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.arrow_tables import arrow_table
@@ -38,6 +39,13 @@ class StudyResults:
     def trials(self) -> "pa.Table":
         """One row for each trial, with its counters; HostError without pyarrow. `.to_pandas()` makes a data frame."""
         return arrow_table(trial_table(self.answer))
+
+    def html(self, language: str = "en") -> str:
+        """The report as one page of HTML, in `en` or `ja`; ValueError for another language."""
+        from pgversus.report.page.page import page_html  # noqa: PLC0415 - charts are for who wants them
+
+        with speaking(Language(language)):
+            return page_html(self.answer)
 
     def verdict_table(self) -> "pa.Table":
         """One row for each verdict; HostError without pyarrow."""

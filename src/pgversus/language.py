@@ -5,11 +5,11 @@ language that is belongs to the report that is made, not to each function that w
 JSON, CSV, names of verdicts and caveats for programs are never translated.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
-from functools import cache
+from functools import cache, reduce
 from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
 
@@ -56,6 +56,31 @@ def tell_number(one: str, many: str, /, number: int, **values: object) -> str:
 def later(sentence: str) -> str:
     """The sentence itself, to be told later: so constants are found by who collects sentences."""
     return sentence
+
+
+def listed(parts: Iterable[str]) -> str:
+    """Told parts of one sentence, one after another; empty for none."""
+    return _joined(later("{first}, {second}"), parts)
+
+
+def both(parts: Iterable[str]) -> str:
+    """The same of things that are meant together."""
+    return _joined(later("{first} and {second}"), parts)
+
+
+def either(parts: Iterable[str]) -> str:
+    """The same of things of which one holds at a time."""
+    return _joined(later("{first} or {second}"), parts)
+
+
+def together(*sentences: str) -> str:
+    """Told sentences as one paragraph, without those that are empty."""
+    return _joined(later("{first} {second}"), filter(None, sentences))
+
+
+def _joined(joint: str, parts: Iterable[str]) -> str:
+    first, *others = tuple(parts) or ("",)
+    return reduce(lambda left, right: tell(joint, first=left, second=right), others, first)
 
 
 @cache

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pgversus.cli.arms import arms_options, variable_options
-from pgversus.cli.means import exit_code, in_asked_manner, means_options, measure
+from pgversus.cli.means import exit_code, in_asked_manner, language_shown, means_options, measure
 from pgversus.cli.output import rendered, write_out
 from pgversus.cli.question import METRICS, comparison_of, study_of
+from pgversus.language import speaking
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
 from pgversus.study.workload import QueryMode
@@ -128,7 +129,9 @@ def compare(**options: Any) -> int:
 
     study = in_asked_manner(study_of(comparison), options)
     whole = measure(study, options, results, earlier=EarlierResults.REFUSE)
-    write_out(_text(whole.answers[0], as_json=options["as_json"]), whole.results)
+    with speaking(language_shown(options)):
+        text = _text(whole.answers[0], as_json=options["as_json"])
+    write_out(text, whole.results)
     return int(exit_code(whole, options["fail_on"]))
 
 

@@ -2,16 +2,18 @@
 
 import os
 from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import click
 
 from pgversus.language import Language
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 _VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 """In the order in which the C library asks them for the language of messages."""
 
 
-def language_option(function: Callable[..., int]) -> Callable[..., int]:
+def language_option(function: Command) -> Command:
     """Add `--lang` to a command, which gets it as `language`."""
     return click.option(
         "--lang",

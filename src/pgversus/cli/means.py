@@ -1,5 +1,6 @@
 """What compare and run have in common: the flags of how to measure, and the measuring itself."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from pgversus.cli.language import language_option
 from pgversus.errors import ExitCode
+from pgversus.language import Language, speaking
 from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildProfile, BuildSystem, manner_asked
 
 if TYPE_CHECKING:
@@ -60,6 +63,7 @@ _OPTIONS = (
         "--fail-on", multiple=True, type=click.Choice(["slower", "undecided"]), help="Exit with 1 on such a verdict."
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables."),
+    language_option,
 )
 
 
@@ -93,6 +97,7 @@ def in_asked_manner(study: "Study", options: dict[str, Any]) -> "Study":
 def measure(study: "Study", options: dict[str, Any], results: Path, *, earlier: "EarlierResults") -> "StudyAnswer":
     """Carry out a study and read its answer back. earlier: what is done with results that are in the folder."""
     # Imported here: `pgversus --help` and every usage error do without numpy and psycopg.
+    from pgversus.cli.command import command_typed  # noqa: PLC0415
     from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415
     from pgversus.host.identity import server_user  # noqa: PLC0415
     from pgversus.lab.answers import read_answer  # noqa: PLC0415
@@ -109,10 +114,18 @@ def measure(study: "Study", options: dict[str, Any], results: Path, *, earlier: 
         plans=not options["no_plans"],
         check_rows=options["check_rows"],
         sample_plans=options["sample_plans"],
+        command=command_typed(sys.argv[1:]),
     )
-    with TerminalProgress(SafeConsole(stderr=True)) as progress:
+    with TerminalProgress(SafeConsole(stderr=True), language=options["language"]) as progress:
         run_study(study, means, progress)
-    return read_answer(results)
+    # What was stored is in English; what is shown of it need not be.
+    with speaking(language_shown(options)):
+        return read_answer(results)
+
+
+def language_shown(options: dict[str, Any]) -> Language:
+    """In which the answer is told; English in a document for programs."""
+    return Language.ENGLISH if options["as_json"] else options["language"]
 
 
 def exit_code(answer: "StudyAnswer", fail_on: tuple[str, ...]) -> ExitCode:

@@ -9,15 +9,16 @@ import click
 
 from pgversus.cli.arms import arms_options, variable_options
 from pgversus.cli.files import read_text
+from pgversus.cli.language import language_option
 from pgversus.cli.means import build_options, in_asked_manner
 from pgversus.cli.output import write_file, write_out
 from pgversus.errors import PlanError
+from pgversus.language import Language, speaking, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pgversus.plans.plan import Plan
-    from pgversus.plans.sentences.telling import Language
     from pgversus.report.plans.compared import PlansAnswer
 
 _STDIN = "-"
@@ -35,7 +36,7 @@ _FORMATS = ("text", "markdown", "html")
     "--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="Form of the report."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")
-@click.option("--lang", type=click.Choice(("en", "ja")), default="en", show_default=True, help="Of the sentences.")
+@language_option
 @click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write to a file.  [default: standard output]")
 def plans(names: tuple[str, ...], **options: Any) -> None:
     """Hold the plans of each statement against each other: those of the first server against those of the others.
@@ -51,13 +52,12 @@ def plans(names: tuple[str, ...], **options: Any) -> None:
     pgversus plans 17 --set enable_hashjoin=on,off -i -s 10 -f query.sql
     pgversus plans old.json new.json
     """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
-    from pgversus.plans.sentences.telling import Language  # noqa: PLC0415 - not for `--help`
-
     are_files = [name == _STDIN or name.endswith(_OF_PLANS) for name in names]
     if any(are_files) and not all(are_files):
         raise click.UsageError("name servers, or files with plans: one cannot be held against the other")
-    answer = _of_files(names) if all(are_files) else _of_servers(names, options)
-    content = _content(answer, "json" if options["as_json"] else options["form"], Language(options["lang"]))
+    with speaking(Language.ENGLISH if options["as_json"] else options["language"]):
+        answer = _of_files(names) if all(are_files) else _of_servers(names, options)
+        content = _content(answer, "json" if options["as_json"] else options["form"])
     if options["output"] is None:
         write_out(content, "")
     else:
@@ -94,7 +94,7 @@ def _of_files(names: "Sequence[str]") -> "PlansAnswer":
         for number, pair in enumerate(zip(baseline[1], found, strict=True), start=1):
             compared.append(
                 ComparedPlans(
-                    statement=pair[0].query or f"plan {number}",
+                    statement=pair[0].query or tell("plan {number}", number=number),
                     labels=(baseline[0], label),
                     plans=pair,
                     difference=difference(*pair),
@@ -111,15 +111,15 @@ def _plans_in(name: str) -> "list[Plan]":
     return read_plans(read_text(name, "plans"), name)
 
 
-def _content(answer: "PlansAnswer", form: str, language: "Language") -> str:
+def _content(answer: "PlansAnswer", form: str) -> str:
     from pgversus.report.plans.compared import plans_document  # noqa: PLC0415 - not for `--help`
     from pgversus.report.plans.html import plans_html  # noqa: PLC0415 - the same
     from pgversus.report.plans.markdown import plans_markdown  # noqa: PLC0415 - the same
     from pgversus.report.plans.text import plans_text  # noqa: PLC0415 - the same
 
     if form == "json":
-        return json.dumps(plans_document(answer, language), indent=2) + "\n"
-    return {"text": plans_text, "markdown": plans_markdown, "html": plans_html}[form](answer, language)
+        return json.dumps(plans_document(answer), indent=2) + "\n"
+    return {"text": plans_text, "markdown": plans_markdown, "html": plans_html}[form](answer)
 
 
 def _other_number(label: str, found: int, baseline: str, expected: int) -> PlanError:

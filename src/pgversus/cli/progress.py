@@ -1,128 +1,230 @@
-"""What is shown while a comparison runs: one live line on a terminal, plain lines in a pipe, all on standard error.
+"""What is shown while a comparison runs: a region that is rewritten on a terminal, plain lines in a pipe.
 
-Nothing is drawn inside a window of load: the client shares the host with the servers, and a spinner would be load too.
+All on standard error. Nothing is drawn inside a window of load: the client shares the host with the servers, and a
+spinner would be load too. The region is drawn when a step begins, before its first window, and at most once a second.
 """
 
-import math
-from collections.abc import Mapping
+import os
+import time
+from collections.abc import Callable, Mapping
 from typing import Self
 
+from rich.cells import cell_len
 from rich.console import Console
-from rich.live import Live
 from rich.text import Text
 
-from pgversus.lab.progress import Look
-from pgversus.report.units import change, count, duration, latency, percent
+from pgversus.cli.progress_region import Region
+from pgversus.cli.progress_rows import Rows, row_lines
+from pgversus.cli.progress_texts import Piece, line_of, spelling
+from pgversus.cli.progress_words import (
+    beginning_words,
+    block_words,
+    contexts_words,
+    left_words,
+    outlook_words,
+    step_words,
+    with_context,
+)
+from pgversus.lab.progress import Look, Outlook
+from pgversus.language import Language, speaking, tell, tell_number
+from pgversus.report.units import duration
 from pgversus.stats.trials import Block, Phase
-from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import Comparison
 from pgversus.study.operation import Operation
 from pgversus.study.study import Context
 
 _MEGABYTE = 1e6
-_WIDEST = math.log(2)
-"""Half the widest interval that is shown, as a log-ratio: ±100 %. Beyond it, as after 2 blocks, it says nothing."""
-_PHASES = {Phase.START: "starting", Phase.WARM_UP: "warming up", Phase.MEASURE: "measuring"}
+_EVERY_S = 1.0
+_EVERY_S_UNMEASURED = 0.25
+# Where nothing is measured, what is shown may follow what is done.
+_FIRST = {(None, Phase.START), (Phase.START, Phase.WARM_UP)}
+# Steps that are drawn whenever they begin: they may take long, and what was drawn a moment before would hide them.
+_MOST_ROWS = 20
+# More than that nobody takes in at a glance.
 
 
 class TerminalProgress:
-    """One line that is rewritten, and lines above it that stay."""
+    """Tells on a console what happens, as it happens."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(
+        self, console: Console, *, language: Language = Language.ENGLISH, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """language: of all that is said here; it is no other's meanwhile."""
         self._console = console
-        self._live = Live(Text(""), console=console, auto_refresh=False, transient=True)
+        self._language = language
+        self._clock = clock
+        # In a build log colours may be forced, and yet nothing there can be rewritten.
+        is_forced = "FORCE_COLOR" in os.environ and not console.file.isatty()
+        self._is_live = console.is_terminal and console.is_interactive and not is_forced
+        self._spell = spelling(console.encoding)
+        self._region = Region(console, self._lines)
+        self._drawn_at = -_EVERY_S
+        self._now = ""
+        self._rows = Rows()
+        self._outlook: Outlook | None = None
+        self._block_began: float | None = None
+        self._phase: Phase | None = None
+        self._attributed = ""
         self._comparisons: dict[int, Comparison] = {}
-        self._standing: dict[int, str] = {}
         self._fetching = ""
         self._built: dict[str, int] = {}
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live.start()
+        if self._is_live:
+            self._region.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.stop()
+        self._now, self._outlook, self._rows = "", None, Rows()
+        self._region.stop()
 
     def say(self, line: str) -> None:
         """A line that stays."""
         self._console.print(Text(line), soft_wrap=True)
 
     def fetching(self, name: str, size: int) -> None:
-        """A download on the live line; in a pipe the line at its beginning is enough."""
-        if self._console.is_terminal:
-            self._show(f"fetching {name}: {size / _MEGABYTE:.1f} MB")
-        elif self._fetching != name:
-            self._fetching = name
-            self.say(f"fetching {name}")
+        """A download in the region; in a pipe the line at its beginning is enough."""
+        with speaking(self._language):
+            if self._is_live:
+                megabytes = f"{size / _MEGABYTE:.1f}"
+                self._show(tell("fetching {name}: {megabytes} MB", name=name, megabytes=megabytes), _EVERY_S_UNMEASURED)
+            elif self._fetching != name:
+                self._fetching = name
+                self.say(tell("fetching {name}", name=name))
 
     def building(self, name: str, done: int, total: int) -> None:
-        """A build on the live line; in a pipe a line at each tenth of it."""
-        if self._console.is_terminal:
-            self._show(f"building {name}: {done} of about {total} steps")
-        elif (tenth := 10 * done // max(1, total)) != self._built.get(name, 0):
-            self._built[name] = tenth
-            self.say(f"building {name}: {done} of about {total} steps")
+        """A build in the region; in a pipe a line at each tenth of it."""
+        with speaking(self._language):
+            words = tell("building {name}: {done} of about {total} steps", name=name, done=done, total=total)
+            if self._is_live:
+                self._show(words, _EVERY_S_UNMEASURED)
+            elif (tenth := 10 * done // max(1, total)) != self._built.get(name, 0):
+                self._built[name] = tenth
+                self.say(words)
+
+    def at(self, sentence: str, /, **values: object) -> None:
+        """What is done while nothing is measured, in the region; nothing in a pipe."""
+        self._phase = None
+        with speaking(self._language):
+            self._show(tell(sentence, **values), _EVERY_S_UNMEASURED)
+
+    def resumed(self, context: Context, comparison: Comparison, looks: Mapping[int, Look]) -> None:
+        """How contenders stood when an earlier run ended, in the table; nothing in a pipe."""
+        if not self._attributed:
+            self._rows.move(context, comparison, looks)
+
+    def attributing(self, words: str, number: int, total: int) -> None:
+        """From here on verdicts stay as they are, and blocks are of another study."""
+        with speaking(self._language):
+            self._attributed = tell(
+                "what the plans of {contender} account for, {number} of {total}",
+                contender=words,
+                number=number,
+                total=total,
+            )
+        self._outlook, self._block_began, self._phase, self._now = None, None, None, ""
 
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
         """Say what will be done, and for how long at most."""
         self._comparisons[context.number] = comparison
-        design = comparison.design
-        limit = (
-            count(design.fixed_blocks, "block")
-            if design.fixed_blocks is not None
-            else f"until the answer is known, at most {duration(design.budget_s)}"
-        )
-        work = f"{count(design.rounds, 'window')} of {duration(design.window_s)}"
-        if isinstance(comparison.workload, Operation):
-            took_s = design.window_s
-            work = f"one repetition of about {latency(took_s) if took_s < 1 else duration(took_s)}"
-        self.say(f"{_prefix(context)}blocks of {work} for each of {len(comparison.arms)} arms, {limit}")
+        self._phase, self._now = None, ""
+        with speaking(self._language):
+            self.say(with_context(context, beginning_words(comparison)))
+
+    def outlook(self, outlook: Outlook) -> None:
+        """Kept for the next picture, and for the line of the next block in a pipe."""
+        self._outlook, self._block_began = outlook, None
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
-        """The next thing that runs, on the live line."""
-        if not self._console.is_terminal:
+        """The next thing that runs, in the region, drawn before it begins."""
+        if self._block_began is None:
+            self._block_began = self._clock()
+        if not self._is_live:
             return
         comparison = self._comparisons[context.number]
-        position = f" {round_number}/{comparison.design.rounds}" if round_number else ""
-        standing = self._standing.get(context.number, "")
-        doing = f"{_PHASES[phase]} {comparison.arms[arm].label}{position}"
-        self._show(f"{_prefix(context)}block {block}  {doing}   {standing}")
+        if phase is not Phase.MEASURE and isinstance(comparison.workload, Operation):
+            # Both are done at once: an operation starts its server itself.
+            return
+        with speaking(self._language):
+            words = step_words(comparison, block, arm, phase, round_number)
+            is_first = (self._phase, phase) in _FIRST
+            self._phase = phase
+            self._show("  ".join(filter(None, (words, context.label))), 0.0 if is_first else _EVERY_S)
 
     def doing(self, line: str) -> None:
-        """What a long operation is at, on the live line; nothing in a pipe."""
-        if self._console.is_terminal:
-            self._show(line)
+        """What a long operation is at, in the region; nothing in a pipe."""
+        self._show(line, _EVERY_S)
 
     def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
-        """How each contender stands; on a terminal beside what runs, in a pipe as a line."""
-        arms, prefix = self._comparisons[context.number].arms, _prefix(context)
-        for failure in block.failures:
-            self.say(f"{prefix}block {block.number}: a trial of {arms[failure.arm].label} failed: {failure.words}")
-        standing = "   ".join(f"{arms[arm].label} {_stands(look)}" for arm, look in sorted(looks.items()))
-        self._standing[context.number] = standing
-        if not self._console.is_terminal:
-            self.say(f"{prefix}block {block.number}  {standing}  ({duration(elapsed_s)})")
+        """How each contender stands; on a terminal with the next picture, in a pipe as a line."""
+        comparison = self._comparisons[context.number]
+        self._now = ""
+        with speaking(self._language):
+            for failure in block.failures:
+                words = tell(
+                    "block {block}: a trial of {arm} failed: {words}",
+                    block=block.number,
+                    arm=comparison.arms[failure.arm].label,
+                    words=failure.words,
+                )
+                self.say(with_context(context, words))
+            if not self._attributed:
+                self._rows.move(context, comparison, looks)
+            if not self._is_live:
+                words = with_context(context, block_words(block, comparison, looks))
+                self.say(f"{words}  ({self._times(elapsed_s)})")
 
-    def _show(self, line: str) -> None:
-        self._live.update(Text(line, no_wrap=True, overflow="ellipsis"), refresh=True)
+    def _times(self, elapsed_s: float) -> str:
+        """Of the blocks of a context, and of the study where it has several."""
+        outlook = self._outlook
+        if outlook is None or outlook.contexts == 1:
+            return duration(elapsed_s)
+        return "; ".join(filter(None, (duration(elapsed_s), contexts_words(outlook), left_words(outlook, 0.0))))
 
+    def _show(self, words: str, every_s: float) -> None:
+        """Show this from the next picture on, which is drawn now unless the last one is not that old yet."""
+        self._now = words
+        if self._is_live and self._clock() - self._drawn_at >= every_s:
+            self._drawn_at = self._clock()
+            self._region.refresh()
 
-def _prefix(context: Context) -> str:
-    return f"{context.label}  " if context.label else ""
+    def _lines(self, width: int, height: int) -> list[Text]:
+        """The region: what runs, verdicts so far, what is left; on a low terminal the first of them matter most."""
+        with speaking(self._language):
+            now = [[(self._now, "bold")]] if self._now else []
+            if self._attributed:
+                now.insert(0, [(self._attributed, "")])
+            ending = [[(words, "dim")] for words in self._ending(width)]
+            # One line is left to what stays.
+            room = height - 1 - len(now) - len(ending)
+            lines = [*now, *self._table(width, room), *ending]
+            return [line_of(pieces, width, self._spell) for pieces in lines[: max(1, height - 1)]]
 
+    def _ending(self, width: int) -> list[str]:
+        """How far the study has come; where that is too wide, the end of it, which says what is left."""
+        outlook, running_s = self._outlook, self._running_s
+        if outlook is None or (outlook.contexts == 1 and outlook.spent_s + running_s == 0):
+            return []
+        words = outlook_words(outlook, running_s)
+        endings = ["  ".join(words[first:]) for first in range(len(words))]
+        return [next((ending for ending in endings if cell_len(ending) <= width), words[-1])]
 
-def _stands(look: Look) -> str:
-    stands = look.standing
-    if stands.verdict is Verdict.INVALID:
-        return "invalid"
-    if stands.log_ratio is None:
-        return "no block yet"
-    parts = [change(math.exp(stands.log_ratio.point))]
-    if stands.interval.half_width <= _WIDEST:
-        parts.append(f"±{percent(math.expm1(stands.interval.half_width))}")
-    if stands.verdict is not Verdict.UNDECIDED:
-        parts.append(stands.verdict.value)
-    elif look.seconds_left:
-        parts.append(f"about {duration(look.seconds_left)} left")
-    return " ".join(parts)
+    def _table(self, width: int, room: int) -> list[list[Piece]]:
+        """Verdicts so far in so many lines; none where there is no room for any."""
+        most = min(_MOST_ROWS, room - 1)
+        if most < 1 or not len(self._rows):
+            return []
+        rest = len(self._rows) - most
+        is_final = bool(self._attributed)
+        if rest > 0:
+            # The line that says so takes the place of a row.
+            most, rest = most - 1, rest + 1
+        heading = tell("verdicts") if is_final else tell("verdicts so far (not final)")
+        rows = row_lines(self._rows.first(most), width, self._spell, is_final=is_final)
+        more = [[(tell_number("{number} more", "{number} more", rest), "dim")]] if rest > 0 else []
+        return [[(heading, "dim")], *rows, *more]
+
+    @property
+    def _running_s(self) -> float:
+        """Seconds that the block of now has taken so far."""
+        return 0.0 if self._block_began is None else self._clock() - self._block_began

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.means import exit_code, in_asked_manner, means_options, measure
+from pgversus.cli.means import exit_code, in_asked_manner, language_shown, means_options, measure
 from pgversus.cli.output import rendered, write_out
 from pgversus.errors import ExitCode
+from pgversus.language import speaking
 from pgversus.study.quantities import parse_duration
 
 if TYPE_CHECKING:
@@ -63,7 +64,9 @@ def run(**options: Any) -> int:
     if options["as_json"]:
         write_out(json_pieces(study_document(answer)), answer.results)
     else:
-        write_out(rendered(lambda console, columns: print_study_answer(answer, console, columns)), answer.results)
+        with speaking(language_shown(options)):
+            text = rendered(lambda console, columns: print_study_answer(answer, console, columns))
+        write_out(text, answer.results)
     return int(exit_code(answer, options["fail_on"]))
 
 

@@ -5,6 +5,7 @@ identity.py     which user PostgreSQL's programs run as
 commands.py     running a program to its end, with an environment of our own
 guard.py        cleans up after pgversus when pgversus itself is killed
 leftovers.py    ends and removes what a run that died left behind
+fonts.py        whether the writing of a language can be drawn
 facts.py        processor, memory, kernel, file system
 full_disk.py    telling a full disk from other failures
 hashes.py       telling files apart by their content

@@ -12,6 +12,7 @@ resuming.py       whether a run may go on with earlier results
 changes.py        what another question differs in
 same_means.py     and only with the same builds, client and machine
 course.py         how far one context has come
+outlook.py        how long a study may still take
 engine.py         turns, looks, and when to stop
 starts.py         one start of the servers and the blocks measured on it
 apparatus.py      what the engine drives, as protocols

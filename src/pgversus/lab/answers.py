@@ -11,16 +11,17 @@ from pgversus.errors import StoreError
 from pgversus.lab.explaining.comparing import compared
 from pgversus.lab.gates.caveats import caveats
 from pgversus.lab.resuming import course_so_far
+from pgversus.language import later, tell, tell_number
 from pgversus.report.answer import Answer, Attributed, StudyAnswer, Unanswered
 from pgversus.report.plans.compared import PlansAnswer
 from pgversus.report.sentences import needs_check
-from pgversus.report.units import count
 from pgversus.stats.analysis import analyse
 from pgversus.stats.attribution import attribution
 from pgversus.stats.on_demand import Once
 from pgversus.store.attributions import attributed_contexts, attribution_folder
 from pgversus.store.files import unreadable
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
+from pgversus.study.asked import Asked
 from pgversus.study.counterfactual import CONTENDER_AGAIN, OLD_PLANS, Recall
 from pgversus.study.design import StopReason
 from pgversus.study.preparation import Preparation
@@ -44,6 +45,8 @@ class _Facts:
     budget_s: float | None = None
     not_prepared: dict[int, str] = field(default_factory=dict)
     not_attributed: dict[str, str] = field(default_factory=dict)
+    asked: Asked = field(default_factory=Asked)
+    builds: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 _FACTS = TypeAdapter(_Facts)
@@ -59,7 +62,7 @@ def read_answer(folder: Path) -> StudyAnswer:
     for one in stored.contexts:
         failure = one.failure or facts.not_prepared.get(one.context.number)
         if one.preparation is None:
-            words = failure or _NOT_BEGUN[facts.ended]
+            words = failure or tell(_NOT_BEGUN[facts.ended])
             unanswered.append(Unanswered(context=one.context, failed=failure is not None, words=words))
         else:
             answers.append(
@@ -80,6 +83,8 @@ def read_answer(folder: Path) -> StudyAnswer:
         unanswered=tuple(unanswered),
         stopped=facts.ended,
         results=str(folder),
+        asked=facts.asked,
+        builds=facts.builds,
     )
 
 
@@ -94,11 +99,18 @@ def _facts(stored: StoredStudy, folder: Path) -> _Facts:
 
 
 _NOT_BEGUN = {
-    StopReason.INTERRUPTED: "not begun: interrupted",
-    StopReason.BUDGET: "not begun: the budget ended",
-    StopReason.BLOCKS: "not begun",
-    StopReason.DECIDED: "not begun",
-    StopReason.FAILED: "not begun",
+    StopReason.INTERRUPTED: later("not begun: interrupted"),
+    StopReason.BUDGET: later("not begun: the budget ended"),
+    StopReason.BLOCKS: later("not begun"),
+    StopReason.DECIDED: later("not begun"),
+    StopReason.FAILED: later("not begun"),
+}
+_STOPPED = {
+    StopReason.INTERRUPTED: later("interrupted"),
+    StopReason.BUDGET: later("budget"),
+    StopReason.BLOCKS: later("blocks"),
+    StopReason.DECIDED: later("decided"),
+    StopReason.FAILED: later("failed"),
 }
 
 
@@ -143,7 +155,9 @@ def _answer(
         host=facts.host,
         results=folder,
         plans=Once(lambda: _compared(one)),
+        latencies=one.latencies,
         attributed=attributed,
+        days=one.days,
     )
 
 
@@ -189,7 +203,12 @@ def _read_attributed(folder: Path) -> Attributed:
         settings=tuple(one for one in arms[OLD_PLANS].settings if one not in arms[CONTENDER_AGAIN].settings),
         rewrite=workload.scripts[0] if is_rewritten else None,
     )
-    no_interval = f"no interval came of {count(len(answer.blocks), 'block')} ({answer.stopped})"
+    no_interval = tell_number(
+        "no interval came of {number} block ({stopped})",
+        "no interval came of {number} blocks ({stopped})",
+        len(answer.blocks),
+        stopped=tell(_STOPPED[answer.stopped]),
+    )
     return Attributed(
         recall=recall.words,
         found=found,

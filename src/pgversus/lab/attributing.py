@@ -80,6 +80,7 @@ def attribute(study: Study, results: Path, measure: Measure, progress: Progress)
         waiting = [one for one in wanted if not _has_ended(one, study)]
         for number, one in enumerate(waiting):
             before_s = _spent_s(one.folder)
+            progress.attributing(one.words, number + 1, len(waiting))
             try:
                 stopped = _measured(one, study, left_s / (len(waiting) - number), measure, progress)
             except PgversusError as error:

@@ -129,10 +129,21 @@ class Course:
 
     def looks(self, standings: Mapping[int, Standing], left_s: float) -> dict[int, Look]:
         """The same with the time that each may still take, for whoever watches. left_s: of the study's budget."""
-        return {
-            arm: Look(standing=stands, seconds_left=self._seconds_left(stands, max(0.0, left_s)))
-            for arm, stands in standings.items()
-        }
+        return {arm: self._look_at(stands, max(0.0, left_s)) for arm, stands in standings.items()}
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until all its arms have an answer at today's noise, whatever the budget; None where nobody can tell."""
+        if self.stopped is not None:
+            return 0.0
+        if not self.blocks:
+            return None
+        standings = [self.standings[arm] for arm in self.open_arms]
+        if not self.is_fixed and any(self._is_before_first_look(stands) for stands in standings):
+            return None
+        needed = [self._blocks_left(stands) for stands in standings]
+        # A block is of all open arms, so that the one that needs most decides.
+        return None if None in needed else max(blocks or 0 for blocks in needed) * self.seconds_per_block
 
     def _failures_in_a_row(self, arm: int) -> int:
         """The last blocks that gave a contender no ratio, whichever of the two arms had failed."""
@@ -147,16 +158,35 @@ class Course:
             return replace(stands, verdict=Verdict.INVALID)
         return stands
 
-    def _seconds_left(self, stands: Standing, budget_left: float) -> float | None:
-        design, each = self.comparison.design, self.seconds_per_block
+    def _look_at(self, stands: Standing, budget_left: float) -> Look:
+        blocks = 0 if self.stopped is not None else self._blocks_left(stands)
+        return Look(
+            standing=stands,
+            seconds_left=self._seconds_left(stands, blocks, budget_left),
+            blocks_left=blocks,
+            is_before_first_look=not self.is_fixed and self._is_before_first_look(stands),
+        )
+
+    def _seconds_left(self, stands: Standing, blocks: int | None, budget_left: float) -> float | None:
+        if blocks is None:
+            return budget_left if stands.log_ratio is not None else None
+        seconds = blocks * self.seconds_per_block
+        return seconds if self.is_fixed or self._is_before_first_look(stands) else min(budget_left, seconds)
+
+    def _is_before_first_look(self, stands: Standing) -> bool:
+        return stands.blocks < self.rule.first_look
+
+    def _blocks_left(self, stands: Standing) -> int | None:
+        """Until an answer at today's noise, or until the first look before that; None where nobody can tell."""
+        design = self.comparison.design
         if design.fixed_blocks is not None:
-            return (design.fixed_blocks - stands.blocks) * each
-        if stands.blocks < self.rule.first_look:
-            return (self.rule.first_look - stands.blocks) * each
+            return max(0, design.fixed_blocks - stands.blocks)
+        if self._is_before_first_look(stands):
+            return self.rule.first_look - stands.blocks
         if stands.log_ratio is None:
             return None
         needed = blocks_to_decide(stands.log_ratio, self.rule, design.log_margin)
-        return budget_left if needed is None else min(budget_left, max(0, needed - stands.blocks) * each)
+        return None if needed is None else max(0, needed - stands.blocks)
 
     def _stays_open(self, arm: int, stands: Standing) -> bool:
         return arm not in self.invalid and self._is_undecided(stands)

@@ -9,13 +9,15 @@ simulated.
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from functools import partial
 
 import numpy as np
 
 from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError, WorkloadError
 from pgversus.lab.apparatus import Clock, Site
 from pgversus.lab.course import Course
-from pgversus.lab.progress import Progress
+from pgversus.lab.outlook import outlook
+from pgversus.lab.progress import Outlook, Progress
 from pgversus.lab.starts import run_start
 from pgversus.stats.trials import Block
 from pgversus.study.design import StopReason
@@ -50,6 +52,8 @@ def run_parts(
     as well. begin_part: makes room for the data of a part that has something open.
     """
     ended_by_budget = False
+    courses = [course for part in parts for course in part]
+    _tell_of_earlier_runs(courses, budget_s, progress)
     for number, part in enumerate(parts):
         if all(course.stopped is not None for course in part):
             continue
@@ -64,7 +68,8 @@ def run_parts(
                 progress=progress,
                 keep=keep,
                 keep_preparation=keep_preparation,
-                others=sum(map(len, parts)) - len(part),
+                others=len(courses) - len(part),
+                outlook_of_all=partial(outlook, courses, budget_s),
             )
         except KeyboardInterrupt:
             if not any(course.preparation for earlier in parts[:number] for course in earlier):
@@ -73,7 +78,14 @@ def run_parts(
         if stopped is StopReason.INTERRUPTED:
             return stopped
         ended_by_budget = ended_by_budget or stopped is StopReason.BUDGET
-    return StopReason.BUDGET if ended_by_budget else _how_all_ended([course for part in parts for course in part])
+    return StopReason.BUDGET if ended_by_budget else _how_all_ended(courses)
+
+
+def _tell_of_earlier_runs(courses: Sequence[Course], budget_s: float, progress: Progress) -> None:
+    left_s = _left_s(budget_s, courses)
+    for course in courses:
+        if course.blocks:
+            progress.resumed(course.context, course.comparison, course.looks(course.standings, left_s))
 
 
 def _share_s(parts: Sequence[Sequence[Course]], number: int, budget_s: float) -> float:
@@ -93,17 +105,21 @@ def run_courses(
     keep: Keep,
     keep_preparation: KeepPreparation,
     others: int = 0,
+    outlook_of_all: Callable[[], Outlook] | None = None,
 ) -> StopReason:
     """Run blocks until every course has ended, the budget is over, or Ctrl-C; why no further block was run.
 
     budget_s: wall-clock seconds of blocks of all courses, those of earlier runs included. The order of everything
     follows from seeds and numbers of blocks alone, so that a resumed study goes on as the interrupted one would have.
-    others: courses of the study besides these. PgversusError when the only course there is cannot be prepared.
+    others: courses of the study besides these. outlook_of_all: with them, for whoever watches; None where there are no
+    others. PgversusError when the only course there is cannot be prepared.
     """
+    look_out = outlook_of_all or partial(outlook, courses, budget_s)
     ready: set[int] = set()
     is_new = not any(course.preparation for course in courses)
     try:
         while open_courses := [course for course in courses if course.stopped is None]:
+            progress.outlook(look_out())
             left_s = _left_s(budget_s, courses)
             affordable = [course for course in open_courses if course.fits_into(left_s)]
             if not affordable:
@@ -120,6 +136,7 @@ def run_courses(
                 for measured, block in finished:
                     keep(measured, block)
                     looks = measured.looks(measured.take(block), _left_s(budget_s, courses))
+                    progress.outlook(look_out())
                     progress.block_finished(measured.context, block, looks, measured.wall_s)
     except KeyboardInterrupt:
         if is_new and not ready:

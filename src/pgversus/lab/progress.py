@@ -17,6 +17,28 @@ class Look:
     standing: Standing
     seconds_left: float | None
     """Until an answer at today's noise, at most the budget; until the first look before that. None: nobody can tell."""
+    blocks_left: int | None = None
+    """The same in blocks, whatever the budget; None also where there would be too many."""
+    is_before_first_look: bool = False
+    """Whether these are blocks until the first look, not until an answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """How far a study has come, and how long it may still take."""
+
+    contexts: int
+    """Of the whole study."""
+    ended: int
+    """Those that get no more blocks."""
+    spent_s: float
+    """On blocks, those of earlier runs included."""
+    budget_s: float | None
+    """None where the number of blocks was given, so that no budget ends it."""
+    seconds_left: float | None
+    """None: nobody can tell."""
+    is_at_most: bool = False
+    """Whether that is what is left of the budget, because nobody can tell how much of it is needed."""
 
 
 class Progress(Protocol):
@@ -31,8 +53,23 @@ class Progress(Protocol):
     def building(self, name: str, done: int, total: int) -> None:
         """So many steps of a build from source are done, of about so many."""
 
+    def at(self, sentence: str, /, **values: object) -> None:
+        """What is done while nothing is measured: a sentence of language.py in English, and what is in its places."""
+
+    def resumed(self, context: Context, comparison: Comparison, looks: Mapping[int, Look]) -> None:
+        """A context has blocks of an earlier run; looks by contender."""
+
+    def attributing(self, words: str, number: int, total: int) -> None:
+        """The verdicts are known. What follows measures what plans account for, as a study of its own.
+
+        words: the contender whose plans they are, the number-th of total.
+        """
+
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
         """A context is ready to be measured; the comparison has its final design."""
+
+    def outlook(self, outlook: Outlook) -> None:
+        """How far the study has come: when it begins, and whenever that has changed."""
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
         """The next thing that runs; round_number counts from 1 while measuring, else it is 0."""
@@ -56,7 +93,19 @@ class Silence:
     def building(self, name: str, done: int, total: int) -> None:
         """Nothing."""
 
+    def at(self, sentence: str, /, **values: object) -> None:
+        """Nothing."""
+
+    def resumed(self, context: Context, comparison: Comparison, looks: Mapping[int, Look]) -> None:
+        """Nothing."""
+
+    def attributing(self, words: str, number: int, total: int) -> None:
+        """Nothing."""
+
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
+        """Nothing."""
+
+    def outlook(self, outlook: Outlook) -> None:
         """Nothing."""
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:

@@ -6,8 +6,9 @@ said at the end of the run.
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from pgversus.postgres.session import uri_target
 from pgversus.store.attributions import NOT_ATTRIBUTED
 from pgversus.store.files import holds_results
 from pgversus.store.reading import StoredStudy, read_results
+from pgversus.study.asked import Asked, without_secrets
 from pgversus.study.design import StopReason
 from pgversus.study.servers import RunningServer
 from pgversus.study.study import Study
@@ -59,6 +61,8 @@ class Means:
     """Whether the load is run once more with auto_explain, to see that plans under it are those that were captured."""
     check_rows: bool = False
     """Whether arms are held against each other by what statements return, before anything is measured."""
+    command: str = ""
+    """What was typed, without secrets; empty where a program asks."""
 
 
 def run_study(study: Study, means: Means, progress: Progress) -> StopReason:
@@ -82,7 +86,12 @@ def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> 
     _check_client(study, means.client)
     with opened_workshop(study, means.user, progress, earlier) as workshop, ExitStack() as stack:
         study = workshop.study
-        facts = {"host": host, "client": client, "builds": build_facts(workshop.builds)}
+        facts = {
+            "host": host,
+            "client": client,
+            "builds": build_facts(workshop.builds),
+            "asked": asdict(_asked(study, means)),
+        }
         if earlier is not None:
             check_same_builds(earlier.facts, facts["builds"], means.results)
             check_same_study(earlier, study, means.results)
@@ -93,7 +102,7 @@ def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> 
         # A comparison that is never gone on with leaves nothing behind when it fails before its first block.
         note_loaded = (lambda _: None) if means.earlier is EarlierResults.REFUSE else keeper.keep_loaded
         before = frozenset() if earlier is None else loaded_before(earlier, study)
-        explain = partial(explained_or_why_not, _explainer(workshop, means)) if means.plans else None
+        explain = partial(explained_or_why_not, _explainer(workshop, means, progress)) if means.plans else None
         bench = Bench(
             workshop=workshop,
             client=means.client,
@@ -107,10 +116,19 @@ def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> 
             logs = replace(workshop.directory, log_prefix="attribution-")
             beneath = replace(bench, workshop=replace(workshop, directory=logs), kept_logs=None)
             measure_one = partial(
-                _measure_attribution, bench=beneath, facts=facts, explainer=_explainer(workshop, means)
+                _measure_attribution, bench=beneath, facts=facts, explainer=_explainer(workshop, means, progress)
             )
             keeper.keep_fact(NOT_ATTRIBUTED, attribute(study, means.results, measure_one, progress))
         return stopped
+
+
+def _asked(study: Study, means: Means) -> Asked:
+    return Asked(
+        program=f"pgversus {version('pgversus')}",
+        command=means.command,
+        file_name=study.file_name,
+        file_text=without_secrets(study.file_text),
+    )
 
 
 def _measure_attribution(
@@ -137,12 +155,13 @@ def _keeper(
     )
 
 
-def _explainer(workshop: Workshop, means: Means) -> Explainer:
+def _explainer(workshop: Workshop, means: Means, progress: Progress) -> Explainer:
     return Explainer(
         client=means.client,
         scratch=workshop.directory.root / "told",
         with_rows=means.check_rows,
         samples=means.sample_plans,
+        progress=progress,
     )
 
 

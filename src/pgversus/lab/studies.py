@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import resources
 from pathlib import Path
@@ -127,7 +127,8 @@ def open_study(
     study = read_with(secrets.randbelow(2**31))
     folder = results or Path("pgversus-results") / study.name
     earlier = None if seed is not None or afresh else _seed_of(folder)
-    return (study if earlier is None else read_with(earlier)), folder
+    study = study if earlier is None else read_with(earlier)
+    return replace(study, file_name=path.name, file_text=content), folder
 
 
 def _seed_of(folder: Path) -> int | None:

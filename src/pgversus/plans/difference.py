@@ -33,6 +33,8 @@ class PlanDifference:
     fingerprints: tuple[Fingerprints, Fingerprints]
     time: TimeSplit | None
     """None where one of them was not run."""
+    pairs: tuple[tuple[int, int], ...] = ()
+    """Places of the nodes that are in both plans, in the order of the baseline's."""
 
     @property
     def is_same_plan(self) -> bool:
@@ -60,6 +62,7 @@ def difference(baseline: Plan, contender: Plan) -> PlanDifference:
         changes=(*operators, *conditions, *facts, *amounts),
         fingerprints=(one.fingerprints, other.fingerprints),
         time=_time(one, other, matching),
+        pairs=matching.pairs,
     )
 
 

@@ -31,5 +31,13 @@ servers.py         the servers that are here
 why.py             why a contender differs, as far as plans and counters tell
 plans/             compared plans
 charts/            what is drawn
+side_by_side/      two results beside each other
+article/           a study as a write-up
+phases.py          where in a block something happened
+worst_first.py     all verdicts in the order in which they matter
+medians.py         medians of what was measured
+plateaus.py        levels that cannot be told apart from the best
+next_step.py       what to do now
+page/              a study as one page of HTML
 aligned.py         rows of text in columns
 """

@@ -8,7 +8,9 @@ from pgversus.report.plans.compared import PlansAnswer
 from pgversus.stats.analysis import Analysis
 from pgversus.stats.attribution import Attribution
 from pgversus.stats.confidence import LookRule
+from pgversus.stats.histogram import LatencyHistogram
 from pgversus.stats.trials import Block
+from pgversus.study.asked import Asked
 from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import StopReason
@@ -67,8 +69,12 @@ class Answer:
     """The results folder."""
     plans: Callable[[], PlansAnswer | None] = _no_plans
     """What differs in the plans, held against each other when first asked for; None where none were captured."""
+    latencies: Callable[[], Mapping[int, LatencyHistogram]] = dict
+    """By arm, over all its blocks; read when first asked for."""
     attributed: Mapping[int, Attributed] = field(default_factory=dict)
     """By contender, where its plans have changed and can be brought back."""
+    days: tuple[str, str] | None = None
+    """Of its first and its last block, UTC, ISO 8601; None where nobody has noted them, or without a block."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,3 +97,7 @@ class StudyAnswer:
     stopped: StopReason
     results: str
     """The results folder."""
+    asked: Asked = field(default_factory=Asked)
+    """How it was asked for."""
+    builds: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By the server's name: origin, version, and hashes of what was fetched and of the server program."""

@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from pgversus.plans.sentences.telling import Language
+from pgversus.language import Language, speaking
 from pgversus.report.answer import Answer, Attributed
+from pgversus.report.medians import dropped_trials, medians
 from pgversus.report.plans.compared import plans_document
 from pgversus.report.sentences import answer_sentences
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.stats.analysis import ContenderResult, Estimate
+from pgversus.stats.sensitivity import smallest_difference, spread_of_blocks
 from pgversus.study.counters import COUNTERS
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.metrics import Metric, Quantity, StepTime
@@ -22,14 +24,19 @@ _OF_VERDICT = tuple(field.name for field in fields(VerdictOn) if field.name != "
 
 
 def document(answer: Answer) -> dict[str, Any]:
-    """The answer as plain lists, dicts and numbers, in base units; null where there is no number."""
+    """The answer as plain lists, dicts and numbers, in base units, its sentences in English; null for no number."""
+    with speaking(Language.ENGLISH):
+        return _document(answer)
+
+
+def _document(answer: Answer) -> dict[str, Any]:
     comparison, plans = answer.comparison, answer.plans()
     return {
         "schema": SCHEMA,
         "answer": answer_sentences(answer),
         "verdicts": verdict_documents(answer),
         "arms": [_arm(answer, index) for index in range(len(comparison.arms))],
-        "plans": None if plans is None else plans_document(plans, Language.ENGLISH),
+        "plans": None if plans is None else plans_document(plans),
         "caveats": [_caveat(answer, index) for index in range(len(answer.caveats))],
         "differences": [
             {"kind": d.kind, "name": d.name, "values": list(d.values), "is_default": d.is_default}
@@ -71,7 +78,19 @@ def _verdict(answer: Answer, result: ContenderResult) -> dict[str, Any]:
             name: {"baseline": found.baseline, "contender": found.contender, "sure": found.is_sure, "blocks": found.n}
             for name, found in result.one_sided.items()
         },
+        **_sensitivity(answer, result),
         "attribution": _attribution(answer.attributed.get(result.contender)),
+    }
+
+
+def _sensitivity(answer: Answer, result: ContenderResult) -> dict[str, Any]:
+    """How blocks differ, what would have been seen, and medians over the blocks that hold both arms."""
+    estimate, middle = result.log_ratio, medians(answer, result)
+    return {
+        "medians": None if middle is None else {"baseline": middle[0], "contender": middle[1]},
+        "spread_of_blocks": None if estimate is None else spread_of_blocks(estimate),
+        "smallest_difference": None if estimate is None else smallest_difference(estimate, answer.rule),
+        "dropped_trials": dropped_trials(answer, result),
     }
 
 

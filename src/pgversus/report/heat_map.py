@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pgversus.language import tell
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.overview import MARKS
 from pgversus.report.units import change, change_interval
@@ -24,6 +25,8 @@ class HeatCell:
 
     text: str
     """The change, with the mark of a verdict that claims none; empty without a ratio."""
+    change: str
+    """The change alone."""
     interval: str
     heat: float
     """ln of how many times as fast the contender is: above 0 it is faster; 0 without a ratio."""
@@ -63,7 +66,12 @@ def heat_maps(answer: StudyAnswer) -> list[HeatMap]:
     )
     return [
         HeatMap(
-            title=f"{contender} against {baseline}, {widest} to the right",
+            title=tell(
+                "{contender} against {baseline}, {factor} to the right",
+                contender=contender,
+                baseline=baseline,
+                factor=widest,
+            ),
             columns=columns,
             rows=_rows(answer.answers, baseline, contender, widest, columns),
         )
@@ -99,11 +107,12 @@ def _cell(one: Answer, contender: int) -> HeatCell:
     result, metric = one.analysis.result_of(contender), one.analysis.metric
     ratio = result.ratios.get(metric)
     if ratio is None:
-        return HeatCell(text=MARKS.get(result.verdict, ""), interval="", heat=0.0, verdict=result.verdict)
+        return HeatCell(text=MARKS.get(result.verdict, ""), change="", interval="", heat=0.0, verdict=result.verdict)
     mark = MARKS.get(result.verdict, "")
     log = math.log(ratio.value)
     return HeatCell(
         text=f"{mark} {change(ratio.value)}".strip(),
+        change=change(ratio.value),
         interval=change_interval(ratio.low, ratio.high),
         heat=log if metric.more_is_better else -log,
         verdict=result.verdict,

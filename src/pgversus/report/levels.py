@@ -2,12 +2,14 @@
 
 from dataclasses import dataclass
 
+from pgversus.language import later
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.units import latency, significant
 from pgversus.study.metrics import Metric
 from pgversus.study.operation import Operation
 
-HEADS = ("transactions", "tps", "min", "mean", "p95", "p99", "max")
+HEADS = (later("transactions"), "tps", later("min"), later("mean"), "p95", "p99", later("max"))
+"""To be told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from pgversus.language import tell, together
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.heat_map import HeatMap
 from pgversus.report.levels import HEADS, LevelRow, TpsTable
@@ -13,6 +14,7 @@ from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.study_page import study_page
 from pgversus.report.table_sizes import SizeTable
 from pgversus.report.times import TIME_HEADS, TIMES_NOTE, TimeRow
+from pgversus.report.verdicts import verdict_word
 from pgversus.report.visible import visible
 from pgversus.report.why import Why
 
@@ -36,18 +38,18 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
         paragraph(page.question),
         _verdicts(page.verdicts),
         *(_heat_map(found) for found in page.heat_maps),
-        paragraph(" ".join(page.sentences)),
+        paragraph(together(*page.sentences)),
         _published(page.published) if page.published is not None else "",
         _levels(page.levels),
         _tps(page.tps) if page.tps is not None else "",
         *(_sizes(found) for found in page.sizes),
         _times(page.times),
-        paragraph(TIMES_NOTE) if page.times else "",
+        paragraph(tell(TIMES_NOTE)) if page.times else "",
         _quantities(page.quantities),
-        paragraph(COUNTERS_NOTE) if page.quantities else "",
+        paragraph(tell(COUNTERS_NOTE)) if page.quantities else "",
         *(_why(found) for found in page.why),
-        _list(f"not measured: {line}" for line in page.not_measured),
-        _list(f"caveat: {line}" for line in page.caveats),
+        _list(tell("not measured: {line}", line=line) for line in page.not_measured),
+        _list(tell("caveat: {caveat}", caveat=line) for line in page.caveats),
         _list(page.small_print),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -93,17 +95,17 @@ def _lines(heads: Sequence[str], rows: Sequence[Sequence[str]], kept: Iterable[i
 
 def _verdicts(rows: Sequence[VerdictRow]) -> str:
     heads = (
-        "context",
-        "baseline",
-        "contender",
-        "metric",
-        "baseline value",
-        "contender value",
-        "change",
+        tell("context"),
+        tell("baseline"),
+        tell("contender"),
+        tell("metric"),
+        tell("baseline value"),
+        tell("contender value"),
+        tell("change"),
         percent_of_confidence(),
-        "verdict",
-        "blocks",
-        "caveats",
+        tell("verdict"),
+        tell("blocks"),
+        tell("caveats"),
     )
     cells = [
         (
@@ -115,7 +117,7 @@ def _verdicts(rows: Sequence[VerdictRow]) -> str:
             row.contender_level,
             row.change,
             row.interval,
-            row.verdict.value,
+            verdict_word(row.verdict),
             row.blocks,
             row.check,
         )
@@ -135,31 +137,42 @@ def _heat_map(found: HeatMap) -> str:
 
 def _published(rows: Sequence[PublishedRatio]) -> str:
     if not rows:
-        return NOTHING_PUBLISHED
-    heads = ("context", "contender", "published", "here", percent_of_confidence(), "replication")
+        return tell(NOTHING_PUBLISHED)
+    names = tell("context"), tell("contender"), tell("published"), tell("here")
+    heads = (*names, percent_of_confidence(), tell("replication"))
     return table(heads, [(row.context, *published_cells(row)) for row in rows], names=2)
 
 
 def _levels(rows: Sequence[LevelRow]) -> str:
-    return table(("context", "arm", *HEADS), [(row.context, row.arm, *row.cells) for row in rows], names=2)
+    heads = (tell("context"), tell("arm"), *map(tell, HEADS))
+    return table(heads, [(row.context, row.arm, *row.cells) for row in rows], names=2)
 
 
 def _tps(found: TpsTable) -> str:
-    heads = ("context", "tps of", *(escaped(name) for name in found.workloads))
+    heads = (tell("context"), tell("tps of"), *(escaped(name) for name in found.workloads))
     return table(heads, [(place, arm, *cells) for place, arm, cells in found.rows], names=2)
 
 
 def _sizes(found: SizeTable) -> str:
-    heads = ("sizes", *(escaped(arm) for arm in found.arms))
+    heads = (tell("sizes"), *(escaped(arm) for arm in found.arms))
     return _whole_table(heads, [(name, *cells) for name, cells in found.rows])
 
 
 def _times(rows: Sequence[TimeRow]) -> str:
-    return table(("context", "arm", *TIME_HEADS), [(row.context, row.arm, *row.cells) for row in rows], names=2)
+    heads = (tell("context"), tell("arm"), *map(tell, TIME_HEADS))
+    return table(heads, [(row.context, row.arm, *row.cells) for row in rows], names=2)
 
 
 def _quantities(rows: Sequence[PlacedQuantityRow]) -> str:
-    heads = ("context", "contender", "counter", "baseline value", "contender value", "change", percent_of_confidence())
+    heads = (
+        tell("context"),
+        tell("contender"),
+        tell("counter"),
+        tell("baseline value"),
+        tell("contender value"),
+        tell("change"),
+        percent_of_confidence(),
+    )
     cells = [
         (
             row.context,
@@ -178,7 +191,8 @@ def _quantities(rows: Sequence[PlacedQuantityRow]) -> str:
 def _why(found: Why) -> str:
     """The claim, and each changed plan to be unfolded."""
     place = f" ({escaped(found.context)})" if found.context else ""
-    parts = [f"**Why**{place}: {escaped(' '.join([found.claim, *found.notes]))}"]
+    head = tell("Why")
+    parts = [f"**{head}**{place}: {escaped(together(found.claim, *found.notes))}"]
     for one in found.changed:
         told = "\n".join(f"- {escaped(sentence)}" for sentence in one.sentences)
         head = f"{escaped(one.statement)}: {escaped(one.headline)}"

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from pgversus.language import listed, tell, tell_number
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.quantities import level_text
-from pgversus.report.sentences import METRIC_WORDS, needs_check
-from pgversus.report.units import change, change_interval, count, duration
+from pgversus.report.sentences import metric_words, needs_check
+from pgversus.report.units import change, change_interval, duration
+from pgversus.report.verdicts import verdict_word
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import BASELINE
@@ -22,7 +24,7 @@ MOST_ROWS = 100
 _MOST_NAMED = 3
 _MOST_ARMS = 8
 """Whose caveats of one kind are told in full."""
-_WORST_FIRST = (Verdict.INVALID, Verdict.SLOWER, Verdict.UNDECIDED, Verdict.FASTER, Verdict.EQUIVALENT)
+WORST_FIRST = (Verdict.INVALID, Verdict.SLOWER, Verdict.UNDECIDED, Verdict.FASTER, Verdict.EQUIVALENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +59,7 @@ def _most_telling(verdicts: Sequence[Verdict], most: int) -> list[int]:
     """Where at most so many of them stand, in their order."""
     if len(verdicts) <= most:
         return list(range(len(verdicts)))
-    ranked = sorted(range(len(verdicts)), key=lambda index: _WORST_FIRST.index(verdicts[index]))
+    ranked = sorted(range(len(verdicts)), key=lambda index: WORST_FIRST.index(verdicts[index]))
     ranked.sort(key=lambda index: verdicts[index] not in (Verdict.FASTER, Verdict.SLOWER))
     return sorted(ranked[:most])
 
@@ -83,10 +85,13 @@ def shared_caveats(answer: StudyAnswer) -> list[str]:
 
 def not_measured(answer: StudyAnswer) -> list[str]:
     """What has no block, with the reason: contexts, and treatments that were left out; of many only the first."""
-    lines = [f"{one.context.label or 'the comparison'}: {one.words}" for one in answer.unanswered]
-    lines += [f"{one.label}, left out: {one.reason}" for one in answer.study.skipped]
+    whole = tell("the comparison")
+    lines = [f"{one.context.label or whole}: {one.words}" for one in answer.unanswered]
+    lines += [
+        tell("{treatment}, left out: {reason}", treatment=one.label, reason=one.reason) for one in answer.study.skipped
+    ]
     rest = len(lines) - MOST_ROWS
-    return lines[:MOST_ROWS] + ([f"{rest} more"] if rest > 0 else [])
+    return lines[:MOST_ROWS] + ([tell("{rest} more", rest=rest)] if rest > 0 else [])
 
 
 def _row(one: Answer, result: ContenderResult) -> VerdictRow:
@@ -97,58 +102,91 @@ def _row(one: Answer, result: ContenderResult) -> VerdictRow:
         context=one.context.label,
         baseline=comparison.baseline.label,
         contender=comparison.arms[result.contender].label,
-        metric=METRIC_WORDS[metric],
+        metric=metric_words(metric),
         baseline_level=baseline_level,
         contender_level=contender_level,
         change=MARKS.get(result.verdict) or (change(ratio.value) if ratio else ""),
         interval=change_interval(ratio.low, ratio.high) if ratio else "",
         verdict=result.verdict,
         blocks=str(result.blocks),
-        check="CHECK" if needs_check(one, result) else "",
+        check=tell("CHECK") if needs_check(one, result) else "",
     )
 
 
 def _counts(answer: StudyAnswer) -> str:
     verdicts = Counter(result.verdict for one in answer.answers for result in one.analysis.results)
-    parts = [f"{verdicts[verdict]} {verdict}" for verdict in _WORST_FIRST if verdicts[verdict]]
-    return f"{count(sum(verdicts.values()), 'verdict')}: {', '.join(parts) or 'none'}."
+    parts = [
+        tell("{count} {verdict}", count=verdicts[verdict], verdict=verdict_word(verdict))
+        for verdict in WORST_FIRST
+        if verdicts[verdict]
+    ]
+    return tell_number(
+        "{number} verdict: {parts}.",
+        "{number} verdicts: {parts}.",
+        verdicts.total(),
+        parts=listed(parts) or tell("none"),
+    )
 
 
 def _error(answer: StudyAnswer) -> str:
     fixed = all(one.comparison.design.fixed_blocks is not None for one in answer.answers)
-    looks = "at one look after a fixed number of blocks" if fixed else "however often one looked"
     if answer.study.verdicts == 1:
-        return f"Wrong at most 1 time in 20, {looks}."
-    return f"All {answer.study.verdicts} verdicts together are wrong at most 1 time in 20, {looks}."
+        if fixed:
+            return tell("Wrong at most 1 time in 20, at one look after a fixed number of blocks.")
+        return tell("Wrong at most 1 time in 20, however often one looked.")
+    if fixed:
+        return tell(
+            "All {verdicts} verdicts together are wrong at most 1 time in 20, at one look after a fixed number of "
+            "blocks.",
+            verdicts=answer.study.verdicts,
+        )
+    return tell(
+        "All {verdicts} verdicts together are wrong at most 1 time in 20, however often one looked.",
+        verdicts=answer.study.verdicts,
+    )
 
 
 def _ending(answer: StudyAnswer) -> Iterator[str]:
     wall_s = sum(one.wall_s for one in answer.answers)
     blocks = sum(len(one.blocks) for one in answer.answers)
-    yield f"{count(blocks, 'block')}, {duration(wall_s)}, seed {answer.study.seed}."
+    yield tell_number(
+        "{number} block, {duration}, seed {seed}.",
+        "{number} blocks, {duration}, seed {seed}.",
+        blocks,
+        duration=duration(wall_s),
+        seed=answer.study.seed,
+    )
     if answer.stopped is StopReason.BUDGET:
-        yield "The budget ended; the same command with a larger --budget goes on from here."
+        yield tell("The budget ended; the same command with a larger --budget goes on from here.")
     elif answer.stopped is StopReason.INTERRUPTED:
-        yield "Interrupted; the same command goes on from here."
+        yield tell("Interrupted; the same command goes on from here.")
 
 
 def _caveat_lines(slug: str, arms: Mapping[str, Mapping[str, str]], total: int) -> Iterator[str]:
     """Of one kind. arms: its texts by context, for each arm."""
     for texts in islice(arms.values(), _MOST_ARMS):
-        yield f"{_first(texts)} ({slug}){_in_contexts(texts, total)}"
+        yield _in_contexts(tell("{caveat} ({slug})", caveat=_first(texts), slug=slug), texts, total)
     if rest := list(arms)[_MOST_ARMS:]:
-        yield f"alike of {', '.join(rest)} ({slug})"
+        yield tell("alike of {arms} ({slug})", arms=", ".join(rest), slug=slug)
 
 
 def _first(texts: Mapping[str, str]) -> str:
     return next(iter(texts.values()))
 
 
-def _in_contexts(texts: Mapping[str, str], total: int) -> str:
-    """Where a caveat holds that has these texts, by context."""
+def _in_contexts(caveat: str, texts: Mapping[str, str], total: int) -> str:
+    """The caveat with where it holds. texts: of it, by context."""
     first, *others = texts
     if len(set(texts.values())) > 1:
-        return f" [{first}; alike in {len(others)} more of {total} contexts]"
+        return tell(
+            "{caveat} [{first}; alike in {others} more of {total} contexts]",
+            caveat=caveat,
+            first=first,
+            others=len(others),
+            total=total,
+        )
     if total == 1 or len(texts) == total:
-        return ""
-    return f" [{', '.join(texts)}]" if len(texts) <= _MOST_NAMED else f" [in {len(texts)} of {total} contexts]"
+        return caveat
+    if len(texts) <= _MOST_NAMED:
+        return f"{caveat} [{', '.join(texts)}]"
+    return tell("{caveat} [in {some} of {total} contexts]", caveat=caveat, some=len(texts), total=total)

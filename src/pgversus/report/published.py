@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
 
+from pgversus.language import later, tell
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.quantities import level_text
 from pgversus.report.units import change, change_interval
@@ -15,7 +16,8 @@ from pgversus.study.metrics import Metric
 from pgversus.study.operation import Operation
 from pgversus.study.published import Figures, read_figures
 
-NOTHING_PUBLISHED = "Nothing was published of these contexts."
+NOTHING_PUBLISHED = later("Nothing was published of these contexts.")
+"""To be told."""
 
 
 class Replication(StrEnum):
@@ -29,6 +31,14 @@ class Replication(StrEnum):
     """The signs differ, or there is a difference on one side only."""
     OPEN = "open"
     """Nothing was decided here, and the interval holds the published ratio or does not exist."""
+
+
+_WORDS = {
+    Replication.REPLICATED: later("replicated"),
+    Replication.SAME_DIRECTION: later("same direction"),
+    Replication.NOT_REPLICATED: later("not replicated"),
+    Replication.OPEN: later("open"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +66,15 @@ def published_ratios(answer: StudyAnswer) -> list[PublishedRatio]:
 
 def published_cells(row: PublishedRatio) -> tuple[str, ...]:
     """The row in words: contender, published change, measured change, its interval, replication."""
-    measured = row.measured
+    measured, published, levels = row.measured, change(row.published), " / ".join(row.levels)
     return (
         row.contender,
-        f"{change(row.published)} ({' / '.join(row.levels)}{f' at {row.at}' if row.at else ''})",
+        tell("{change} ({levels} at {scale})", change=published, levels=levels, scale=row.at)
+        if row.at
+        else tell("{change} ({levels})", change=published, levels=levels),
         change(measured.value) if measured else "",
         change_interval(measured.low, measured.high) if measured else "",
-        row.replication.value,
+        tell(_WORDS[row.replication]),
     )
 
 

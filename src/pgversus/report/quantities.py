@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
+from pgversus.language import later, listed, tell
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.units import change, change_interval, latency, significant, size
 from pgversus.stats.analysis import ContenderResult
@@ -17,7 +18,7 @@ from pgversus.study.counters import COUNTERS, TOLD_BY_HOST, CounterUnit
 from pgversus.study.metrics import BY_NAME, Metric
 from pgversus.study.operation import Operation
 
-COUNTERS_NOTE = "counters: values are means over all blocks, the change is the mean of the blocks' ratios"
+COUNTERS_NOTE = later("counters: values are means over all blocks, the change is the mean of the blocks' ratios")
 """Why a change may not be that from one value to the other: one block alone can carry a mean of values."""
 _MOST_SURE = 8
 _MOST_SURE_OF_STUDY = 3
@@ -130,16 +131,16 @@ def _told(one: Answer, result: ContenderResult, answer: StudyAnswer) -> Iterator
 def _silent(answer: StudyAnswer, name: str) -> str:
     """Who did not tell it, as far as is known."""
     if name in BY_NAME or not any(one.blocks for one in answer.answers):
-        return "nothing was measured of it"
+        return tell("nothing was measured of it")
     if name in TOLD_BY_HOST:
-        return "not told by this host"
+        return tell("not told by this host")
     versions = (
         facts.version
         for one in answer.answers
         for facts, told in zip(one.arms, one.analysis.counters, strict=True)
         if name not in told
     )
-    return f"not told by {', '.join(dict.fromkeys(versions))}"
+    return tell("not told by {versions}", versions=listed(dict.fromkeys(versions)))
 
 
 def level_text(metric: Metric, value: float) -> str:
@@ -193,7 +194,9 @@ def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow 
     # An operation is the one thing that it is counted for.
     is_operation = isinstance(answer.comparison.workload, Operation)
     return QuantityRow(
-        name=f"{name} per transaction" if COUNTERS[name].per_transaction and not is_operation else name,
+        name=tell("{counter} per transaction", counter=name)
+        if COUNTERS[name].per_transaction and not is_operation
+        else name,
         baseline=counter_text(name, levels[0]),
         contender=counter_text(name, levels[1]),
         change=change(ratio.value) if ratio else "",

@@ -2,12 +2,12 @@
 
 import math
 
+from pgversus.language import later, tell, tell_number, together
 from pgversus.report.answer import Answer
 from pgversus.report.units import (
     FACTOR_FROM,
     change,
-    change_interval,
-    count,
+    change_bounds,
     duration,
     percent,
     percent_above,
@@ -21,14 +21,15 @@ from pgversus.study.design import MOST_BLOCKS, StopReason
 from pgversus.study.metrics import Metric, transactions_for_quantile
 
 METRIC_WORDS = {
-    Metric.TPS: "tps",
-    Metric.LATENCY_MEAN: "mean latency",
-    Metric.LATENCY_P50: "p50 latency",
-    Metric.LATENCY_P95: "p95 latency",
-    Metric.LATENCY_P99: "p99 latency",
-    Metric.LATENCY_MAX: "max latency",
-    Metric.TIME: "time",
+    Metric.TPS: later("tps"),
+    Metric.LATENCY_MEAN: later("mean latency"),
+    Metric.LATENCY_P50: later("p50 latency"),
+    Metric.LATENCY_P95: later("p95 latency"),
+    Metric.LATENCY_P99: later("p99 latency"),
+    Metric.LATENCY_MAX: later("max latency"),
+    Metric.TIME: later("time"),
 }
+"""To be told: metric_words()."""
 _OTHER_ROWS = "other-rows"
 # Reasons that put CHECK: before the sentence, because the number may mean something else than it seems to.
 _GRAVE = frozenset(
@@ -53,6 +54,11 @@ _TOO_NOISY = 3
 # Times the budget: from there on more time is no advice, a quieter host is.
 
 
+def metric_words(metric: Metric) -> str:
+    """A metric as people are told it."""
+    return tell(METRIC_WORDS[metric])
+
+
 def answer_sentences(answer: Answer) -> list[str]:
     """One sentence for each contender, in order."""
     return [contender_sentence(answer, result) for result in answer.analysis.results]
@@ -62,8 +68,11 @@ def contender_sentence(answer: Answer, result: ContenderResult) -> str:
     """What is known of one contender, with its interval, and what to do next."""
     body = _BODIES[result.verdict](answer, result)
     # Whose rows are others does other work: that comes before any speed.
-    others = "".join(f"{one.text}. " for one in caveats_of(answer, result.contender) if one.slug == _OTHER_ROWS)
-    return f"{others}{'CHECK the caveats below. ' if needs_check(answer, result) else ''}{body}"
+    others = [
+        tell("{caveat}.", caveat=one.text) for one in caveats_of(answer, result.contender) if one.slug == _OTHER_ROWS
+    ]
+    check = tell("CHECK the caveats below.") if needs_check(answer, result) else ""
+    return together(*others, check, body)
 
 
 def needs_check(answer: Answer, result: ContenderResult) -> bool:
@@ -79,21 +88,49 @@ def caveats_of(answer: Answer, contender: int) -> tuple[Caveat, ...]:
 
 def effort(answer: Answer, result: ContenderResult) -> str:
     """`14 blocks, 10 min 16 s`."""
-    return f"{count(result.blocks, 'block')}, {duration(answer.wall_s)}"
+    return tell_number(
+        "{number} block, {duration}", "{number} blocks, {duration}", result.blocks, duration=duration(answer.wall_s)
+    )
+
+
+def _names(answer: Answer, result: ContenderResult) -> dict[str, str]:
+    """What nearly every sentence names, by its places."""
+    comparison = answer.comparison
+    return {
+        "contender": comparison.arms[result.contender].label,
+        "baseline": comparison.baseline.label,
+        "metric": metric_words(comparison.design.metric),
+        "confidence": percent_of_confidence(),
+        "effort": effort(answer, result),
+    }
+
+
+_OF_OPEN_SIZE = {
+    Verdict.FASTER: later(
+        "{contender} is faster than {baseline} ({confidence}); of the size nothing can be said. {effort}."
+    ),
+    Verdict.SLOWER: later(
+        "{contender} is slower than {baseline} ({confidence}); of the size nothing can be said. {effort}."
+    ),
+}
+_OF_KNOWN_SIZE = {
+    Verdict.FASTER: later(
+        "{contender} is faster than {baseline}: {change} {metric} (between {low} and {high}, {confidence}). {effort}."
+    ),
+    Verdict.SLOWER: later(
+        "{contender} is slower than {baseline}: {change} {metric} (between {low} and {high}, {confidence}). {effort}."
+    ),
+}
 
 
 def _changed(answer: Answer, result: ContenderResult) -> str:
-    design, contender = answer.comparison.design, answer.comparison.arms[result.contender]
-    ratio = result.ratios[design.metric]
-    bounds = change_interval(ratio.low, ratio.high).strip("[]").replace(", ", " and ")
-    side = f"{contender.label} is {result.verdict} than {answer.comparison.baseline.label}"
-    if not bounds:
-        return f"{side} ({percent_of_confidence()}); of the size nothing can be said. {effort(answer, result)}."
-    size = (
-        f"{side}: {change(ratio.value)} {METRIC_WORDS[design.metric]} "
-        f"(between {bounds}, {percent_of_confidence()}). {effort(answer, result)}."
-    )
-    return size + _size_is_open(answer, result)
+    ratio, names = result.ratios[answer.comparison.design.metric], _names(answer, result)
+    bounds = change_bounds(ratio.low, ratio.high)
+    if bounds is None:
+        return tell(_OF_OPEN_SIZE[result.verdict], **names)
+    low, high = bounds
+    size = tell(_OF_KNOWN_SIZE[result.verdict], change=change(ratio.value), low=low, high=high, **names)
+    return together(size, _size_is_open(answer, result))
 
 
 def _size_is_open(answer: Answer, result: ContenderResult) -> str:
@@ -104,69 +141,84 @@ def _size_is_open(answer: Answer, result: ContenderResult) -> str:
         return ""
     nearest = min(abs(math.log(ratio.low)), abs(math.log(ratio.high)))
     if nearest < design.log_margin:
-        return f" The sign is sure; the size may be below your {percent(design.margin)}."
+        return tell("The sign is sure; the size may be below your {margin}.", margin=percent(design.margin))
     return ""
 
 
 def _equivalent(answer: Answer, result: ContenderResult) -> str:
     design = answer.comparison.design
     ratio = result.ratios[design.metric]
-    bounds = change_interval(ratio.low, ratio.high).strip("[]").replace(", ", " to ")
-    return (
-        f"No difference that matters between {answer.comparison.arms[result.contender].label} and "
-        f"{answer.comparison.baseline.label}: {METRIC_WORDS[design.metric]} {bounds}, inside "
-        f"±{percent(design.margin)} ({percent_of_confidence()}). {effort(answer, result)}."
+    low, high = change_bounds(ratio.low, ratio.high) or ("", "")
+    return tell(
+        "No difference that matters between {contender} and {baseline}: {metric} {low} to {high}, inside "
+        "±{margin} ({confidence}). {effort}.",
+        low=low,
+        high=high,
+        margin=percent(design.margin),
+        **_names(answer, result),
     )
 
 
 def _undecided(answer: Answer, result: ContenderResult) -> str:
-    design = answer.comparison.design
-    pair = f"{answer.comparison.arms[result.contender].label} against {answer.comparison.baseline.label}"
-    ratio = result.ratios.get(design.metric)
+    names = _names(answer, result)
+    ratio = result.ratios.get(answer.comparison.design.metric)
     if ratio is None or ratio.low is None or ratio.high is None:
-        return f"Not decided: {pair}. {_too_few(answer, result)}"
-    bounds = change_interval(ratio.low, ratio.high).strip("[]").replace(", ", " to ")
-    if not bounds:
-        return f"Not decided: {pair}; of the size nothing can be said. {effort(answer, result)}. " + _what_next(
-            answer, result
+        return together(tell("Not decided: {contender} against {baseline}.", **names), _too_few(answer, result))
+    bounds = change_bounds(ratio.low, ratio.high)
+    if bounds is None:
+        told = tell("Not decided: {contender} against {baseline}; of the size nothing can be said. {effort}.", **names)
+    else:
+        told = tell(
+            "Not decided: {contender} against {baseline}, {metric} {low} to {high} ({confidence}). "
+            "If there is a difference, it is below {furthest}. {effort}.",
+            low=bounds[0],
+            high=bounds[1],
+            furthest=_furthest(ratio.low, ratio.high),
+            **names,
         )
-    return (
-        f"Not decided: {pair}, {METRIC_WORDS[design.metric]} {bounds} ({percent_of_confidence()}). "
-        f"If there is a difference, it is below {_furthest(ratio.low, ratio.high)}. {effort(answer, result)}. "
-        f"{_what_next(answer, result)}"
-    ).strip()
+    return together(told, _what_next(answer, result))
 
 
 def _furthest(low: float, high: float) -> str:
     """The largest difference that the interval leaves open."""
     factor = max(high, 1 / low)
     if factor >= FACTOR_FROM:
-        return f"a factor of {significant(factor)}"
+        return tell("a factor of {factor}", factor=significant(factor))
     return percent_above(max(1 - low, high - 1))
 
 
 def _too_few(answer: Answer, result: ContenderResult) -> str:
     """Why there is no interval: too few blocks for a look, or too few transactions for a percentile."""
     q = answer.comparison.design.metric.quantile
-    reason = _REASONS[answer.stopped]
+    ended = tell(_ENDED[answer.stopped], effort=effort(answer, result))
     if q is not None and result.blocks >= answer.rule.first_look:
-        needed = transactions_for_quantile(q)
-        windows = "longer windows" if answer.is_from_file else "a longer --window"
-        return (
-            f"{reason} after {effort(answer, result)}. An interval of a p{100 * q:g} needs {needed} transactions "
-            f"of each arm in every block: more clients, or {windows}."
-        )
+        longer = _LONGER_OF_FILE if answer.is_from_file else _LONGER_OF_FLAGS
+        return tell(longer, ended=ended, percentile=f"p{100 * q:g}", needed=transactions_for_quantile(q))
     needed = answer.rule.first_look
-    about = f" (about {duration(needed * _seconds_of_a_block(answer))})" if answer.blocks else ""
-    return f"{reason} after {effort(answer, result)}, and the first look is after {needed} blocks{about}."
+    if not answer.blocks:
+        return tell("{ended}, and the first look is after {needed} blocks.", ended=ended, needed=needed)
+    return tell(
+        "{ended}, and the first look is after {needed} blocks (about {duration}).",
+        ended=ended,
+        needed=needed,
+        duration=duration(needed * _seconds_of_a_block(answer)),
+    )
 
 
-_REASONS = {
-    StopReason.INTERRUPTED: "Interrupted",
-    StopReason.BUDGET: "The budget ended",
-    StopReason.BLOCKS: "The blocks ended",
-    StopReason.FAILED: "Trials kept failing",
-    StopReason.DECIDED: "Nothing more was asked",
+_LONGER_OF_FILE = later(
+    "{ended}. An interval of a {percentile} needs {needed} transactions of each arm in every block: more clients, or "
+    "longer windows."
+)
+_LONGER_OF_FLAGS = later(
+    "{ended}. An interval of a {percentile} needs {needed} transactions of each arm in every block: more clients, or "
+    "a longer --window."
+)
+_ENDED = {
+    StopReason.INTERRUPTED: later("Interrupted after {effort}"),
+    StopReason.BUDGET: later("The budget ended after {effort}"),
+    StopReason.BLOCKS: later("The blocks ended after {effort}"),
+    StopReason.FAILED: later("Trials kept failing after {effort}"),
+    StopReason.DECIDED: later("Nothing more was asked after {effort}"),
 }
 
 
@@ -178,19 +230,24 @@ def _what_next(answer: Answer, result: ContenderResult) -> str:
         return ""
     each = _seconds_of_a_block(answer)
     if needed is None or (needed - result.blocks) * each > _TOO_NOISY * design.budget_s:
-        ways = "stop other jobs or use a quieter machine"
-        if not answer.is_from_file:
-            ways = "stop other jobs, use a quieter machine, or ask for less with --margin"
-        return f"This host is too noisy now for ±{percent(design.margin)}: {ways}."
+        return tell(_NOISY_OF_FILE if answer.is_from_file else _NOISY_OF_FLAGS, margin=percent(design.margin))
     if answer.is_from_file and max(needed, result.blocks + 1) > design.max_blocks:
-        return (
-            f"An answer needs about {max(needed, result.blocks + 1)} blocks; this study ends after {design.max_blocks}."
+        return tell(
+            "An answer needs about {needed} blocks; this study ends after {most}.",
+            needed=max(needed, result.blocks + 1),
+            most=design.max_blocks,
         )
     more = max(1, needed - result.blocks) * each
     flags = f"--budget {_minutes(answer.study_wall_s + more)}m"
     if needed >= design.max_blocks and not answer.is_from_file:
         flags = f"--max-blocks {min(MOST_BLOCKS, math.ceil(1.2 * needed))} {flags}"
-    return f"An answer needs about {duration(more)} more: repeat with {flags}."
+    return tell("An answer needs about {duration} more: repeat with {flags}.", duration=duration(more), flags=flags)
+
+
+_NOISY_OF_FILE = later("This host is too noisy now for ±{margin}: stop other jobs or use a quieter machine.")
+_NOISY_OF_FLAGS = later(
+    "This host is too noisy now for ±{margin}: stop other jobs, use a quieter machine, or ask for less with --margin."
+)
 
 
 def _seconds_of_a_block(answer: Answer) -> float:
@@ -198,8 +255,11 @@ def _seconds_of_a_block(answer: Answer) -> float:
 
 
 def _invalid(answer: Answer, result: ContenderResult) -> str:
-    pair = f"{answer.comparison.arms[result.contender].label} against {answer.comparison.baseline.label}"
-    return f"Invalid: {pair}. Trials failed again and again, so nothing is claimed; the caveats say why."
+    return tell(
+        "Invalid: {contender} against {baseline}. Trials failed again and again, so nothing is claimed; the caveats "
+        "say why.",
+        **_names(answer, result),
+    )
 
 
 def _minutes(seconds: float) -> int:

@@ -1,45 +1,56 @@
 """How it was measured, in a few lines: what a reader needs to believe a number or to repeat it."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from pgversus.language import either, later, listed, tell, tell_number
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.units import count, duration, percent, size
+from pgversus.report.units import duration, percent, size
 from pgversus.study.build_options import USUAL_MANNER, BuildSystem
 from pgversus.study.comparison import Comparison
 from pgversus.study.operation import Operation, Step
-from pgversus.study.preparation import RUNNING_SERVER, ArmFacts
+from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, origin_words
 from pgversus.study.workload import PgbenchWorkload
 
 _MOST_SHOWN = 8
-_COPIES = {"reflink": "data copied by reflink", "copy": "data copied in full"}
+_COPIES = {"reflink": later("data copied by reflink"), "copy": later("data copied in full")}
+_OWN_BLOCKS = later("values are of all blocks of an arm, changes of the blocks that hold both arms")
+_OWN_BLOCKS_OF_STUDY = later(
+    "means of an arm are of all its blocks, differences and ratios of those that hold both arms"
+)
 
 
 def comparison_lines(answer: Answer) -> list[str]:
     """Of one comparison: the command of a window, builds, host, blocks and windows, and where the results are."""
     comparison, design = answer.comparison, answer.comparison.design
-    arms = ", ".join(
+    arms = listed(
         f"{arm.label} = {build_words(facts)}" for arm, facts in zip(comparison.arms, answer.arms, strict=True)
     )
-    looks = (
-        "one look after a fixed number of blocks"
-        if design.fixed_blocks is not None
-        else "wrong at most 1 time in 20, however often one looked"
+    blocks = tell_number(
+        "{number} block of {windows} for each arm",
+        "{number} blocks of {windows} for each arm",
+        len(answer.blocks),
+        windows=_windows(comparison),
     )
+    margin = tell("margin {margin}, seed {seed}", margin=f"±{percent(design.margin)}", seed=design.seed)
     return [
         *_work(answer),
         arms,
         *_changed_source([answer]),
         *_host(answer),
-        (
-            f"{count(len(answer.blocks), 'block')} of {_windows(comparison)} for each arm, {_restarts([answer])}"
-            f"margin ±{percent(design.margin)}, seed {design.seed}; {looks}"
+        tell(
+            _ONE_LOOK if design.fixed_blocks is not None else _MANY_LOOKS,
+            how=listed([blocks, *_restarts([answer]), margin]),
         ),
-        *_own_blocks([answer], "values are of all blocks of an arm, changes of the blocks that hold both arms"),
+        *_own_blocks([answer], _OWN_BLOCKS),
         *_measuring([answer]),
         *_repeated([answer]),
-        f"results: {answer.results}",
+        tell("results: {folder}", folder=answer.results),
     ]
+
+
+_ONE_LOOK = later("{how}; one look after a fixed number of blocks")
+_MANY_LOOKS = later("{how}; wrong at most 1 time in 20, however often one looked")
 
 
 def study_lines(answer: StudyAnswer) -> list[str]:
@@ -51,18 +62,15 @@ def study_lines(answer: StudyAnswer) -> list[str]:
     windows = (_windows(one.comparison) for one in answers)
     clients = [one.client for one in answers if isinstance(one.comparison.workload, PgbenchWorkload)]
     margins = (f"±{percent(one.comparison.design.margin)}" for one in answers)
+    blocks = tell("blocks of {windows} for each arm", windows=_of_many(windows, either))
+    margin = tell("margin {margin}, seed {seed}", margin=_of_many(margins, either), seed=answer.study.seed)
     return [
-        _listed(builds),
+        _of_many(builds),
         *_changed_source(answers),
-        *([_listed(clients)] if clients else []),
+        *([_of_many(clients)] if clients else []),
         *_host(answers[0]),
-        (
-            f"blocks of {_listed(windows, ' or ')} for each arm, {_restarts(answers)}"
-            f"margin {_listed(margins, ' or ')}, seed {answer.study.seed}"
-        ),
-        *_own_blocks(
-            answers, "means of an arm are of all its blocks, differences and ratios of those that hold both arms"
-        ),
+        listed([blocks, *_restarts(answers), margin]),
+        *_own_blocks(answers, _OWN_BLOCKS_OF_STUDY),
         *_measuring(answers),
         *_repeated(answers),
     ]
@@ -72,9 +80,9 @@ def build_words(facts: ArmFacts) -> str:
     """`PostgreSQL 17.11 (source, gcc 12.2.0, +cassert)`; where it is no release, also what it was built from."""
     made = facts.built_from
     if made is None:
-        return f"PostgreSQL {facts.version} ({facts.origin}, {facts.compiler})"
-    parts = [facts.origin, facts.compiler, *(f"+{word}" for word in made.options), made.source]
-    parts += [f"{made.profile} build"] if made.profile != USUAL_MANNER.profile else []
+        return f"PostgreSQL {facts.version} ({origin_words(facts.origin)}, {facts.compiler})"
+    parts = [origin_words(facts.origin), facts.compiler, *(f"+{word}" for word in made.options), made.source]
+    parts += [tell("{profile} build", profile=made.profile)] if made.profile != USUAL_MANNER.profile else []
     parts += [made.system] if made.system != BuildSystem.CONFIGURE else []
     return f"PostgreSQL {facts.version} ({', '.join(parts)})"
 
@@ -82,7 +90,12 @@ def build_words(facts: ArmFacts) -> str:
 def _changed_source(answers: Sequence[Answer]) -> Iterator[str]:
     """Between two commits of one repository: how much has changed, each pair once."""
     lines = (
-        f"{arm.label} against {one.comparison.baseline.label}: {made.diff_stat.splitlines()[-1].strip()}"
+        tell(
+            "{contender} against {baseline}: {statistics}",
+            contender=arm.label,
+            baseline=one.comparison.baseline.label,
+            statistics=made.diff_stat.splitlines()[-1].strip(),
+        )
         for one in answers
         for arm, facts in zip(one.comparison.arms, one.arms, strict=True)
         if (made := facts.built_from) is not None and made.diff_stat
@@ -97,11 +110,14 @@ def _work(answer: Answer) -> Iterator[str]:
         yield f"{_command(workload, answer.comparison.design.window_s)} ({answer.client})"
         return
     for step in workload.steps:
-        yield f"timed: {_typed(step)}"
+        yield tell("timed: {step}", step=_typed(step))
     if dataset.prepare:
         given = shlex.join(f"{name}={value}" for name, value in dataset.variables)
         files = ", ".join(file.path for file in dataset.prepare)
-        yield f"prepared by {files}{f' with {given}' if given else ''}"
+        if given:
+            yield tell("prepared by {files} with {variables}", files=files, variables=given)
+        else:
+            yield tell("prepared by {files}", files=files)
 
 
 def _typed(step: Step) -> str:
@@ -125,15 +141,15 @@ def _host(answer: Answer) -> Iterator[str]:
     host = answer.host
     cpus, memory = host.get("cpus_usable"), host.get("memory_bytes")
     parts = [
-        f"{count(cpus, 'processor')}" if cpus else None,
+        tell_number("{number} processor", "{number} processors", cpus) if cpus else None,
         host.get("cpu_model"),
-        f"{size(memory)} of memory" if memory else None,
+        tell("{size} of memory", size=size(memory)) if memory else None,
         host.get("kernel"),
         host.get("file_system"),
-        _COPIES.get(str(host.get("copies"))),
+        tell(_COPIES[str(host["copies"])]) if host.get("copies") in _COPIES else None,
     ]
     if told := [str(part) for part in parts if part]:
-        yield f"host: {', '.join(told)}"
+        yield tell("host: {facts}", facts=listed(told))
 
 
 def _own_blocks(answers: Sequence[Answer], words: str) -> Iterator[str]:
@@ -141,39 +157,57 @@ def _own_blocks(answers: Sequence[Answer], words: str) -> Iterator[str]:
     if any(
         len({sum(block.has(arm.index) for block in one.blocks) for arm in one.comparison.arms}) > 1 for one in answers
     ):
-        yield words
+        yield tell(words)
 
 
 def _measuring(answers: Sequence[Answer]) -> Iterator[str]:
     wall_s = sum(one.wall_s for one in answers)
     measured_s = sum(trial.seconds for one in answers for block in one.blocks for trial in block.trials.values())
     if wall_s > 0:
-        share = f"{100 * measured_s / wall_s:.0f} %"
-        yield f"measuring {share} of the {duration(wall_s)}; the rest went into copies, starts and warm-up"
+        yield tell(
+            "measuring {share} of the {duration}; the rest went into copies, starts and warm-up",
+            share=f"{100 * measured_s / wall_s:.0f} %",
+            duration=duration(wall_s),
+        )
 
 
 def _repeated(answers: Sequence[Answer]) -> Iterator[str]:
     repeated = sum(block.repeated_rounds for one in answers for block in one.blocks)
-    if repeated:
-        has_windows = any(isinstance(one.comparison.workload, PgbenchWorkload) for one in answers)
-        what = f"{count(repeated, 'round')}{' of windows' if has_windows else ''}"
-        yield f"{what} measured again, because something else had the host"
+    if not repeated:
+        return
+    if any(isinstance(one.comparison.workload, PgbenchWorkload) for one in answers):
+        yield tell_number(
+            "{number} round of windows measured again, because something else had the host",
+            "{number} rounds of windows measured again, because something else had the host",
+            repeated,
+        )
+    else:
+        yield tell_number(
+            "{number} round measured again, because something else had the host",
+            "{number} rounds measured again, because something else had the host",
+            repeated,
+        )
 
 
 def _windows(comparison: Comparison) -> str:
     design = comparison.design
     if isinstance(comparison.workload, Operation):
-        return "one operation on a fresh copy"
-    return f"{count(design.rounds, 'window')} of {duration(design.window_s)}"
+        return tell("one operation on a fresh copy")
+    return tell_number(
+        "{number} window of {duration}",
+        "{number} windows of {duration}",
+        design.rounds,
+        duration=duration(design.window_s),
+    )
 
 
-def _restarts(answers: Iterable[Answer]) -> str:
-    is_ours = all(facts.origin != RUNNING_SERVER for one in answers for facts in one.arms)
-    return "servers restarted for each block, " if is_ours else ""
+def _restarts(answers: Iterable[Answer]) -> Iterator[str]:
+    if all(facts.origin != RUNNING_SERVER for one in answers for facts in one.arms):
+        yield tell("servers restarted for each block")
 
 
-def _listed(texts: Iterable[str], joint: str = ", ") -> str:
+def _of_many(texts: Iterable[str], joined: Callable[[Iterable[str]], str] = listed) -> str:
     """Each once, in order; of many only the first."""
     different = list(dict.fromkeys(texts))
-    rest = len(different) - _MOST_SHOWN
-    return joint.join(different[:_MOST_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+    first, rest = joined(different[:_MOST_SHOWN]), len(different) - _MOST_SHOWN
+    return tell("{first} and {rest} more", first=first, rest=rest) if rest > 0 else first

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from pgversus.language import Language, speaking
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.document import document, verdict_documents
 from pgversus.report.overview import overview_sentences
@@ -16,13 +17,16 @@ def study_document(answer: StudyAnswer) -> dict[str, Any]:
     """The whole study as plain lists, dicts and numbers, in base units; None where there is no number.
 
     Of `verdicts` and `contexts` there may be thousands: they are iterators, which make each when it is asked for.
+    Sentences are in English.
     """
+    with speaking(Language.ENGLISH):
+        sentences = overview_sentences(answer)
     return {
         "schema": SCHEMA,
         "study": answer.study.name,
         "title": answer.study.title,
         "question": answer.study.question,
-        "answer": overview_sentences(answer),
+        "answer": sentences,
         "verdicts": _verdicts(answer),
         "verdicts_sharing_the_error": answer.study.verdicts,
         "not_measured": [

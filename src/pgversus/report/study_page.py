@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from pgversus.language import tell
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.heat_map import HeatMap, heat_maps
 from pgversus.report.levels import LevelRow, TpsTable, level_rows, tps_table
@@ -62,7 +63,11 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
     arms = sum(len(one.comparison.arms) for one in answer.answers)
     shown = verdict_rows(answer, MOST_ROWS)
     is_single = len(answer.answers) == 1
-    rest = f"{len(shown)} of {verdicts} verdicts are shown; pgversus report --format csv has them all."
+    rest = tell(
+        "{shown} of {verdicts} verdicts are shown; pgversus report --format csv has them all.",
+        shown=len(shown),
+        verdicts=verdicts,
+    )
     return StudyPage(
         title=answer.study.title,
         question=answer.study.question,

@@ -6,6 +6,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pgversus.language import tell
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.heat_map import HeatCell, HeatMap, heat_colour
 from pgversus.report.levels import HEADS, LevelRow, TpsTable
@@ -16,6 +17,7 @@ from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.study_page import StudyPage, study_page
 from pgversus.report.terminal import STYLES, print_answer, print_parts, size_table, table, why_texts
 from pgversus.report.times import TIME_HEADS, TIMES_NOTE, TimeRow
+from pgversus.report.verdicts import verdict_word
 
 
 def print_study_answer(
@@ -48,16 +50,16 @@ def _parts(page: StudyPage) -> list[RenderableType]:
     for sizes in page.sizes:
         parts += [size_table(sizes), Text("")]
     if page.times:
-        parts += [_time_table(page.times), Text(TIMES_NOTE, style="dim"), Text("")]
+        parts += [_time_table(page.times), Text(tell(TIMES_NOTE), style="dim"), Text("")]
     if page.quantities:
-        parts += [_quantity_table(page.quantities), Text(COUNTERS_NOTE, style="dim"), Text("")]
+        parts += [_quantity_table(page.quantities), Text(tell(COUNTERS_NOTE), style="dim"), Text("")]
     for why in page.why:
         parts += [*why_texts(why), Text("")]
     parts += [Text(sentence) for sentence in page.sentences]
-    parts += [Text(f"not measured: {line}", style="red") for line in page.not_measured]
-    parts += [Text(f"caveat: {line}") for line in page.caveats]
+    parts += [Text(tell("not measured: {line}", line=line), style="red") for line in page.not_measured]
+    parts += [Text(tell("caveat: {caveat}", caveat=line)) for line in page.caveats]
     parts += [Text(line, style="dim") for line in page.small_print]
-    parts.append(Text(f"results: {page.results}", style="dim"))
+    parts.append(Text(tell("results: {folder}", folder=page.results), style="dim"))
     return parts
 
 
@@ -79,29 +81,29 @@ def _heat_cell(cell: HeatCell | None) -> Text:
 
 def _published_table(rows: Sequence[PublishedRatio]) -> RenderableType:
     if not rows:
-        return Text(NOTHING_PUBLISHED)
-    shown = table("published beside measured", "", "published", "here", percent_of_confidence(), "")
+        return Text(tell(NOTHING_PUBLISHED))
+    shown = table(tell("published beside measured"), "", tell("published"), tell("here"), percent_of_confidence(), "")
     for row in rows:
         shown.add_row(Text(row.context), *map(Text, published_cells(row)))
     return shown
 
 
 def _level_table(rows: Sequence[LevelRow]) -> Table:
-    shown = table("all arms", "", *HEADS)
+    shown = table(tell("all arms"), "", *map(tell, HEADS))
     for row in rows:
         shown.add_row(Text(row.context), Text(row.arm), *row.cells)
     return shown
 
 
 def _tps_table(found: TpsTable) -> Table:
-    shown = table("tps", "", *found.workloads)
+    shown = table(tell("tps"), "", *found.workloads)
     for place, arm, cells in found.rows:
         shown.add_row(Text(place), Text(arm), *cells)
     return shown
 
 
 def _time_table(rows: Sequence[TimeRow]) -> Table:
-    shown = table("times", "", *TIME_HEADS)
+    shown = table(tell("times"), "", *map(tell, TIME_HEADS))
     for row in rows:
         shown.add_row(Text(row.context), Text(row.arm), *row.cells)
     return shown
@@ -110,7 +112,7 @@ def _time_table(rows: Sequence[TimeRow]) -> Table:
 def _quantity_table(rows: Sequence[PlacedQuantityRow]) -> Table:
     """The rows of one verdict stand together under its name."""
     has_several = len({row.contender for row in rows}) > 1
-    shown = table("counters", "", "baseline", "contender", "", percent_of_confidence())
+    shown = table(tell("counters"), "", tell("baseline"), tell("contender"), "", percent_of_confidence())
     above = None
     for row in rows:
         place = f"{row.context}  {row.contender}" if has_several else row.context
@@ -125,18 +127,18 @@ def _verdict_table(rows: Sequence[VerdictRow]) -> Table:
     """A column that would say the same in every row becomes part of a head, and one that says nothing goes."""
     metrics, baselines = {row.metric for row in rows}, {row.baseline for row in rows}
     contenders = {row.contender for row in rows}
-    metric = metrics.pop() if len(metrics) == 1 else "value"
-    baseline = baselines.pop() if len(baselines) == 1 else "baseline"
+    metric = metrics.pop() if len(metrics) == 1 else tell("value")
+    baseline = baselines.pop() if len(baselines) == 1 else tell("baseline")
     contender = contenders.pop() if len(contenders) == 1 else ""
     checks = [""] if any(row.check for row in rows) else []
     names = [] if contender else [""]
     levels = [f"{metric} {baseline}", f"{metric} {contender}".strip()]
-    shown = table("", *names, *levels, "change", percent_of_confidence(), "", "blocks", *checks)
+    shown = table("", *names, *levels, tell("change"), percent_of_confidence(), "", tell("blocks"), *checks)
     for row in rows:
         cells: list[RenderableType] = [Text(row.context)]
         if not contender:
             cells.append(Text(row.contender))
         cells += [row.baseline_level, row.contender_level, row.change, row.interval]
-        cells += [Text(row.verdict.value, style=STYLES[row.verdict]), row.blocks]
+        cells += [Text(verdict_word(row.verdict), style=STYLES[row.verdict]), row.blocks]
         shown.add_row(*cells, *([Text(row.check, style="yellow bold")] if checks else []))
     return shown

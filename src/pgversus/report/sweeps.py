@@ -4,15 +4,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from pgversus.language import tell
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.sentences import METRIC_WORDS
+from pgversus.report.sentences import metric_words
 from pgversus.study.build_options import USUAL_BLOCK_SIZE
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.metrics import Metric
 from pgversus.study.operation import Operation
 from pgversus.study.servers import Release, ServerName, SourceBuild
 
-_FEWEST_LEVELS = 3
+FEWEST_LEVELS = 3
 """Two make no line: the table says it."""
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(B|kB|MB|GB|TB|us|ms|s|min|h|d)?\s*")
 _UNITS = {
@@ -69,8 +70,8 @@ def sweeps(answer: StudyAnswer) -> list[Sweep]:
     """One for each workload whose compared levels are three or more amounts; empty where none are."""
     found: dict[tuple[str, str, Metric], list[Line]] = {}
     for one in answer.answers:
-        factor, amounts = _amounts(one.comparison)
-        if len(amounts) >= _FEWEST_LEVELS:
+        factor, amounts = amounts_of(one.comparison)
+        if len(amounts) >= FEWEST_LEVELS:
             levels = dict(one.context.levels)
             title = levels.pop("workload", "")
             name = " ".join(f"{factor}={level}" for factor, level in levels.items())
@@ -86,8 +87,8 @@ def sweeps(answer: StudyAnswer) -> list[Sweep]:
 
 def metric_axis(metric: Metric) -> str:
     """How its axis is called, with the unit."""
-    words = METRIC_WORDS[metric]
-    return words if metric is Metric.TPS else f"{words} (s)"
+    words = metric_words(metric)
+    return words if metric is Metric.TPS else tell("{metric} (s)", metric=words)
 
 
 def _metrics(one: Answer) -> tuple[Metric, ...]:
@@ -103,13 +104,13 @@ def _points(one: Answer, metric: Metric, amounts: Mapping[int, tuple[float, str]
             yield Point(at=at, label=label, value=level.value, low=level.low, high=level.high)
 
 
-def _amounts(comparison: Comparison) -> tuple[str, dict[int, tuple[float, str]]]:
+def amounts_of(comparison: Comparison) -> tuple[str, dict[int, tuple[float, str]]]:
     """What is compared, in words, and each arm's level of it, by arm; nothing where they are no amounts."""
     if len(comparison.factors) != 1:
         return "", {}
     (factor,) = comparison.factors
     if factor == "server":
-        return "block size", _block_sizes(comparison.arms)
+        return tell("block size"), _block_sizes(comparison.arms)
     found = {}
     for arm in comparison.arms:
         text = next((setting.value for setting in arm.settings if setting.name == factor), "")

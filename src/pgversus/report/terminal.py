@@ -3,17 +3,20 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pgversus.language import later, tell
 from pgversus.report.answer import Answer
 from pgversus.report.overview import MARKS
 from pgversus.report.quantities import COUNTERS_NOTE, QuantityRow, level_text, quantity_rows
-from pgversus.report.sentences import METRIC_WORDS, answer_sentences, percent_of_confidence
+from pgversus.report.sentences import answer_sentences, metric_words, percent_of_confidence
 from pgversus.report.small_print import comparison_lines
 from pgversus.report.table_sizes import SizeTable, size_tables
 from pgversus.report.units import change, change_interval, latency, plus_minus
+from pgversus.report.verdicts import verdict_word
 from pgversus.report.why import Why, why_of
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.verdict import Verdict
@@ -21,13 +24,15 @@ from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric, Quantity, StepTime
 from pgversus.study.operation import Operation
 
-_LATENCIES = (
-    Metric.LATENCY_MEAN,
-    Metric.LATENCY_P50,
-    Metric.LATENCY_P95,
-    Metric.LATENCY_P99,
-    Metric.LATENCY_MAX,
-)
+_LATENCIES = {
+    Metric.LATENCY_MEAN: later("mean"),
+    Metric.LATENCY_P50: later("p50"),
+    Metric.LATENCY_P95: later("p95"),
+    Metric.LATENCY_P99: later("p99"),
+    Metric.LATENCY_MAX: later("max"),
+}
+_WIDTH_OF_LATENCY = 6
+"""Columns of such a name and of what parts it from the next."""
 STYLES = {
     Verdict.FASTER: "green",
     Verdict.SLOWER: "red",
@@ -74,8 +79,12 @@ def _parts(answer: Answer) -> list[RenderableType]:
 
 def why_texts(why: Why) -> list[Text]:
     """What the plans account for, then each changed one with its sentences."""
-    place = f" ({why.context})" if why.context else ""
-    lines = [Text(f"why{place}: {why.claim}"), *(Text(f"  {note}") for note in why.notes)]
+    claim = (
+        tell("why ({context}): {claim}", context=why.context, claim=why.claim)
+        if why.context
+        else tell("why: {claim}", claim=why.claim)
+    )
+    lines = [Text(claim), *(Text(f"  {note}") for note in why.notes)]
     for one in why.changed:
         lines.append(Text(f"  {one.statement}: {one.headline}"))
         lines += [Text(f"    - {sentence}") for sentence in one.sentences]
@@ -87,15 +96,19 @@ def _counters(answer: Answer) -> list[RenderableType]:
     found = [(result, quantity_rows(answer, result)) for result in answer.analysis.results]
     tables = [_quantity_table(answer, result, rows) for result, rows in found if rows]
     spaced = (part for table in tables for part in (Text(""), table))
-    return [*list(spaced)[1:], Text(COUNTERS_NOTE, style="dim"), Text("")] if tables else []
+    return [*list(spaced)[1:], Text(tell(COUNTERS_NOTE), style="dim"), Text("")] if tables else []
 
 
 def _verdict_table(answer: Answer) -> Table:
     comparison, metric = answer.comparison, answer.analysis.metric
     first = Metric.TIME if isinstance(comparison.workload, Operation) else Metric.TPS
-    judged = "" if metric is first else f"{METRIC_WORDS[metric]} "
-    head = METRIC_WORDS[first]
-    rows = table("", head, "", f"{judged}vs {comparison.baseline.label}", percent_of_confidence(), "", "blocks")
+    baseline = comparison.baseline.label
+    against = (
+        tell("vs {baseline}", baseline=baseline)
+        if metric is first
+        else tell("{metric} vs {baseline}", metric=metric_words(metric), baseline=baseline)
+    )
+    rows = table("", metric_words(first), "", against, percent_of_confidence(), "", tell("blocks"))
     for arm in comparison.arms:
         level = answer.analysis.levels[arm.index].get(first)
         cells: list[RenderableType] = [Text(arm.label), *_level(level, partial(level_text, first))]
@@ -114,7 +127,7 @@ def _result_cells(answer: Answer, result: ContenderResult) -> list[RenderableTyp
     else:
         shown = MARKS.get(result.verdict) or change(ratio.value)
         bounds = change_interval(ratio.low, ratio.high)
-    return [shown, bounds, Text(result.verdict.value, style=STYLES[result.verdict]), str(result.blocks)]
+    return [shown, bounds, Text(verdict_word(result.verdict), style=STYLES[result.verdict]), str(result.blocks)]
 
 
 def _more_times(answer: Answer) -> list[RenderableType]:
@@ -128,19 +141,22 @@ def _more_times(answer: Answer) -> list[RenderableType]:
 def _latency_table(answer: Answer, *, is_open_loop: bool) -> Table:
     """One row for each metric and arm: narrow enough for a terminal, however many arms there are."""
     comparison = answer.comparison
-    loop = "from the scheduled start" if is_open_loop else "closed loop"
-    rows = table(f"latency ({loop})", "", "", f"vs {comparison.baseline.label}", percent_of_confidence())
-    for metric in _LATENCIES:
+    head = tell("latency (from the scheduled start)") if is_open_loop else tell("latency (closed loop)")
+    against = tell("vs {baseline}", baseline=comparison.baseline.label)
+    rows = table(head, "", "", against, percent_of_confidence())
+    for metric, words in _LATENCIES.items():
+        name = tell(words)
+        space = " " * (_WIDTH_OF_LATENCY - cell_len(name))
         for arm in comparison.arms:
-            name = METRIC_WORDS[metric].removesuffix(" latency")
-            rows.add_row(Text(f"{name:<6}{arm.label}"), *_time_cells(answer, metric, arm.index))
+            rows.add_row(Text(f"{name}{space}{arm.label}"), *_time_cells(answer, metric, arm.index))
     return rows
 
 
 def _step_table(answer: Answer, operation: Operation) -> Table:
     """One row for each step and arm."""
     comparison = answer.comparison
-    rows = table("steps", "time", "", f"vs {comparison.baseline.label}", percent_of_confidence())
+    against = tell("vs {baseline}", baseline=comparison.baseline.label)
+    rows = table(tell("steps"), tell("time"), "", against, percent_of_confidence())
     width = max(len(step.name) for step in operation.steps)
     for step in operation.steps:
         for arm in comparison.arms:
@@ -159,7 +175,7 @@ def _time_cells(answer: Answer, quantity: Quantity, arm: int) -> list[Renderable
 def _quantity_table(answer: Answer, result: ContenderResult, rows: list[QuantityRow]) -> Table:
     """Memory, and what explains a difference or goes with it."""
     baseline, contender = answer.comparison.baseline.label, answer.comparison.arms[result.contender].label
-    shown = table("counters", baseline, contender, "", percent_of_confidence())
+    shown = table(tell("counters"), baseline, contender, "", percent_of_confidence())
     for row in rows:
         shown.add_row(Text(row.name), row.baseline, row.contender, row.change, row.interval)
     return shown
@@ -173,7 +189,7 @@ def _level(estimate: Estimate | None, show: Callable[[float], str]) -> list[Rend
 
 def size_table(found: SizeTable) -> Table:
     """Tables and indexes, a column for each arm."""
-    shown = table("sizes", *found.arms)
+    shown = table(tell("sizes"), *found.arms)
     for name, cells in found.rows:
         shown.add_row(Text(name), *cells)
     return shown
@@ -189,9 +205,10 @@ def table(first: str, *heads: str) -> Table:
 
 
 def _caveat_lines(answer: Answer) -> list[str]:
-    lines = [f"caveat: {caveat.text} ({caveat.slug})" for caveat in answer.caveats]
+    caveats = (tell("{caveat} ({slug})", caveat=caveat.text, slug=caveat.slug) for caveat in answer.caveats)
+    lines = [tell("caveat: {caveat}", caveat=caveat) for caveat in caveats]
     defaults = [d for d in answer.differences if d.is_default]
     if defaults:
         shown = "; ".join(f"{d.name} {' / '.join(value or '-' for value in d.values)}" for d in defaults)
-        lines.append(f"defaults that differ with version or build: {shown}")
+        lines.append(tell("defaults that differ with version or build: {settings}", settings=shown))
     return lines

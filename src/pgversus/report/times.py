@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 
+from pgversus.language import later
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.units import latency, significant
 from pgversus.stats.analysis import quantities_of
@@ -11,8 +12,11 @@ from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric, Quantity, StepTime
 from pgversus.study.operation import Operation
 
-TIME_HEADS = ("trials", "mean", "min", "difference", "ratio")
-TIMES_NOTE = "times: means and differences are arithmetic, as published; the ratio is the mean of the blocks' ratios"
+TIME_HEADS = (later("trials"), later("mean"), later("min"), later("difference"), later("ratio"))
+TIMES_NOTE = later(
+    "times: means and differences are arithmetic, as published; the ratio is the mean of the blocks' ratios"
+)
+"""Both to be told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

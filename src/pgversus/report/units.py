@@ -2,6 +2,8 @@
 
 import math
 
+from pgversus.language import tell
+
 _MINUTE_S, _HOUR_S = 60, 3600
 _THOUSAND = 1000
 FACTOR_FROM = 2.0
@@ -26,50 +28,63 @@ def significant(value: float, digits: int = 3) -> str:
 
 def latency(seconds: float) -> str:
     """A latency in microseconds, milliseconds or seconds: the unit in which the rounded number is below 1000."""
-    for factor, unit in ((1e6, "µs"), (1e3, "ms")):
-        text = significant(seconds * factor)
+    for per_second, unit in ((1e6, "µs"), (1e3, "ms")):
+        text = significant(seconds * per_second)
         if float(text.replace(" ", "")) < _THOUSAND:
             return f"{text} {unit}"
-    return f"{significant(seconds)} s"
+    return tell("{seconds} s", seconds=significant(seconds))
 
 
 def duration(seconds: float) -> str:
     """A span of time: `44 s`, `10 min 16 s`, `2 h 5 min`."""
     whole = round(seconds)
     if whole < _MINUTE_S:
-        return f"{whole} s"
+        return tell("{seconds} s", seconds=whole)
     if whole < _HOUR_S:
         minutes, rest = divmod(whole, _MINUTE_S)
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+        if rest:
+            return tell("{minutes} min {seconds} s", minutes=minutes, seconds=rest)
+        return tell("{minutes} min", minutes=minutes)
     hours, rest = divmod(round(whole / _MINUTE_S), 60)
-    return f"{hours} h {rest} min" if rest else f"{hours} h"
+    return tell("{hours} h {minutes} min", hours=hours, minutes=rest) if rest else tell("{hours} h", hours=hours)
 
 
 def size(number: float) -> str:
     """Bytes in the unit that fits, in powers of ten as disks are sold: `740 MB`."""
-    for factor, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if number >= factor:
-            return f"{significant(number / factor)} {unit}"
-    return f"{significant(number)} bytes"
+    for least, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if number >= least:
+            return f"{significant(number / least)} {unit}"
+    return tell("{number} bytes", number=significant(number))
 
 
 def count(number: int, noun: str) -> str:
-    """`1 block`, `4 blocks`."""
+    """`1 block`, `4 blocks`; in English, for what is no report."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def change(ratio: float) -> str:
     """A ratio as people say it: `-93.6 %`, `+3.1 %`, and `2.4x` from twice on."""
-    return f"{significant(ratio)}x" if ratio >= FACTOR_FROM else _less_or_more(ratio)
+    return factor(ratio) if ratio >= FACTOR_FROM else _less_or_more(ratio)
+
+
+def factor(ratio: float) -> str:
+    """A ratio as a factor: `2.4x`."""
+    return tell("{factor}x", factor=significant(ratio))
 
 
 def change_interval(low: float | None, high: float | None) -> str:
     """The bounds of a ratio in one form for both; empty when there are none, or when they say nothing."""
+    bounds = change_bounds(low, high)
+    return f"[{bounds[0]}, {bounds[1]}]" if bounds else ""
+
+
+def change_bounds(low: float | None, high: float | None) -> tuple[str, str] | None:
+    """The same one by one; None where the interval is empty."""
     if low is None or high is None or high > _SAYS_NOTHING * low:
-        return ""
+        return None
     if high >= FACTOR_FROM:
-        return f"[{significant(low)}x, {significant(high)}x]"
-    return f"[{_less_or_more(low)}, {_less_or_more(high)}]"
+        return factor(low), factor(high)
+    return _less_or_more(low), _less_or_more(high)
 
 
 def _less_or_more(ratio: float) -> str:

@@ -2,10 +2,24 @@
 
 from dataclasses import dataclass
 
+from pgversus.language import later, tell
 from pgversus.report.answer import Answer
 from pgversus.report.sentences import caveats_of
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.verdict import Verdict
+
+_WORDS = {
+    Verdict.FASTER: later("faster"),
+    Verdict.SLOWER: later("slower"),
+    Verdict.EQUIVALENT: later("equivalent"),
+    Verdict.UNDECIDED: later("undecided"),
+    Verdict.INVALID: later("invalid"),
+}
+
+
+def verdict_word(verdict: Verdict) -> str:
+    """A verdict as people are told it; programs get its value."""
+    return tell(_WORDS[verdict])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,18 +1,19 @@
 """Why a contender differs, as far as plans and counters tell; every renderer shows these."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from pgversus.language import later, listed, tell, tell_number, together
 from pgversus.plans.levels import Level
-from pgversus.plans.sentences.telling import Language, headline, sentences
+from pgversus.plans.sentences.telling import headline, sentences
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.plans.compared import ComparedPlans
 from pgversus.report.plans.recalling import recall_of
 from pgversus.report.plans.text import times
 from pgversus.report.plans.undoing import undoing
 from pgversus.report.quantities import sure_counters
-from pgversus.report.sentences import METRIC_WORDS, percent_of_confidence
-from pgversus.report.units import count, duration, latency, percent, significant
+from pgversus.report.sentences import metric_words, percent_of_confidence
+from pgversus.report.units import duration, factor, latency, percent
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.attribution import Attribution, Bounded
 from pgversus.stats.verdict import DIFFERENT, Verdict
@@ -23,11 +24,11 @@ _MOST_SENTENCES = 12
 """Of one statement; `pgversus plans` has all."""
 _MOST_COUNTERS = 4
 _REST = {
-    Verdict.EQUIVALENT: "all else makes no difference that matters",
-    Verdict.UNDECIDED: "what all else makes is not decided",
-    Verdict.FASTER: "all else makes it faster",
-    Verdict.SLOWER: "all else makes it slower",
-    Verdict.INVALID: "of all else nothing can be said",
+    Verdict.EQUIVALENT: later("all else makes no difference that matters"),
+    Verdict.UNDECIDED: later("what all else makes is not decided"),
+    Verdict.FASTER: later("all else makes it faster"),
+    Verdict.SLOWER: later("all else makes it slower"),
+    Verdict.INVALID: later("of all else nothing can be said"),
 }
 
 
@@ -83,87 +84,154 @@ def study_why(answer: StudyAnswer) -> list[Why]:
 
 
 def _claim(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPlans]) -> str:
-    labels = answer.comparison.baseline.label, answer.comparison.arms[result.contender].label
+    labels = {
+        "baseline": answer.comparison.baseline.label,
+        "contender": answer.comparison.arms[result.contender].label,
+    }
     if not changed:
-        return _same_plans(answer, result, *labels)
+        return _same_plans(answer, result, labels)
     attributed = answer.attributed.get(result.contender)
     # The planner may have chosen the same everywhere.
     words = _GOES if all(one.difference.is_same_plan for one in changed) else _IS
     if attributed is not None and attributed.found is not None:
         told = _measured(labels, result.verdict, answer.analysis.metric, attributed.found, attributed.recall, words)
-        check = f"CHECK the caveats in {attributed.results}. " if attributed.needs_check else ""
-        return f"{check}{told} {duration(attributed.wall_s)}."
-    differ = words.differ.format(*labels)
+        check = tell("CHECK the caveats in {folder}.", folder=attributed.results) if attributed.needs_check else ""
+        return together(check, told, tell("{duration}.", duration=duration(attributed.wall_s)))
+    return together(tell(words.differ, **labels), _not_measured(answer, result, changed, labels))
+
+
+def _not_measured(
+    answer: Answer, result: ContenderResult, changed: Sequence[ComparedPlans], labels: Mapping[str, str]
+) -> str:
+    """Why nobody knows what changed plans account for."""
+    attributed = answer.attributed.get(result.contender)
     if attributed is not None:
-        return f"{differ} What that accounts for was not measured: {attributed.failure}."
+        return tell("What that accounts for was not measured: {failure}.", failure=attributed.failure)
     if result.verdict not in DIFFERENT:
-        return f"{differ} What that accounts for is not measured before the verdict is known."
+        return tell("What that accounts for is not measured before the verdict is known.")
     workload = answer.comparison.arms[result.contender].workload
     assert isinstance(workload, PgbenchWorkload)  # noqa: S101 - an operation has no plans
     if recall_of(changed, workload) is None and all(one.is_searched for one in changed):
-        return (
-            f"{differ} What that accounts for cannot be measured: no settings were found that bring the plans of "
-            f"{labels[0]} back on {labels[1]}. A rewrite that does can be named in a study."
+        return tell(
+            "What that accounts for cannot be measured: no settings were found that bring the plans of {baseline} back "
+            "on {contender}. A rewrite that does can be named in a study.",
+            **labels,
         )
-    return f"{differ} What that accounts for was not measured."
+    return tell("What that accounts for was not measured.")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Words:
-    """Of plans that are others, or of the same plans that go another way. {0} is the baseline, {1} the contender."""
+    """Of plans that are others, or of the same plans that go another way; to be told."""
 
     differ: str
     recalled: str
-    cause: str
+    """In a sentence."""
+    begins_recalled: str
+    """The same at its beginning."""
+    cause: Mapping[Verdict, str]
+    mostly: Mapping[Verdict, str]
+    """The same where not all of it is of the plans."""
 
 
 _IS = _Words(
-    differ="The plans of {1} are not those of {0}.", recalled="{1} has the plans of {0}", cause="because of its plans"
+    differ=later("The plans of {contender} are not those of {baseline}."),
+    recalled=later("with {recall} {contender} has the plans of {baseline}"),
+    begins_recalled=later("With {recall} {contender} has the plans of {baseline}"),
+    cause={
+        Verdict.FASTER: later("{contender} is faster because of its plans"),
+        Verdict.SLOWER: later("{contender} is slower because of its plans"),
+    },
+    mostly={
+        Verdict.FASTER: later("{contender} is faster mostly because of its plans"),
+        Verdict.SLOWER: later("{contender} is slower mostly because of its plans"),
+    },
 )
 _GOES = _Words(
-    differ="{1} has the plans of {0}, and they go another way.",
-    recalled="the plans of {1} go as on {0}",
-    cause="because of the way its plans go",
+    differ=later("{contender} has the plans of {baseline}, and they go another way."),
+    recalled=later("with {recall} the plans of {contender} go as on {baseline}"),
+    begins_recalled=later("With {recall} the plans of {contender} go as on {baseline}"),
+    cause={
+        Verdict.FASTER: later("{contender} is faster because of the way its plans go"),
+        Verdict.SLOWER: later("{contender} is slower because of the way its plans go"),
+    },
+    mostly={
+        Verdict.FASTER: later("{contender} is faster mostly because of the way its plans go"),
+        Verdict.SLOWER: later("{contender} is slower mostly because of the way its plans go"),
+    },
 )
 _MOSTLY, _ALL_BUT_ALL = 0.5, 0.9
 """Shares of the plans above which, whatever the interval leaves open, they are said to be most of it, and all of it."""
 
 
 def _measured(
-    labels: tuple[str, str], verdict: Verdict, metric: Metric, found: Attribution, recall: str, words: _Words
+    labels: Mapping[str, str], verdict: Verdict, metric: Metric, found: Attribution, recall: str, words: _Words
 ) -> str:
-    """What the plans account for. labels: of baseline and contender. recall: what brought the baseline's plans back."""
-    parts = (
-        f"with {recall} {words.recalled.format(*labels)}. Measured so, in {count(found.blocks, 'block')}, of its "
-        f"{_times(found.whole.value)} the plans make {_factor(found.plans)} and all else {_factor(found.rest)}"
-    )
-    of_what = "In each transaction" if metric is Metric.TPS else f"Of the {METRIC_WORDS[metric]}"
-    seconds = (
-        f"{of_what} the plans {_saved(found.plans_s)}, plans and all else {_saved(found.whole_s)}; "
-        f"{_REST[found.rest_verdict]}"
+    """What the plans account for. recall: what brought the baseline's plans back."""
+    is_as_judged = (found.whole.value > 1) is (verdict is Verdict.FASTER)
+    # Of a verdict that claims no difference there is nothing to have a cause.
+    is_cause = found.share is not None and found.share.low >= _MOSTLY and is_as_judged and verdict in DIFFERENT
+    if is_cause and found.share is not None:
+        causes = words.cause if found.share.low >= _ALL_BUT_ALL else words.mostly
+        recalled = tell(words.recalled, recall=recall, **labels)
+        begin = tell("{cause}: {recalled}.", cause=tell(causes[verdict], **labels), recalled=recalled)
+    else:
+        begin = tell("{recalled}.", recalled=tell(words.begins_recalled, recall=recall, **labels))
+    return together(begin, _parts(found), _seconds(metric, found))
+
+
+def _parts(found: Attribution) -> str:
+    """As factors, and what share of their product the plans are."""
+    parts = tell_number(
+        "Measured so, in {number} block, of its {whole} the plans make {plans} and all else {rest}",
+        "Measured so, in {number} blocks, of its {whole} the plans make {plans} and all else {rest}",
+        found.blocks,
+        whole=factor(found.whole.value),
+        plans=_factor(found.plans),
+        rest=_factor(found.rest),
     )
     if found.share is None:
-        return f"{_capital(parts)}; what share that is cannot be told. {seconds}."
-    share = (
-        f"{percent(found.share.value)} are of the plans (between {percent(found.share.low)} and "
-        f"{percent(found.share.high)}, on the log scale, {percent_of_confidence()})"
+        return tell("{parts}; what share that is cannot be told.", parts=parts)
+    return tell(
+        "{parts}: {share} are of the plans (between {low} and {high}, on the log scale, {confidence}).",
+        parts=parts,
+        share=percent(found.share.value),
+        low=percent(found.share.low),
+        high=percent(found.share.high),
+        confidence=percent_of_confidence(),
     )
-    is_as_judged = (found.whole.value > 1) is (verdict is Verdict.FASTER)
-    if found.share.low < _MOSTLY or not is_as_judged:
-        return f"{_capital(parts)}: {share}. {seconds}."
-    mostly = "" if found.share.low >= _ALL_BUT_ALL else "mostly "
-    return f"{labels[1]} is {verdict} {mostly}{words.cause}: {parts}: {share}. {seconds}."
 
 
-def _same_plans(answer: Answer, result: ContenderResult, old: str, new: str) -> str:
-    same = f"{new} has the plans of {old}"
+def _seconds(metric: Metric, found: Attribution) -> str:
+    plans, whole, rest = _saved(found.plans_s), _saved(found.whole_s), tell(_REST[found.rest_verdict])
+    if metric is Metric.TPS:
+        return tell(
+            "In each transaction the plans {plans}, plans and all else {whole}; {rest}.",
+            plans=plans,
+            whole=whole,
+            rest=rest,
+        )
+    return tell(
+        "Of the {metric} the plans {plans}, plans and all else {whole}; {rest}.",
+        metric=metric_words(metric),
+        plans=plans,
+        whole=whole,
+        rest=rest,
+    )
+
+
+def _same_plans(answer: Answer, result: ContenderResult, labels: Mapping[str, str]) -> str:
     if result.verdict not in DIFFERENT:
-        return f"{same}."
+        return tell("{contender} has the plans of {baseline}.", **labels)
     rows = sure_counters(answer, result, _MOST_COUNTERS)
     if not rows:
-        return f"{same}, and no counter differs beyond chance."
-    told = ", ".join(f"{row.name} {row.change} {row.interval}".strip() for row in rows)
-    return f"{same}: what differs is how they are run. Beyond chance there differ {told}."
+        return tell("{contender} has the plans of {baseline}, and no counter differs beyond chance.", **labels)
+    return tell(
+        "{contender} has the plans of {baseline}: what differs is how they are run. Beyond chance there differ "
+        "{counters}.",
+        counters=listed(f"{row.name} {row.change} {row.interval}".strip() for row in rows),
+        **labels,
+    )
 
 
 def _changed(one: ComparedPlans) -> ChangedPlan:
@@ -178,8 +246,8 @@ def _sentences(one: ComparedPlans) -> Iterator[str]:
     told = sentences(one.difference)
     yield from told[:_MOST_SENTENCES]
     if len(told) > _MOST_SENTENCES:
-        yield f"{len(told) - _MOST_SENTENCES} more; pgversus plans shows them"
-    if undone := undoing(one, Language.ENGLISH):
+        yield tell("{rest} more; pgversus plans shows them", rest=len(told) - _MOST_SENTENCES)
+    if undone := undoing(one):
         yield undone
     if one.difference.time is not None:
         yield times(one)
@@ -187,16 +255,9 @@ def _sentences(one: ComparedPlans) -> Iterator[str]:
 
 def _factor(part: Bounded) -> str:
     """`11x [10x, 12x]`: of speed."""
-    return f"{_times(part.value)} [{_times(part.low)}, {_times(part.high)}]"
-
-
-def _times(factor: float) -> str:
-    return f"{significant(factor)}x"
+    return f"{factor(part.value)} [{factor(part.low)}, {factor(part.high)}]"
 
 
 def _saved(gained: Bounded) -> str:
-    return f"{'save' if gained.value > 0 else 'cost'} {latency(abs(gained.value))}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    seconds = latency(abs(gained.value))
+    return tell("save {time}", time=seconds) if gained.value > 0 else tell("cost {time}", time=seconds)

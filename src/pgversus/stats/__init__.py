@@ -1,5 +1,7 @@
 """Samples in, estimates and verdicts out. Pure, and knows nothing of PostgreSQL.
 
+plateau.py      levels that cannot be told apart from the best
+sensitivity.py  how small a difference could have been seen
 histogram.py    latency distributions in bins of 1 %
 trials.py       what was measured: windows, trials, blocks
 confidence.py   how wide an interval must be for the looks that are taken

@@ -6,6 +6,7 @@ files.py      folders, and the errors of both sides
 lock.py       one run at a time
 codec.py      value objects to JSON and back
 counters.py   the counters of a trial in one field
+latencies.py  latency distributions of a context
 plans.py      plans to rows and back
 results.py    writing
 reading.py    reading

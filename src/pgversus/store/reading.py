@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from pgversus.stats.counter_table import Columns
+from pgversus.stats.histogram import LatencyHistogram
 from pgversus.stats.on_demand import Once
 from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
 from pgversus.store.codec import CONTEXT, PREPARATION, STUDY
 from pgversus.store.counters import counter_names, counter_rows
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, holds_results, unreadable
+from pgversus.store.latencies import read_latencies
 from pgversus.store.plans import checked_contexts, read_plans
 from pgversus.study.captured import CapturedPlans
 from pgversus.study.metrics import QUANTILES
@@ -40,6 +42,8 @@ FROM trial WHERE status = 'failed' ORDER BY context, block, arm
 """
 _LAST_STUDY = "SELECT value FROM fact WHERE name = 'study' ORDER BY rowid DESC"
 _BLOCKS = "SELECT context, block, wall_s, repeated_rounds FROM block ORDER BY context, block"
+_DAYS = "SELECT context, substr(min(finished_at), 1, 10), substr(max(finished_at), 1, 10) FROM block GROUP BY context"
+Read = TypeVar("Read")
 _NO_STEPS: Mapping[str, float] = MappingProxyType({})
 _ROWS_AT_ONCE = 2000
 # Their counters are decoded together, and twice as many are not faster.
@@ -57,8 +61,12 @@ class StoredContext:
     plans: Callable[[], CapturedPlans | None]
     """Read when they are asked for, since of thousands of contexts they are most of the file; None where none were
     captured. StoreError when they cannot be read any more."""
+    latencies: Callable[[], Mapping[int, LatencyHistogram]]
+    """By arm, over all blocks; read when they are asked for, for the same reason."""
     is_checked: bool
     """Whether rows were compared, or plans sampled under load."""
+    days: tuple[str, str] | None = None
+    """Of its first and its last block, UTC, ISO 8601; None without a block."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +126,7 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
     study = STUDY.validate_python(facts["study"])
     blocks = _blocks(database, folder)
     checked = checked_contexts(database)
+    days = {context: (first, last) for context, first, last in database.execute(_DAYS)}
     contexts = []
     for number, text in database.execute("SELECT context, comparison FROM context ORDER BY context"):
         fact = CONTEXT.validate_json(text)
@@ -128,8 +137,10 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
                 preparation=preparation,
                 failure=failure,
                 blocks=tuple(blocks.get(number, ())),
-                plans=Once(partial(_plans, folder, number)),
+                plans=Once(partial(_later, read_plans, folder, number)),
+                latencies=Once(partial(_later, read_latencies, folder, number)),
                 is_checked=number in checked,
+                days=days.get(number),
             )
         )
     if len(contexts) != study.contexts:
@@ -137,10 +148,10 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
     return StoredStudy(study=study, facts=facts, contexts=tuple(contexts))
 
 
-def _plans(folder: Path, context: int) -> CapturedPlans | None:
+def _later(read: Callable[[sqlite3.Connection, int], Read], folder: Path, context: int) -> Read:
     try:
         with closing(sqlite3.connect(_uri(folder), uri=True)) as database:
-            return read_plans(database, context)
+            return read(database, context)
     except (sqlite3.Error, ValidationError, ValueError) as error:
         raise unreadable(folder, error) from error
 

@@ -16,7 +16,7 @@ CREATE TABLE schema (
 -- than once the last one holds. study: again when its title, question, metrics or published figures were changed.
 -- host (copies: reflink or copy, how the data of each block are made), client, builds (by the server's name in full), budget_s, ended, not_prepared (why a context could not be
 -- measured in that run, by its number),
--- not_attributed (why what plans account for was not measured, by numbers of context and arm: 3-1): of each run. loaded: labels of the servers
+-- asked (what was typed, without secrets, and the text of the study file), not_attributed (why what plans account for was not measured, by numbers of context and arm: 3-1): of each run. loaded: labels of the servers
 -- of others that hold the data of the study.
 CREATE TABLE fact (
     name TEXT NOT NULL,

@@ -12,6 +12,7 @@ planner_switches.py  what may bring an old plan back
 captured.py    what a workload sends, and how each arm plans it
 counterfactual.py  the comparison that tells what a changed plan accounts for
 comparison.py  arms, dataset, workload and design together
+asked.py       how a study was asked for
 study.py       all comparisons of one study, each in its context
 file/          a study read from a TOML file
 design.py      blocks, windows, margin, budget

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pgversus.language import tell
 from pgversus.study.planner_switches import PlannerSetting, Undoing
 
 
@@ -23,7 +24,12 @@ class Statement:
     @property
     def words(self) -> str:
         """Which one it is, and what it says, on one line."""
-        return f"{self.script}, statement {self.number}: {' '.join(self.text.split())}"
+        return tell(
+            "{script}, statement {number}: {text}",
+            script=self.script,
+            number=self.number,
+            text=" ".join(self.text.split()),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

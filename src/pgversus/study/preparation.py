@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pgversus.language import later, tell
 from pgversus.study.captured import CapturedPlans
 from pgversus.study.caveats import Difference
 from pgversus.study.design import Design
@@ -16,6 +17,17 @@ _LEAST_FIXED_PATIENCE_S = 15 * 60.0
 
 RUNNING_SERVER = "running server"
 """The origin of an arm that somebody else runs."""
+_ORIGINS = {
+    RUNNING_SERVER: later("running server"),
+    "bin directory": later("bin directory"),
+    "source": later("source"),
+}
+"""In words; others are names."""
+
+
+def origin_words(origin: str) -> str:
+    """Where a server came from, as people are told it."""
+    return tell(_ORIGINS[origin]) if origin in _ORIGINS else origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

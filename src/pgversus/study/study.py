@@ -78,6 +78,9 @@ class Study:
     """Metrics and counters of interest besides the metric that is judged; empty for the usual ones."""
     build_manner: BuildManner = USUAL_MANNER
     """In which servers are built that are built from source."""
+    file_name: str = ""
+    """Of the study file that asks for it; empty where there is none."""
+    file_text: str = ""
 
     @property
     def verdicts(self) -> int:

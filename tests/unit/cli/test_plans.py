@@ -80,6 +80,17 @@ def test_it_speaks_japanese() -> None:
     )
 
 
+def test_it_speaks_the_language_of_the_locale_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    japanese = typed("old.json", "new.json").stdout
+    assert japanese.startswith("実行計画 1\nold.json -> new.json: 別の実行計画")
+    assert typed("old.json", "new.json", "--lang", "en").stdout.startswith("plan 1\nold.json -> new.json: another plan")
+
+
+def test_a_document_is_english_in_any_language() -> None:
+    assert document("old.json", "new.json", "--lang", "ja") == document("old.json", "new.json")
+
+
 def test_markdown_shows_texts_as_they_are(tmp_path: Path) -> None:
     entry = {"Plan": scan("t", Filter="(a = '```<b>')"), "Query Text": "SELECT <b> | 1"}
     Path("odd.json").write_text(json.dumps([entry]))

@@ -1,15 +1,20 @@
 import io
 import math
-from dataclasses import replace
+import time
+from dataclasses import dataclass, field, replace
 
+import pyte
 import pytest
+from rich.console import ConsoleDimensions
 
 from pgversus.cli.progress import TerminalProgress
-from pgversus.lab.progress import Look
+from pgversus.lab.progress import Look, Outlook
+from pgversus.language import Language, spoken
 from pgversus.report.console import SafeConsole
 from pgversus.stats.analysis import Standing
 from pgversus.stats.effects import LogEstimate
-from pgversus.stats.verdict import Interval, Verdict
+from pgversus.stats.trials import Block, FailedTrial, Phase
+from pgversus.stats.verdict import UNBOUNDED, Interval, Verdict
 from pgversus.study.study import Context
 from tests.builders import comparison, rate_block, vacuum
 
@@ -51,3 +56,372 @@ def test_a_repetition_is_as_long_as_it_is(seconds: float, shown: str) -> None:
     with TerminalProgress(SafeConsole(file=file, width=200)) as progress:
         progress.begin_blocks(Context(number=1, levels=(), comparison=asked), asked)
     assert f"blocks of one repetition of about {shown} for each of 2 arms" in file.getvalue()
+
+
+ASKED = comparison()
+
+
+@dataclass
+class Watched:
+    """Progress on a terminal of this size, with a clock that is moved by hand."""
+
+    width: int = 100
+    height: int = 24
+    encoding: str = "utf-8"
+    is_terminal: bool = True
+    language: Language = Language.ENGLISH
+    seconds: float = 100.0
+    file: io.TextIOWrapper = field(init=False)
+    console: SafeConsole = field(init=False)
+    progress: TerminalProgress = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.file = io.TextIOWrapper(io.BytesIO(), encoding=self.encoding, errors="backslashreplace", newline="")
+        self.console = SafeConsole(
+            file=self.file, force_terminal=self.is_terminal, width=self.width, height=self.height, color_system=None
+        )
+        self.progress = TerminalProgress(self.console, language=self.language, clock=lambda: self.seconds)
+        self._screen = pyte.Screen(self.width, self.height)
+        # What a terminal driver makes of ends of lines.
+        self._screen.set_mode(pyte.modes.LNM)
+        self._stream, self._fed = pyte.Stream(self._screen), 0
+
+    @property
+    def written(self) -> str:
+        self.file.flush()
+        buffer = self.file.buffer
+        assert isinstance(buffer, io.BytesIO)
+        return buffer.getvalue().decode(self.encoding)
+
+    @property
+    def screen(self) -> list[str]:
+        """Its lines that are not empty."""
+        text = self.written
+        self._stream.feed(text[self._fed :])
+        self._fed = len(text)
+        return [line.rstrip() for line in self._screen.display if line.strip()]
+
+    def wait(self, seconds: float) -> None:
+        self.seconds += seconds
+
+    def step(self, context: Context, block: int, phase: Phase, arm: int = 1, window: int = 0) -> None:
+        """A step more than a second after the last."""
+        self.wait(1.5)
+        self.progress.step(context, block, arm, phase, window)
+
+
+def context(number: int = 1, label: str = "") -> Context:
+    return Context(number=number, levels=(("load", label),) if label else (), comparison=ASKED)
+
+
+def look(verdict: Verdict = Verdict.UNDECIDED, *, blocks: int = 5, left: int | None = 3, ratio: float = 1.02) -> Look:
+    return Look(
+        standing=Standing(
+            verdict=verdict,
+            log_ratio=LogEstimate(point=math.log(ratio), standard_error=0.01, n=blocks),
+            interval=Interval(low=-0.01, high=0.01),
+            blocks=blocks,
+        ),
+        seconds_left=300.0,
+        blocks_left=left,
+    )
+
+
+def after_a_block(watched: Watched, *contexts: Context, looks: dict[int, Look] | None = None) -> None:
+    """A block of each of these contexts, and the first step of the next."""
+    for one in contexts:
+        watched.progress.begin_blocks(one, ASKED)
+    watched.progress.outlook(
+        Outlook(contexts=len(contexts), ended=0, spent_s=200.0, budget_s=900.0, seconds_left=350.0)
+    )
+    for one in contexts:
+        watched.progress.block_finished(one, rate_block(5, 1.0, 1.0), looks or {1: look()}, 200.0)
+    watched.step(contexts[-1], 6, Phase.START)
+
+
+def test_the_region_tells_what_runs_verdicts_so_far_and_what_is_left_and_goes_in_the_end() -> None:
+    watched = Watched()
+    with watched.progress:
+        after_a_block(watched, context(1, "low"), context(2, "high"))
+        watched.wait(8)
+        watched.step(context(2, "high"), 6, Phase.MEASURE, window=2)
+        assert watched.screen[-5:] == [
+            "block 6: measuring 17.8, window 2/8  load=high",
+            "verdicts so far (not final)",
+            "17.8  load=high  ? undecided so far  +2.0 % ±1.0 %  5 blocks  about 3 blocks to go",
+            "17.8  load=low   ? undecided so far  +2.0 % ±1.0 %  5 blocks  about 3 blocks to go",
+            "0 of 2 contexts done  3 min 30 s of at most 15 min  about 5 min 40 s left",
+        ]
+    assert all(line.startswith("load=") for line in watched.screen), "lines that stay"
+    assert "\x1b[?25l\x1b[?25h" in watched.written, "the cursor is never hidden for long"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "encoding", "shown"),
+    [
+        (Verdict.FASTER, "utf-8", "▲ faster  +2.0 % ±1.0 %"),
+        (Verdict.SLOWER, "utf-8", "▼ slower  +2.0 % ±1.0 %"),
+        (Verdict.EQUIVALENT, "utf-8", "= equivalent  +2.0 % ±1.0 %"),
+        (Verdict.INVALID, "utf-8", "! invalid  5 blocks"),
+        (Verdict.FASTER, "ascii", "^ faster  +2.0 % +/-1.0 %"),
+        (Verdict.SLOWER, "latin-1", "v slower  +2.0 % +/-1.0 %"),
+    ],
+)
+def test_a_verdict_has_its_mark_in_what_a_terminal_can_show(verdict: Verdict, encoding: str, shown: str) -> None:
+    watched = Watched(encoding=encoding)
+    with watched.progress:
+        after_a_block(watched, context(), looks={1: look(verdict)})
+        (row,) = (line for line in watched.screen if line.startswith("17.8"))
+        assert row.startswith(f"17.8  {shown}")
+        assert "to go" not in row
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (look(left=1), "about 1 block to go"),
+        (look(left=None), "at most 5 min to go"),
+        (replace(look(left=2), is_before_first_look=True), "first look in 2 blocks"),
+    ],
+)
+def test_what_is_to_go_is_told_as_far_as_it_is_known(given: Look, shown: str) -> None:
+    watched = Watched()
+    with watched.progress:
+        after_a_block(watched, context(), looks={1: given})
+        assert [line for line in watched.screen if line.endswith(shown)]
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        (Outlook(contexts=1, ended=0, spent_s=8.0, budget_s=None, seconds_left=None), "10 s so far"),
+        (
+            Outlook(contexts=1, ended=0, spent_s=8.0, budget_s=60.0, seconds_left=52.0, is_at_most=True),
+            "10 s of at most 1 min  at most 50 s left",
+        ),
+    ],
+)
+def test_an_end_that_nobody_can_tell_is_not_told(given: Outlook, shown: str) -> None:
+    watched = Watched()
+    with watched.progress:
+        watched.progress.begin_blocks(context(), ASKED)
+        watched.progress.outlook(given)
+        watched.step(context(), 1, Phase.START)
+        watched.wait(0.5)
+        watched.step(context(), 1, Phase.WARM_UP)
+        assert watched.screen[-1] == shown
+
+
+def test_undecided_contenders_and_those_that_moved_last_come_first_where_not_all_fit() -> None:
+    watched = Watched(height=9)
+    with watched.progress:
+        contexts = [context(number, f"c{number}") for number in range(1, 31)]
+        after_a_block(watched, *contexts[:29])
+        watched.progress.begin_blocks(contexts[29], ASKED)
+        watched.progress.block_finished(contexts[29], rate_block(5, 1.0, 1.0), {1: look(Verdict.FASTER)}, 1.0)
+        watched.progress.block_finished(contexts[3], rate_block(6, 1.0, 1.0), {1: look(blocks=6)}, 1.0)
+        watched.step(contexts[0], 6, Phase.MEASURE, window=1)
+        names = [line[:15].strip() for line in watched.screen[-6:-1]]
+        assert names == ["17.8  load=c4", "17.8  load=c29", "17.8  load=c28", "17.8  load=c27", "26 more"]
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 11, 20, 40, 61, 80])
+@pytest.mark.parametrize("height", [1, 2, 3, 4, 5, 10])
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_no_line_is_wider_and_no_region_higher_than_the_terminal(width: int, height: int, encoding: str) -> None:
+    watched = Watched(width=width, height=height, encoding=encoding)
+    with watched.progress:
+        one = Context(number=1, levels=(("データ", "大きい" * 20),), comparison=ASKED)
+        after_a_block(watched, one, looks={1: look()})
+        before = len(watched.written)
+        watched.step(one, 6, Phase.MEASURE, window=1)
+        drawn = watched.written[before:]
+        screen = pyte.Screen(200, 50)
+        screen.set_mode(pyte.modes.LNM)
+        pyte.Stream(screen).feed(drawn)
+        lines = [line.rstrip() for line in screen.display if line.strip()]
+        assert 1 <= len(lines) <= max(1, height - 1)
+        # A wide character is shown in one cell with an empty one behind it.
+        assert max(len(line.rstrip()) for line in screen.display) <= max(1, width - 1)
+
+
+def test_names_that_differ_in_their_end_stay_apart_on_a_narrow_terminal() -> None:
+    watched = Watched(width=40)
+    with watched.progress:
+        after_a_block(watched, context(1, "of-a-long-name-1"), context(2, "of-a-long-name-2"))
+        assert [line for line in watched.screen if line.startswith("17.8") and "name-1  ?" in line]
+        assert [line for line in watched.screen if line.startswith("17.8") and "name-2  ?" in line]
+        assert watched.screen[-1] == "about 5 min 50 s left"
+
+
+def test_nothing_is_drawn_from_the_beginning_of_a_window_to_its_end() -> None:
+    watched = Watched()
+    with watched.progress:
+        watched.progress.begin_blocks(context(), ASKED)
+        watched.step(context(), 1, Phase.START)
+        watched.step(context(), 1, Phase.WARM_UP)
+        for window in range(1, 5):
+            watched.step(context(), 1, Phase.MEASURE, window=window)
+            # Drawn when this returns; the window begins now.
+            assert watched.screen[-1].endswith(f"window {window}/8")
+            began = watched.written
+            # For real: a thread that draws by itself would do so within that time.
+            time.sleep(0.3)
+            assert watched.written == began
+        watched.progress.outlook(
+            Outlook(contexts=1, ended=0, spent_s=20.0, budget_s=60.0, seconds_left=40.0, is_at_most=True)
+        )
+        watched.progress.block_finished(context(), rate_block(1, 1.0, 1.0), {1: look()}, 20.0)
+        assert watched.written == began, "a block is shown with the step that follows it"
+
+
+def test_windows_that_follow_each_other_at_once_are_drawn_once_a_second() -> None:
+    watched = Watched()
+    with watched.progress:
+        watched.progress.begin_blocks(context(), ASKED)
+        watched.step(context(), 1, Phase.START)
+        before = watched.written.count("block 1:")
+        for window in range(1, 101):
+            watched.wait(0.1)
+            watched.progress.step(context(), 1, 1, Phase.MEASURE, window)
+        assert watched.written.count("block 1:") - before <= 10
+
+
+def test_a_warm_up_behind_a_short_start_is_shown() -> None:
+    watched = Watched()
+    with watched.progress:
+        watched.progress.begin_blocks(context(), ASKED)
+        watched.progress.at("asking {arm} for its plans", arm="17.8")
+        assert watched.screen[-1] == "asking 17.8 for its plans"
+        watched.progress.step(context(), 1, 1, Phase.START, 0)
+        assert "block 1: starting 17.8" in watched.screen
+        watched.progress.step(context(), 1, 1, Phase.WARM_UP, 0)
+        assert "block 1: warming up 17.8" in watched.screen
+
+
+def test_what_plans_account_for_moves_no_verdict() -> None:
+    watched = Watched()
+    with watched.progress:
+        after_a_block(watched, context(1, "low"), looks={1: look(Verdict.FASTER)})
+        watched.progress.attributing("17.8 (load=low)", 1, 2)
+        after_a_block(watched, context(1, "low"), looks={1: look(Verdict.SLOWER)})
+        screen = watched.screen
+        assert screen[-5:-1] == [
+            "what the plans of 17.8 (load=low) account for, 1 of 2",
+            "block 6: starting 17.8  load=low",
+            "verdicts",
+            "17.8  load=low  ▲ faster  +2.0 % ±1.0 %  5 blocks",
+        ]
+
+
+def test_what_an_earlier_run_has_measured_is_in_the_table() -> None:
+    watched = Watched()
+    with watched.progress:
+        watched.progress.resumed(context(1, "low"), ASKED, {1: look(Verdict.SLOWER)})
+        watched.progress.begin_blocks(context(2, "high"), ASKED)
+        watched.step(context(2, "high"), 1, Phase.START)
+        assert watched.screen[-1].startswith("17.8  load=low  ▼ slower")
+
+
+def test_names_of_others_are_not_obeyed() -> None:
+    watched = Watched()
+    asked = comparison(labels=("a", "b\x1b]0;mine\x07\n\x1b[2Jc"))
+    with watched.progress:
+        watched.progress.begin_blocks(context(), asked)
+        watched.progress.block_finished(context(), rate_block(1, 1.0, 1.0), {1: look()}, 1.0)
+        watched.step(context(), 2, Phase.START)
+        watched.wait(2)
+        watched.progress.doing("VACUUM \x1b[2J{brace}")
+    assert "\x1b[2J" not in watched.written
+    assert "\x1b]0" not in watched.written
+    assert "b\\x1b]0;mine\\x07 \\x1b[2Jc  ? undecided" in watched.written
+    assert "VACUUM \\x1b[2J{brace}" in watched.written
+
+
+def test_a_region_that_has_been_made_to_wrap_is_taken_away_whole() -> None:
+    watched = Watched(width=60)
+    with watched.progress:
+        watched.progress.begin_blocks(context(), ASKED)
+        watched.step(context(), 1, Phase.MEASURE, window=1)
+        before = len(watched.written)
+        watched.step(context(), 1, Phase.MEASURE, window=2)
+        usual = watched.written[before:].count("\x1b[1A")
+        # Its line of 33 columns is three lines now.
+        watched.console.size = ConsoleDimensions(16, 24)
+        before = len(watched.written)
+        watched.step(context(), 1, Phase.MEASURE, window=3)
+        assert watched.written[before:].count("\x1b[1A") == usual + 2
+
+
+def test_a_terminal_that_can_rewrite_nothing_gets_the_lines_of_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lines(watched: Watched) -> str:
+        with watched.progress:
+            after_a_block(watched, context(1, "low"), context(2, "high"))
+        return watched.written
+
+    in_a_pipe = lines(Watched(is_terminal=False))
+    assert in_a_pipe.splitlines()[-1] == (
+        "load=high  block 5  17.8 +2.0 % ±1.0 % about 5 min left  "
+        "(3 min 20 s; 0 of 2 contexts done; about 5 min 50 s left)"
+    )
+    assert "\x1b" not in in_a_pipe
+    monkeypatch.setenv("TERM", "dumb")
+    assert lines(Watched()) == in_a_pipe
+
+
+def test_colours_that_are_forced_into_a_log_rewrite_nothing_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    watched = Watched()
+    with watched.progress:
+        after_a_block(watched, context())
+    assert "\x1b[1A" not in watched.written
+    assert "block 5  17.8 +2.0 %" in watched.written
+
+
+def test_without_colours_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    file = io.StringIO()
+    console = SafeConsole(file=file, force_terminal=True, width=100, height=24, color_system="standard")
+    watched = Watched()
+    with TerminalProgress(console) as watched.progress:
+        after_a_block(watched, context(), looks={1: look(Verdict.FASTER)})
+    assert "▲ faster" in file.getvalue()
+    assert "\x1b[32m" not in file.getvalue()
+
+
+def test_a_failed_trial_is_a_line_that_stays() -> None:
+    watched = Watched()
+    block = Block(number=3, trials={}, failures=(FailedTrial(arm=1, phase=Phase.MEASURE, words="ERROR: no {x}"),))
+    with watched.progress:
+        watched.progress.begin_blocks(context(), ASKED)
+        watched.progress.block_finished(context(), block, {}, 1.0)
+    assert watched.screen[-1] == "block 3: a trial of 17.8 failed: ERROR: no {x}"
+
+
+def test_an_operation_shows_its_repetition_and_what_the_server_says_of_it() -> None:
+    watched = Watched()
+    asked = comparison(workload=vacuum())
+    one = Context(number=1, levels=(), comparison=asked)
+    unbounded = replace(look(), standing=replace(look().standing, interval=UNBOUNDED))
+    with watched.progress:
+        watched.progress.begin_blocks(one, asked)
+        for phase in Phase:
+            watched.progress.step(one, 1, 1, phase, int(phase is Phase.MEASURE))
+        assert watched.screen[-1] == "block 1: the operation on 17.8"
+        watched.wait(5)
+        watched.progress.doing("17.8: vacuuming indexes")
+        assert watched.screen[-1] == "17.8: vacuuming indexes"
+        watched.progress.block_finished(one, rate_block(1, 1.0, 1.0), {1: unbounded}, 1.0)
+        watched.step(one, 2, Phase.MEASURE)
+        assert "+2.0 %  5 blocks" in watched.screen[-1]
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_progress_speaks_its_own_language_and_no_other_does(
+    is_terminal: bool,  # noqa: FBT001 - a case
+) -> None:
+    watched = Watched(language=Language.JAPANESE, is_terminal=is_terminal)
+    with watched.progress:
+        after_a_block(watched, context())
+        assert spoken() is Language.ENGLISH
+    assert watched.written

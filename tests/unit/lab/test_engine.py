@@ -9,8 +9,8 @@ import pytest
 from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError, WorkloadError
 from pgversus.lab.apparatus import TrialFailedError
 from pgversus.lab.course import MOST_FAILURES_IN_A_ROW, Course
-from pgversus.lab.engine import run_courses
-from pgversus.lab.progress import Look, Silence
+from pgversus.lab.engine import run_courses, run_parts
+from pgversus.lab.progress import Look, Outlook, Silence
 from pgversus.stats.analysis import analyse
 from pgversus.stats.histogram import LatencyHistogram
 from pgversus.stats.trials import Block, Window
@@ -600,3 +600,41 @@ def test_no_context_gets_a_block_that_would_end_beyond_the_budget_of_all() -> No
     assert run_all(courses, PretendedSite(host), budget_s=100.0) is StopReason.BUDGET
     assert sum(course.wall_s for course in courses) <= 100
     assert [len(course.blocks) for course in courses] in ([3, 3, 2], [3, 2, 3], [2, 3, 3])
+
+
+def test_whoever_watches_is_told_of_earlier_blocks_and_then_how_far_the_whole_study_is() -> None:
+    told: list[Outlook] = []
+    resumed: list[int] = []
+
+    class Watching(Silence):
+        def resumed(self, context: Context, comparison: Comparison, looks: Mapping[int, Look]) -> None:
+            super().resumed(context, comparison, looks)
+            resumed.append(context.number)
+
+        def outlook(self, outlook: Outlook) -> None:
+            told.append(outlook)
+
+        def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
+            super().block_finished(context, block, looks, elapsed_s)
+            assert told[-1].spent_s == sum(course.wall_s for course in courses), "told before the block is"
+
+    courses = study(3, fixed_blocks=2)
+    earlier = study(1, fixed_blocks=2)
+    run_all(earlier, PretendedSite(Pretended({0: 100.0, 1: 120.0})))
+    courses[0].go_on_from(earlier[0].preparation, None, earlier[0].blocks)
+    host = Pretended({0: 100.0, 1: 120.0})
+    run_parts(
+        [courses[:2], courses[2:]],
+        PretendedSite(host),
+        begin_part=lambda _: None,
+        seed=3,
+        budget_s=1e6,
+        clock=host.clock,
+        progress=Watching(),
+        keep=lambda _course, _block: None,
+        keep_preparation=lambda _course: None,
+    )
+    assert resumed == [1]
+    assert {outlook.contexts for outlook in told} == {3}
+    assert (told[0].ended, told[-1].ended) == (1, 3)
+    assert told[-1].seconds_left == 0

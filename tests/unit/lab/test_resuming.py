@@ -46,7 +46,13 @@ def study(asked: Comparison | None = None, contexts: int = 2) -> Study:
 def stored(asked: Study, *preparations: Preparation) -> StoredStudy:
     contexts = tuple(
         StoredContext(
-            context=context, preparation=preparation, failure=None, blocks=(), plans=lambda: None, is_checked=False
+            context=context,
+            preparation=preparation,
+            failure=None,
+            blocks=(),
+            plans=lambda: None,
+            latencies=dict,
+            is_checked=False,
         )
         for context, preparation in zip_longest(without_secrets(asked).contexts, preparations)
     )

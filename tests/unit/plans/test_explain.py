@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.errors import ExitCode, PlanError
+from pgversus.language import Language, speaking
 from pgversus.plans.difference import difference
 from pgversus.plans.explain import read_plans
-from pgversus.plans.sentences.telling import Language
 from pgversus.report.plans.compared import ComparedPlans, PlansAnswer, plans_document
 from pgversus.report.plans.html import plans_html
 from pgversus.report.plans.markdown import plans_markdown
@@ -126,10 +126,11 @@ def read_or_refused(text: str) -> str:
         )
         answer = PlansAnswer(compared=(compared,))
         for language in Language:
-            assert plans_text(answer, language)
-            assert plans_html(answer, language)
-            assert plans_markdown(answer, language)
-        assert json.dumps(plans_document(answer, Language.ENGLISH), allow_nan=False)
+            with speaking(language):
+                assert plans_text(answer)
+                assert plans_html(answer)
+                assert plans_markdown(answer)
+        assert json.dumps(plans_document(answer), allow_nan=False)
     return ""
 
 

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.charts.pictures import pictures
+from pgversus.report.charts.pictures import Picture, pictures
 from pgversus.report.sweeps import Sweep, metric_axis, sweeps
 from pgversus.study.build_options import BuildOptions
 from pgversus.study.comparison import Comparison
@@ -158,25 +158,35 @@ def texts(svg: str) -> list[str]:
     return ["".join(element.itertext()) for element in ET.fromstring(svg).iter() if element.tag.endswith("}text")]  # noqa: S314
 
 
+def drawn(whole: StudyAnswer) -> dict[str, Picture]:
+    """Every picture of a study by its name."""
+    return {picture.name: picture for picture in pictures(whole)}
+
+
 def test_a_picture_has_every_level_and_the_name_of_every_line() -> None:
     one = measured(by_server(built(*SIZES)))
-    (picture,) = pictures(placed(one, one, levels=[{"workload": "w/1", "load": load} for load in ("c1", "c8")]))
+    picture = drawn(placed(one, one, levels=[{"workload": "w/1", "load": load} for load in ("c1", "c8")]))["tps-w_1"]
     found = texts(picture.svg)
     assert [text for text in found if text.endswith(" kB")] == ["4 kB", "8 kB", "32 kB"]
-    assert {"load=c1", "load=c8", "block size", "tps", "w/1: Two | workloads"} < set(found)
-    assert picture.name == "tps-w_1"
+    assert {"load=c1", "load=c8", "block size", "tps", "tps over block size: w/1"} < set(found)
     assert picture.png.startswith(b"\x89PNG")
+    assert "var(--" not in picture.svg
 
 
 def test_texts_of_others_are_shown_in_a_picture_and_not_obeyed() -> None:
     one = measured(by_setting("1MB", "2MB", "4MB"))
     whole = placed(one, one, levels=[{"workload": HOSTILE, "load": load} for load in (HOSTILE, "../c8")])
-    (picture,) = pictures(replace(whole, study=replace(whole.study, title=HOSTILE)))
+    pictured = drawn(whole)
     shown = HOSTILE.replace("\x1b", "\\x1b")
-    assert {f"{shown}: {shown}", f"load={shown}", "load=../c8"} < set(texts(picture.svg))
-    assert not [element for element in ET.fromstring(picture.svg).iter() if element.tag.endswith("}b")]  # noqa: S314
-    assert set(picture.name) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-[]")
+    (name,) = [name for name in pictured if name.startswith("tps-")]
+    # In a title a backslash would begin an escape.
+    title = f"tps over work_mem: {shown}".replace("\\", "/")
+    assert {title, f"load={shown}", "load=../c8"} < set(texts(pictured[name].svg))
+    for name, picture in pictured.items():
+        assert not [element for element in ET.fromstring(picture.svg).iter() if element.tag.endswith("}b")]  # noqa: S314
+        assert set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-")
 
 
-def test_a_study_without_amounts_has_no_picture() -> None:
-    assert list(pictures(study_answer([answer(steady(1.1))]))) == []
+def test_every_chart_of_a_study_becomes_a_picture() -> None:
+    assert set(drawn(study_answer([answer(steady(1.1))]))) == {"forest-tps", "trials-1-workload_w1_load_c4"}
+    assert drawn(study_answer([])) == {}

@@ -1,7 +1,7 @@
 """The plan of each statement on one server, in a session as the load has it; what it writes is rolled back."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import psycopg
 
@@ -13,14 +13,26 @@ from pgversus.study.captured import Captured, CapturedStatement, Statement
 _DECLARES = re.compile(r"\s*DECLARE\b", re.IGNORECASE)
 
 
-def capture(label: str, target: Target, statements: Sequence[Statement], *, with_rows: bool) -> Captured:
+def capture(
+    label: str,
+    target: Target,
+    statements: Sequence[Statement],
+    *,
+    with_rows: bool,
+    begin: Callable[[int], None] = lambda _: None,
+) -> Captured:
     """The plans of these statements, in this order; WorkloadError with the server's words when one fails.
 
-    label: of the arm. with_rows: also hash what each returns.
+    label: of the arm. with_rows: also hash what each returns. begin: told the number of each statement, from 1.
     """
+
+    def captured_one(number: int, one: Statement) -> CapturedStatement:
+        begin(number)
+        return _captured(label, connection, one, with_rows=with_rows)
+
     with connect(target, as_the_load=True) as connection:
         with connection.transaction(force_rollback=True):
-            captured = tuple(_captured(label, connection, one, with_rows=with_rows) for one in statements)
+            captured = tuple(captured_one(number, one) for number, one in enumerate(statements, 1))
         return Captured(
             statements=captured,
             statistics=statistics_digests(connection),

@@ -1,7 +1,8 @@
 """The plans of all arms of a context, on their own servers: captured, held against each other, and brought back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from pgversus.errors import HostError, PgversusError
@@ -13,10 +14,17 @@ from pgversus.lab.explaining.undoing import undoings
 from pgversus.lab.measuring.arms import ArmServer
 from pgversus.lab.measuring.load import Load
 from pgversus.lab.measuring.pilot import PilotResult
+from pgversus.lab.progress import Progress, Silence
+from pgversus.language import later
 from pgversus.postgres.client import Client
-from pgversus.study.captured import CapturedPlans
+from pgversus.study.captured import Captured, CapturedPlans
 from pgversus.study.comparison import Comparison
+from pgversus.study.planner_switches import Undoing
 from pgversus.study.workload import PgbenchWorkload
+
+_ASKING = later("asking {arm} for its plans: statement {number} of {total}")
+_SEARCHING = later("looking for settings that bring the old plans back on {arm}: statement {number} of {total}")
+_SAMPLING = later("running the load once more on every arm, to see its plans")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +41,8 @@ class Explainer:
     """Whether settings are looked for that bring the baseline's plans back."""
     samples: bool = False
     """Whether the load is run once more, to see that the plans under it are those that were captured."""
+    progress: Progress = field(default_factory=Silence)
+    """Is told which statement is explained on which arm."""
 
     def explain(self, servers: Sequence[ArmServer], comparison: Comparison) -> CapturedPlans:
         """The plans of every arm, whose servers are started; PgversusError where they cannot be had or compared.
@@ -45,15 +55,25 @@ class Explainer:
         for server, arm in zip(servers, comparison.arms, strict=True):
             assert isinstance(arm.workload, PgbenchWorkload)  # noqa: S101 - an operation has no plans to compare
             statements = statements_of(arm.workload, self.client, server.target, self.scratch)
-            captured.append(capture(arm.label, server.target, statements, with_rows=self.with_rows))
+            begin = partial(self._tell, _ASKING, arm.label, len(statements))
+            captured.append(capture(arm.label, server.target, statements, with_rows=self.with_rows, begin=begin))
         refuse_other_statements([arm.label for arm in comparison.arms], captured)
         undone_by = [
-            tuple(undoings(server.target, captured[0], found, comparison.factors))
-            if self.searches
-            else (None,) * len(found.statements)
+            self._undone(server, captured[0], found, comparison.factors)
             for server, found in zip(servers[1:], captured[1:], strict=True)
         ]
         return CapturedPlans(arms=tuple(captured), undone_by=tuple(undone_by), is_searched=self.searches)
+
+    def _undone(
+        self, server: ArmServer, baseline: Captured, found: Captured, factors: Sequence[str]
+    ) -> tuple[Undoing | None, ...]:
+        if not self.searches:
+            return (None,) * len(found.statements)
+        begin = partial(self._tell, _SEARCHING, server.arm.label, len(found.statements))
+        return tuple(undoings(server.target, baseline, found, factors, begin=begin))
+
+    def _tell(self, sentence: str, arm: str, total: int, number: int) -> None:
+        self.progress.at(sentence, arm=arm, number=number, total=total)
 
 
 def explained_or_why_not(
@@ -71,7 +91,10 @@ def explained_or_why_not(
         raise
     except PgversusError as error:
         return None, f"{error.what} ({error.where}): {error.found}"
-    return (replace(plans, sampled=sampled(servers, loads, pilot, plans)) if explainer.samples else plans), ""
+    if not explainer.samples:
+        return plans, ""
+    explainer.progress.at(_SAMPLING)
+    return replace(plans, sampled=sampled(servers, loads, pilot, plans)), ""
 
 
 def explained_counterfactual(

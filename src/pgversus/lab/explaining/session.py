@@ -37,6 +37,8 @@ def compare_plans(study: Study, user: ServerUser, client: Client, progress: Prog
             for server in servers:
                 server.start()
             progress.say("asking every arm for its plans")
-            explainer = Explainer(client=client, scratch=workshop.directory.root / "told", with_rows=True)
+            explainer = Explainer(
+                client=client, scratch=workshop.directory.root / "told", with_rows=True, progress=progress
+            )
             plans = explainer.explain(servers, context.comparison)
     return compared([arm.label for arm in context.comparison.arms], plans)

@@ -6,7 +6,7 @@ What brings a plan back is no proof of what the difference in speed comes from: 
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import psycopg
 from psycopg import sql
@@ -35,11 +35,24 @@ _LONGEST_S = 20.0
 """For one statement; planning it takes milliseconds, and there are some hundred candidates."""
 
 
-def undoings(target: Target, baseline: Captured, contender: Captured, factors: Sequence[str]) -> list[Undoing | None]:
+def undoings(
+    target: Target,
+    baseline: Captured,
+    contender: Captured,
+    factors: Sequence[str],
+    *,
+    begin: Callable[[int], None] = lambda _: None,
+) -> list[Undoing | None]:
     """For each statement the settings that bring its plan back; None where none does, or nothing has changed.
 
     target: the contender, started. factors: what is compared, which is not tried. What is written is rolled back.
+    begin: told the number of each statement, from 1.
     """
+
+    def undoing_one(number: int, old: CapturedStatement, new: CapturedStatement) -> Undoing | None:
+        begin(number)
+        return _undoing(connection, old, new, tried, memory)
+
     fixed = {name.lower() for name in factors}
     tried = [
         one
@@ -54,8 +67,8 @@ def undoings(target: Target, baseline: Captured, contender: Captured, factors: S
     }
     with connect(target, as_the_load=True) as connection, connection.transaction(force_rollback=True):
         return [
-            _undoing(connection, old, new, tried, memory)
-            for old, new in zip(baseline.statements, contender.statements, strict=True)
+            undoing_one(number, old, new)
+            for number, (old, new) in enumerate(zip(baseline.statements, contender.statements, strict=True), 1)
         ]
 
 

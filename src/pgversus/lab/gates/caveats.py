@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from pgversus.lab.gates.load_gates import load_caveats
 from pgversus.lab.gates.measured import Measured, measured_of
 from pgversus.lab.gates.plan_gates import plan_caveats
+from pgversus.language import both, tell
+from pgversus.report.phases import phase_word
 from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block
 from pgversus.study.captured import CapturedPlans
@@ -12,7 +14,7 @@ from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.comparison import Comparison
 from pgversus.study.counters import ROWS_WRITTEN
 from pgversus.study.design import StopReason
-from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation
+from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation, origin_words
 from pgversus.study.workload import PgbenchWorkload
 
 _MOST_UNCLOCKED = 0.01
@@ -55,7 +57,10 @@ def caveats(
 
 def _not_gone_on(failure: str | None) -> Iterator[Caveat]:
     if failure is not None:
-        yield Caveat(slug="not-gone-on", text=f"the last run could not go on with the earlier blocks: {failure}")
+        yield Caveat(
+            slug="not-gone-on",
+            text=tell("the last run could not go on with the earlier blocks: {failure}", failure=failure),
+        )
 
 
 def _mixed_builds(
@@ -67,8 +72,15 @@ def _mixed_builds(
             yield Caveat(
                 slug="mixed-builds",
                 arm=arm.index,
-                text=f"{comparison.baseline.label} ({facts[0].origin}) and {arm.label} ({facts[arm.index].origin}) "
-                f"were not built alike, which alone can change speed by up to 1.5 times: {_listed(parts)}",
+                text=tell(
+                    "{baseline} ({baseline_origin}) and {contender} ({contender_origin}) were not built alike, which "
+                    "alone can change speed by up to 1.5 times: {parts}",
+                    baseline=comparison.baseline.label,
+                    baseline_origin=origin_words(facts[0].origin),
+                    contender=arm.label,
+                    contender_origin=origin_words(facts[arm.index].origin),
+                    parts=_listed(parts),
+                ),
             )
 
 
@@ -79,15 +91,20 @@ def _unequal_databases(comparison: Comparison, differences: Sequence[Difference]
             yield Caveat(
                 slug="unequal-databases",
                 arm=arm.index,
-                text=f"the databases of {comparison.baseline.label} and {arm.label} are not alike, so that text is "
-                f"compared and sorted in another time: {_listed(parts)}",
+                text=tell(
+                    "the databases of {baseline} and {contender} are not alike, so that text is compared and sorted in "
+                    "another time: {parts}",
+                    baseline=comparison.baseline.label,
+                    contender=arm.label,
+                    parts=_listed(parts),
+                ),
             )
 
 
 def _unequal_settings(comparison: Comparison, differences: Sequence[Difference]) -> Iterator[Caveat]:
     for arm in comparison.contenders:
         names = [
-            f"{d.name} {_quoted(d.values[0])} against {_quoted(d.values[arm.index])}"
+            _held_against(d, arm.index)
             for d in differences
             if d.kind == "setting" and not d.is_default and d.values[0] != d.values[arm.index]
         ]
@@ -95,7 +112,12 @@ def _unequal_settings(comparison: Comparison, differences: Sequence[Difference])
             yield Caveat(
                 slug="unequal-settings",
                 arm=arm.index,
-                text=f"{comparison.baseline.label} and {arm.label} also differ in settings: {'; '.join(names)}",
+                text=tell(
+                    "{baseline} and {contender} also differ in settings: {settings}",
+                    baseline=comparison.baseline.label,
+                    contender=arm.label,
+                    settings="; ".join(names),
+                ),
             )
 
 
@@ -106,7 +128,12 @@ def _unequal_indexes(comparison: Comparison, differences: Sequence[Difference]) 
             yield Caveat(
                 slug="unequal-indexes",
                 arm=arm.index,
-                text=f"{comparison.baseline.label} and {arm.label} do not have the same indexes: {', '.join(names)}",
+                text=tell(
+                    "{baseline} and {contender} do not have the same indexes: {indexes}",
+                    baseline=comparison.baseline.label,
+                    contender=arm.label,
+                    indexes=", ".join(names),
+                ),
             )
 
 
@@ -116,12 +143,12 @@ def _not_restarted(comparison: Comparison, facts: Sequence[ArmFacts], *, writes:
         return
     yield Caveat(
         slug="not-restarted",
-        text=f"{' and '.join(labels)}: not ours to restart, so the luck of one start is part of the result",
+        text=tell("{arms}: not ours to restart, so the luck of one start is part of the result", arms=both(labels)),
     )
     if writes:
         yield Caveat(
             slug="worn-data",
-            text=f"{' and '.join(labels)}: the load writes, and each block began with what the last one left",
+            text=tell("{arms}: the load writes, and each block began with what the last one left", arms=both(labels)),
         )
 
 
@@ -134,9 +161,13 @@ def _late_writes(preparation: Preparation, blocks: Sequence[Block], measured: Se
     if writing:
         yield Caveat(
             slug="late-writes",
-            text=f"the load seemed to read only and then wrote, first in block {writing[0].number} and in "
-            f"{len(writing)} of {len(blocks)}: its windows are those of a load that reads, and big data were not put "
-            "back before that",
+            text=tell(
+                "the load seemed to read only and then wrote, first in block {first} and in {writing} of {blocks}: its "
+                "windows are those of a load that reads, and big data were not put back before that",
+                first=writing[0].number,
+                writing=len(writing),
+                blocks=len(blocks),
+            ),
         )
 
 
@@ -149,8 +180,15 @@ def _failures(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Cavea
             yield Caveat(
                 slug="failed-trials",
                 arm=arm.index or None,
-                text=f"{len(failures)} of {len(blocks)} trials of {arm.label} failed and count for nothing; "
-                f"the first while in {first.phase}: {first.words}",
+                text=tell(
+                    "{failed} of {blocks} trials of {arm} failed and count for nothing; the first while in {phase}: "
+                    "{words}",
+                    failed=len(failures),
+                    blocks=len(blocks),
+                    arm=arm.label,
+                    phase=phase_word(first.phase),
+                    words=first.words,
+                ),
             )
 
 
@@ -161,7 +199,11 @@ def _failed_transactions(measured: Sequence[Measured]) -> Iterator[Caveat]:
             yield Caveat(
                 slug="failed-transactions",
                 arm=one.arm.index or None,
-                text=f"{failed} transactions of {one.arm.label} ended in a serialization failure or a deadlock",
+                text=tell(
+                    "{failed} transactions of {arm} ended in a serialization failure or a deadlock",
+                    failed=failed,
+                    arm=one.arm.label,
+                ),
             )
 
 
@@ -177,29 +219,39 @@ def _unclocked(comparison: Comparison, measured: Sequence[Measured]) -> Iterator
             yield Caveat(
                 slug="unclocked-transactions",
                 arm=one.arm.index or None,
-                text=f"pgbench did not look at its clock at the end of {100 * share:.0f} % of the transactions of "
-                f"{one.arm.label}, whose replies were there already: their latencies are too low",
+                text=tell(
+                    "pgbench did not look at its clock at the end of {share} of the transactions of {arm}, whose "
+                    "replies were there already: their latencies are too low",
+                    share=f"{100 * share:.0f} %",
+                    arm=one.arm.label,
+                ),
             )
 
 
 def _interrupted(stopped: StopReason) -> Iterator[Caveat]:
     if stopped is StopReason.INTERRUPTED:
-        yield Caveat(slug="interrupted", text="interrupted: these are the verdicts so far")
+        yield Caveat(slug="interrupted", text=tell("interrupted: these are the verdicts so far"))
 
 
 def _parts(differences: Sequence[Difference], kind: str, arm: int) -> list[str]:
     """What of this kind an arm has otherwise than the baseline."""
-    return [
-        f"{d.name} {_quoted(d.values[0])} against {_quoted(d.values[arm])}"
-        for d in differences
-        if d.kind == kind and d.values[0] != d.values[arm]
-    ]
+    return [_held_against(d, arm) for d in differences if d.kind == kind and d.values[0] != d.values[arm]]
+
+
+def _held_against(difference: Difference, arm: int) -> str:
+    return tell(
+        "{name} {baseline} against {contender}",
+        name=difference.name,
+        baseline=_quoted(difference.values[0]),
+        contender=_quoted(difference.values[arm]),
+    )
 
 
 def _listed(parts: Sequence[str]) -> str:
-    more = f"; and {len(parts) - _MOST_SHOWN} more" if len(parts) > _MOST_SHOWN else ""
-    return "; ".join(parts[:_MOST_SHOWN]) + more
+    first = "; ".join(parts[:_MOST_SHOWN])
+    rest = len(parts) - _MOST_SHOWN
+    return tell("{first}; and {rest} more", first=first, rest=rest) if rest > 0 else first
 
 
 def _quoted(value: str) -> str:
-    return f'"{value}"' if value else "nothing"
+    return f'"{value}"' if value else tell("nothing")

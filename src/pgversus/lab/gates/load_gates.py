@@ -13,6 +13,7 @@ from pgversus.lab.gates.measured import Measured
 from pgversus.lab.gates.pressure_gates import pressure_caveats
 from pgversus.lab.gates.rate_gates import rate_caveats
 from pgversus.lab.measuring.disturbance import FOREIGN, STEAL, foreign_cpu_s
+from pgversus.language import later, tell
 from pgversus.stats.counter_table import CounterTable
 from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Trial
@@ -32,6 +33,15 @@ _FEWEST_FOR_TREND = 4
 _CORRELATION, _FEWEST_FOR_CORRELATION = 0.5, 12
 _FEW_TRANSACTIONS = 3
 """For each client and window: below this the end of the last transaction is a large part of the window."""
+
+_BECAME_FASTER = later(
+    "{arm} became {share} faster from the first to the second half of its blocks: a longer warm-up would show it as it "
+    "goes on"
+)
+_BECAME_SLOWER = later(
+    "{arm} became {share} slower from the first to the second half of its blocks: a longer warm-up would show it as it "
+    "goes on"
+)
 
 
 def load_caveats(
@@ -73,8 +83,12 @@ def _client_bound(one: Measured) -> Iterator[Caveat]:
         yield Caveat(
             slug="client-bound",
             arm=arm.index or None,
-            text=f"pgbench was the bottleneck on {arm.label}: it used {_percent(share)} of the processors that its "
-            f"threads can use, so the server may be faster than was seen (more threads of pgbench would tell)",
+            text=tell(
+                "pgbench was the bottleneck on {arm}: it used {share} of the processors that its threads can use, so "
+                "the server may be faster than was seen (more threads of pgbench would tell)",
+                arm=arm.label,
+                share=_percent(share),
+            ),
         )
 
 
@@ -86,14 +100,21 @@ def _disturbed(one: Measured, cpus: int) -> Iterator[Caveat]:
         yield Caveat(
             slug="host-disturbed",
             arm=arm.index or None,
-            text=f"other programs used {_percent(foreign)} of the processors for their own code in the windows of "
-            f"{arm.label}",
+            text=tell(
+                "other programs used {share} of the processors for their own code in the windows of {arm}",
+                share=_percent(foreign),
+                arm=arm.label,
+            ),
         )
     if steal is not None and steal > STEAL:
         yield Caveat(
             slug="host-stolen",
             arm=arm.index or None,
-            text=f"the hypervisor gave {_percent(steal)} of the processors to others in the windows of {arm.label}",
+            text=tell(
+                "the hypervisor gave {share} of the processors to others in the windows of {arm}",
+                share=_percent(steal),
+                arm=arm.label,
+            ),
         )
 
 
@@ -110,7 +131,11 @@ def _throttled(one: Measured) -> Iterator[Caveat]:
         yield Caveat(
             slug="throttled",
             arm=arm.index or None,
-            text=f"a limit on processors held everything back for {_percent(share)} of the windows of {arm.label}",
+            text=tell(
+                "a limit on processors held everything back for {share} of the windows of {arm}",
+                share=_percent(share),
+                arm=arm.label,
+            ),
         )
 
 
@@ -123,8 +148,12 @@ def _not_cold(comparison: Comparison, one: Measured) -> Iterator[Caveat]:
         yield Caveat(
             slug="cache-not-cold",
             arm=arm.index or None,
-            text=f"the system kept up to {_percent(most)} of the data of {arm.label} in its page cache, or would not "
-            "tell; shared buffers were empty all the same",
+            text=tell(
+                "the system kept up to {share} of the data of {arm} in its page cache, or would not tell; shared "
+                "buffers were empty all the same",
+                share=_percent(most),
+                arm=arm.label,
+            ),
         )
 
 
@@ -135,12 +164,14 @@ def _not_steady(comparison: Comparison, arm: Arm, trials: Sequence[Trial]) -> It
     mean = math.fsum(trends) / len(trends)
     error = math.sqrt(math.fsum((t - mean) ** 2 for t in trends) / (len(trends) - 1) / len(trends))
     if abs(mean) > _TREND and abs(mean) > _TREND_T * error:
-        way = "faster" if mean > 0 else "slower"
         yield Caveat(
             slug="not-steady",
             arm=arm.index or None,
-            text=f"{arm.label} became {_percent(abs(math.expm1(mean)))} {way} from the first to the second half of its "
-            "blocks: a longer warm-up would show it as it goes on",
+            text=tell(
+                _BECAME_FASTER if mean > 0 else _BECAME_SLOWER,
+                arm=arm.label,
+                share=_percent(abs(math.expm1(mean))),
+            ),
         )
 
 
@@ -154,19 +185,26 @@ def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial])
         yield Caveat(
             slug="few-transactions",
             arm=arm.index or None,
-            text=f"{each:.1f} transactions of {arm.label} in each window, fewer than {_FEW_TRANSACTIONS} for each "
-            "client: longer windows would tell more",
+            text=tell(
+                "{each} transactions of {arm} in each window, fewer than {few} for each client: longer windows would "
+                "tell more",
+                each=f"{each:.1f}",
+                arm=arm.label,
+                few=_FEW_TRANSACTIONS,
+            ),
         )
 
 
 def _checkpoints(measured: Sequence[Measured]) -> Iterator[Caveat]:
     for arm, counts in _one_sided(measured, ("checkpoints_timed", "checkpoints_requested")):
-        yield Caveat(slug="checkpoint-on-one-side", arm=arm, text=f"checkpoints in the windows: {counts}")
+        text = tell("checkpoints in the windows: {counts}", counts=counts)
+        yield Caveat(slug="checkpoint-on-one-side", arm=arm, text=text)
 
 
 def _autovacuum(measured: Sequence[Measured]) -> Iterator[Caveat]:
     for arm, counts in _one_sided(measured, MAINTENANCE):
-        yield Caveat(slug="autovacuum-on-one-side", arm=arm, text=f"runs of autovacuum in the windows: {counts}")
+        text = tell("runs of autovacuum in the windows: {counts}", counts=counts)
+        yield Caveat(slug="autovacuum-on-one-side", arm=arm, text=text)
 
 
 def _one_sided(measured: Sequence[Measured], names: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -181,7 +219,14 @@ def _one_sided(measured: Sequence[Measured], names: Sequence[str]) -> Iterator[t
     base = measured[BASELINE].arm
     for one, count in zip(measured, counts, strict=True):
         if (count > 0) != (counts[BASELINE] > 0):
-            yield one.arm.index, f"{counts[BASELINE]:.0f} of {base.label}, {count:.0f} of {one.arm.label}"
+            told = tell(
+                "{baseline_count} of {baseline}, {contender_count} of {contender}",
+                baseline_count=f"{counts[BASELINE]:.0f}",
+                baseline=base.label,
+                contender_count=f"{count:.0f}",
+                contender=one.arm.label,
+            )
+            yield one.arm.index, told
 
 
 def _sum(one: Measured, names: Sequence[str]) -> float | None:
@@ -206,8 +251,12 @@ def _drift(comparison: Comparison, samples: Samples) -> Iterator[Caveat]:
             yield Caveat(
                 slug="drift",
                 arm=arm.index,
-                text=f"the ratios of {arm.label} move together from block to block (correlation "
-                f"{follow / spread:.2f}), so the interval is too narrow: something changes while it is measured",
+                text=tell(
+                    "the ratios of {arm} move together from block to block (correlation {correlation}), so the "
+                    "interval is too narrow: something changes while it is measured",
+                    arm=arm.label,
+                    correlation=f"{follow / spread:.2f}",
+                ),
             )
 
 
@@ -226,8 +275,14 @@ def _few_for_percentile(measured: Sequence[Measured]) -> Iterator[Caveat]:
         names = ", ".join(f"p{100 * q:.0f}" for q in lacking)
         yield Caveat(
             slug="few-for-percentile",
-            text=f"{names} without an interval: a block had {fewest} transactions of an arm, and "
-            f"{transactions_for_quantile(lacking[0])} are needed for p{100 * lacking[0]:.0f}",
+            text=tell(
+                "{percentiles} without an interval: a block had {fewest} transactions of an arm, and {needed} are "
+                "needed for {percentile}",
+                percentiles=names,
+                fewest=fewest,
+                needed=transactions_for_quantile(lacking[0]),
+                percentile=f"p{100 * lacking[0]:.0f}",
+            ),
         )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from pgversus.lab.explaining.comparing import other_rows
+from pgversus.language import tell
 from pgversus.study.captured import CapturedPlans
 from pgversus.study.caveats import Caveat
 from pgversus.study.comparison import Comparison
@@ -11,7 +12,8 @@ from pgversus.study.comparison import Comparison
 def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explained: str) -> Iterator[Caveat]:
     """The gravest first. plans: as captured; not_explained: why there are none although they were asked for."""
     if not_explained:
-        yield Caveat(slug="plans-not-captured", text=f"the plans were not captured: {not_explained}")
+        text = tell("the plans were not captured: {words}", words=not_explained)
+        yield Caveat(slug="plans-not-captured", text=text)
     if plans is None:
         return
     labels = [arm.label for arm in comparison.arms]
@@ -20,17 +22,27 @@ def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explai
             yield Caveat(
                 slug="other-rows",
                 arm=arm.index,
-                text=f"{arm.label} returns other rows than {labels[0]}, so that the two do not do the same work: "
-                f"{'; '.join(statements)}",
+                text=tell(
+                    "{contender} returns other rows than {baseline}, so that the two do not do the same work: "
+                    "{statements}",
+                    contender=arm.label,
+                    baseline=labels[0],
+                    statements="; ".join(statements),
+                ),
             )
     for arm, sampled in zip(comparison.arms, plans.sampled, strict=bool(plans.sampled)):
         if sampled.failure:
-            text = f"plans of {arm.label} were not sampled under load: {sampled.failure}"
+            text = tell("plans of {arm} were not sampled under load: {words}", arm=arm.label, words=sampled.failure)
             yield Caveat(slug="plans-not-sampled", arm=arm.index, text=text)
         elif sampled.others:
             yield Caveat(
                 slug="other-plans-under-load",
                 arm=arm.index,
-                text=f"{sampled.others} of {sampled.told} plans of {arm.label} that were sampled under load are none "
-                "of those that were captured",
+                text=tell(
+                    "{others} of {plans} plans of {arm} that were sampled under load are none of those that were "
+                    "captured",
+                    others=sampled.others,
+                    plans=sampled.told,
+                    arm=arm.label,
+                ),
             )

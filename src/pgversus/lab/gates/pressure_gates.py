@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pgversus.lab.gates.measured import Measured
+from pgversus.language import tell
 from pgversus.study.caveats import Caveat
 from pgversus.study.counters import PAGE_BYTES
 
@@ -29,15 +30,23 @@ def pressure_caveats(measured: Sequence[Measured]) -> Iterator[Caveat]:
             yield Caveat(
                 slug="memory-pressure",
                 arm=one.arm.index or None,
-                text=f"processes waited for memory in {100 * memory:.0f} % of the windows of {one.arm.label}: servers "
-                "and data do not fit into it together, or another program needs it",
+                text=tell(
+                    "processes waited for memory in {share} of the windows of {arm}: servers and data do not fit into "
+                    "it together, or another program needs it",
+                    share=f"{100 * memory:.0f} %",
+                    arm=one.arm.label,
+                ),
             )
         if disk > _DISK and all(_leaves_disk_alone(other) for other in measured):
             yield Caveat(
                 slug="disk-disturbed",
                 arm=one.arm.index or None,
-                text=f"processes waited for disk in {100 * disk:.0f} % of the windows of {one.arm.label}, though no "
-                "server of this comparison moved any data worth mentioning: another program did",
+                text=tell(
+                    "processes waited for disk in {share} of the windows of {arm}, though no server of this comparison "
+                    "moved any data worth mentioning: another program did",
+                    share=f"{100 * disk:.0f} %",
+                    arm=one.arm.label,
+                ),
             )
 
 

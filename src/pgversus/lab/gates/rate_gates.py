@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 
 from pgversus.lab.gates.measured import Measured
+from pgversus.language import tell
 from pgversus.report.units import significant
 from pgversus.study.caveats import Caveat
 from pgversus.study.comparison import Comparison
@@ -32,6 +33,11 @@ def rate_caveats(comparison: Comparison, one: Measured) -> Iterator[Caveat]:
         yield Caveat(
             slug="rate-not-reached",
             arm=one.arm.index or None,
-            text=f"{one.arm.label} reached {significant(begun / one.seconds, 4)} of {significant(workload.rate, 4)} "
-            "transactions per second: its latencies then measure the queue, which grows as long as a window lasts",
+            text=tell(
+                "{arm} reached {reached} of {rate} transactions per second: its latencies then measure the queue, "
+                "which grows as long as a window lasts",
+                arm=one.arm.label,
+                reached=significant(begun / one.seconds, 4),
+                rate=significant(workload.rate, 4),
+            ),
         )

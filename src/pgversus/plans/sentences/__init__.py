@@ -1,7 +1,6 @@
 """What changed between two plans, in words.
 
-telling.py   changes to sentences, the same ones together
-numbers.py   numbers in sentences
-english.py   in English
-japanese.py  in Japanese
+telling.py  changes to sentences, the same ones together
+changes.py  a sentence for each kind of change
+numbers.py  numbers in sentences
 """

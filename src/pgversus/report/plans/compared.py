@@ -3,13 +3,15 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pgversus.language import Language, later, listed, speaking, tell
 from pgversus.plans.difference import PlanDifference
 from pgversus.plans.plan import Plan
-from pgversus.plans.sentences.telling import Language, headline, sentences
+from pgversus.plans.sentences.telling import headline, sentences
 from pgversus.study.planner_switches import ButFor, Undoing
 
 SCHEMA = "pgversus.plans/1"
-NOTHING_COMPARED = "no statement has a plan"
+NOTHING_COMPARED = later("no statement has a plan")
+"""To be told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +42,12 @@ class UnlikeStatistics:
     @property
     def words(self) -> str:
         """What follows from it."""
-        return (
-            f"statistics of {', '.join(self.tables)} differ between {self.labels[0]} and {self.labels[1]}: "
-            "a plan may differ by chance alone (--full-statistics makes them equal)"
+        return tell(
+            "statistics of {tables} differ between {baseline} and {contender}: a plan may differ by chance alone "
+            "(--full-statistics makes them equal)",
+            tables=listed(self.tables),
+            baseline=self.labels[0],
+            contender=self.labels[1],
         )
 
 
@@ -61,24 +66,30 @@ class PlansAnswer:
     def warnings(self) -> list[str]:
         """What has to be known before any plan is looked at."""
         rows = [
-            f"{one.labels[1]} returns other rows than {one.labels[0]}: {one.statement}"
+            tell(
+                "{contender} returns other rows than {baseline}: {statement}",
+                contender=one.labels[1],
+                baseline=one.labels[0],
+                statement=one.statement,
+            )
             for one in self.compared
             if one.same_rows is False
         ]
         return rows + [one.words for one in self.unlike]
 
 
-def plans_document(answer: PlansAnswer, language: Language) -> dict[str, Any]:
-    """Every comparison as plain lists, dicts and numbers; times in seconds."""
-    return {
-        "schema": SCHEMA,
-        "comparisons": [_comparison(one, language) for one in answer.compared],
-        "warnings": answer.warnings,
-        "unlike_statistics": [asdict(one) for one in answer.unlike],
-    }
+def plans_document(answer: PlansAnswer) -> dict[str, Any]:
+    """Every comparison as plain lists, dicts and numbers; times in seconds, sentences in English."""
+    with speaking(Language.ENGLISH):
+        return {
+            "schema": SCHEMA,
+            "comparisons": [_comparison(one) for one in answer.compared],
+            "warnings": answer.warnings,
+            "unlike_statistics": [asdict(one) for one in answer.unlike],
+        }
 
 
-def _comparison(one: ComparedPlans, language: Language) -> dict[str, Any]:
+def _comparison(one: ComparedPlans) -> dict[str, Any]:
     found = one.difference
     return {
         "statement": one.statement,
@@ -87,8 +98,8 @@ def _comparison(one: ComparedPlans, language: Language) -> dict[str, Any]:
         "level": found.level.value,
         "same_plan": found.is_same_plan,
         "same_rows": one.same_rows,
-        "headline": headline(found.level, language),
-        "sentences": sentences(found, language),
+        "headline": headline(found.level),
+        "sentences": sentences(found),
         "undone_by": None
         if one.undone_by is None
         else {

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from pgversus.plans.sentences.telling import Language, headline, sentences
+from pgversus.language import tell
+from pgversus.plans.sentences.telling import headline, sentences
 from pgversus.report.markdown import escaped, paragraph
 from pgversus.report.plans.compared import NOTHING_COMPARED, ComparedPlans, PlansAnswer
 from pgversus.report.plans.text import times
@@ -14,20 +15,21 @@ from pgversus.report.visible import visible
 _FENCE = 3
 
 
-def plans_markdown(answer: PlansAnswer, language: Language) -> str:
+def plans_markdown(answer: PlansAnswer) -> str:
     """What has to be known first; a heading for each comparison, its sentences as a list, both plans to be unfolded."""
-    warnings = "\n".join(f"- caveat: {escaped(text)}" for text in answer.warnings)
-    parts = [part for one in answer.compared for part in _parts(one, language)] or [NOTHING_COMPARED]
+    caveats = (tell("caveat: {caveat}", caveat=escaped(text)) for text in answer.warnings)
+    warnings = "\n".join(f"- {caveat}" for caveat in caveats)
+    parts = [part for one in answer.compared for part in _parts(one)] or [tell(NOTHING_COMPARED)]
     return "\n\n".join([warnings, *parts] if warnings else parts) + "\n"
 
 
-def _parts(one: ComparedPlans, language: Language) -> Iterator[str]:
+def _parts(one: ComparedPlans) -> Iterator[str]:
     baseline, contender = (escaped(label) for label in one.labels)
     yield f"### {escaped(one.statement)}"
-    yield paragraph(f"{baseline} → {contender}: {headline(one.difference.level, language)}")
-    if told := sentences(one.difference, language):
+    yield paragraph(f"{baseline} → {contender}: {headline(one.difference.level)}")
+    if told := sentences(one.difference):
         yield "\n".join(f"- {escaped(text)}" for text in told)
-    if undone := undoing(one, language):
+    if undone := undoing(one):
         yield paragraph(undone)
     if one.difference.time is not None:
         yield paragraph(times(one))

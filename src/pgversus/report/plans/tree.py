@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from pgversus.language import listed, tell
 from pgversus.plans.measured import own
 from pgversus.plans.plan import MAIN, Plan, PlanNode
 from pgversus.report.units import latency, significant
@@ -57,13 +58,14 @@ def _subplan(plan: Plan, node: PlanNode) -> str:
 def _ran(node: PlanNode, own_s: float | None) -> str:
     measured = node.measured
     if measured.loops is None or measured.rows is None:
-        return f"{_rows(node.estimated_rows)} expected"
+        return tell("{rows} expected", rows=_rows(node.estimated_rows))
     if not measured.loops:
-        return "never ran"
-    loops = f" in {significant(measured.loops)} loops" if measured.loops > 1 else ""
-    time = "" if own_s is None else f", {latency(own_s)}"
-    return f"{_rows(measured.rows)}{loops}{time}"
+        return tell("never ran")
+    rows = _rows(measured.rows)
+    if measured.loops > 1:
+        rows = tell("{rows} in {loops} loops", rows=rows, loops=significant(measured.loops))
+    return rows if own_s is None else listed([rows, latency(own_s)])
 
 
 def _rows(number: float) -> str:
-    return "1 row" if number == 1 else f"{significant(number)} rows"
+    return tell("1 row") if number == 1 else tell("{rows} rows", rows=significant(number))

@@ -7,7 +7,6 @@ import pytest
 from pgversus.errors import WorkloadError
 from pgversus.lab.explaining.comparing import compared, refuse_not_recalled, refuse_other_statements
 from pgversus.plans.levels import Level
-from pgversus.plans.sentences.telling import Language
 from pgversus.report.plans.undoing import undoing
 from pgversus.study.captured import CapturedPlans
 from tests.unit.plans.captures import OFF, captured, plans_of
@@ -26,7 +25,7 @@ def test_each_contender_is_held_against_the_baseline() -> None:
     ]
     assert {one.statement for one in found.compared} == {"q.sql, statement 2: SELECT 2"}
     assert (found.warnings, found.unlike) == ([], ())
-    assert [undoing(one, Language.ENGLISH) for one in found.compared] == [
+    assert [undoing(one) for one in found.compared] == [
         "",
         "with enable_x = off (a switch that 16 does not have) 18 plans it as 16",
     ]

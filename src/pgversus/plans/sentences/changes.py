@@ -1,0 +1,116 @@
+"""A sentence for each kind of change between plans. Names of operators and headings stay as EXPLAIN prints them."""
+
+from collections.abc import Callable, Mapping
+
+from pgversus.language import tell
+from pgversus.plans.changes import Change, Kind
+from pgversus.plans.sentences.numbers import EXACT, number
+
+
+def sentence(change: Change) -> str:
+    """One change."""
+    return _SENTENCES[change.kind](change)
+
+
+def _times(value: str | float | None) -> str:
+    text = number(value)
+    if text == "0":
+        return tell("never")
+    return tell("once") if text == "1" else tell("{count} times", count=text)
+
+
+def _with_details(change: Change) -> str:
+    if not change.details:
+        return change.node
+    return tell("{node} ({details})", node=change.node, details="; ".join(change.details))
+
+
+def _estimate(text: object) -> str:
+    expected, actual, off = (float(part) for part in str(text).split("/"))
+    if off < EXACT:
+        return tell("{expected} expected, {actual} came", expected=number(expected), actual=number(actual))
+    return tell(
+        "{expected} expected, {actual} came ({factor}x off)",
+        expected=number(expected),
+        actual=number(actual),
+        factor=number(off),
+    )
+
+
+def _pulled_up(change: Change) -> str:
+    if change.was is None or change.now is None:
+        return tell("{subplan} over {node} was pulled up into the main plan", subplan=change.name, node=change.node)
+    return tell(
+        "{subplan} over {node} was pulled up into the main plan: it ran {was}, now {now}",
+        subplan=change.name,
+        node=change.node,
+        was=_times(change.was),
+        now=_times(change.now),
+    )
+
+
+def _pushed_down(change: Change) -> str:
+    if change.was is None or change.now is None:
+        return tell("{node} is now read in {subplan} and not in the main plan", subplan=change.name, node=change.node)
+    return tell(
+        "{node} is now read in {subplan} and not in the main plan: it ran {was}, now {now}",
+        subplan=change.name,
+        node=change.node,
+        was=_times(change.was),
+        now=_times(change.now),
+    )
+
+
+def _keys(change: Change) -> str:
+    if not change.was:
+        return tell("{node} has a {key} now: {now}", node=change.node, key=change.name, now=change.now)
+    if not change.now:
+        return tell("{node} has no {key} any more; it was {was}", node=change.node, key=change.name, was=change.was)
+    return tell("{key} of {node} was {was}, now {now}", key=change.name, **_sides(change))
+
+
+def _sides(change: Change) -> dict[str, object]:
+    return {"node": change.node, "was": change.was, "now": change.now}
+
+
+def _numbers(change: Change) -> dict[str, str]:
+    return {"node": change.node, "was": number(change.was), "now": number(change.now)}
+
+
+_SENTENCES: Mapping[Kind, Callable[[Change], str]] = {
+    Kind.SUBPLAN_PULLED_UP: _pulled_up,
+    Kind.SUBPLAN_PUSHED_DOWN: _pushed_down,
+    Kind.JOIN: lambda c: tell("{was} is now a {now}", was=c.was, now=c.now),
+    Kind.ACCESS: lambda c: tell("{old_access} is now {new_access}", old_access=c.was, new_access=c.now),
+    Kind.OPERATOR: lambda c: tell("{was} is now {now}", was=c.was, now=c.now),
+    Kind.ORDER_FROM_INDEX: lambda c: tell(
+        "{node} is gone: the order now comes from index {index}", node=_with_details(c), index=c.name
+    ),
+    Kind.ADDED: lambda c: tell("new: {node}", node=_with_details(c)),
+    Kind.REMOVED: lambda c: tell("gone: {node}", node=_with_details(c)),
+    Kind.NOT_READ: lambda c: tell(
+        "{relation} is not read any more; it was by {node}", relation=c.name, node=_with_details(c)
+    ),
+    Kind.READ: lambda c: tell("{relation} is read now, by {node}", relation=c.name, node=_with_details(c)),
+    Kind.ARRANGEMENT: lambda _: tell("the same operators stand in another order"),
+    Kind.CONDITION_MOVED: lambda c: tell("{condition} was {was}, is now {now}", condition=c.name, was=c.was, now=c.now),
+    Kind.CONDITION_GONE: lambda c: tell(
+        "{node} has no {condition} {was} any more", node=c.node, condition=c.name, was=c.was
+    ),
+    Kind.CONDITION_NEW: lambda c: tell("{node} has a new {condition}: {now}", node=c.node, condition=c.name, now=c.now),
+    Kind.KEY_ORDER: lambda c: tell(
+        "{key} of {node} was {was}, now {now}: the same columns in another order", key=c.name, **_sides(c)
+    ),
+    Kind.KEYS: _keys,
+    Kind.SPILL_GONE: lambda c: tell("{node} writes no temporary files any more", node=c.node),
+    Kind.SPILL_NEW: lambda c: tell("{node} now spills to temporary files", node=c.node),
+    Kind.FACT: lambda c: tell("{key} of {node} was {was}, now {now}", key=c.name, **_sides(c)),
+    Kind.LOOPS: lambda c: tell("{node} ran {was}, now {now}", node=c.node, was=_times(c.was), now=_times(c.now)),
+    Kind.ROWS: lambda c: tell("{node} gave {was} rows, now {now}", **_numbers(c)),
+    Kind.ROWS_REMOVED: lambda c: tell("{node} read and threw away {was} rows, now {now}", **_numbers(c)),
+    Kind.ESTIMATE: lambda c: tell(
+        "rows of {node}: {was}; now {now}", node=c.node, was=_estimate(c.was), now=_estimate(c.now)
+    ),
+    Kind.BLOCKS: lambda c: tell("blocks read in all, from the buffers or not: {was}, now {now}", **_numbers(c)),
+    Kind.JIT: lambda c: tell("functions compiled by JIT: {was}, now {now}", **_numbers(c)),
+}

@@ -1,0 +1,89 @@
+"""What is run, in its own words, and the command that runs it."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+
+from pgversus.language import tell, tell_number
+from pgversus.report.answer import Answer
+from pgversus.report.article.cases import Case
+from pgversus.report.article.fences import fenced
+from pgversus.report.markdown import escaped, paragraph
+from pgversus.report.units import duration
+from pgversus.study.operation import Operation, Step
+from pgversus.study.workload import PgbenchWorkload, Script, Workload
+
+
+def work(case: Case) -> Iterator[str]:
+    """The text of each script or step, then the command of each load, as blocks of code."""
+    shown: set[str] = set()
+    for workload in case.workloads:
+        for block in _texts(workload):
+            if block not in shown:
+                shown.add(block)
+                yield block
+    commands = dict.fromkeys(command for one in case.answers for command in _commands(one))
+    if commands:
+        yield paragraph(tell("The load of each window, as one would type it:"))
+        yield fenced("\n".join(commands), "sh")
+        yield paragraph(_windows(case.answers))
+
+
+def statement(script: Script) -> str:
+    """The text of a script; of a built-in that pgbench has it."""
+    if script.text is None:
+        return paragraph(tell("pgbench's built-in script {name}.", name=script.name))
+    name = PurePath(script.name).name
+    weight = "" if script.weight is None else tell(" (weight {weight})", weight=script.weight)
+    return f"{escaped(name)}{weight}:\n\n{fenced(script.text, 'sql')}"
+
+
+def _texts(workload: Workload) -> Iterator[str]:
+    if isinstance(workload, PgbenchWorkload):
+        yield from (statement(script) for script in workload.scripts)
+        return
+    yield paragraph(tell("Timed, in one session:"))
+    yield from map(_step, workload.steps)
+    if workload.verify:
+        yield paragraph(tell("What must hold afterwards, or the trial counts as failed:"))
+        yield fenced("\n".join(_ended(sql) for sql in workload.verify), "sql")
+
+
+def _step(step: Step) -> str:
+    if step.sql is None:
+        return fenced(shlex.join(step.program), "sh")
+    return fenced(_ended(step.sql), "sql")
+
+
+def _ended(sql: str) -> str:
+    return f"{sql.strip().rstrip('; ')};"
+
+
+def _commands(one: Answer) -> Iterator[str]:
+    for arm in one.comparison.arms:
+        if not isinstance(arm.workload, Operation):
+            yield _command(arm.workload, one.comparison.design.window_s)
+
+
+def _command(workload: PgbenchWorkload, seconds: float) -> str:
+    """Which database is left to the reader."""
+    scripts: list[str] = []
+    for script in workload.scripts:
+        weight = "" if script.weight is None else f"@{script.weight}"
+        scripts += ["-b" if script.is_builtin else "-f", f"{script.name}{weight}"]
+    return shlex.join(["pgbench", "-n", "-T", f"{seconds:g}", *workload.pgbench_arguments(scripts)])
+
+
+def _windows(answers: Sequence[Answer]) -> str:
+    """How often that is done."""
+    designs = [one.comparison.design for one in answers]
+    rounds = {design.rounds for design in designs}
+    if len(rounds) > 1:
+        return tell("Each block has several such windows of every arm, in an order that cancels drift.")
+    return tell_number(
+        "Each block has {number} such window of every arm, on a server just started and warmed up for {warm_up}.",
+        "Each block has {number} such windows of every arm, in an order that cancels drift, on a server just started "
+        "and warmed up for {warm_up}.",
+        rounds.pop(),
+        warm_up=duration(designs[0].warm_up_s),
+    )

@@ -1,0 +1,100 @@
+"""Ratios with their intervals and verdicts, and published figures beside them."""
+
+from collections.abc import Sequence
+
+from pgversus.language import listed, tell, tell_number
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.markdown import escaped, paragraph, table
+from pgversus.report.published import PublishedRatio, published_ratios
+from pgversus.report.sentences import metric_words, needs_check, percent_of_confidence
+from pgversus.report.units import change_bounds, significant
+from pgversus.report.verdicts import verdict_word
+from pgversus.stats.analysis import ContenderResult, Estimate
+from pgversus.study.comparison import BASELINE
+from pgversus.study.metrics import Metric
+
+_MOST_ROWS = 200
+_MOST_PLACES = 6
+
+Published = dict[tuple[str, str], PublishedRatio]
+"""By context and contender."""
+NOTHING = ("",) * 3
+
+
+def published_by_verdict(answer: StudyAnswer) -> Published:
+    """The published ratios where they belong."""
+    return {(row.context, row.contender): row for row in published_ratios(answer)}
+
+
+def ratio_heads(metric: Metric) -> tuple[str, ...]:
+    """Of ratio_cells()."""
+    return tell("ratio of {metric}", metric=metric_words(metric)), percent_of_confidence(), tell("verdict")
+
+
+def ratio_cells(one: Answer, arm: int) -> tuple[str, str, str]:
+    """The ratio of the metric that is judged, its interval, and the verdict; of the baseline that it is one."""
+    if arm == BASELINE:
+        return "", "", tell("baseline")
+    result = one.analysis.result_of(arm)
+    ratio = result.ratios.get(one.analysis.metric)
+    return ratio_text(ratio), interval_text(ratio), _verdict(one, result)
+
+
+def published_heads() -> tuple[str, ...]:
+    """Of published_cells()."""
+    return tell("published"), tell("published ratio"), tell("replication")
+
+
+def published_cells(known: Published, one: Answer, arm: int) -> tuple[str, str, str]:
+    """The published figure of an arm, its ratio, and whether that was replicated; empty where there is none."""
+    place, label = one.context.label, one.comparison.arms[arm].label
+    if arm == BASELINE:
+        levels = (row.levels[0] for (where, _), row in known.items() if where == place)
+        return next(levels, ""), "", ""
+    row = known.get((place, label))
+    if row is None:
+        return NOTHING
+    at = f" ({row.at})" if row.at else ""
+    return f"{row.levels[1]}{at}", significant(row.published), replication_word(row)
+
+
+def replication_word(row: PublishedRatio) -> str:
+    """How the published ratio stands to the measured one."""
+    return tell(row.replication.value)
+
+
+def ratio_text(ratio: Estimate | None) -> str:
+    """`1.03`; empty for none."""
+    return significant(ratio.value) if ratio is not None else ""
+
+
+def interval_text(ratio: Estimate | None, scale: float = 1.0, unit: str = "") -> str:
+    """`[1.01, 1.05]`; empty for none, or one that says nothing. scale and unit: of another way of writing ratios."""
+    if ratio is None or ratio.low is None or ratio.high is None or change_bounds(ratio.low, ratio.high) is None:
+        return ""
+    return f"[{significant(scale * ratio.low)}{unit}, {significant(scale * ratio.high)}{unit}]"
+
+
+def capped(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int) -> str:
+    """A table that can be read: of very many rows the first, and where the others are. heads: plain text."""
+    shown = table([escaped(head) for head in heads], rows[:_MOST_ROWS], names=names)
+    rest = len(rows) - _MOST_ROWS
+    if rest <= 0:
+        return shown
+    more = tell_number(
+        "{number} more row; pgversus report --format csv has all.",
+        "{number} more rows; pgversus report --format csv has all.",
+        rest,
+    )
+    return f"{shown}\n\n{paragraph(more)}"
+
+
+def shortened(places: Sequence[str]) -> str:
+    """Contexts by name; of many the first."""
+    shown, rest = listed(places[:_MOST_PLACES]), len(places) - _MOST_PLACES
+    return tell("{first} and {rest} more", first=shown, rest=rest) if rest > 0 else shown
+
+
+def _verdict(one: Answer, result: ContenderResult) -> str:
+    word = verdict_word(result.verdict)
+    return tell("{verdict}, CHECK", verdict=word) if needs_check(one, result) else word

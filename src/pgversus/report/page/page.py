@@ -1,0 +1,134 @@
+"""The whole page: the answer, how sure it is, why, and everything that is needed to check it or to repeat it."""
+
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from pgversus.language import listed, spoken, tell, tell_number, together
+from pgversus.report.answer import StudyAnswer
+from pgversus.report.charts.of_study import study_charts
+from pgversus.report.charts.theme import FONT, config, css_variables
+from pgversus.report.levels import HEADS as LEVEL_HEADS
+from pgversus.report.overview import overview_sentences
+from pgversus.report.page.environment import environment
+from pgversus.report.page.repeating import method, repeating, scripts
+from pgversus.report.page.safety import data_text, drawing_library, inlined, policy
+from pgversus.report.page.trust import trust
+from pgversus.report.page.verdicts import answer_lines, study_light, verdict_lines
+from pgversus.report.page.why import why_parts
+from pgversus.report.plateaus import plateau_sentences
+from pgversus.report.published import published_cells
+from pgversus.report.quantities import QuantityRow
+from pgversus.report.sentences import metric_words, percent_of_confidence
+from pgversus.report.study_page import study_page
+from pgversus.report.times import TIME_HEADS
+from pgversus.report.visible import visible
+
+
+def page_html(answer: StudyAnswer) -> str:
+    """One file in the language that is spoken, with nothing outside of it; texts of users are escaped."""
+    style, script = _style(), inlined(_template_text("report.js"))
+    library = drawing_library()
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            language=spoken().value,
+            policy=policy([library, script], style),
+            style=Markup(style),  # noqa: S704 - our own, as the two below
+            script=Markup(script),  # noqa: S704
+            library=Markup(library),  # noqa: S704
+            title=answer.study.title or _pair(answer),
+            chart_config=config(),
+            confidence=percent_of_confidence(),
+            **_answer_parts(answer),
+            **_other_parts(answer),
+        )
+    )
+
+
+def _answer_parts(answer: StudyAnswer) -> dict[str, Any]:
+    """What the template says of verdicts."""
+    sentences, more = answer_lines(answer)
+    lines = verdict_lines(answer)
+    metrics = dict.fromkeys(one.analysis.metric for one in answer.answers)
+    found = trust(answer)
+    return {
+        "light_of_all": study_light(answer),
+        "sentences": sentences,
+        "more_sentences": more,
+        "overview": together(*overview_sentences(answer)),
+        "verdicts": lines,
+        "pairs": list(dict.fromkeys((line.contender, line.baseline) for line in lines)),
+        "margins": list(dict.fromkeys(line.margin for line in lines)),
+        "has_places": any(one.context.label for one in answer.answers),
+        "more_is_better": all(metric.more_is_better for metric in metrics),
+        "less_is_better": not any(metric.more_is_better for metric in metrics),
+        "metrics": listed(map(metric_words, metrics)),
+        "charts": study_charts(answer),
+        "trust": found,
+        "noise": [(row.place, row.spread, row.smallest, str(row.blocks)) for row in found.noise],
+        "plateaus": plateau_sentences(answer),
+    }
+
+
+def _other_parts(answer: StudyAnswer) -> dict[str, Any]:
+    """What it says of all else."""
+    page = study_page(answer, with_published=bool(answer.study.published))
+    return {
+        "page": page,
+        "why": why_parts(answer),
+        "counter_rows": _counter_rows,
+        "environment": environment(answer),
+        "size_rows": lambda sizes: [(name, *cells) for name, cells in sizes.rows],
+        "method": method(answer),
+        "repeating": repeating(answer),
+        "scripts": scripts(answer),
+        "published_rows": [(row.context, *published_cells(row)) for row in page.published or ()],
+        "level_heads": [tell(head) for head in LEVEL_HEADS],
+        "level_rows": [(row.context, row.arm, *row.cells) for row in page.levels],
+        "time_heads": [tell(head) for head in TIME_HEADS],
+        "time_rows": [(row.context, row.arm, *row.cells) for row in page.times],
+    }
+
+
+def _counter_rows(rows: Sequence[QuantityRow]) -> list[tuple[str, ...]]:
+    return [(row.name, row.baseline, row.contender, row.change, row.interval) for row in rows]
+
+
+def _pair(answer: StudyAnswer) -> str:
+    """The title of a comparison of the command line."""
+    if not answer.answers:
+        return "pgversus"
+    arms = answer.answers[0].comparison.arms
+    return " / ".join(arm.label for arm in arms)
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("pgversus.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    environment.filters["data"] = lambda value: Markup(data_text(value))  # noqa: S704 - escaped for where it stands
+    environment.globals.update(tell=tell, tell_number=tell_number)
+    return environment
+
+
+def _shown(value: object) -> object:
+    """Every text that is put into the page, with its control characters made visible; escaping comes after it."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _template_text(name: str) -> str:
+    return files("pgversus.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _style() -> str:
+    return f":root{{{css_variables()}--font:{FONT}}}\n{_template_text('report.css')}"

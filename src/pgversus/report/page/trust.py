@@ -1,0 +1,132 @@
+"""Can I trust it? What the same server twice gave, how blocks differ, what was dropped, what would have been seen."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pgversus.language import listed, tell, tell_number
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.overview import shared_caveats
+from pgversus.report.phases import phase_word
+from pgversus.report.units import change, change_interval, percent, percent_above
+from pgversus.report.verdicts import verdict_word
+from pgversus.report.worst_first import Placed, worst_first
+from pgversus.stats.sensitivity import smallest_difference, spread_of_blocks
+from pgversus.stats.verdict import Verdict
+from pgversus.study.comparison import Arm
+
+_MOST_ROWS = 200
+_MOST_DROPS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseRow:
+    """Of one verdict, as text."""
+
+    place: str
+    spread: str
+    """Of the ratios of single blocks; empty of one block."""
+    smallest: str
+    """The smallest difference that would have been seen; empty where nothing is promised."""
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trust:
+    """All that speaks for the figures or against them."""
+
+    same_arms: list[str]
+    """What arms that are the same gave; what could be done where none are."""
+    noise: list[NoiseRow]
+    drops: list[str]
+    caveats: list[str]
+
+
+def trust(answer: StudyAnswer) -> Trust:
+    """Of the whole study, the worst verdicts first."""
+    placed = worst_first(answer)
+    return Trust(
+        same_arms=list(_same_arms(placed)),
+        noise=[_noise(one) for one in placed[:_MOST_ROWS]],
+        drops=_drops(answer),
+        caveats=shared_caveats(answer),
+    )
+
+
+def is_same_arm(one: Arm, other: Arm) -> bool:
+    """Whether both do the same with the same server, so that any difference is chance: an A/A comparison."""
+    return (one.server, one.settings, one.workload, one.dataset) == (
+        other.server,
+        other.settings,
+        other.workload,
+        other.dataset,
+    )
+
+
+def _same_arms(placed: list[Placed]) -> Iterator[str]:
+    same = [one for one in placed if is_same_arm(*_arms(one))]
+    for one in same:
+        ratio = one.result.ratios.get(one.answer.analysis.metric)
+        values = {
+            "place": one.label,
+            "verdict": verdict_word(one.result.verdict),
+            "change": change(ratio.value) if ratio else "",
+            "interval": change_interval(ratio.low, ratio.high) if ratio else "",
+        }
+        if one.result.verdict in (Verdict.FASTER, Verdict.SLOWER):
+            yield tell(
+                "A/A, {place}: {change} {interval}: two servers that are the same differ: believe nothing here.",
+                **values,
+            )
+        else:
+            yield tell("A/A, {place}: {change} {interval}: {verdict}, as it should be.", **values)
+    if placed and not same:
+        yield tell(
+            "No server stands against itself here (A/A). To see what this host makes of the same server twice, "
+            "name it twice: pgversus compare SERVER SERVER, with the same flags."
+        )
+
+
+def _arms(one: Placed) -> tuple[Arm, Arm]:
+    comparison = one.answer.comparison
+    return comparison.baseline, comparison.arms[one.result.contender]
+
+
+def _noise(one: Placed) -> NoiseRow:
+    estimate = one.result.log_ratio
+    spread = None if estimate is None else spread_of_blocks(estimate)
+    smallest = None if estimate is None else smallest_difference(estimate, one.answer.rule)
+    return NoiseRow(
+        place=one.label,
+        spread="" if spread is None else f"±{percent(spread)}",
+        smallest="" if smallest is None else percent_above(smallest),
+        blocks=one.result.blocks,
+    )
+
+
+def _drops(answer: StudyAnswer) -> list[str]:
+    found = [line for one in answer.answers for line in _drops_of(one)]
+    rest = len(found) - _MOST_DROPS
+    return found[:_MOST_DROPS] + ([tell("{number} more", number=rest)] if rest > 0 else [])
+
+
+def _drops_of(one: Answer) -> Iterator[str]:
+    place = one.context.label or one.comparison.workload.name
+    for block in one.blocks:
+        for failure in block.failures:
+            yield tell(
+                "{place}, block {block}: a trial of {arm} failed while in {phase}: {words}",
+                place=place,
+                block=block.number,
+                arm=one.comparison.arms[failure.arm].label,
+                phase=phase_word(failure.phase),
+                words=failure.words,
+            )
+    again = [block for block in one.blocks if block.repeated_rounds]
+    if again:
+        yield tell_number(
+            "{place}: {number} round measured again, because something else had the host (blocks {blocks})",
+            "{place}: {number} rounds measured again, because something else had the host (blocks {blocks})",
+            sum(block.repeated_rounds for block in again),
+            place=place,
+            blocks=listed(str(block.number) for block in again),
+        )

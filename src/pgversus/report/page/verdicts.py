@@ -1,0 +1,173 @@
+"""The answer in sentences with their light, and a row for each verdict with its interval drawn in it."""
+
+import math
+from dataclasses import dataclass
+
+from pgversus.language import tell
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.charts.ratio_axis import ratio_domain
+from pgversus.report.charts.theme import SIGNS
+from pgversus.report.medians import dropped_trials, medians
+from pgversus.report.next_step import next_step
+from pgversus.report.quantities import level_text
+from pgversus.report.sentences import contender_sentence, metric_words, needs_check
+from pgversus.report.units import change, change_interval, percent
+from pgversus.report.verdicts import verdict_word
+from pgversus.report.worst_first import Placed, worst_first
+from pgversus.stats.analysis import ContenderResult
+from pgversus.stats.verdict import Verdict
+
+_MOST_SENTENCES = 12
+_MOST_ROWS = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Light:
+    """Whether a verdict, or all of them, may be relied on; told by word and shape before any colour."""
+
+    kind: str
+    """valid, caution or invalid."""
+    sign: str
+    word: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """What is known of one contender."""
+
+    place: str
+    text: str
+    next: str
+    """What to do now; empty where the sentence says it."""
+    light: Light
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forest:
+    """The interval inside a cell, in percent of its width; low and high end at the cell's."""
+
+    low: float
+    high: float
+    at: float
+    none: float
+    """No difference."""
+    margin_low: float
+    margin_high: float
+    has_interval: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictLine:
+    """One row; every number is text already."""
+
+    place: str
+    baseline: str
+    contender: str
+    metric: str
+    verdict: str
+    """Its code, by which it is styled."""
+    sign: str
+    word: str
+    change: str
+    interval: str
+    forest: Forest | None
+    medians: tuple[str, str]
+    used: int
+    """Trials of both arms."""
+    dropped: int
+    margin: str
+    light: Light
+
+
+def light_of(answer: Answer, result: ContenderResult) -> Light:
+    """Of one verdict."""
+    if result.verdict is Verdict.INVALID:
+        return _lights()["invalid"]
+    return _lights()["caution" if needs_check(answer, result) else "valid"]
+
+
+def study_light(answer: StudyAnswer) -> Light:
+    """Of the whole study: its worst."""
+    kinds = {light_of(one, result).kind for one in answer.answers for result in one.analysis.results}
+    kinds |= {"invalid"} if not kinds else set()
+    if any(one.failed for one in answer.unanswered) or any(one.failure for one in answer.answers):
+        kinds.add("caution")
+    # One invalid contender does not make the others so.
+    worst = "invalid" if kinds == {"invalid"} else "valid" if kinds == {"valid"} else "caution"
+    return _lights()[worst]
+
+
+def _lights() -> dict[str, Light]:
+    return {
+        "valid": Light(kind="valid", sign="✔", word=tell("valid")),
+        "caution": Light(kind="caution", sign="⚠", word=tell("with caution")),
+        "invalid": Light(kind="invalid", sign="✖", word=tell("invalid")),
+    }
+
+
+def answer_lines(answer: StudyAnswer) -> tuple[list[Sentence], int]:
+    """A sentence for each verdict, the worst first, and how many more there are than are shown."""
+    placed = worst_first(answer)
+    shown = [
+        Sentence(
+            place=one.answer.context.label,
+            text=contender_sentence(one.answer, one.result),
+            next=next_step(one.answer, one.result),
+            light=light_of(one.answer, one.result),
+        )
+        for one in placed[:_MOST_SENTENCES]
+    ]
+    return shown, len(placed) - len(shown)
+
+
+def verdict_lines(answer: StudyAnswer) -> list[VerdictLine]:
+    """A row for each verdict, the worst first; of very many the first ones."""
+    placed = worst_first(answer)[:_MOST_ROWS]
+    domain = _domain(placed)
+    return [_line(one, domain) for one in placed]
+
+
+def _domain(placed: list[Placed]) -> tuple[float, float]:
+    ratios = [ratio for one in placed if (ratio := one.result.ratios.get(one.answer.analysis.metric)) is not None]
+    margin = max((one.answer.comparison.design.margin for one in placed), default=0.0)
+    bounds = (end for ratio in ratios for end in (ratio.low, ratio.high))
+    return ratio_domain([ratio.value for ratio in ratios], bounds, margin)
+
+
+def _line(one: Placed, domain: tuple[float, float]) -> VerdictLine:
+    answer, result = one.answer, one.result
+    comparison, metric = answer.comparison, answer.analysis.metric
+    ratio, middle = result.ratios.get(metric), medians(answer, result)
+    return VerdictLine(
+        place=answer.context.label,
+        baseline=comparison.baseline.label,
+        contender=comparison.arms[result.contender].label,
+        metric=metric_words(metric),
+        verdict=result.verdict.value,
+        sign=SIGNS[result.verdict],
+        word=verdict_word(result.verdict),
+        change=change(ratio.value) if ratio else "",
+        interval=change_interval(ratio.low, ratio.high) if ratio else "",
+        forest=_forest(ratio.value, ratio.low, ratio.high, comparison.design.margin, domain) if ratio else None,
+        medians=(level_text(metric, middle[0]), level_text(metric, middle[1])) if middle else ("", ""),
+        used=2 * result.blocks,
+        dropped=dropped_trials(answer, result),
+        margin=f"±{percent(comparison.design.margin)}",
+        light=light_of(answer, result),
+    )
+
+
+def _forest(value: float, low: float | None, high: float | None, margin: float, domain: tuple[float, float]) -> Forest:
+    def place(ratio: float) -> float:
+        share = math.log(ratio / domain[0]) / math.log(domain[1] / domain[0])
+        return round(100 * min(1.0, max(0.0, share)), 2)
+
+    return Forest(
+        low=place(low or value),
+        high=place(high or value),
+        at=place(value),
+        none=place(1.0),
+        margin_low=place(1 / (1 + margin)),
+        margin_high=place(1 + margin),
+        has_interval=low is not None and high is not None,
+    )

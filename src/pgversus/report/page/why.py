@@ -1,0 +1,83 @@
+"""Why: plans that changed side by side, the counters that differ, and what is not known."""
+
+from dataclasses import dataclass
+
+from pgversus.plans.levels import Level
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.plans.compared import ComparedPlans
+from pgversus.report.plans.side_by_side import PlanRow, plan_rows
+from pgversus.report.quantities import QuantityRow, quantity_rows
+from pgversus.report.why import Why, why_of
+
+_MOST_CONTEXTS = 60
+_MOST_STATEMENTS = 10
+_MOST_NODES = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanPair:
+    """A changed plan beside the old one."""
+
+    statement: str
+    labels: tuple[str, str]
+    headline: str
+    sentences: list[str]
+    rows: list[PlanRow]
+    """Empty of a plan with too many nodes to be looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhyOfContender:
+    """Of one contender in one context."""
+
+    place: str
+    contender: str
+    baseline: str
+    why: Why | None
+    plans: list[PlanPair]
+    counters: list[QuantityRow]
+
+
+def why_parts(answer: StudyAnswer) -> list[WhyOfContender]:
+    """One for each verdict of which plans or counters tell anything, in the order of the study."""
+    parts = (part for one in answer.answers[:_MOST_CONTEXTS] for part in _parts(one, answer.study.metrics))
+    return [part for part in parts if part.why or part.counters]
+
+
+def _parts(one: Answer, metrics: tuple[str, ...]) -> list[WhyOfContender]:
+    reasons = {why.contender: why for why in why_of(one)}
+    parts = []
+    for result in one.analysis.results:
+        label = one.comparison.arms[result.contender].label
+        why = reasons.get(label)
+        parts.append(
+            WhyOfContender(
+                place=one.context.label,
+                contender=label,
+                baseline=one.comparison.baseline.label,
+                why=why,
+                plans=_pairs(one, label, why) if why else [],
+                counters=quantity_rows(one, result, metrics),
+            )
+        )
+    return parts
+
+
+def _pairs(one: Answer, contender: str, why: Why) -> list[PlanPair]:
+    plans = one.plans()
+    compared = () if plans is None else plans.of(contender)
+    changed = [each for each in compared if each.difference.level not in (Level.WORK, Level.IDENTICAL)]
+    return [
+        PlanPair(
+            statement=told.statement,
+            labels=each.labels,
+            headline=told.headline,
+            sentences=told.sentences,
+            rows=_rows(each),
+        )
+        for each, told in list(zip(changed, why.changed, strict=True))[:_MOST_STATEMENTS]
+    ]
+
+
+def _rows(one: ComparedPlans) -> list[PlanRow]:
+    return plan_rows(one) if max(len(plan.nodes) for plan in one.plans) <= _MOST_NODES else []

@@ -1,0 +1,11 @@
+"""Where in a block something happened, in words."""
+
+from pgversus.language import later, tell
+from pgversus.stats.trials import Phase
+
+_WORDS = {Phase.START: later("start"), Phase.WARM_UP: later("warm-up"), Phase.MEASURE: later("measure")}
+
+
+def phase_word(phase: Phase) -> str:
+    """As people are told it."""
+    return tell(_WORDS[phase])

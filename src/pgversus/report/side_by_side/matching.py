@@ -1,0 +1,209 @@
+"""Which contexts and contenders of two studies belong together, and why the others do not."""
+
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pgversus.language import both, tell
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.side_by_side.put import NotComparable, Unlike
+from pgversus.report.side_by_side.question import Reason, common_factors, question_key, reasons, work_key
+from pgversus.stats.analysis import ContenderResult
+
+_MOST_TRIED = 50
+"""Contexts that ask the same and are told apart by their settings alone; of more the order decides."""
+_MOST_HELD = 10_000
+"""Pairs of contexts that are looked through for what is meant to be the same."""
+_MOST_REASONS = 2
+"""Of two contexts that are meant to be the same; more is something else."""
+
+Meant = dict[int, tuple[Answer, tuple[Reason, ...]]]
+"""By the number of a context of A the one of B that it is meant to be held against, and why it cannot be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """Two verdicts that answer one question."""
+
+    a: Answer
+    a_result: ContenderResult
+    b: Answer
+    b_result: ContenderResult
+    by_role: bool
+    """Whether they belong together as baseline and contender only."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matching:
+    """What belongs together, in the order of A, and what does not."""
+
+    together: tuple[Together, ...]
+    alone: tuple[NotComparable, ...]
+
+
+def match(a: StudyAnswer, b: StudyAnswer) -> Matching:
+    """Contexts by what they ask, contenders by name, else by role."""
+    common = common_factors(a.answers, b.answers)
+    pairs = _pairs_of_contexts(a.answers, b.answers, common)
+    together: list[Together] = []
+    alone: list[NotComparable] = []
+    for one, other in pairs:
+        found, left = _contenders(one, other)
+        together += found
+        alone += left
+    taken = {one.context.number for one, _ in pairs}, {other.context.number for _, other in pairs}
+    rest = [one for one in a.answers if one.context.number not in taken[0]]
+    others = [one for one in b.answers if one.context.number not in taken[1]]
+    alone += _not_the_same(rest, others, common, a, b)
+    return Matching(together=tuple(together), alone=tuple(alone))
+
+
+def _pairs_of_contexts(
+    ones: Sequence[Answer], others: Sequence[Answer], common: Collection[str]
+) -> list[tuple[Answer, Answer]]:
+    """Those that ask the same; of several the ones with the settings that are most alike."""
+    by_key: dict[Hashable, list[Answer]] = defaultdict(list)
+    for other in others:
+        by_key[question_key(other, common)].append(other)
+    pairs = []
+    for one in ones:
+        candidates = by_key.get(question_key(one, common), [])
+        if candidates:
+            best = min(candidates[:_MOST_TRIED], key=lambda other: _distance(one, other))
+            candidates.remove(best)
+            pairs.append((one, best))
+    return pairs
+
+
+def _distance(one: Answer, other: Answer) -> tuple[int, int]:
+    """How many contenders are called otherwise, and how many settings differ."""
+    labels = [{arm.label for arm in found.comparison.contenders} for found in (one, other)]
+    settings = [{(setting.name, setting.value) for setting in x.comparison.baseline.settings} for x in (one, other)]
+    return len(labels[0] - labels[1]), len(settings[0] ^ settings[1])
+
+
+def _contenders(one: Answer, other: Answer) -> tuple[list[Together], list[NotComparable]]:
+    """Of two contexts that ask the same."""
+    found: list[Together] = []
+    theirs = {_called(other, result): result for result in other.analysis.results}
+    is_same_baseline = one.comparison.baseline.label == other.comparison.baseline.label
+    left: list[ContenderResult] = []
+    for result in one.analysis.results:
+        named = theirs.pop(_called(one, result), None)
+        if named is None:
+            left.append(result)
+        else:
+            by_role = not is_same_baseline
+            found.append(Together(a=one, a_result=result, b=other, b_result=named, by_role=by_role))
+    rest = list(theirs.values())
+    if not left and not rest:
+        return found, []
+    is_alike = set(one.comparison.factors) == set(other.comparison.factors)
+    if is_alike and len(left) == len(rest) and _same_work(one, left, other, rest):
+        pairs = zip(left, rest, strict=True)
+        found += [Together(a=one, a_result=x, b=other, b_result=y, by_role=True) for x, y in pairs]
+        found.sort(key=lambda pair: pair.a_result.contender)
+        return found, []
+    if not is_alike:
+        return found, [_other_factors(one, other)]
+    return found, [*(_alone(one, result, "A") for result in left), *(_alone(other, result, "B") for result in rest)]
+
+
+def _called(one: Answer, result: ContenderResult) -> Hashable:
+    arm = one.comparison.arms[result.contender]
+    return arm.label, work_key(arm)
+
+
+def _same_work(
+    one: Answer, results: Sequence[ContenderResult], other: Answer, others: Sequence[ContenderResult]
+) -> bool:
+    """Whether they do the same in the same order, where workloads are what is compared."""
+    keys = [work_key(one.comparison.arms[result.contender]) for result in results]
+    return keys == [work_key(other.comparison.arms[result.contender]) for result in others]
+
+
+def _other_factors(one: Answer, other: Answer) -> NotComparable:
+    a, b = (both(found.comparison.factors) or tell("nothing") for found in (one, other))
+    words = tell("what is compared differs: {a} in A, {b} in B", a=a, b=b)
+    return NotComparable(a=place(one), b=place(other), reasons=((Unlike.COMPARED, words),))
+
+
+def _alone(one: Answer, result: ContenderResult, side: str) -> NotComparable:
+    words = tell("no contender of the other result is called so, and it is open which stands for it")
+    called = f"{place(one)}: {one.comparison.arms[result.contender].label}"
+    reasons_ = ((Unlike.COMPARED, words),)
+    return NotComparable(a=called if side == "A" else None, b=called if side == "B" else None, reasons=reasons_)
+
+
+def place(one: Answer) -> str:
+    """What a context is called; of the only one of its study what runs in it."""
+    return one.context.label or one.comparison.workload.name
+
+
+def _not_the_same(
+    ones: Sequence[Answer], others: Sequence[Answer], common: Collection[str], a: StudyAnswer, b: StudyAnswer
+) -> Iterator[NotComparable]:
+    """What is left over: with the one that it is meant to be held against, where there is one, and why it cannot be."""
+    meant = _of_one_place(ones, others, common)
+    taken = {other.context.number for other, _ in meant.values()}
+    rest = [one for one in ones if one.context.number not in meant]
+    meant |= _nearest(rest, [other for other in others if other.context.number not in taken], common)
+    for one in ones:
+        if one.context.number in meant:
+            other, found = meant[one.context.number]
+            yield NotComparable(a=place(one), b=place(other), reasons=found)
+        else:
+            yield NotComparable(a=place(one), b=None, reasons=(_only("A", one, b),))
+    taken = {other.context.number for other, _ in meant.values()}
+    for other in others:
+        if other.context.number not in taken:
+            yield NotComparable(a=None, b=place(other), reasons=(_only("B", other, a),))
+
+
+def _of_one_place(ones: Sequence[Answer], others: Sequence[Answer], common: Collection[str]) -> Meant:
+    """Those that stand at the same place of the matrix."""
+    by_place = {_place_key(other): other for other in others}
+    found: Meant = {}
+    for one in ones:
+        other = by_place.get(_place_key(one))
+        if other is not None and (why := tuple(reasons(one, other, common))):
+            found[one.context.number] = other, why
+    return found
+
+
+def _nearest(ones: Sequence[Answer], others: Sequence[Answer], common: Collection[str]) -> Meant:
+    """Of the rest those that run work of one name and differ the least, each once."""
+    if len(ones) * len(others) > _MOST_HELD:
+        return {}
+    pairs = [
+        (why, one, other)
+        for one in ones
+        for other in others
+        if _workload_name(one) == _workload_name(other)
+        and 0 < len(why := tuple(reasons(one, other, common))) <= _MOST_REASONS
+    ]
+    pairs.sort(key=lambda pair: len(pair[0]))
+    found: Meant = {}
+    taken: set[int] = set()
+    for why, one, other in pairs:
+        if one.context.number not in found and other.context.number not in taken:
+            found[one.context.number] = other, why
+            taken.add(other.context.number)
+    return found
+
+
+def _place_key(one: Answer) -> Hashable:
+    return tuple(sorted(one.context.levels))
+
+
+def _workload_name(one: Answer) -> str:
+    return dict(one.context.levels).get("workload", one.comparison.workload.name)
+
+
+def _only(side: str, one: Answer, elsewhere: StudyAnswer) -> Reason:
+    """That nothing of the other result is like it, or that this was not measured there."""
+    lost = next((lost for lost in elsewhere.unanswered if lost.context.levels == one.context.levels), None)
+    if lost is not None:
+        where = "B" if side == "A" else "A"
+        return Unlike.NOT_MEASURED, tell("not measured in {side}: {reason}", side=where, reason=lost.words)
+    return Unlike.ONLY_HERE, tell("only in {side}", side=side)

@@ -1,0 +1,214 @@
+"""What is put beside each other as texts: every renderer shows these, in this order."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from pgversus.language import later, listed, tell, tell_number
+from pgversus.report.overview import MARKS
+from pgversus.report.quantities import level_text
+from pgversus.report.sentences import metric_words
+from pgversus.report.side_by_side.put import (
+    Agreement,
+    Around,
+    NotComparable,
+    Quotient,
+    Side,
+    SideBySide,
+    SideBySideRow,
+    Source,
+)
+from pgversus.report.units import change, change_interval
+from pgversus.report.verdicts import verdict_word
+from pgversus.stats.verdict import Verdict
+from pgversus.study.metrics import Metric
+
+_AROUND = {
+    Around.BASELINE: later("baselines"),
+    Around.CONTENDER: later("contenders"),
+    Around.SETTINGS: later("settings"),
+    Around.DATA: later("rows"),
+    Around.STATISTICS: later("statistics"),
+    Around.HOST: later("host"),
+    Around.DAYS: later("days"),
+    Around.CLIENT: later("client"),
+    Around.WINDOWS: later("windows"),
+    Around.MARGIN: later("margin"),
+    Around.CHECK: later("CHECK"),
+}
+_COUNTED: Mapping[Agreement, Callable[[int], str]] = {
+    Agreement.AGREE: lambda number: tell_number("{number} pair agrees", "{number} pairs agree", number),
+    Agreement.LARGER_IN_A: lambda number: tell_number(
+        "{number} pair has its larger effect in A", "{number} pairs have their larger effect in A", number
+    ),
+    Agreement.LARGER_IN_B: lambda number: tell_number(
+        "{number} pair has its larger effect in B", "{number} pairs have their larger effect in B", number
+    ),
+    Agreement.OPPOSITE: lambda number: tell_number(
+        "{number} pair goes opposite ways", "{number} pairs go opposite ways", number
+    ),
+    Agreement.OPEN: lambda number: tell_number(
+        "{number} pair cannot be told apart", "{number} pairs cannot be told apart", number
+    ),
+    Agreement.NOT_JUDGED: lambda number: tell_number(
+        "{number} pair is not judged", "{number} pairs are not judged", number
+    ),
+}
+"""How many pairs of a kind there are, in the order in which they are told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideText:
+    """One verdict."""
+
+    pair: str
+    """`17.8 against 16.12`."""
+    baseline_level: str
+    contender_level: str
+    change: str
+    """With the mark of a verdict that claims none; empty without a ratio."""
+    interval: str
+    verdict: Verdict
+    verdict_word: str
+    blocks: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowText:
+    """Two verdicts and how they stand to each other."""
+
+    place: str
+    """The context, with its name in B where that is another, and the contender where there are several."""
+    metric: str
+    a: SideText
+    b: SideText
+    agreement: Agreement
+    words: str
+    quotient: str
+    """B's ratio over A's with its interval; empty where nothing is said of it."""
+    around: str
+    """In a few words what is not alike: `host, days`."""
+    notes: list[str]
+    """The same in whole words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoneText:
+    """What has nothing beside it."""
+
+    place: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideBySideSection:
+    """All texts."""
+
+    title: str
+    sources: list[tuple[str, str]]
+    """A and B, and what each is."""
+    sentences: list[str]
+    """How many agree, and what may be concluded from it."""
+    rows: list[RowText]
+    not_comparable: list[LoneText]
+
+    @property
+    def notes(self) -> list[str]:
+        """Of all rows, each once, with the rows that it holds of."""
+        found: dict[str, list[str]] = {}
+        for row in self.rows:
+            for note in row.notes:
+                found.setdefault(note, []).append(row.place)
+        return [
+            note if len(places) == len(self.rows) else tell("{note} [{places}]", note=note, places=listed(places))
+            for note, places in found.items()
+        ]
+
+
+def side_by_side_section(found: SideBySide) -> SideBySideSection:
+    """The texts of what is put beside each other."""
+    return SideBySideSection(
+        title=tell("A and B side by side"),
+        sources=[("A", _source(found.a)), ("B", _source(found.b))],
+        sentences=list(_sentences(found)),
+        rows=[_row(row) for row in found.rows],
+        not_comparable=[_lone(one) for one in found.not_comparable],
+    )
+
+
+def _source(source: Source) -> str:
+    return listed(part for part in (source.title, source.results, source.days, source.host) if part)
+
+
+def _sentences(found: SideBySide) -> Iterator[str]:
+    counted = Counter(row.agreement for row in found.rows)
+    parts = [told(counted[kind]) for kind, told in _COUNTED.items() if counted[kind]]
+    if parts:
+        yield tell("{counts}.", counts=listed(parts))
+        yield tell(
+            "The values of two runs are no comparison of speed: hosts, days and settings are in them. Only ratios are "
+            "held against each other, and those only where the baselines are the same."
+        )
+        yield tell(
+            "They agree where the interval of their quotient lies inside the margin, and differ where it does not hold "
+            "1; all of this together is wrong at most 1 time in 20."
+        )
+    else:
+        yield tell("Nothing of A is comparable with anything of B.")
+    if found.not_comparable:
+        yield tell_number(
+            "{number} context or contender has nothing beside it; the reason is said below.",
+            "{number} contexts or contenders have nothing beside them; the reasons are said below.",
+            len(found.not_comparable),
+        )
+
+
+def _row(row: SideBySideRow) -> RowText:
+    return RowText(
+        place=_place(row),
+        metric=metric_words(row.metric),
+        a=_side(row.a, row.metric),
+        b=_side(row.b, row.metric),
+        agreement=row.agreement,
+        words=row.words,
+        quotient=_quotient(row.quotient),
+        around=listed(tell(_AROUND[note.kind]) for note in row.notes),
+        notes=[note.words for note in row.notes],
+    )
+
+
+def _place(row: SideBySideRow) -> str:
+    a, b = row.a, row.b
+    place = a.context if a.context == b.context or not b.context else f"{a.context} / {b.context}".strip(" /")
+    pair = a.contender if a.contender == b.contender else f"{a.contender} / {b.contender}"
+    return f"{place}: {pair}" if place else pair
+
+
+def _side(side: Side, metric: Metric) -> SideText:
+    has_ratio = side.ratio is not None
+    baseline, contender = side.baseline_value, side.contender_value
+    changed = change(side.ratio) if side.ratio is not None else ""
+    return SideText(
+        pair=tell("{contender} against {baseline}", contender=side.contender, baseline=side.baseline),
+        baseline_level="" if baseline is None else level_text(metric, baseline),
+        contender_level="" if contender is None else level_text(metric, contender),
+        change=f"{MARKS.get(side.verdict, '')} {changed}".strip(),
+        interval=change_interval(side.low, side.high) if has_ratio else "",
+        verdict=side.verdict,
+        verdict_word=verdict_word(side.verdict),
+        blocks=str(side.blocks),
+    )
+
+
+def _quotient(found: Quotient | None) -> str:
+    if found is None:
+        return ""
+    return f"{change(found.value)} {change_interval(found.low, found.high)}".strip()
+
+
+def _lone(one: NotComparable) -> LoneText:
+    reason = listed(words for _, words in one.reasons)
+    if one.a is None or one.b is None:
+        return LoneText(place=one.a or one.b or "", reason=reason)
+    place = one.a if one.a == one.b else tell("{a} in A, {b} in B", a=one.a, b=one.b)
+    return LoneText(place=place, reason=reason)

@@ -1,0 +1,101 @@
+// Draws each chart when it comes into view, or all of them before printing; filters the table of verdicts.
+(function () {
+  "use strict";
+
+  function draw(figure) {
+    if (figure.dataset.state) {
+      return Promise.resolve();
+    }
+    figure.dataset.state = "drawing";
+    var place = figure.querySelector(".drawing");
+    var failed = function (error) {
+      figure.dataset.state = "failed";
+      place.textContent = String(error);
+      console.error(error);
+    };
+    try {
+      var specification = JSON.parse(document.getElementById(figure.dataset.chart).textContent);
+      var config = JSON.parse(document.getElementById("chart-config").textContent);
+      var options = { config: config, ast: true, renderer: "svg", actions: false, defaultStyle: false, tooltip: false };
+      return window.vegaEmbed(place, specification, options).then(function () {
+        figure.dataset.state = "drawn";
+      }, failed);
+    } catch (error) {
+      failed(error);
+      return Promise.resolve();
+    }
+  }
+
+  var figures = Array.prototype.slice.call(document.querySelectorAll("figure[data-chart]"));
+  function drawAll() {
+    return Promise.all(figures.map(draw));
+  }
+  window.addEventListener("beforeprint", drawAll);
+
+  var observer = new IntersectionObserver(
+    function (entries) {
+      entries.forEach(function (entry) {
+        if (entry.isIntersecting) {
+          observer.unobserve(entry.target);
+          draw(entry.target);
+        }
+      });
+    },
+    { rootMargin: "400px" }
+  );
+  figures.forEach(function (figure) {
+    observer.observe(figure);
+  });
+
+  // What nobody has scrolled to is drawn when there is nothing else to do, one chart at a time.
+  var waiting = figures.slice();
+  function drawNext() {
+    var figure = waiting.shift();
+    if (figure) {
+      draw(figure).then(later);
+    } else {
+      document.documentElement.dataset.drawn = "all";
+    }
+  }
+  function later() {
+    if (window.requestIdleCallback) {
+      window.requestIdleCallback(drawNext, { timeout: 2000 });
+    } else {
+      window.setTimeout(drawNext, 50);
+    }
+  }
+  window.addEventListener("load", later);
+
+  var box = document.getElementById("filter");
+  if (box) {
+    var rows = Array.prototype.slice.call(document.querySelectorAll("#verdicts > .wide tbody tr"));
+    var told = document.getElementById("filtered");
+    box.parentElement.hidden = false;
+    box.addEventListener("input", function () {
+      var words = box.value.toLowerCase().split(/\s+/).filter(Boolean);
+      var shown = 0;
+      rows.forEach(function (row) {
+        var text = row.textContent.toLowerCase();
+        row.hidden = !words.every(function (word) {
+          return text.indexOf(word) >= 0;
+        });
+        shown += row.hidden ? 0 : 1;
+      });
+      told.textContent = shown + " / " + rows.length;
+    });
+  }
+
+  // On paper everything is open.
+  var opened = [];
+  window.addEventListener("beforeprint", function () {
+    document.querySelectorAll("details.printed:not([open])").forEach(function (one) {
+      one.open = true;
+      opened.push(one);
+    });
+  });
+  window.addEventListener("afterprint", function () {
+    opened.splice(0).forEach(function (one) {
+      one.open = false;
+    });
+  });
+})();

@@ -1,0 +1,45 @@
+"""All verdicts of a study in the order in which they matter: what is wrong first, then what is slower, and how much."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.overview import WORST_FIRST
+from pgversus.stats.analysis import ContenderResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A verdict and where it belongs."""
+
+    answer: Answer
+    result: ContenderResult
+    label: str
+    """What tells it from the others: its context, its contender, or both; of no other verdict of the study."""
+
+    @property
+    def speed(self) -> float:
+        """ln of how many times as fast the contender is; 0 where nothing is known of it."""
+        ratio = self.result.log_ratio
+        if ratio is None:
+            return 0.0
+        return ratio.point if self.answer.analysis.metric.more_is_better else -ratio.point
+
+
+def worst_first(answer: StudyAnswer) -> list[Placed]:
+    """Every verdict once."""
+    found = [
+        Placed(answer=one, result=result, label=_label(one, result, answer.answers))
+        for one in answer.answers
+        for result in one.analysis.results
+    ]
+    return sorted(found, key=lambda one: (WORST_FIRST.index(one.result.verdict), one.speed))
+
+
+def _label(one: Answer, result: ContenderResult, answers: Sequence[Answer]) -> str:
+    arms = one.comparison.arms
+    pair = f"{arms[result.contender].label} / {arms[0].label}"
+    if len(answers) == 1:
+        return f"{one.context.label}  {pair}".strip()
+    has_several = any(len(other.comparison.contenders) > 1 for other in answers)
+    return f"{one.context.label}  {arms[result.contender].label}" if has_several else one.context.label

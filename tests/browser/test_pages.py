@@ -1,0 +1,138 @@
+"""Reports in a real browser without a network: drawn, readable, printed, and safe."""
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from pgversus.lab.answers import read_answer
+from pgversus.language import Language, speaking
+from pgversus.report.page.page import page_html
+from tests.browser.conftest import Open, Opened
+from tests.builders import DATA
+from tests.unit.report.test_page import HOSTILE, hostile_study, large_study
+
+STUDIES = ("planner-16-vs-17", "vacuum-15-to-17")
+"""Results of the quick profiles, as they were measured once; each an archive of a results folder."""
+_FIRST_PAINT_MS = 2000
+_LARGEST = 1_500_000
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All of them, unpacked."""
+    folder = tmp_path_factory.mktemp("results")
+    for name in STUDIES:
+        packed = (DATA / "results" / f"{name}.tar.xz").read_bytes()
+        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            archive.extractall(folder / name, filter="data")
+    return folder
+
+
+def made(folder: Path, language: Language = Language.ENGLISH) -> str:
+    with speaking(language):
+        return page_html(read_answer(folder))
+
+
+def assert_whole(opened: Opened) -> None:
+    """That every chart is drawn, nothing is complained of, and nothing was asked for but the page itself."""
+    opened.wait_until_drawn()
+    figures = opened.figures()
+    assert figures
+    assert {figure["state"] for figure in figures} == {"drawn"}
+    assert [figure["name"] for figure in figures if not figure["marks"]] == []
+    assert opened.said == []
+    assert len(opened.asked) == 1
+    assert opened.asked[0].startswith("file://")
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_every_chart_of_a_published_study_is_drawn(study: str, results: Path, open_page: Open) -> None:
+    text = made(results / study)
+    assert len(text.encode()) < _LARGEST
+    assert_whole(open_page(text))
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_so_it_is_in_the_dark_and_in_japanese(study: str, results: Path, open_page: Open) -> None:
+    opened = open_page(made(results / study, Language.JAPANESE), color_scheme="dark")
+    assert_whole(opened)
+    assert opened.page.get_attribute("html", "lang") == "ja"
+    body = opened.page.eval_on_selector("body", "body => getComputedStyle(body).backgroundColor")
+    label = opened.page.eval_on_selector(".drawing svg text", "text => getComputedStyle(text).fill")
+    # The ground is dark, and what is drawn on it is light.
+    assert brightness(body) < 0.2
+    assert brightness(label) > 0.5
+    assert opened.page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+def brightness(colour: str) -> float:
+    red, green, blue = (int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(","))
+    return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_paper_gets_every_chart_although_nobody_has_scrolled_to_it(study: str, results: Path, open_page: Open) -> None:
+    opened = open_page(made(results / study), color_scheme="dark")
+    opened.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    opened.wait_until_drawn()
+    opened.page.emulate_media(media="print")
+    assert {figure["state"] for figure in opened.figures()} == {"drawn"}
+    assert brightness(opened.page.eval_on_selector("body", "b => getComputedStyle(b).backgroundColor")) > 0.9
+    paper = opened.page.pdf(prefer_css_page_size=True)
+    assert paper.startswith(b"%PDF")
+    assert opened.said == []
+
+
+def test_two_thousand_trials_are_there_at_once(open_page: Open) -> None:
+    text = page_html(large_study())
+    assert len(text.encode()) < _LARGEST
+    opened = open_page(text)
+    painted = opened.page.evaluate(
+        "performance.getEntriesByType('paint').find(entry => entry.name === 'first-contentful-paint').startTime"
+    )
+    assert painted < _FIRST_PAINT_MS
+    # What nobody has scrolled to waits.
+    assert any(figure["state"] == "waiting" for figure in opened.figures())
+    assert_whole(opened)
+
+
+def test_names_and_queries_run_no_script(open_page: Open) -> None:
+    opened = open_page(page_html(hostile_study()))
+    assert_whole(opened)
+    assert opened.page.evaluate("window.pwned") is None
+    shown = opened.page.inner_text("h1")
+    assert shown.startswith(HOSTILE[:20])
+
+
+def test_even_a_script_that_escaped_does_not_run(open_page: Open) -> None:
+    text = page_html(large_study()).replace("<main>", "<main><script>window.pwned = 1</script><img onerror='pwned=1'>")
+    opened = open_page(text)
+    opened.wait_until_drawn()
+    assert opened.page.evaluate("window.pwned") is None
+    assert any("Content Security Policy" in line for line in opened.said)
+
+
+def test_a_chart_that_cannot_be_drawn_says_so(open_page: Open) -> None:
+    text = page_html(large_study()).replace('"mark":{"type":"rule"', '"mark":{"type":"no such mark"', 1)
+    opened = open_page(text)
+    opened.wait_until_drawn()
+    (failed,) = [figure for figure in opened.figures() if figure["state"] == "failed"]
+    assert opened.page.inner_text(f"figure[data-chart='{failed['name']}'] .drawing")
+    assert opened.said
+
+
+def test_the_verdicts_are_filtered_and_reached_by_keyboard(results: Path, open_page: Open) -> None:
+    opened = open_page(made(results / "planner-16-vs-17"))
+    page = opened.page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.focus("#filter")
+    page.keyboard.type("cte")
+    rows = page.locator("#verdicts tbody tr:visible").first
+    assert "cte_in" in rows.inner_text()
+    assert page.locator("#verdicts > .wide tbody tr:visible").count() == 1
+    assert page.inner_text("#filtered") == "1 / 4"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.getAttribute('role')") == "region"

@@ -1,0 +1,121 @@
+"""What somebody sees who sits in front of a terminal while a comparison runs."""
+
+import fcntl
+import os
+import pty
+import signal
+import struct
+import subprocess
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pyte
+
+from tests.live.conftest import PROGRAM, QUICK, CommandLine
+
+
+@dataclass
+class Terminal:
+    """A terminal, and whatever its screen has shown."""
+
+    process: subprocess.Popen[bytes]
+    end: int
+    screen: pyte.Screen
+    seen: list[list[str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._stream = pyte.ByteStream(self.screen)
+
+    @property
+    def lines(self) -> list[str]:
+        """On it now."""
+        return [line.rstrip() for line in self.screen.display if line.strip()]
+
+    def pictures(self) -> Iterator[list[str]]:
+        """The screen after each piece of output, until the program has ended."""
+        while True:
+            try:
+                piece = os.read(self.end, 65536)
+            except OSError:
+                # So Linux says that nobody writes any more.
+                return
+            if not piece:
+                return
+            self._stream.feed(piece)
+            self.seen.append(self.lines)
+            yield self.lines
+
+    def make_narrower(self, columns: int) -> None:
+        fcntl.ioctl(self.end, termios.TIOCSWINSZ, struct.pack("HHHH", self.screen.lines, columns, 0, 0))
+        self.screen.resize(columns=columns)
+
+
+@contextmanager
+def terminal(line: CommandLine, columns: int, lines: int, *arguments: str) -> Iterator[Terminal]:
+    """pgversus with all its output on one terminal."""
+    end, theirs = pty.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    process = subprocess.Popen(
+        ["env", "--default-signal=INT,HUP", str(PROGRAM), *arguments],
+        cwd=line.directory,
+        env={**line.environment, "TERM": "xterm-256color", "LANG": "C.UTF-8"},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    try:
+        yield Terminal(process, end, pyte.Screen(columns, lines))
+    finally:
+        process.kill()
+        process.wait()
+        os.close(end)
+
+
+def starting_with(words: str, pictures: list[list[str]]) -> list[str]:
+    """Each line that has been seen and begins so."""
+    return [line for picture in pictures for line in picture if line.startswith(words)]
+
+
+def test_a_terminal_shows_what_runs_and_verdicts_so_far_and_in_the_end_only_the_answer(
+    command_line: CommandLine,
+) -> None:
+    with terminal(command_line, 100, 50, "compare", "17.8", "17.8", "-i", "-S", *QUICK) as shown:
+        for _ in shown.pictures():
+            pass
+        assert shown.process.wait() == 0, shown.lines
+        assert starting_with("block 1: starting 17.8", shown.seen)
+        assert starting_with("block 1: measuring 17.8, window 1/2", shown.seen)
+        assert starting_with("block 2: measuring 17.8 (2), window 2/2", shown.seen)
+        rows = starting_with("17.8 (2)  ? undecided so far", shown.seen)
+        assert [row for row in rows if row.endswith("1 block  1 block to go")]
+        assert [line for picture in shown.seen for line in picture if line.endswith(" left") and "so far" in line]
+        # The region is gone, and what stays is there once.
+        left = "\n".join(shown.lines)
+        assert "verdicts so far" not in left
+        assert "block 2:" not in left
+        assert left.count("blocks of 2 windows of 1 s for each of 2 arms") == 1
+        assert left.index("blocks of 2 windows of 1 s for each of 2 arms") < left.index("results: pgversus-results/")
+        assert not shown.screen.cursor.hidden
+
+
+def test_a_narrow_terminal_that_is_made_narrower_and_an_interrupt_leave_nothing_of_the_region(
+    command_line: CommandLine,
+) -> None:
+    long = ("--max-blocks", "50", "--window", "1", "--windows", "2", "--warm-up", "1")
+    with terminal(command_line, 60, 12, "compare", "17.8", "17.8", "-i", "-S", *long) as shown:
+        for picture in shown.pictures():
+            if shown.screen.columns == 60 and any(line.startswith("verdicts so far") for line in picture):
+                shown.make_narrower(30)
+            elif shown.screen.columns == 30 and any(line.startswith("block 2: measuring 17.8 (2)") for line in picture):
+                assert [line.partition(" ")[0] for line in picture[-4:]] == ["block", "verdicts", "17.8", "at"]
+                assert "verdicts so far" not in "\n".join(picture[:-4])
+                shown.process.send_signal(signal.SIGINT)
+                break
+        for _ in shown.pictures():
+            pass
+        assert shown.process.wait() == 130, shown.lines
+        assert "verdicts so far" not in "\n".join(shown.lines)
+        assert not shown.screen.cursor.hidden

@@ -1,0 +1,116 @@
+"""`pgversus report`: how many results it takes, and which flags go together."""
+
+import gc
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pgversus.cli.report import report
+from pgversus.cli.write_up import unchanged_text
+from pgversus.errors import StoreError
+from pgversus.host.hashes import file_sha256
+from pgversus.study.dataset import SetupFile
+from tests.unit.lab.test_answers import one_block
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[str, str]:
+    """Two folders with results."""
+    for name in ("a", "b"):
+        one_block(tmp_path / name)
+    return str(tmp_path / "a"), str(tmp_path / "b")
+
+
+@pytest.fixture(autouse=True)
+def collecting_garbage() -> Iterator[None]:
+    """A report ends soon and does without; the tests go on."""
+    yield
+    gc.enable()
+
+
+def ran(*arguments: str) -> Result:
+    return CliRunner().invoke(report, list(arguments), standalone_mode=True)
+
+
+def refused(*arguments: str) -> str:
+    ended = ran(*arguments)
+    assert ended.exit_code == 2
+    return " ".join(ended.stderr.split())
+
+
+def unreadable(*arguments: str) -> str:
+    ended = ran(*arguments)
+    assert isinstance(ended.exception, StoreError)
+    return ended.exception.where
+
+
+def test_two_results_are_shown_side_by_side_in_every_form(two: tuple[str, str]) -> None:
+    for form, expected in (
+        ("terminal", "A and B side by side"),
+        ("markdown", "## A and B side by side"),
+        ("html", "<!doctype html>"),
+        ("csv", "a_context,a_baseline"),
+        ("json", '"schema": "pgversus.side-by-side/1"'),
+    ):
+        ended = ran(*two, "--format", form, "--lang", "en")
+        assert ended.exit_code == 0
+        assert expected in ended.stdout, form
+
+
+def test_three_results_are_refused(two: tuple[str, str]) -> None:
+    assert "3 results are named" in refused(*two, two[0] + "/x")
+
+
+def test_the_same_results_twice_are_refused(two: tuple[str, str]) -> None:
+    assert "are the same results" in refused(two[0], two[0])
+    assert "are the same results" in refused(two[0], f"{two[1]}/../a")
+    assert "are the same results" in refused("nowhere", "nowhere")
+
+
+def test_no_results_are_refused() -> None:
+    assert "Missing argument" in refused()
+
+
+@pytest.mark.parametrize("form", ["trials-csv", "parquet", "trials-parquet"])
+def test_forms_of_one_result_are_refused_of_two(two: tuple[str, str], form: str) -> None:
+    assert f"--format {form} is of one result" in refused(*two, "--format", form)
+
+
+@pytest.mark.parametrize("flags", [("--published",), ("--charts", "d"), ("--format", "markdown", "--style", "article")])
+def test_flags_of_one_result_are_refused_of_two(two: tuple[str, str], flags: tuple[str, ...]) -> None:
+    assert "is of one result, and two are named" in refused(*two, *flags)
+
+
+def test_what_cannot_be_read_says_which_of_the_two_it_is(two: tuple[str, str], tmp_path: Path) -> None:
+    nowhere = str(tmp_path / "nowhere")
+    assert f"B: {nowhere}" in unreadable(two[0], nowhere)
+    assert f"A: {nowhere}" in unreadable(nowhere, two[0])
+
+
+@pytest.mark.parametrize("flags", [(), ("--format", "csv"), ("--format", "markdown", "--json")])
+def test_a_style_of_another_form_than_markdown_is_refused(two: tuple[str, str], flags: tuple[str, ...]) -> None:
+    assert "--style article is of --format markdown" in refused(two[0], "--style", "article", *flags)
+
+
+def test_an_article_is_written_to_the_file_that_is_named(two: tuple[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "article.md"
+    arguments = [two[0], "--format", "markdown", "--style", "article", "-o", str(file), "--lang", "en"]
+    assert ran(*arguments).exit_code == 0
+    text = file.read_text()
+    assert text.startswith("# t\n\nq\n")
+    # Noted with each block.
+    assert re.search(r"^\| measured on \| \d{4}-\d\d-\d\d \|$", text, re.MULTILINE)
+
+
+def test_the_text_of_a_file_is_had_as_long_as_it_is_what_was_loaded(tmp_path: Path) -> None:
+    file = tmp_path / "a.sql"
+    file.write_text("CREATE TABLE t ();\n")
+    kept = SetupFile(path=str(file), sha256=file_sha256(file))
+    assert unchanged_text(kept) == "CREATE TABLE t ();\n"
+    file.write_text("DROP TABLE t;\n")
+    assert unchanged_text(kept) is None
+    assert unchanged_text(SetupFile(path=str(tmp_path), sha256="0")) is None
+    assert unchanged_text(SetupFile(path=str(tmp_path / "nowhere"), sha256="0")) is None

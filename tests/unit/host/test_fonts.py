@@ -1,0 +1,24 @@
+"""Whether a language can be drawn is asked of fontconfig."""
+
+from pathlib import Path
+
+import pytest
+
+from pgversus.host.commands import CLEAN_ENVIRONMENT
+from pgversus.host.fonts import has_font_for
+from pgversus.language import Language
+
+
+@pytest.mark.parametrize(
+    ("script", "has"),
+    [("echo 'Noto Sans CJK JP'", True), ("exit 0", False), ("exit 1", True), (None, True)],
+)
+def test_a_font_is_missing_only_where_fontconfig_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, *, has: bool
+) -> None:
+    if script is not None:
+        program = tmp_path / "fc-list"
+        program.write_text(f'#!/bin/sh\n[ "$1" = :lang=ja ] || exit 9\n{script}\n')
+        program.chmod(0o755)
+    monkeypatch.setitem(CLEAN_ENVIRONMENT, "PATH", f"{tmp_path}:/bin" if script else str(tmp_path))
+    assert has_font_for(Language.JAPANESE) is has

@@ -1,0 +1,342 @@
+"""Answers that, taken together, make reports tell nearly all that they can."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pgversus.lab.explaining.comparing import compared
+from pgversus.lab.gates.caveats import caveats
+from pgversus.report.answer import Answer, Attributed, StudyAnswer, Unanswered
+from pgversus.report.plans.compared import ComparedPlans, PlansAnswer
+from pgversus.stats.attribution import Attribution, Bounded
+from pgversus.stats.samples import Samples
+from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
+from pgversus.stats.verdict import Verdict
+from pgversus.study.build_options import BuildProfile, BuildSystem
+from pgversus.study.captured import CapturedPlans, SampledPlans
+from pgversus.study.caveats import Difference
+from pgversus.study.comparison import CacheState, Comparison
+from pgversus.study.counters import COUNTERS
+from pgversus.study.dataset import Dataset
+from pgversus.study.design import Design, StopReason
+from pgversus.study.metrics import Metric
+from pgversus.study.planner_switches import ButFor, Candidate, Undoing, Why
+from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, BuiltFrom, Preparation
+from pgversus.study.settings import Setting
+from pgversus.study.study import Skipped
+from tests.builders import answer, comparison, judged_by, open_loop, operation_block, rate_block, study_answer, vacuum
+from tests.unit.plans.captures import captured, plans_of
+from tests.unit.plans.raw import node, scan
+from tests.unit.report.cases import CASES, noisy, steady
+
+FIGURES = (
+    "workload,load,scale,level,tps\n"
+    "w1,c4,50,16.12,100\nw1,c4,50,17.8,110\nw2,c4,1,16.12,100\nw2,c4,1,17.8,300\nw3,c4,1,16.12,100\nw3,c4,1,17.8,90\n"
+    "w4,c4,1,16.12,100\nw4,c4,1,17.8,101\n"
+)
+_PAIR = ("16.12", "17.8")
+_BLOCKS = 14
+
+
+def whole_studies() -> Iterator[StudyAnswer]:
+    """Studies of loads, of operations, of very many verdicts, and of one context."""
+    loads = [_told(CASES[name]()) for name in ("faster", "slower_by_half", "equivalent", "undecided", "invalid")]
+    lost = [
+        Unanswered(context=loads[0].context, failed=True, words="'8.3'"),
+        Unanswered(context=replace(loads[0].context, levels=()), failed=False, words="'9.0'"),
+    ]
+    skipped = [Skipped(label="16.12", reason="17")]
+    yield study_answer(
+        [*loads, *_warned(), *_with_plans(), _sized(), _tails()],
+        unanswered=lost,
+        published=FIGURES,
+        metrics=("latency_p95", "wal_bytes", "host_cpu_s", "buffers_read"),
+        skipped=skipped,
+        stopped=StopReason.BUDGET,
+    )
+    yield study_answer([CASES["operation"](), CASES["steps"](), _decided_early()], published="level,tps\n16,1\n")
+    yield study_answer([CASES["faster"]()] * 120, stopped=StopReason.INTERRUPTED)
+    yield study_answer([answer(steady(1.5), comparison(design=Design(fixed_blocks=6, seed=7)))])
+    yield study_answer([answer(steady(1.1), comparison(design=Design(fixed_blocks=6, seed=7)))] * 2)
+    yield study_answer([], unanswered=lost[:1])
+    yield _mapped()
+    yield _swept()
+    yield study_answer([CASES["faster"](), *_warned()[:1] * 5])
+
+
+def single_comparisons() -> Iterator[Answer]:
+    """Comparisons by themselves: every verdict, whatever ended it, with everything that may stand beside."""
+    yield from (make() for make in CASES.values())
+    yield from _warned()
+    yield from _with_plans()
+    yield _sized()
+    yield _tails()
+    yield _decided_early()
+    yield from _stopped()
+
+
+def all_plans() -> PlansAnswer:
+    """Compared plans with every way back, other rows and other statistics."""
+    found = [one for plans in _plans() for one in compared(_PAIR, plans).compared]
+    (first, *_) = found
+    ways = [
+        Undoing(candidate=Candidate(why=why, settings=(("enable_x", "off"),)), but_for=but_for)
+        for why in Why
+        for but_for in (None, *ButFor)
+    ]
+    undone: list[ComparedPlans] = [
+        replace(one, undone_by=way, is_searched=True) for one in (first, found[-1]) for way in (None, *ways)
+    ]
+    unlike = compared(_PAIR, plans_of(captured(scan("t")), captured(scan("t"), rows=4, statistics="b")))
+    return PlansAnswer(compared=(*found, *undone, *unlike.compared), unlike=unlike.unlike)
+
+
+def _told(one: Answer) -> Answer:
+    """With what host, servers and counters tell."""
+    blocks = tuple(
+        block._replace(
+            repeated_rounds=1,
+            trials={arm: _counted(trial, arm, block.number) for arm, trial in block.trials.items()},
+        )
+        for block in one.blocks
+    )
+    built = BuiltFrom(
+        source="0123456",
+        source_sha256="0",
+        checked=None,
+        commit=None,
+        is_changed=False,
+        system=BuildSystem.MESON,
+        profile=BuildProfile.FULL,
+        options=("cassert",),
+        diff_stat="3",
+    )
+    arms = tuple(
+        replace(arm, built_from=replace(built, diff_stat="" if index == 0 else "3"))
+        for index, arm in enumerate(one.arms)
+    )
+    again = answer(
+        blocks,
+        one.comparison,
+        caveats=one.caveats,
+        differences=one.differences,
+        stopped=one.stopped,
+        is_from_file=True,
+        invalid=frozenset(result.contender for result in one.analysis.results if result.verdict is Verdict.INVALID),
+    )
+    host = {"cpus_usable": 1, "memory_bytes": 2**33, "copies": "copy", "kernel": "6"}
+    return replace(again, arms=arms, host=host)
+
+
+def _counted(trial: Trial, arm: int, block: int) -> Trial:
+    each = {name: (1.0 + arm) * (1 + block / 1000) for name in COUNTERS if name != "wal_bytes"}
+    each["temp_bytes"] = 900.0 * arm
+    return trial._replace(counters={name: value * trial.transactions for name, value in each.items()})
+
+
+def _stopped() -> Iterator[Answer]:
+    """What is said to do next."""
+    for stopped in StopReason:
+        yield answer(steady(1.1, blocks=2), stopped=stopped)
+    for is_from_file in (False, True):
+        for blocks in ([], noisy(0.02, blocks=8), noisy(9.0, blocks=9)):
+            yield answer(blocks, stopped=StopReason.BUDGET, is_from_file=is_from_file)
+        percentile = comparison(design=judged_by(Metric.LATENCY_P95))
+        yield answer(noisy(0.02, blocks=8), percentile, stopped=StopReason.BUDGET, is_from_file=is_from_file)
+    far = [rate_block(n, 1000.0, 1000.0 * (200.0 if n % 2 else 0.01)) for n in range(1, 9)]
+    yield answer(far)
+    yield answer(noisy(0.02, blocks=8), comparison(design=Design(max_blocks=9, seed=7)), is_from_file=True)
+    yield answer(steady(2.4), comparison(workload=open_loop()), stopped=StopReason.BUDGET)
+    yield answer([rate_block(n, 1000.0, 1e9 * 10 ** (n % 3)) for n in range(1, 9)])
+    yield answer([rate_block(n, 1e9 * 10 ** (n % 3), 1000.0) for n in range(1, 9)])
+
+
+def _warned() -> list[Answer]:
+    """With every caveat that there is."""
+    differences = [
+        Difference(kind=kind, name="jit", values=("1", ""), is_default=False)
+        for kind in ("build", "database", "setting", "index")
+    ]
+    differences += [Difference(kind="build", name=f"--{n}", values=("1", "2"), is_default=False) for n in range(10)]
+    facts = [
+        ArmFacts(version=label, origin=origin, compiler="gcc", flags="", sha256=None)
+        for label, origin in zip(_PAIR, ("zonky", RUNNING_SERVER), strict=True)
+    ]
+    other_rows = plans_of(captured(scan("t")), captured(scan("t"), rows=4))
+    sampled = replace(other_rows, sampled=(SampledPlans(told=0, others=0, failure="1"), SampledPlans(told=9, others=3)))
+    found = []
+    for way in (1, -1):
+        for writes in (True, False):
+            for asked in (
+                comparison(_PAIR),
+                replace(comparison(_PAIR), cache=CacheState.COLD),
+                comparison(_PAIR, workload=open_loop()),
+            ):
+                blocks = _troubled(way)
+                known = Preparation(
+                    design=asked.design,
+                    arms=(replace(facts[0], origin=RUNNING_SERVER), facts[1]) if writes else tuple(facts),
+                    differences=tuple(differences),
+                    writes=writes,
+                    connect_allowance_s=0,
+                    not_explained="2",
+                )
+                told = caveats(
+                    asked, known, Samples(blocks), StopReason.INTERRUPTED, cpus=2, failure="3", plans=sampled
+                )
+                one = answer(blocks, asked, caveats=told, differences=differences, stopped=StopReason.INTERRUPTED)
+                found.append(replace(one, arms=known.arms))
+    return found
+
+
+def _troubled(way: int) -> list[Block]:
+    """Blocks in which everything went wrong that can be counted; the contender drifts and becomes faster, or slower."""
+    made = []
+    for number in range(1, _BLOCKS + 1):
+        block = rate_block(number, 1000.0, 1000.0, transactions=90)
+        trials = {
+            arm: trial._replace(
+                seconds=8.0,
+                transactions=60 + arm * number,
+                failed=2,
+                unclocked=30,
+                trend=way * (0.1 + number / 1000),
+                counters=_trouble(arm),
+            )
+            for arm, trial in block.trials.items()
+        }
+        failures = tuple(FailedTrial(arm=arm, phase=list(Phase)[arm], words="'no'") for arm in (0, 1))
+        made.append(block._replace(trials=trials, failures=failures if number == 1 else ()))
+    return made
+
+
+def _trouble(arm: int) -> dict[str, float]:
+    return {
+        "client_cpu_s": 15.9,
+        "client_cpu_user_s": 1.0,
+        "host_cpu_s": 16.0,
+        "host_cpu_user_s": 15.0,
+        "server_cpu_user_s": 1.0,
+        "server_cpu_system_s": 1.0,
+        "host_steal_s": 8.0,
+        "cpu_throttled_s": 4.0,
+        "still_cached_share": 0.5,
+        "pressure_memory_s": 4.0,
+        "pressure_io_s": 4.0,
+        "buffers_read": 0.0,
+        "checkpoint_buffers_written": 0.0,
+        "background_buffers_written": 0.0,
+        "wal_bytes": 0.0,
+        "temp_bytes": 0.0,
+        "checkpoints_timed": 1.0 * arm,
+        "checkpoints_requested": 0.0,
+        "autovacuum_runs": 2.0 * arm,
+        "autoanalyze_runs": 0.0,
+        "tuples_inserted": 3.0,
+        "tuples_updated": 0.0,
+        "tuples_deleted": 0.0,
+    }
+
+
+def _plans() -> list[CapturedPlans]:
+    """With another operator, with other conditions, that went another way, and the same."""
+    old = captured(scan("t"), *(scan("t", Filter=f"(a = {n})") for n in range(8)))
+    new = captured(
+        scan("t", "Index Scan", Index_Name="i"), *(scan("u", Filter=f"(b = {n})", Actual_Rows=n) for n in range(8))
+    )
+    sort = node("Sort", scan("t"), Sort_Key=["t.a"])
+    spilled = captured({**sort, "Temp Written Blocks": 9, "Actual Loops": 3, "Actual Rows": 1})
+    in_memory = captured({**sort, "Temp Written Blocks": 0, "Sort Key": ["t.a"]})
+    other_keys = captured(node("Sort", scan("t"), Sort_Key=["t.b"]))
+    return [
+        plans_of(old, new),
+        plans_of(new, old),
+        plans_of(in_memory, other_keys),
+        plans_of(old, old),
+        plans_of(spilled, in_memory),
+    ]
+
+
+def _with_plans() -> list[Answer]:
+    """Every claim about what plans account for."""
+    off = Undoing(candidate=Candidate(why=Why.NEW_SWITCH, settings=(("enable_x", "off"),)))
+    shares = ((0.98, 0.93, 1.03), (0.7, 0.55, 0.9), (0.2, -0.1, 0.6), None)
+    found = []
+    for base in (
+        CASES["faster"](),
+        CASES["slower_by_half"](),
+        CASES["undecided"](),
+        _told(CASES["faster"]()),
+        _tails(),
+    ):
+        labels = [arm.label for arm in base.comparison.arms]
+        for plans in _plans():
+            ways = tuple(tuple(off for _ in of) for of in plans.undone_by)
+            for captured_plans in (plans, replace(plans, undone_by=ways)):
+                made = replace(base, plans=lambda labels=labels, of=captured_plans: compared(labels, of))  # type: ignore[misc]
+                found.append(made)
+        is_faster = base.analysis.results[0].verdict is Verdict.FASTER
+        found += [
+            replace(found[-1], plans=found[at].plans, attributed={1: _attributed(share, rest, is_faster=is_faster)})
+            for at in (-9, -1)
+            for share, rest in zip((*shares, shares[0]), Verdict, strict=True)
+        ]
+        failed = Attributed(recall="", found=None, failure="'no room'", wall_s=0.0)
+        found.append(replace(found[-1], attributed={1: failed}))
+    return found
+
+
+def _attributed(share: tuple[float, float, float] | None, rest: Verdict, *, is_faster: bool) -> Attributed:
+    value, sign = (6.0, 1) if is_faster else (0.2, -1)
+    found = Attribution(
+        whole=Bounded(value=value, low=value / 2, high=value * 2),
+        plans=Bounded(value=5.0, low=4.5, high=5.5),
+        rest=Bounded(value=1.2, low=1.1, high=1.3),
+        whole_s=Bounded(value=sign * 0.058, low=0.05, high=0.066),
+        plans_s=Bounded(value=sign * 2.5, low=2.0, high=3.0),
+        rest_s=Bounded(value=0.001, low=-0.002, high=0.004),
+        share=None if share is None else Bounded(value=share[0], low=share[1], high=share[2]),
+        rest_verdict=rest,
+        blocks=1 if share is None else 8,
+    )
+    return Attributed(recall="enable_x = off", found=found, failure="", wall_s=61.0, results="r", needs_check=True)
+
+
+def _sized() -> Answer:
+    one = answer(steady(1.1))
+    sizes = {"public.t": 100}, {"public.t": 2_000_000}
+    return replace(one, arms=tuple(replace(arm, sizes=of) for arm, of in zip(one.arms, sizes, strict=True)))
+
+
+def _tails() -> Answer:
+    return replace(CASES["tail_latency"](), host={"cpus_usable": 4, "copies": "reflink"})
+
+
+def _decided_early() -> Answer:
+    """An arm that got no more blocks than it took to know about it."""
+    operation = vacuum()
+    blocks = [operation_block(number, operation, (2.0,), (1.6,), (2.0,)) for number in range(1, 5)]
+    later = [operation_block(number, operation, (1.0,), (1.0,), (1.0,)) for number in range(5, 13)]
+    kept = [block._replace(trials={arm: block.trials[arm] for arm in (0, 2)}) for block in later]
+    return answer([*blocks, *kept], comparison(("15.10", "17", "16.6"), judged_by(Metric.TIME), operation))
+
+
+def _mapped() -> StudyAnswer:
+    whole = study_answer([answer(steady(effect)) for effect in (2.5, 0.9, 1.0, 0.4)])
+    places = [("10", "3"), ("10", "20"), ("10", "50"), ("100", "3")]
+    placed = [
+        replace(one, context=replace(one.context, levels=(("scale", scale), ("dead", dead))))
+        for one, (scale, dead) in zip(whole.answers, places, strict=True)
+    ]
+    return replace(whole, answers=tuple(placed))
+
+
+def _swept() -> StudyAnswer:
+    """Levels of a setting that are amounts."""
+    levels = ("4MB", "64MB", "1GB")
+    asked = comparison(levels)
+    arms = tuple(
+        replace(arm, settings=(Setting(name="work_mem", value=level),), dataset=Dataset(pgbench_scale=1))
+        for arm, level in zip(asked.arms, levels, strict=True)
+    )
+    swept: Comparison = replace(asked, arms=arms, factors=("work_mem",))
+    return study_answer([answer([rate_block(n, 1000.0, 1100.0, 1100.0 + n) for n in range(1, 9)], swept)])

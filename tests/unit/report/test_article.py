@@ -1,0 +1,228 @@
+"""The write-up of a study: the tables of such studies, commands and settings, and nothing of a user as mark-up."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pgversus.language import Language, speaking
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.article.cases import Form, cases
+from pgversus.report.article.fences import fenced, folded
+from pgversus.report.article.page import article
+from pgversus.study.asked import Asked
+from pgversus.study.caveats import Difference
+from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.settings import Setting
+from pgversus.study.workload import PgbenchWorkload, Script
+from tests.builders import answer, comparison, rate_block, study_answer
+from tests.unit.report.cases import CASES, noisy, steady
+from tests.unit.report.richest import whole_studies
+from tests.unit.report.test_told import MARK_UP, NAMES, UNITS, Bracketed, slugs, untold
+
+LOAD = PgbenchWorkload(scripts=(Script(name="/x/q.sql", text="SELECT 1;\n"),), clients=4)
+FENCE = re.compile(r"^(`{3,})\w*\n.*?^\1$", re.MULTILINE | re.DOTALL)
+FIGURES = "workload,clients,level,tps\nq,4,16.12,100\nq,4,17.8,110\n"
+TIMES = "dead,level,time_s\n70,15.10,2\n70,16.6,1\n"
+
+
+def written(study: StudyAnswer, text: str | None = "CREATE TABLE t ();") -> str:
+    return article(study, lambda _file: text)
+
+
+def single(one: Answer, **changed: Any) -> StudyAnswer:
+    """A study of one context that needs no name."""
+    study = study_answer([one])
+    return replace(study, answers=(one,), study=replace(study.study, **changed))
+
+
+def placed(*rows: tuple[Answer, Sequence[tuple[str, str]]]) -> StudyAnswer:
+    """A study whose contexts have these levels."""
+    answers = [
+        replace(one, context=replace(one.context, number=number, levels=tuple(levels)))
+        for number, (one, levels) in enumerate(rows, 1)
+    ]
+    return replace(study_answer(answers), answers=tuple(answers))
+
+
+def cells(text: str, first: str) -> list[list[str]]:
+    """Rows of all tables that begin with this cell."""
+    rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in row] for row in rows if row[0].strip() == first]
+
+
+def heads(text: str) -> list[str]:
+    return re.findall(r"^#+ (.*)$", FENCE.sub("", text), re.MULTILINE)
+
+
+def amounts(*levels: str) -> Answer:
+    """A comparison of levels of a setting that are amounts."""
+    blocks = [rate_block(n, *(1000.0 + 10 * k + n for k in range(len(levels)))) for n in range(1, 7)]
+    one = answer(blocks, comparison([f"shared_buffers={level}" for level in levels], workload=LOAD))
+    arms = tuple(
+        replace(arm, settings=(Setting(name="shared_buffers", value=level),), server=one.comparison.baseline.server)
+        for arm, level in zip(one.comparison.arms, levels, strict=True)
+    )
+    asked = replace(one.comparison, arms=arms, factors=("shared_buffers",))
+    return replace(one, comparison=asked, context=replace(one.context, comparison=asked))
+
+
+def test_two_arms_under_one_load_have_throughput_latency_ratio_interval_verdict_and_what_was_published() -> None:
+    text = written(single(answer(steady(1.1), comparison(workload=LOAD)), published=FIGURES))
+    assert "| server | tps | average latency | ratio of tps | 95 % | verdict | published | published ratio |" in text
+    (baseline, _), (contender, distribution) = cells(text, "16.12")[1:3], cells(text, "17.8")[1:3]
+    assert baseline[1:] == ["1 000", "1 ms", "", "", "baseline", "100", "", ""]
+    assert contender[1:] == ["1 100", "909 µs", "1.1", "\\[1.09, 1.11\\]", "faster", "110", "1.1", "replicated"]
+    assert len(distribution) == 6
+
+
+def test_several_arms_or_loads_have_counts_and_latencies_of_each() -> None:
+    one = answer(
+        [rate_block(n, 100.0 + n, 110.0 - n, 120.0) for n in range(1, 7)], comparison(("15", "16", "17"), workload=LOAD)
+    )
+    study = placed((one, [("load", "c1")]), (one, [("load", "c24")]))
+    (case,) = cases(study)
+    assert (case.form, case.factors) == (Form.LOADS, ("load",))
+    text = written(study)
+    assert "| load | server | transactions | tps | min | max | p95 | p99 |" in text
+    assert "| load | server | tps | ratio of tps | 95 % | verdict |" in text
+    assert [row[1] for row in cells(text, "c24")][:3] == ["15", "16", "17"]
+
+
+def test_levels_that_are_amounts_have_a_row_each_and_a_column_for_all_else() -> None:
+    one = amounts("1GB", "128MB", "4GB")
+    study = placed(
+        (one, [("workload", "w"), ("load", "c1")]),
+        (one, [("workload", "w"), ("load", "c4")]),
+    )
+    (case,) = cases(study)
+    assert case.form is Form.AMOUNTS
+    text = written(study)
+    assert "| shared\\_buffers | tps, load=c1 | tps, load=c4 |" in text
+    table = [row[0] for line in ("128MB", "1GB", "4GB") for row in cells(text, line)]
+    assert table == ["128MB", "1GB", "4GB"]
+    assert "| load | level | tps | ratio of tps | 95 % | verdict |" in text
+    assert "## Summary" not in text
+
+
+def test_operations_have_mean_minimum_difference_and_ratio_in_percent() -> None:
+    text = written(single(CASES["operation"](), published=TIMES))
+    assert "Mean, 16.6 against 15.10:" in text
+    (head,) = re.findall(r"^\| trials \| 15.10, ms .*replication \|$", text, re.MULTILINE)
+    assert head.count("|") == 10
+    mean, minimum = cells(text, "6")
+    assert mean[1:4] == ["1900.3", "750.1", "-1 150"] or float(mean[1]) > float(mean[2])
+    assert mean[4].endswith(" %")
+    assert mean[6:] == ["faster", "50 % (2 s / 1 s)", "same direction"]
+    assert minimum[4].endswith(" %")
+    assert "VACUUM pgbench_accounts;" in text
+    assert "psql -v dead=70 -f dirty.sql" in text
+
+
+def test_steps_have_rows_of_their_own() -> None:
+    text = written(single(CASES["steps"]()))
+    assert [row[0] for row in cells(text, "pg\\_dump")] == ["pg\\_dump"] * 2
+    assert cells(text, "all steps")
+
+
+def test_what_is_not_decided_is_said_to_be() -> None:
+    text = written(single(answer(noisy(0.05, 8), comparison(workload=LOAD))))
+    assert cells(text, "17.8")[1][5] == "undecided"
+
+
+def test_a_number_that_may_mean_something_else_says_check() -> None:
+    assert "faster, CHECK" in written(single(CASES["mixed_builds"]()))
+
+
+def test_scripts_commands_settings_and_data_are_there_word_for_word() -> None:
+    inline = SetupFile(path="inline", sha256="2", text="CREATE TABLE here ();")
+    data = Dataset(pgbench_scale=5, setup_files=(SetupFile(path="/x/a.sql", sha256="1"), inline), full_statistics=True)
+    one = answer(
+        steady(1.1),
+        comparison(workload=replace(LOAD, rate=50.0), dataset=data),
+        differences=[
+            Difference(kind="setting", name="jit", values=("off", "on"), is_default=True),
+            Difference(kind="index", name="t_idx", values=("", "there"), is_default=False),
+        ],
+    )
+    arms = tuple(
+        replace(arm, settings=(Setting(name="search_path", value="it's"), Setting(name="x.y", value=str(arm.index))))
+        for arm in one.comparison.arms
+    )
+    text = written(single(replace(one, comparison=replace(one.comparison, arms=arms))))
+    for expected in (
+        "```sql\nSELECT 1;\n```",
+        "pgbench -n -T 1 -c 4 -j 1 -M simple -f /x/q.sql -R 50",
+        "search_path = 'it''s'",
+        "| 16.12 | x.y=0 |",
+        "| 17.8 | x.y=1 |",
+        "pgbench -i -s 5\npsql -f a.sql\npsql -f inline\npsql -c 'VACUUM ANALYZE'",
+        "```sql\nCREATE TABLE t ();\n```",
+        "```sql\nCREATE TABLE here ();\n```",
+        "the largest statistics target",
+        "| jit | off | on |",
+        "| t\\_idx | - | there |",
+    ):
+        assert expected in text, expected
+    assert "put its text here" in written(single(one), text=None)
+
+
+def test_how_to_repeat_it_is_the_command_and_the_study_file() -> None:
+    asked = Asked(
+        program="pgversus 0.1.0", command="pgversus run s.toml", file_name="s.toml", file_text='title = "t"\n'
+    )
+    text = written(replace(single(CASES["faster"]()), asked=asked))
+    assert "```sh\npgversus run s.toml\n```" in text
+    assert '```toml\ntitle = "t"\n```' in text
+    assert "Seed 7; pgversus 0.1.0." in text
+    assert "was not kept" in written(single(CASES["faster"]()))
+
+
+def test_the_title_of_a_comparison_is_what_it_compares() -> None:
+    assert written(single(CASES["faster"](), title="", question="")).startswith("# 17.8 against 16.12: select-only\n")
+
+
+@pytest.mark.parametrize("ticks", ["`", "```", "````` x"])
+def test_no_fence_is_ended_by_what_stands_in_it(ticks: str) -> None:
+    text = f"SELECT 1;\n{ticks}\nDROP"
+    block = fenced(text, "sql")
+    fence = block.partition("sql")[0]
+    assert set(fence) == {"`"}
+    assert fence not in text
+    assert block == f"{fence}sql\n{text}\n{fence}"
+
+
+def test_nothing_of_a_user_becomes_mark_up() -> None:
+    evil = "<script>x</script> | ``` \x1b[31m"
+    load = replace(LOAD, scripts=(Script(name=evil, text=f"SELECT 1;\n```\n{evil}"),))
+    study = single(answer(steady(1.1), comparison(("16.12", evil), workload=load)), title=evil, question=evil)
+    text = written(study, text=f"```\n{evil}")
+    assert "\x1b" not in text
+    assert not re.search(r"(?<!\\)<script", FENCE.sub("", text))
+    assert folded("<b>a</b>\nb", "c").startswith("<details><summary>&lt;b&gt;a&lt;/b&gt; b</summary>\n\n")
+
+
+def test_the_sections_stand_in_the_order_of_a_reader_for_every_kind_of_study() -> None:
+    order = ["Environment", "Settings", "Data", "Cases", "Summary", "Plans", "Caveats"]
+    order += ["How it was measured", "How to repeat it"]
+    for study in whole_studies():
+        found = [head for head in heads(written(study)) if head in order]
+        assert found == [head for head in order if head in found]
+        assert "How to repeat it" in found
+
+
+def test_plans_are_told_and_each_is_there_to_be_unfolded_once() -> None:
+    study = next(study for study in whole_studies() if any(one.plans() for one in study.answers))
+    text = written(study)
+    assert "## Plans" in text
+    assert "<details><summary>EXPLAIN ANALYZE on 16.12</summary>\n\n```\n" in text
+
+
+def test_everything_but_code_is_told() -> None:
+    allowed = NAMES | UNITS | MARK_UP | slugs() | {"server", "work_mem", "cpu", "x", "VERBOSE", "sha256"}
+    with speaking(Language.JAPANESE, Bracketed()):
+        for study in whole_studies():
+            text = FENCE.sub("", written(study))
+            assert untold(text, allowed) == set()

@@ -1,0 +1,176 @@
+"""Charts as data: what is drawn, in colours that any eyes tell apart, on axes that say what they show."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pgversus.report.charts.axes import log_ticks
+from pgversus.report.charts.chart import chart_name, plain, quoted
+from pgversus.report.charts.forest import forests
+from pgversus.report.charts.heat import heat_chart
+from pgversus.report.charts.latency import latency_chart
+from pgversus.report.charts.ratio_axis import ratio_domain, ratio_labels, ratio_ticks
+from pgversus.report.charts.run_order import run_order
+from pgversus.report.charts.theme import _LIGHT_AND_DARK, SERIES, SIGNS, on_paper
+from pgversus.report.heat_map import heat_maps
+from pgversus.report.worst_first import worst_first
+from pgversus.stats.verdict import Verdict
+from tests.builders import answer, comparison, rate_block, study_answer
+from tests.unit.report import cases
+from tests.unit.report.test_page import with_latencies
+
+THEMES = (0, 1)
+"""Light and dark."""
+
+
+def luminance(colour: str) -> float:
+    """Of WCAG 2."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Of WCAG 2, from 1 to 21."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_texts_can_be_read_and_marks_be_seen(theme: int) -> None:
+    colours = {name: pair[theme] for name, pair in _LIGHT_AND_DARK.items()}
+    for ground in ("bg", "panel"):
+        assert contrast(colours["fg"], colours[ground]) >= 7
+        assert contrast(colours["muted"], colours[ground]) >= 4.5
+    for verdict in Verdict:
+        for ground in (colours["bg"], colours[f"{verdict.value}-tint"]):
+            assert contrast(colours[verdict.value], ground) >= 4.5, verdict
+    for number in range(1, len(SERIES) + 1):
+        assert contrast(colours[f"s{number}"], colours["bg"]) >= 3
+    assert contrast(colours["fg"], colours["mark"]) >= 4.5
+
+
+def test_every_verdict_has_a_shape_of_its_own() -> None:
+    assert len(set(SIGNS.values())) == len(Verdict)
+
+
+def test_a_picture_has_colours_in_place_of_their_names() -> None:
+    assert on_paper({"a": ["var(--s1)", {"b": "transparent"}], "c": 1, "d": "x"}) == {
+        "a": [_LIGHT_AND_DARK["s1"][0], {"b": "#ffffff"}],
+        "c": 1,
+        "d": "x",
+    }
+
+
+@pytest.mark.parametrize(
+    ("points", "bounds", "margin"),
+    [
+        ([1.01], [0.99, 1.03], 0.02),
+        ([16.0, 0.5], [14.0, 18.0, 0.4, 0.6], 0.02),
+        ([1.0], [1e-30, 1e30], 0.1),
+        ([], [], 0.02),
+        ([1e-4, 1e4], [None], 0.0),
+    ],
+)
+def test_an_axis_of_ratios_shows_all_points_no_difference_and_the_margin(
+    points: list[float], bounds: list[float | None], margin: float
+) -> None:
+    low, high = ratio_domain(points, bounds, margin)
+    assert low < min([*points, 1 / (1 + margin)])
+    assert high > max([*points, 1 + margin])
+    ticks = ratio_ticks((low, high))
+    assert any(math.isclose(tick, 1.0) for tick in ticks)
+    assert 1 <= len(ticks) <= 9
+    assert all(low <= tick <= high for tick in ticks)
+    assert ratio_labels(ticks).count("?") == len(ticks)
+
+
+def test_an_interval_of_few_blocks_does_not_flatten_the_others() -> None:
+    low, high = ratio_domain([1.1, 1.2], [1e-9, 1e9], 0.02)
+    assert high / low < 200
+
+
+@pytest.mark.parametrize(("low", "high"), [(42.0, 62.0), (1.0, 100.0), (0.001, 5000.0), (9.99, 10.01), (3.0, 14.0)])
+def test_an_axis_has_a_few_round_labels(low: float, high: float) -> None:
+    ticks = log_ticks(low, high)
+    assert 2 <= len(ticks) <= 12
+    assert ticks == sorted(ticks)
+    assert all(low <= tick <= high for tick in ticks)
+
+
+def test_verdicts_stand_in_a_forest_the_worst_first() -> None:
+    names = ("equivalent", "faster", "undecided", "slower_by_half", "faster_of_open_size")
+    whole = study_answer([cases.CASES[name]() for name in names])
+    (chart,) = forests(whole)
+    verdicts = [one.result.verdict for one in worst_first(whole)]
+    assert verdicts == ["slower", "undecided", "faster", "faster", "equivalent"]
+    assert [row[1] for row in chart.rows] == verdicts
+    # Of those that are faster the least.
+    assert [row[0] for row in chart.rows][2].startswith("workload=w5")
+
+
+def test_a_verdict_without_a_ratio_is_in_no_forest() -> None:
+    assert forests(study_answer([cases.interrupted()])) == []
+    assert forests(study_answer([])) == []
+
+
+def test_metrics_of_different_directions_have_forests_of_their_own() -> None:
+    names = {chart.name for chart in forests(study_answer([cases.faster(), cases.tail_latency()]))}
+    assert names == {"forest-tps", "forest-latency_p95_s"}
+
+
+def test_failed_trials_stand_on_the_line_of_time_without_a_number() -> None:
+    chart = run_order(cases.invalid())
+    assert chart is not None
+    failed = [row for row in chart.rows if row[2].startswith("failed: ")]
+    assert len(failed) == 5
+    assert {row[3] for row in failed} == {""}
+
+
+@pytest.mark.parametrize("blocks", [0, 1])
+def test_one_block_makes_no_line_of_time(blocks: int) -> None:
+    assert run_order(answer(cases.steady(1.1, blocks=blocks))) is None
+
+
+def test_more_arms_than_can_be_told_apart_are_not_drawn() -> None:
+    labels = [f"arm {number}" for number in range(9)]
+    one = answer([rate_block(n, *range(100, 109)) for n in (1, 2, 3)], comparison(labels))
+    assert run_order(one) is None
+    assert latency_chart(with_latencies(one)) is None
+
+
+def test_a_percentile_is_drawn_where_transactions_lie_beyond_it() -> None:
+    one = with_latencies(answer(cases.steady(1.1, blocks=2)))
+    chart = latency_chart(one)
+    assert chart is not None
+    # 2,000 transactions of each arm: 10 lie beyond p99.5, and 2 beyond p99.9.
+    assert chart.heads[-1] == "p99.5"
+    assert latency_chart(replace(one, latencies=dict)) is None
+
+
+def test_a_map_says_a_difference_in_figures_and_none_in_grey() -> None:
+    parts = [cases.faster(), cases.undecided(), cases.slower_by_half(), cases.equivalent()]
+    whole = study_answer(parts)
+    placed = [
+        replace(one, context=replace(one.context, levels=(("a", str(n // 2)), ("b", str(n % 2)))))
+        for n, one in enumerate(whole.answers)
+    ]
+    (found,) = heat_maps(replace(whole, answers=tuple(placed)))
+    chart = heat_chart(found)
+    cells: dict[tuple[str, str], Any] = {
+        (row["row"], row["column"]): row for row in chart.specification["data"]["values"]
+    }
+    assert [cells["a=0", "0"][key] for key in ("way", "sure")] == ["faster", True]
+    assert [cells["a=1", "0"][key] for key in ("way", "sure")] == ["slower", True]
+    assert [cells["a=0", "1"][key] for key in ("strength", "sure")] == [0.0, False]
+    # Less than half of the speed is as strong as it gets.
+    assert cells["a=1", "0"]["strength"] > cells["a=0", "0"]["strength"] > 0
+    assert [cells[key]["words"][0] for key in sorted(cells)] == ["▲", "?", "▼", "="]
+
+
+def test_names_of_charts_are_names_of_files() -> None:
+    assert chart_name("trials", "../../etc", "", "a b") == "trials-.._.._etc-a_b"
+    assert plain("a\\nb") == "a/nb"
+    assert quoted('"\x1b') == '"\\"\\\\x1b"'

@@ -1,0 +1,280 @@
+"""One page of HTML: everything in its order, every number as in the JSON document, and nothing of users is mark-up."""
+
+import base64
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from statistics import median
+from typing import Any
+
+import pytest
+
+from pgversus.language import Language, speaking
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.charts.of_study import study_charts
+from pgversus.report.page.page import page_html
+from pgversus.report.page.safety import data_text, inlined
+from pgversus.report.quantities import level_text
+from pgversus.report.study_document import study_document
+from pgversus.report.units import change, change_interval
+from pgversus.stats.histogram import LatencyHistogram, merge
+from pgversus.study.asked import Asked
+from pgversus.study.metrics import Metric
+from pgversus.study.settings import Setting
+from pgversus.study.workload import PgbenchWorkload, Script
+from tests.builders import answer, comparison, study_answer
+from tests.unit.report import cases
+from tests.unit.report.pages import Page, read_page
+from tests.unit.report.richest import all_plans, whole_studies
+from tests.unit.report.test_told import MARK_UP, NAMES, UNITS, Bracketed, slugs, untold
+
+SECTIONS = ["answer", "verdicts", "trust", "sweeps", "latency", "why", "environment", "method", "published", "repeat"]
+HOSTILE = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1>\x1b[2J\u202e\"'`${x}{{7*7}}"
+
+
+def with_latencies(one: Answer) -> Answer:
+    """With the distributions of its own trials, as they are read back."""
+    found: dict[int, LatencyHistogram] = {}
+    for arm in range(len(one.comparison.arms)):
+        histograms = [block.trials[arm].histogram for block in one.blocks if block.has(arm)]
+        found[arm] = merge(histograms)
+    return replace(one, latencies=lambda: found)
+
+
+def study() -> StudyAnswer:
+    """With every section that a page may have."""
+    parts = [with_latencies(cases.CASES[name]()) for name in ("faster", "slower_by_half", "undecided", "equivalent")]
+    whole = study_answer([*parts, with_latencies(cases.tail_latency())], published="level,tps\n16.12,1\n17.8,2\n")
+    placed = tuple(
+        replace(one, context=replace(one.context, levels=(("workload", f"w{n // 2}"), ("load", f"c{n % 2}"))))
+        for n, one in enumerate(whole.answers)
+    )
+    asked = Asked(program="pgversus 0.1", command="pgversus run s.toml", file_name="s.toml", file_text="title = 'x'\n")
+    return replace(whole, answers=placed, asked=asked)
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return read_page(page_html(study()))
+
+
+def test_a_page_answers_first_and_tells_how_to_repeat_it_last(page: Page) -> None:
+    found = [given["id"] for tag, given in page.elements if tag == "section"]
+    assert [name for name in found if name in SECTIONS] == SECTIONS
+
+
+def test_every_study_has_a_page_with_a_figure_for_each_chart() -> None:
+    for whole in whole_studies():
+        made = read_page(page_html(whole))
+        charts = [chart.name for chart in study_charts(whole)]
+        assert len(set(charts)) == len(charts)
+        assert [given["data-chart"] for tag, given in made.elements if tag == "figure"] == [f"data-{n}" for n in charts]
+        assert set(made.data) == {"chart-config", *(f"data-{name}" for name in charts)}
+
+
+def test_only_the_scripts_of_the_page_may_run_and_nothing_may_be_asked_for(page: Page) -> None:
+    policy = dict(part.strip().partition(" ")[::2] for part in page.policy().split(";"))
+    hashes = {hashed(text) for text in page.scripts}
+    assert len(page.scripts) == 2
+    assert set(policy["script-src"].split()) == hashes
+    assert policy["style-src"] == hashed(page.styles[0])
+    assert policy["default-src"] == "'none'"
+    assert not any("unsafe" in value for name, value in policy.items() if name != "style-src-attr")
+    asking = [given for _, given in page.elements for name in ("src", "srcset", "action", "data") if name in given]
+    assert asking == []
+    assert all(given["href"].startswith("#") for _, given in page.elements if "href" in given)
+
+
+def hashed(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def test_a_chart_and_its_table_are_named_for_who_cannot_see_them(page: Page) -> None:
+    drawings = [given for _, given in page.elements if given.get("role") == "img"]
+    assert drawings
+    assert all(len(given["aria-label"]) > 40 for given in drawings)
+    # Each chart has its figures as a table, and wide tables can be reached and scrolled by keyboard.
+    regions = [given for _, given in page.elements if given.get("role") == "region"]
+    assert all(given["tabindex"] == "0" and (given.get("aria-label") or given["aria-labelledby"]) for given in regions)
+    assert len(regions) >= len(drawings)
+
+
+def hostile_study() -> StudyAnswer:
+    """Every text that users and servers have a hand in."""
+    one = cases.invalid()
+    load = PgbenchWorkload(scripts=(Script(name=HOSTILE, text=HOSTILE + "x" * 2_000_000),), clients=1)
+    arms = tuple(
+        replace(arm, label=f"{HOSTILE}{arm.index}", workload=load, settings=(Setting(name=HOSTILE, value=HOSTILE),))
+        for arm in one.comparison.arms
+    )
+    blocks = tuple(
+        block._replace(failures=tuple(replace(failure, words=HOSTILE) for failure in block.failures))
+        for block in one.blocks
+    )
+    asked = replace(one.comparison, arms=arms)
+    facts = tuple(replace(fact, version=HOSTILE, compiler=HOSTILE, flags=HOSTILE) for fact in one.arms)
+    told = replace(one, comparison=asked, blocks=blocks, arms=facts, client=HOSTILE, host={"cpu_model": HOSTILE})
+    plans = all_plans()
+    labels = (arms[0].label, arms[2].label)
+    pair = tuple(replace(each, statement=HOSTILE + "y" * 1_000_000, labels=labels) for each in plans.compared[:3])
+    told = with_latencies(replace(told, plans=lambda: replace(plans, compared=pair)))
+    whole = study_answer([told])
+    (placed,) = whole.answers
+    return replace(
+        whole,
+        answers=(replace(placed, context=replace(placed.context, levels=((HOSTILE, HOSTILE),))),),
+        study=replace(whole.study, title=HOSTILE, question=HOSTILE),
+        asked=Asked(program=HOSTILE, command=HOSTILE, file_name=HOSTILE, file_text=HOSTILE),
+        builds={HOSTILE: {"artifact_sha256": HOSTILE}},
+    )
+
+
+def test_names_and_queries_stay_text() -> None:
+    text = page_html(hostile_study())
+    made = read_page(text)
+    assert len(made.scripts) == 2
+    assert not any(tag == "img" for tag, _ in made.elements)
+    assert not any(name.startswith("on") for _, given in made.elements for name in given)
+    # Their own words are shown, with controls spelled out, and no template is filled in.
+    assert "<img src=x onerror=window.pwned=1>\\x1b[2J\\u202e" in made.text
+    assert "{{7*7}}" in made.text
+    assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", text)
+    # A literal of a megabyte is no page of a megabyte more.
+    assert len(text) < 1_600_000
+
+
+def test_data_cannot_end_the_element_they_stand_in() -> None:
+    value = {"x": "</script><!-- &amp; \u2028"}
+    assert not set("<>&") & set(data_text(value))
+    assert json.loads(data_text(value)) == value
+    assert "</script" not in inlined("'</script>'")
+    with pytest.raises(ValueError, match="end of a script"):
+        inlined("<!-- <script>")
+
+
+def rows_of(page: Page, name: str) -> Iterator[dict[str, Any]]:
+    """What a chart draws."""
+    specification = page.data[name]
+    for part in (specification, *specification["layer"]):
+        yield from part.get("data", {}).get("values", ())
+
+
+def test_every_ratio_of_the_page_is_that_of_the_document_and_of_the_trials(page: Page) -> None:
+    whole = study()
+    verdicts = list(study_document(whole)["verdicts"])
+    drawn = {
+        row["label"]: row for name in page.data if "forest" in name for row in rows_of(page, name) if "verdict" in row
+    }
+    assert len(drawn) == len(verdicts)
+    for verdict, one in zip(verdicts, whole.answers, strict=True):
+        row = drawn[verdict["context"]]
+        assert (row["ratio"], row["low"], row["high"]) == (verdict["ratio"], verdict["low"], verdict["high"])
+        assert {change(verdict["ratio"]), change_interval(verdict["low"], verdict["high"])} <= set(page.texts)
+        assert verdict["ratio"] == pytest.approx(recomputed(one), rel=1e-12)
+
+
+def recomputed(one: Answer) -> float:
+    """Once more, in a few lines of its own: the geometric mean of the blocks' ratios."""
+    values = [[value_of(one, block.trials[arm]) for arm in (0, 1)] for block in one.blocks]
+    return math.prod(theirs / ours for ours, theirs in values) ** (1 / len(values))
+
+
+def value_of(one: Answer, trial: Any) -> float:
+    if one.analysis.metric is Metric.TPS:
+        return float(trial.transactions / trial.seconds)
+    return float(min(trial.histogram.quantile(0.95), trial.latency_max_s))
+
+
+def test_every_median_of_the_page_is_that_of_the_document_and_of_the_trials(page: Page) -> None:
+    whole = study()
+    for verdict, one in zip(study_document(whole)["verdicts"], whole.answers, strict=True):
+        values = [[value_of(one, block.trials[arm]) for block in one.blocks] for arm in (0, 1)]
+        assert verdict["medians"] == {"baseline": median(values[0]), "contender": median(values[1])}
+        shown = " → ".join(level_text(one.analysis.metric, value) for value in verdict["medians"].values())
+        assert shown in page.text
+
+
+def test_every_trial_is_drawn_at_its_share_of_its_arms_mean(page: Page) -> None:
+    whole = study()
+    for one in whole.answers:
+        name = next(name for name in page.data if name.startswith(f"data-trials-{one.context.number}-"))
+        drawn = {(row["block"], row["series"]): row["share"] for row in rows_of(page, name) if "share" in row}
+        for arm in one.comparison.arms:
+            values = [value_of(one, block.trials[arm.index]) for block in one.blocks]
+            mean = math.prod(values) ** (1 / len(values))
+            for block, value in zip(one.blocks, values, strict=True):
+                assert drawn[block.number, arm.label] == pytest.approx(value / mean, abs=1e-5)
+
+
+def test_percentiles_are_those_of_all_transactions(page: Page) -> None:
+    one = study().answers[4]
+    name = next(name for name in page.data if name.startswith(f"data-latency-{one.context.number}-"))
+    rows = [row for row in rows_of(page, name) if row.get("series") == "17.8"]
+    counts: dict[int, int] = {}
+    for block in one.blocks:
+        histogram = block.trials[1].histogram
+        for number, count in enumerate(histogram.counts.tolist(), start=histogram.first_bin):
+            counts[number] = counts.get(number, 0) + count
+    for row in rows:
+        q = 1 - 10 ** -row["nines"]
+        below, place = 0, min(counts)
+        while below + counts.get(place, 0) < q * sum(counts.values()) - 1e-6:
+            below += counts.get(place, 0)
+            place += 1
+        # Inside the bin of 1 % in which that transaction lies.
+        assert 1.01**place * 0.999 <= 1000 * row["ms"] <= 1.01 ** (place + 1) * 1.001
+
+
+def test_a_page_tells_nothing_in_english_alone() -> None:
+    allowed = NAMES | UNITS | MARK_UP | slugs() | {"pgversus", "SHA-256", "tps", "s.toml", "title", "run", "work_mem"}
+    allowed |= {f"p{q}" for q in ("75", "90", "99.5", "99.9", "99.95", "99.99", "99.999")}
+    with speaking(Language.JAPANESE, Bracketed()):
+        for whole in (study(), *whole_studies()):
+            made = read_page(page_html(whole))
+            labels = [
+                given.get(name, "") for _, given in made.elements for name in ("aria-label", "placeholder", "alt")
+            ]
+            drawn = [text for value in made.data.values() for text in words_drawn(value)]
+            assert untold("\n".join([made.text, *labels, *drawn]), allowed) == set()
+
+
+def words_drawn(value: Any, key: str = "") -> Iterator[str]:
+    """Texts of a specification that people see: titles, labels and what stands in the data."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            yield from words_drawn(one, name)
+    elif isinstance(value, list):
+        for one in value:
+            yield from words_drawn(one, key)
+    elif isinstance(value, str) and key in {"title", "subtitle", "text", "label", "row", "column", "words", "series"}:
+        yield value
+    elif isinstance(value, str) and key == "labelExpr":
+        yield from re.findall(r'"([^"]*)"', value)
+
+
+def test_the_same_server_twice_is_told_as_such() -> None:
+    asked = comparison(("17.8", "17.8 (2)"))
+    same = replace(asked, arms=tuple(replace(arm, server=asked.baseline.server) for arm in asked.arms))
+    good, bad = (answer(blocks, same) for blocks in (cases.steady(1.0, blocks=8), cases.steady(1.2)))
+    assert "as it should be" in read_page(page_html(study_answer([good]))).text
+    assert "believe nothing here" in read_page(page_html(study_answer([bad]))).text
+    assert "No server stands against itself" in read_page(page_html(study_answer([cases.faster()]))).text
+
+
+def large_study() -> StudyAnswer:
+    """Of 2,000 trials in 20 contexts."""
+    one = cases.faster_of_open_size()
+    blocks = [
+        block._replace(number=number)
+        for number, block in enumerate([block for _ in range(9) for block in one.blocks][:50], start=1)
+    ]
+    return study_answer([with_latencies(answer(blocks)) for _ in range(20)])
+
+
+def test_a_page_of_two_thousand_trials_can_be_sent() -> None:
+    whole = large_study()
+    assert sum(len(block.trials) for one in whole.answers for block in one.blocks) == 2000
+    assert len(page_html(whole).encode()) < 1_500_000

@@ -1,0 +1,452 @@
+"""Two results side by side: what belongs together, what may be said of it, and why the rest is not comparable."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from pgversus.language import Language, speaking
+from pgversus.report.answer import Answer, StudyAnswer, Unanswered
+from pgversus.report.csv_tables import csv_lines
+from pgversus.report.json_pieces import json_pieces
+from pgversus.report.side_by_side.document import SCHEMA, side_by_side_document, side_by_side_table
+from pgversus.report.side_by_side.html import side_by_side_html
+from pgversus.report.side_by_side.making import side_by_side
+from pgversus.report.side_by_side.markdown import side_by_side_markdown
+from pgversus.report.side_by_side.put import Agreement, Around, SideBySide, Unlike
+from pgversus.report.side_by_side.section import side_by_side_section
+from pgversus.report.side_by_side.terminal import print_side_by_side
+from pgversus.report.terminal import WIDEST
+from pgversus.study.comparison import Arm, CacheState
+from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.design import Design
+from pgversus.study.metrics import Metric
+from pgversus.study.preparation import BuiltFrom
+from pgversus.study.settings import Setting
+from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
+from tests.builders import answer, comparison, judged_by, rate_block, study_answer
+from tests.unit.report.cases import CASES, noisy, steady
+from tests.unit.report.richest import whole_studies
+from tests.unit.report.test_told import MARK_UP, NAMES, UNITS, Bracketed, slugs, untold
+
+LOAD = PgbenchWorkload(scripts=(Script(name="a.sql", text="SELECT 1;"),), clients=4)
+
+
+def of(one: Answer, **changed: Any) -> Answer:
+    """The same with another comparison; the blocks stay."""
+    asked = replace(one.comparison, **changed)
+    return replace(one, comparison=asked, context=replace(one.context, comparison=asked))
+
+
+def with_arms(one: Answer, change: Callable[[Arm], Arm]) -> Answer:
+    return of(one, arms=tuple(map(change, one.comparison.arms)))
+
+
+def study(*answers: Answer) -> StudyAnswer:
+    return study_answer(answers)
+
+
+def single(one: Answer) -> StudyAnswer:
+    """As of a comparison of the command line: one context that needs no name."""
+    return replace(study_answer([one]), answers=(one,))
+
+
+def put(a: Answer, b: Answer) -> SideBySide:
+    return side_by_side(single(a), single(b))
+
+
+def kinds(found: SideBySide) -> list[Around]:
+    (row,) = found.rows
+    return [note.kind for note in row.notes]
+
+
+def reasons(found: SideBySide) -> list[tuple[Unlike, ...]]:
+    return [tuple(kind for kind, _ in one.reasons) for one in found.not_comparable]
+
+
+def words(found: SideBySide) -> str:
+    return "; ".join(words for one in found.not_comparable for _, words in one.reasons)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected", "said"),
+    [
+        (steady(1.1), steady(1.1), Agreement.AGREE, "they agree within ±2.0 %"),
+        (steady(1.1), steady(1.5), Agreement.LARGER_IN_B, "they differ: the effect is larger in B"),
+        (steady(0.5), steady(0.9), Agreement.LARGER_IN_A, "they differ: the effect is larger in A"),
+        (steady(1.001), steady(0.8), Agreement.LARGER_IN_B, "they differ: the effect is larger in B"),
+        (steady(1.1), steady(0.9), Agreement.OPPOSITE, "they differ: faster in A, slower in B"),
+        (steady(0.9), steady(1.1), Agreement.OPPOSITE, "they differ: slower in A, faster in B"),
+        (steady(1.1), noisy(0.3), Agreement.OPEN, "cannot be told apart"),
+        (steady(1.1), steady(1.1, blocks=2), Agreement.OPEN, "cannot be told apart: B has no interval yet"),
+        (steady(1.1, blocks=2), steady(1.1), Agreement.OPEN, "cannot be told apart: A has no interval yet"),
+    ],
+)
+def test_ratios_are_held_against_each_other_by_their_intervals(
+    a: list[Any], b: list[Any], expected: Agreement, said: str
+) -> None:
+    (row,) = put(answer(a), answer(b)).rows
+    assert (row.agreement, row.words) == (expected, said)
+    assert not row.by_role
+
+
+def test_the_quotient_is_as_wide_as_both_intervals_together() -> None:
+    (row,) = put(answer(noisy(0.02, 8)), answer(noisy(0.05, 8))).rows
+    found = row.quotient
+    assert found is not None
+    assert row.a.ratio is not None
+    assert row.b.ratio is not None
+    assert math.isclose(found.value, row.b.ratio / row.a.ratio)
+    assert row.a.low is not None
+    assert row.a.high is not None
+    assert row.b.low is not None
+    assert row.b.high is not None
+    halves = [math.log(side.high / side.low) / 2 for side in (row.a, row.b) if side.high and side.low]
+    assert math.isclose(math.log(found.high / found.low) / 2, math.hypot(*halves))
+
+
+def test_an_invalid_contender_is_beside_the_other_and_nothing_is_said_of_it() -> None:
+    found = side_by_side(single(CASES["invalid"]()), single(CASES["invalid"]()))
+    assert [row.agreement for row in found.rows] == [Agreement.OPEN, Agreement.AGREE]
+    assert found.rows[0].words == "cannot be told apart: A is invalid"
+
+
+def test_of_the_larger_margin_it_is_said_that_it_holds() -> None:
+    wide = answer(steady(1.13), comparison(design=Design(margin=0.1, seed=7)))
+    found = put(answer(steady(1.1)), wide)
+    assert kinds(found) == [Around.MARGIN]
+    assert found.rows[0].words == "they agree within ±10.0 %"
+    assert found.rows[0].notes[0].words == "margin differs: ±2.0 % in A, ±10.0 % in B; the larger one holds here"
+
+
+def test_where_baselines_are_other_builds_nothing_is_said_of_the_ratios() -> None:
+    one = answer(steady(1.1))
+    other = replace(one, arms=(replace(one.arms[0], version="16.14", compiler="clang 19"), one.arms[1]))
+    (row,) = put(one, other).rows
+    assert row.agreement is Agreement.NOT_JUDGED
+    assert row.quotient is None
+    assert row.words == "not judged: the baselines are not the same"
+    assert row.notes[0].words == (
+        "baselines differ, so that even the ratios have no common measure: PostgreSQL 16.12 in A, 16.14 in B, "
+        "compiler gcc 7.5.0 in A, clang 19 in B"
+    )
+
+
+def test_a_build_is_told_by_its_files_where_they_are_known() -> None:
+    one = answer(steady(1.1))
+    known = replace(one, arms=tuple(replace(arm, sha256="1") for arm in one.arms))
+    elsewhere = replace(known, arms=tuple(replace(arm, compiler="gcc, in other words") for arm in known.arms))
+    assert kinds(put(known, elsewhere)) == []
+    rebuilt = replace(known, arms=tuple(replace(arm, sha256="2") for arm in known.arms))
+    found = put(known, rebuilt)
+    assert kinds(found) == [Around.BASELINE, Around.CONTENDER]
+    assert found.rows[0].notes[1].words == "contenders differ: other files of the same version"
+
+
+def test_what_was_built_otherwise_is_told() -> None:
+    made = BuiltFrom(
+        source="postgresql-17.8.tar.bz2",
+        source_sha256="ab" * 32,
+        checked=None,
+        commit=None,
+        is_changed=False,
+        options=("cassert",),
+        profile="minimal",
+        system="configure",
+    )
+    one = answer(steady(1.1))
+    other = replace(
+        one, arms=(one.arms[0], replace(one.arms[1], built_from=made, compiled_in={"debug_assertions": "on"}))
+    )
+    (row,) = put(one, other).rows
+    assert row.agreement is Agreement.AGREE
+    assert row.notes[0].words == (
+        "contenders differ: options of the build none in A, cassert in B, "
+        "source none in A, postgresql-17.8.tar.bz2 abababababab in B, debug_assertions not set in A, on in B"
+    )
+
+
+def test_hosts_days_settings_clients_windows_statistics_and_rows_that_differ_are_told_of_each_row() -> None:
+    def changed(one: Answer, side: int) -> Answer:
+        host = {"cpu_model": "x86" if side else "arm", "memory_bytes": (1 + side) * 10**9, "kernel": "Linux 6"}
+        arms = tuple(replace(facts, data=str(side)) for facts in one.arms)
+        setting = Setting(name="work_mem", value="64MB" if side else "4MB")
+        one = with_arms(one, lambda arm: replace(arm, settings=(setting,)))
+        data = replace(one.comparison.dataset, full_statistics=bool(side))
+        one = with_arms(one, lambda arm: replace(arm, dataset=data))
+        one = of(one, design=replace(one.comparison.design, window_s=1.0 + side))
+        return replace(one, host=host, arms=arms, client=f"pgbench 18.{side}", days=(f"2026-01-0{side + 1}",) * 2)
+
+    found = put(changed(answer(steady(1.1)), 0), changed(answer(steady(1.1)), 1))
+    (row,) = found.rows
+    assert row.agreement is Agreement.AGREE
+    assert [note.words for note in row.notes] == [
+        "settings differ: work_mem 4MB in A, 64MB in B",
+        "rows differ: the same commands loaded other rows in A than in B",
+        "statistics differ: of every row in B only",
+        "host differs: processor arm in A, x86 in B, memory 1 GB in A, 2 GB in B",
+        "measured on different days: 2026-01-01 in A, 2026-01-02 in B",
+        "client differs: pgbench 18.0 in A, pgbench 18.1 in B",
+        "windows of a block differ: 8 x 1 s in A, 8 x 2 s in B",
+    ]
+
+
+def test_a_number_that_may_mean_something_else_is_to_be_checked() -> None:
+    found = put(CASES["faster"](), CASES["mixed_builds"]())
+    assert kinds(found) == [Around.CHECK]
+    assert found.rows[0].b.needs_check
+    assert found.rows[0].notes[0].words.startswith("CHECK the caveats in B")
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (replace(LOAD, scripts=(Script(name="a.sql", text="SELECT 2;"),)), "the text of the script (a.sql in A, a.sql"),
+        (replace(LOAD, scripts=(Script(name="select-only"),)), "the text of the script (a.sql in A, select-only in B)"),
+        (replace(LOAD, clients=8), "clients 4 in A, 8 in B"),
+        (replace(LOAD, threads=4), "threads 1 in A, 4 in B"),
+        (replace(LOAD, query_mode=QueryMode.PREPARED), "query mode simple in A, prepared in B"),
+        (replace(LOAD, rate=50.0), "rate none in A, 50 in B"),
+        (replace(LOAD, variables=(("n", "1"),)), "variables none in A, n=1 in B"),
+        (replace(LOAD, scripts=LOAD.scripts * 2), "scripts 1 in A, 2 in B"),
+        (replace(LOAD, scripts=(replace(LOAD.scripts[0], weight=3),)), "weight of a.sql 1 in A, 3 in B"),
+    ],
+)
+def test_another_load_is_not_comparable_and_the_reason_is_found(changed: PgbenchWorkload, said: str) -> None:
+    one = answer(steady(1.1), comparison(workload=LOAD))
+    found = put(one, with_arms(one, lambda arm: replace(arm, workload=changed)))
+    assert found.rows == ()
+    assert reasons(found) == [(Unlike.WORKLOAD,)]
+    assert words(found).startswith("workload differs: ")
+    assert said in words(found)
+
+
+def test_the_same_load_is_the_same_whatever_it_is_called() -> None:
+    one = answer(steady(1.1), comparison(workload=LOAD))
+    called = replace(LOAD, scripts=(Script(name="b.sql", text="SELECT 1;\n"),), threads=1)
+    found = put(one, with_arms(one, lambda arm: replace(arm, workload=called)))
+    assert len(found.rows) == 1
+
+
+def test_other_data_are_not_comparable_and_what_differs_in_them_is_named() -> None:
+    one = CASES["operation"]()
+    dataset = Dataset(
+        pgbench_scale=50,
+        setup_files=(SetupFile(path="/x/i.sql", sha256="1"),),
+        prepare=one.comparison.dataset.prepare,
+        variables=(("dead", "3"),),
+    )
+    found = put(one, with_arms(one, lambda arm: replace(arm, dataset=dataset)))
+    assert reasons(found) == [(Unlike.DATASET,)]
+    assert words(found) == (
+        "dataset differs: scale 10 in A, 50 in B, the content of setup files (none in A, i.sql in B), "
+        "variables dead=70 in A, dead=3 in B"
+    )
+
+
+def test_another_metric_or_cache_is_not_comparable() -> None:
+    one = CASES["tail_latency"]()
+    mean = answer(one.blocks, comparison(design=judged_by(Metric.LATENCY_MEAN), workload=one.comparison.workload))
+    assert reasons(put(one, mean)) == [(Unlike.METRIC,)]
+    assert words(put(one, mean)) == "metric differs: p95 latency in A, mean latency in B"
+    assert reasons(put(one, of(one, cache=CacheState.COLD))) == [(Unlike.CACHE,)]
+
+
+def test_an_operation_is_no_load() -> None:
+    found = put(CASES["operation"](), CASES["faster"]())
+    assert reasons(found) == [(Unlike.WORKLOAD, Unlike.DATASET, Unlike.METRIC)]
+    assert found.rows == ()
+
+
+def compared_setting(value: str, blocks: Sequence[Any]) -> Answer:
+    """A comparison of two levels of a setting."""
+    one = answer(list(blocks))
+    levels = ("4MB", value)
+    arms = tuple(
+        replace(
+            arm,
+            label=f"work_mem={level}",
+            settings=(Setting(name="work_mem", value=level),),
+            server=one.comparison.baseline.server,
+        )
+        for arm, level in zip(one.comparison.arms, levels, strict=True)
+    )
+    facts = (one.arms[0], one.arms[0])
+    return replace(of(one, arms=arms, factors=("work_mem",)), arms=facts)
+
+
+def test_contenders_that_are_called_otherwise_are_matched_by_role_and_that_is_said() -> None:
+    found = put(compared_setting("64MB", steady(1.1)), compared_setting("128MB", steady(1.3)))
+    (row,) = found.rows
+    assert row.by_role
+    assert row.agreement is Agreement.LARGER_IN_B
+    assert [note.words for note in row.notes] == ["contenders differ: work_mem 64MB in A, 128MB in B"]
+    assert side_by_side_section(found).rows[0].place == "work_mem=64MB / work_mem=128MB"
+
+
+def test_what_compares_other_factors_is_not_comparable() -> None:
+    found = put(answer(steady(1.1)), compared_setting("64MB", steady(1.1)))
+    assert found.rows == ()
+    assert reasons(found) == [(Unlike.COMPARED,)]
+    assert words(found) == "what is compared differs: server in A, work_mem in B"
+
+
+def three(labels: tuple[str, str, str]) -> Answer:
+    blocks = [rate_block(n, 1000.0 + n, 1100.0 - n, 1200.0 + 2 * n) for n in range(1, 7)]
+    return answer(blocks, comparison(labels))
+
+
+def test_of_several_contenders_those_of_one_name_belong_together() -> None:
+    found = put(three(("15", "16", "17")), three(("15", "17", "16")))
+    assert [(row.a.contender, row.b.contender) for row in found.rows] == [("16", "16"), ("17", "17")]
+    found = put(three(("15", "16", "17")), answer(steady(1.1), comparison(("15", "17"))))
+    assert [(row.a.contender, row.b.contender, row.by_role) for row in found.rows] == [("17", "17", False)]
+    (lone,) = found.not_comparable
+    assert (lone.a, lone.b) == ("select-only: 16", None)
+    assert lone.reasons[0][0] is Unlike.COMPARED
+
+
+def test_contexts_of_studies_are_matched_by_what_they_ask_and_the_rest_is_listed() -> None:
+    loads = [replace(LOAD, scripts=(Script(name=f"{n}.sql", text=f"SELECT {n};"),)) for n in range(4)]
+    ones = [answer(steady(1.1), comparison(workload=load)) for load in loads]
+    a, b = study(ones[0], ones[1], ones[2]), study(ones[1], ones[0], ones[3])
+    found = side_by_side(a, b)
+    pairs = [(row.a.context, row.b.context) for row in found.rows]
+    assert pairs == [("workload=w1 load=c4", "workload=w2 load=c4"), ("workload=w2 load=c4", "workload=w1 load=c4")]
+    assert [(one.a, one.b) for one in found.not_comparable] == [("workload=w3 load=c4", "workload=w3 load=c4")]
+    assert words(found).startswith("workload differs: the text of the script (2.sql in A, 3.sql in B)")
+    fewer = side_by_side(study(ones[0]), study(ones[0], ones[1]))
+    assert [(one.a, one.b) for one in fewer.not_comparable] == [(None, "workload=w2 load=c4")]
+    assert words(fewer) == "only in B"
+
+
+def test_what_was_not_measured_in_the_other_is_told_with_its_reason() -> None:
+    one = answer(steady(1.1), comparison(workload=LOAD))
+    whole = study(one, with_arms(one, lambda arm: replace(arm, workload=replace(LOAD, clients=8))))
+    lost = Unanswered(context=whole.answers[1].context, failed=True, words="no room")
+    found = side_by_side(whole, replace(whole, answers=whole.answers[:1], unanswered=(lost,)))
+    assert reasons(found) == [(Unlike.NOT_MEASURED,)]
+    assert words(found) == "not measured in B: no room"
+
+
+def levelled(*values: str) -> StudyAnswer:
+    """A study whose contexts differ in a setting alone."""
+    answers = []
+    for number, value in enumerate(values, 1):
+        setting = Setting(name="work_mem", value=value)
+        one = with_arms(answer(steady(1 + number / 10)), lambda arm, own=setting: replace(arm, settings=(own,)))  # type: ignore[misc]
+        answers.append(replace(one, context=replace(one.context, number=number, levels=(("work_mem", value),))))
+    return replace(study_answer(answers), answers=tuple(answers))
+
+
+def test_levels_of_a_setting_that_both_studies_fix_are_not_mixed() -> None:
+    found = side_by_side(levelled("4MB", "64MB"), levelled("64MB", "1GB"))
+    assert [(row.a.context, row.b.context) for row in found.rows] == [("work_mem=64MB", "work_mem=64MB")]
+    assert [(one.a, one.b) for one in found.not_comparable] == [("work_mem=4MB", "work_mem=1GB")]
+    assert reasons(found) == [(Unlike.LEVELS,)]
+
+
+def test_a_context_without_levels_stands_beside_the_one_with_its_settings() -> None:
+    plain = with_arms(answer(steady(1.1)), lambda arm: replace(arm, settings=(Setting(name="work_mem", value="64MB"),)))
+    found = side_by_side(single(plain), levelled("4MB", "64MB"))
+    assert [(row.b.context, list(row.notes)) for row in found.rows] == [("work_mem=64MB", [])]
+    assert [(one.a, one.b) for one in found.not_comparable] == [(None, "work_mem=4MB")]
+
+
+def forms(a: StudyAnswer, b: StudyAnswer) -> dict[str, str]:
+    found = side_by_side(a, b)
+    file = io.StringIO()
+    print_side_by_side(found, Console(file=file, width=WIDEST))
+    return {
+        "terminal": file.getvalue(),
+        "markdown": side_by_side_markdown(found),
+        "html": side_by_side_html(found),
+        "csv": "".join(csv_lines(side_by_side_table(a, b))),
+        "json": "".join(json_pieces(side_by_side_document(a, b))),
+    }
+
+
+def both() -> tuple[StudyAnswer, StudyAnswer]:
+    a = study(*(CASES[name]() for name in ("faster", "slower_by_half", "undecided", "invalid")))
+    b = study(*(CASES[name]() for name in ("faster", "equivalent", "operation")))
+    return a, b
+
+
+@pytest.mark.parametrize("form", ["terminal", "markdown", "html", "csv", "json"])
+def test_every_form_has_every_row_and_every_reason(form: str) -> None:
+    a, b = both()
+    text = forms(a, b)[form]
+    text = json.dumps(json.loads(text), ensure_ascii=False) if form == "json" else text.replace("\\", "")
+    found = side_by_side(a, b)
+    assert found.rows
+    assert found.not_comparable
+    for row in found.rows:
+        assert row.words in text
+    for one in found.not_comparable:
+        assert (one.a or one.b or "nothing") in text
+    if form in ("terminal", "markdown", "html"):
+        assert "no comparison of speed" in text
+
+
+def test_the_document_and_the_table_are_in_english_and_hold_the_same_numbers() -> None:
+    a, b = both()
+    with speaking(Language.JAPANESE):
+        document = json.loads(forms(a, b)["json"])
+        rows = list(csv.DictReader(io.StringIO(forms(a, b)["csv"])))
+    assert document["schema"] == SCHEMA
+    assert document["rows"][0]["words"].startswith("they ")
+    compared = [row for row in rows if row["comparable"] == "yes"]
+    assert [float(row["a_ratio"]) for row in compared if row["a_ratio"]] == [
+        row["a"]["ratio"] for row in document["rows"] if row["a"]["ratio"] is not None
+    ]
+    assert len(rows) == len(document["rows"]) + len(document["not_comparable"])
+    assert all(len(row) == len(rows[0]) for row in rows)
+
+
+def test_nothing_of_a_user_becomes_mark_up_and_the_page_lets_nothing_in() -> None:
+    evil = '</td><script>alert("x")</script> | `a` *b* \x1b[31m'
+    one = answer(steady(1.1), comparison(("16.12", evil)))
+    found = side_by_side(replace(study(one), results=evil), study(one))
+    page = side_by_side_html(found)
+    assert "<script" not in page
+    assert "default-src 'none'" in page
+    assert 'lang="en"' in page
+    assert "\x1b" not in page
+    assert "http" not in page.replace("http-equiv", "")
+    assert "\\| \\`a\\` \\*b\\*" in side_by_side_markdown(found)
+    with speaking(Language.JAPANESE):
+        assert 'lang="ja"' in side_by_side_html(found)
+
+
+def test_nothing_is_told_in_english_alone() -> None:
+    studies = list(whole_studies())
+    allowed = NAMES | UNITS | MARK_UP | slugs() | {"A", "B", "zonky", "gcc", "server", "work_mem"}
+    with speaking(Language.JAPANESE, Bracketed()):
+        for other in studies:
+            found = side_by_side(studies[0], other)
+            file = io.StringIO()
+            print_side_by_side(found, Console(file=file, width=WIDEST))
+            assert untold(file.getvalue(), allowed) == set()
+            assert untold(side_by_side_markdown(found), allowed) == set()
+
+
+def test_very_many_contexts_are_put_side_by_side() -> None:
+    ones = [
+        answer(steady(1.1, blocks=4), comparison(workload=replace(LOAD, variables=(("n", str(n)),))))
+        for n in range(300)
+    ]
+    found = side_by_side(study(*ones), study(*reversed(ones)))
+    assert len(found.rows) == 300
+    assert found.not_comparable == ()
+
+
+def test_an_empty_study_has_nothing_to_compare() -> None:
+    found = side_by_side(study(), study(CASES["faster"]()))
+    assert found.rows == ()
+    assert "Nothing of A is comparable" in " ".join(side_by_side_section(found).sentences)

@@ -1,0 +1,192 @@
+"""Reports tell everything in the language that is spoken: nothing stays English by accident, and documents do."""
+
+import io
+import json
+import os
+import re
+from functools import cache
+from gettext import NullTranslations
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import pgversus
+from pgversus.language import Language, speaking
+from pgversus.plans.sentences.telling import headline, sentences
+from pgversus.report.answer import StudyAnswer
+from pgversus.report.csv_tables import csv_lines
+from pgversus.report.document import document
+from pgversus.report.json_pieces import json_pieces
+from pgversus.report.markdown import markdown
+from pgversus.report.plans.compared import plans_document
+from pgversus.report.plans.html import plans_html
+from pgversus.report.plans.markdown import plans_markdown
+from pgversus.report.plans.text import plans_text
+from pgversus.report.study_document import study_document
+from pgversus.report.study_terminal import print_study_answer
+from pgversus.report.terminal import WIDEST, print_answer
+from pgversus.report.tidy import verdict_table
+from pgversus.report.units import change, duration, latency, size
+from pgversus.report.verdicts import verdict_word
+from pgversus.stats.verdict import Verdict
+from pgversus.study.counters import COUNTERS
+from tests.builders import DATA, GOLDEN, study_answer
+from tests.unit.plans.test_corpus import STEPS, changed, plans
+from tests.unit.report.cases import CASES
+from tests.unit.report.richest import all_plans, single_comparisons, whole_studies
+
+JAPANESE = GOLDEN / "ja"
+OF_USERS = (
+    'pgbench: error: ERROR: relation "nowhere" does not exist',
+    "16.12 (zonky) and 17.8 (wheel) were not built alike",
+    "interrupted: these are the verdicts so far",
+    "5 of 5 trials of 17.8 failed and count for nothing; the first while in warm-up:",
+    "Is one of them *faster*?",
+    "Two | workloads",
+    "'no room'",
+    "'no'",
+)
+"""Of studies, what others said, and caveats that were made by hand."""
+NAMES = frozenset(
+    {
+        *COUNTERS,
+        *("PostgreSQL", "pgbench", "pg_dump", "gcc", "zonky", "cassert", "full", "meson", "latency_p95"),
+        *("workload", "load", "scale", "dead", "jit", "enable_x", "work_mem", "wal_level", "replica", "on", "off"),
+        *("simple", "prepared", "select-only", "tpcb-like", "rows", "budget", "max-blocks", "pgbench_accounts"),
+        *("q.sql", "lag.sql", "db.sql", "dirty.sql", "studies", "pgversus-results", "s-quick", "test"),
+        *("VACUUM", "SELECT", "Seq", "Scan", "Index", "using", "Filter", "Sort", "Key", "public.t"),
+    }
+)
+"""Of programs, files, settings, factors, counters, and what EXPLAIN prints."""
+UNITS = frozenset({"ms", "µs", "kB", "MB", "GB", "p50", "p95", "p99"})
+MARK_UP = frozenset({"details", "summary"})
+_PLACE = re.compile(r"(\{\w*\})")
+_LETTER = re.compile(r"[a-zA-Z]\d*(\.[a-z])?")
+_WORD = re.compile(r"[^\W\d_][\w.-]*")
+
+
+class Bracketed(NullTranslations):
+    """A language in which all is told in brackets, but for what stands in its places."""
+
+    def gettext(self, message: str) -> str:
+        return "".join(part if _PLACE.fullmatch(part) else f"⟦{part}⟧" for part in _PLACE.split(message) if part)
+
+    def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
+        return self.gettext(msgid1 if n == 1 else msgid2)
+
+
+def untold(text: str, names: frozenset[str]) -> set[str]:
+    """Words that stand in no bracket and are no names."""
+    # Markdown escapes marks, and has no two spaces in a row.
+    plain = re.sub(" +", " ", text.replace("\\", "").replace("&#8203;", ""))
+    for one in OF_USERS:
+        plain = plain.replace(one, " ")
+    outside = _WORD.findall(re.sub("⟦[^⟧]*⟧", " ", plain))
+    # A name of one letter is that of a table, a column, an option, or a number of clients.
+    return {word for word in outside if word not in names and not _LETTER.fullmatch(word)}
+
+
+@cache
+def slugs() -> frozenset[str]:
+    """Of caveats."""
+    gates = Path(pgversus.__file__).parent.joinpath("lab", "gates").glob("*.py")
+    return frozenset(slug for path in gates for slug in re.findall(r'slug="([a-z-]+)"', path.read_text()))
+
+
+def test_a_single_comparison_tells_nothing_in_english_alone() -> None:
+    allowed = NAMES | UNITS | slugs()
+    with speaking(Language.JAPANESE, Bracketed()):
+        for answer in single_comparisons():
+            file = io.StringIO()
+            print_answer(answer, Console(file=file, width=WIDEST))
+            assert untold(file.getvalue(), allowed) == set()
+
+
+def test_a_study_tells_nothing_in_english_alone() -> None:
+    allowed = NAMES | UNITS | MARK_UP | slugs()
+    with speaking(Language.JAPANESE, Bracketed()):
+        for answer in whole_studies():
+            assert untold(terminal(answer), allowed) == set()
+            assert untold(markdown(answer, with_published=True), allowed) == set()
+
+
+def test_compared_plans_tell_nothing_in_english_alone() -> None:
+    with speaking(Language.JAPANESE, Bracketed()):
+        answer = all_plans()
+        assert untold(plans_text(answer), NAMES | UNITS) == set()
+        assert untold(plans_markdown(answer), NAMES | UNITS | MARK_UP) == set()
+        page = plans_html(answer).partition("</style>")[2]
+        # A level is a code.
+        levels = {one.difference.level.value for one in answer.compared}
+        assert untold(re.sub("<[^>]*>", " ", page), NAMES | UNITS | levels) == set()
+
+
+@pytest.mark.parametrize(("name", "one", "other", "_level"), STEPS)
+def test_every_change_of_a_plan_is_told_but_for_what_explain_prints(
+    name: str, one: str, other: str, _level: str
+) -> None:
+    texts = [(DATA / "plans" / "corpus" / f"{name}.json").read_text()]
+    texts += [node.words for plan in plans(name).values() for node in plan.nodes]
+    found = changed(name, one, other)
+    with speaking(Language.JAPANESE, Bracketed()):
+        text = "\n".join([headline(found.level), *sentences(found)])
+    # Which condition of which node is a name as well: Hash Cond of Hash Join.
+    assert untold(text, frozenset(_WORD.findall("\n".join([*texts, "of"])))) == set()
+
+
+def terminal(answer: StudyAnswer) -> str:
+    file = io.StringIO()
+    print_study_answer(answer, Console(file=file, width=WIDEST), with_published=True)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("case", [path.stem for path in JAPANESE.glob("*.txt")])
+def test_the_answer_reads_in_japanese_as_in_its_golden_text(case: str) -> None:
+    """Rewrite with PGVERSUS_REWRITE_GOLDEN=1, then read the difference."""
+    file = io.StringIO()
+    with speaking(Language.JAPANESE):
+        print_answer(CASES[case](), Console(file=file, width=WIDEST))
+    golden = JAPANESE / f"{case}.txt"
+    text = "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
+    if os.environ.get("PGVERSUS_REWRITE_GOLDEN") == "1":
+        golden.write_text(text)
+    assert text == golden.read_text()
+
+
+def test_every_verdict_has_a_golden_text_in_japanese() -> None:
+    found = {CASES[path.stem]().analysis.results[0].verdict for path in JAPANESE.glob("*.txt")}
+    assert found == set(Verdict)
+
+
+def test_words_and_units_are_told_in_japanese() -> None:
+    with speaking(Language.JAPANESE):
+        assert [verdict_word(verdict) for verdict in Verdict] == ["速い", "遅い", "差なし", "判定できず", "無効"]
+        assert (duration(616), duration(7500), duration(44)) == ("10 分 16 秒", "2 時間 5 分", "44 秒")
+        assert (latency(1.9), latency(0.0019), size(12), size(2e6)) == ("1.9 秒", "1.9 ms", "12 バイト", "2 MB")
+        assert (change(16.1), change(0.9)) == ("16.1 倍", "-10.0 %")
+
+
+def test_a_table_of_japanese_words_keeps_its_columns() -> None:
+    file = io.StringIO()
+    with speaking(Language.JAPANESE):
+        print_answer(CASES["tail_latency"](), Console(file=file, width=WIDEST))
+    rows = [line for line in file.getvalue().splitlines() if re.match("(平均|p50|p95|p99|最大) ", line)]
+    assert len(rows) == 10
+    # A character of Japanese is two columns wide.
+    assert {line.index("1") + (line[0] in "平最") * 2 for line in rows} == {6}
+
+
+def test_documents_are_the_same_whatever_is_spoken() -> None:
+    studies = [next(whole_studies()), study_answer([make() for make in CASES.values()])]
+    plans_found = all_plans()
+
+    def made() -> list[str]:
+        texts = [json.dumps(document(make())) for make in CASES.values()]
+        texts += ["".join(json_pieces(study_document(one))) for one in studies]
+        texts += ["".join(csv_lines(verdict_table(one))) for one in studies]
+        return [*texts, json.dumps(plans_document(plans_found))]
+
+    english = made()
+    with speaking(Language.JAPANESE):
+        assert made() == english

@@ -1,0 +1,82 @@
+"""Levels that cannot be told apart from the best one, and differences that are too small to be seen."""
+
+import numpy as np
+import pytest
+
+from pgversus.stats.confidence import look_rule
+from pgversus.stats.effects import LogEstimate, log_ratio
+from pgversus.stats.plateau import plateau
+from pgversus.stats.samples import Samples
+from pgversus.stats.sensitivity import POWER, smallest_difference, spread_of_blocks
+from pgversus.study.design import Design
+from pgversus.study.metrics import Metric
+from tests.builders import rate_block
+
+RULE = look_rule(Design(fixed_blocks=10, seed=1), 4)
+
+
+def samples(*rates: float, noise: float = 0.02, blocks: int = 10, seed: int = 3) -> Samples:
+    rng = np.random.default_rng(seed)
+    made = [
+        rate_block(n, *(rate * float(np.exp(rng.normal(0, noise))) for rate in rates)) for n in range(1, blocks + 1)
+    ]
+    return Samples(made)
+
+
+@pytest.mark.parametrize(
+    ("rates", "metric", "found"),
+    [
+        ((100, 150, 151, 150, 100), Metric.TPS, (1, 3)),
+        ((100, 120, 150, 120, 100), Metric.TPS, (2, 2)),
+        ((100, 100, 100, 100, 100), Metric.TPS, (0, 4)),
+        ((150, 150, 120, 100, 90), Metric.TPS, (0, 1)),
+        ((100, 150, 151, 150, 100), Metric.LATENCY_MEAN, (1, 3)),
+        # One that is worse ends the plateau, although what lies behind it is as good.
+        ((150, 100, 151, 150, 150), Metric.TPS, (2, 4)),
+    ],
+)
+def test_a_plateau_reaches_as_far_as_nothing_differs(
+    rates: tuple[float, ...], metric: Metric, found: tuple[int, int]
+) -> None:
+    one = plateau(samples(*rates), metric, RULE, range(5))
+    assert one is not None
+    assert (one.first, one.last) == found
+    assert one.first <= one.best <= one.last
+
+
+def test_noise_tells_nothing_apart() -> None:
+    one = plateau(samples(100, 104, 108, 104, 100, noise=0.3), Metric.TPS, RULE, range(5))
+    assert one is not None
+    assert (one.first, one.last) == (0, 4)
+
+
+def test_without_values_there_is_no_plateau() -> None:
+    assert plateau(samples(100, 100), Metric.TPS, RULE, range(3)) is None
+
+
+def test_the_smallest_difference_is_seen_four_times_in_five() -> None:
+    """Simulated: with a true difference of that size the interval leaves no difference out with that power."""
+    rng = np.random.default_rng(11)
+    estimate = LogEstimate(point=0.0, standard_error=0.02 / np.sqrt(10), n=10)
+    smallest = smallest_difference(estimate, RULE)
+    assert smallest is not None
+    draws = rng.normal(np.log1p(smallest), 0.02, (4000, 10))
+    errors = draws.std(axis=1, ddof=1) / np.sqrt(10)
+    seen = np.mean(draws.mean(axis=1) - RULE.half_widths(10) * errors > 0)
+    # By the normal distribution, where Student's t would have it a little lower.
+    assert POWER - 0.08 < seen < POWER + 0.03
+
+
+def test_nothing_is_promised_before_the_first_look() -> None:
+    few = LogEstimate(point=0.0, standard_error=0.02, n=3)
+    assert smallest_difference(few, RULE) is None
+    assert smallest_difference(LogEstimate(point=0.0, standard_error=float("nan"), n=1), RULE) is None
+    assert smallest_difference(LogEstimate(point=0.0, standard_error=99.0, n=10), RULE) is None
+    assert spread_of_blocks(LogEstimate(point=0.0, standard_error=float("nan"), n=1)) is None
+
+
+def test_blocks_differ_by_the_deviation_of_their_ratios() -> None:
+    estimate = log_ratio(samples(100, 110, noise=0.05, blocks=200), Metric.TPS, 0, 1)
+    assert estimate is not None
+    spread = spread_of_blocks(estimate)
+    assert spread == pytest.approx(0.05 * 2**0.5, rel=0.15)

@@ -1,0 +1,153 @@
+"""Sentences are looked up whole in the language that is spoken, and every catalog has all of them."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+
+import pytest
+from babel.messages.catalog import Catalog
+from click.testing import CliRunner
+
+from pgversus.cli.language import locale_language
+from pgversus.cli.main import pgversus
+from pgversus.cli.means import language_shown
+from pgversus.language import Language, both, either, listed, speaking, spoken, tell, tell_number, together
+from tools.catalogs import as_text, catalog_files, compiled, current, read
+
+CATALOGS = sorted(catalog_files())
+SOURCE = Path(__file__).parents[2] / "src" / "pgversus"
+TELLING = ("tell", "tell_number", "later")
+
+
+def test_there_is_a_catalog_of_every_language_but_that_of_the_code() -> None:
+    assert {path.parent.parent.name for path in CATALOGS} == set(Language) - {Language.ENGLISH}
+
+
+@pytest.mark.parametrize("path", CATALOGS, ids=str)
+def test_a_catalog_is_that_of_the_code_and_compiled(path: Path) -> None:
+    """`python -m tools.catalogs` makes it so."""
+    catalog = current(path)
+    assert as_text(catalog) == path.read_bytes()
+    assert compiled(catalog) == path.with_suffix(".mo").read_bytes()
+
+
+@pytest.mark.parametrize("path", CATALOGS, ids=str)
+def test_every_sentence_is_translated_with_the_places_that_it_has(path: Path) -> None:
+    for ids, strings in _messages(read(path)):
+        assert all(strings), ids
+        assert [_places(string) for string in strings] == [_places(ids[-1])] * len(strings), ids
+
+
+def _messages(catalog: Catalog) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Each sentence and its translation, in every number."""
+    for message in catalog:
+        if message.id:
+            pair = (message.id, message.string or "")
+            ids, strings = ((texts,) if isinstance(texts, str) else tuple(texts) for texts in pair)
+            yield ids, strings
+
+
+def _places(sentence: str) -> list[str]:
+    return sorted(name for _, name, _, _ in Formatter().parse(sentence) if name is not None)
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_sentence_stands_where_nobody_collects_it(path: Path) -> None:
+    """Inside an f-string nothing is found, and an f-string has no places any more when it is looked up."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.JoinedStr):
+            assert not [call for call in ast.walk(node) if isinstance(_told(call), ast.Constant)], node.lineno
+        assert not isinstance(_told(node), ast.JoinedStr), ast.unparse(node)
+
+
+def _told(node: ast.AST) -> ast.expr | None:
+    """What a call tells."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in TELLING and node.args:
+        return node.args[0]
+    return None
+
+
+def test_english_is_spoken_until_something_else_is_and_again_afterwards() -> None:
+    assert (spoken(), tell("{seconds} s", seconds=3)) == (Language.ENGLISH, "3 s")
+    with speaking(Language.JAPANESE):
+        assert (spoken(), tell("{seconds} s", seconds=3)) == (Language.JAPANESE, "3 秒")
+        with speaking(Language.ENGLISH):
+            assert tell("{seconds} s", seconds=3) == "3 s"
+        assert tell("{seconds} s", seconds="{3}") == "{3} 秒"
+    assert spoken() is Language.ENGLISH
+
+
+def test_what_no_catalog_has_is_told_as_it_is() -> None:
+    with speaking(Language.JAPANESE):
+        assert tell("no such sentence of {name}", name="16") == "no such sentence of 16"
+
+
+@pytest.mark.parametrize(
+    ("language", "told"),
+    [
+        (Language.ENGLISH, ["1 block, 1 min", "2 blocks, 1 min"]),
+        (Language.JAPANESE, ["1 ブロック、1 分", "2 ブロック、1 分"]),
+    ],
+)
+def test_a_number_of_things_has_the_form_of_its_number(language: Language, told: list[str]) -> None:
+    with speaking(language):
+        minute = tell("{minutes} min", minutes=1)
+        assert told == [
+            tell_number("{number} block, {duration}", "{number} blocks, {duration}", n, duration=minute) for n in (1, 2)
+        ]
+
+
+def test_parts_are_joined_as_each_language_does() -> None:
+    parts = ("a", "b", "c")
+    assert (listed(parts), both(parts), either(parts)) == ("a, b, c", "a and b and c", "a or b or c")
+    assert (together("A.", "", "B."), together(), listed(["a"])) == ("A. B.", "", "a")
+    with speaking(Language.JAPANESE):
+        assert (listed(parts), both(parts), either(parts)) == ("a、b、c", "a と b と c", "a または b または c")
+        assert together("A。", "", "B。") == "A。B。"
+
+
+@pytest.mark.parametrize(
+    ("environment", "language"),
+    [
+        ({}, Language.ENGLISH),
+        ({"LANG": "ja_JP.UTF-8"}, Language.JAPANESE),
+        ({"LANG": "ja"}, Language.JAPANESE),
+        ({"LANG": "JA.utf8"}, Language.JAPANESE),
+        ({"LANG": "C.UTF-8"}, Language.ENGLISH),
+        ({"LANG": "de_DE.UTF-8"}, Language.ENGLISH),
+        ({"LANG": "jam_JM"}, Language.ENGLISH),
+        ({"LANG": "ja_JP.UTF-8", "LC_MESSAGES": "en_US.UTF-8"}, Language.ENGLISH),
+        ({"LANG": "en_US.UTF-8", "LC_MESSAGES": "ja_JP.UTF-8"}, Language.JAPANESE),
+        ({"LANG": "ja_JP.UTF-8", "LC_MESSAGES": "ja_JP.UTF-8", "LC_ALL": "C"}, Language.ENGLISH),
+        ({"LANG": "ja_JP.UTF-8", "LC_ALL": ""}, Language.JAPANESE),
+        ({"LC_CTYPE": "ja_JP.UTF-8"}, Language.ENGLISH),
+    ],
+)
+def test_the_language_is_that_of_the_locale_where_there_are_sentences_in_it(
+    environment: dict[str, str], language: Language
+) -> None:
+    assert locale_language(environment) is language
+
+
+@pytest.mark.parametrize(
+    ("as_json", "asked", "shown"),
+    [
+        (False, Language.JAPANESE, Language.JAPANESE),
+        (False, Language.ENGLISH, Language.ENGLISH),
+        (True, Language.JAPANESE, Language.ENGLISH),
+    ],
+)
+def test_an_answer_is_shown_in_the_language_that_is_asked_for_but_to_programs(
+    as_json: bool,  # noqa: FBT001 - a case
+    asked: Language,
+    shown: Language,
+) -> None:
+    assert language_shown({"as_json": as_json, "language": asked}) is shown
+
+
+@pytest.mark.parametrize("command", ["compare", "run", "plans"])
+def test_a_command_takes_the_languages_that_there_are(command: str) -> None:
+    told = CliRunner().invoke(pgversus, [command, "--help"]).stdout
+    assert "--lang [en|ja]" in told
+    assert CliRunner().invoke(pgversus, [command, "x", "--lang", "tlh"], standalone_mode=False).exit_code != 0
