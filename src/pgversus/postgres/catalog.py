@@ -3,6 +3,7 @@
 There is no general query function: what is not here is not asked.
 """
 
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,10 @@ from psycopg import sql
 from pgversus.postgres.session import Connection
 
 _POLL_S, _MOST_POLLS = 0.01, 100
+_ROWS_FOR_EACH_OF_TARGET = 300
+"""ANALYZE samples 300 rows for each unit of the target (std_typanalyze in PostgreSQL's analyze.c)."""
+_LARGEST_TARGET = 10000
+_ROOM = 1.05
 _FIRST_WITH_SHARED_STATISTICS = 150000
 
 _PGBENCH_TABLES = ("pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers")
@@ -197,8 +202,18 @@ def vacuum_analyze(connection: Connection) -> None:
 
 
 def analyze_fully(connection: Connection) -> None:
-    """ANALYZE with the largest target: of tables up to three million rows every row is looked at, none by chance."""
-    connection.execute("SET default_statistics_target = 10000")
+    """ANALYZE with the least target by which every row is looked at, of tables up to three million, and none by chance.
+
+    Not with the largest one: what ANALYZE then keeps of a small table is read each time a statement is planned. The
+    tables have been vacuumed, so that their rows are known.
+    """
+    (rows,) = _one(connection, "rows_of_a_sample")
+    needed = math.ceil(_ROOM * rows / _ROWS_FOR_EACH_OF_TARGET)
+    connection.execute(
+        "SELECT set_config('default_statistics_target', greatest(setting::int, %s)::text, false) "
+        "FROM pg_settings WHERE name = 'default_statistics_target'",
+        (min(needed, _LARGEST_TARGET),),
+    )
     connection.execute("ANALYZE")
 
 

@@ -18,7 +18,7 @@ from pgversus.postgres.client import Client
 from pgversus.postgres.cluster import INITDB_OPTIONS
 from pgversus.study.dataset import Dataset, SetupFile
 
-FORM = 2
+FORM = 3
 """One more whenever loading changes in a way that nothing below tells."""
 
 _KEY_DIGITS = 16

@@ -1,0 +1,17 @@
+-- Rows of the largest table; of one that has partitions or children all of theirs, since ANALYZE samples them together.
+WITH RECURSIVE family (root, member) AS (
+    SELECT c.oid, c.oid
+    FROM pg_class c
+    WHERE c.relkind IN ('r', 'm', 'p') AND c.relnamespace::regnamespace::text !~ '^(pg_|information_schema$)'
+    UNION
+    SELECT family.root, pg_inherits.inhrelid
+    FROM family
+    JOIN pg_inherits ON pg_inherits.inhparent = family.member
+)
+SELECT coalesce(max(rows), 0)::float8
+FROM (
+    SELECT sum(greatest(c.reltuples, 0)) AS rows
+    FROM family
+    JOIN pg_class c ON c.oid = family.member
+    GROUP BY family.root
+) AS families
