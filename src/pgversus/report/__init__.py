@@ -34,6 +34,7 @@ charts/            what is drawn
 side_by_side/      two results beside each other
 article/           a study as a write-up
 phases.py          where in a block something happened
+html.py            pages of HTML from templates
 worst_first.py     all verdicts in the order in which they matter
 medians.py         medians of what was measured
 plateaus.py        levels that cannot be told apart from the best

@@ -161,7 +161,7 @@ def test_scripts_commands_settings_and_data_are_there_word_for_word() -> None:
         "pgbench -i -s 5\npsql -f a.sql\npsql -f inline\npsql -c 'VACUUM ANALYZE'",
         "```sql\nCREATE TABLE t ();\n```",
         "```sql\nCREATE TABLE here ();\n```",
-        "the largest statistics target",
+        "a target by which every row is read",
         "| jit | off | on |",
         "| t\\_idx | - | there |",
     ):

@@ -50,9 +50,7 @@ def _dataset(dataset: Dataset, text_of: TextOf, texts: set[str]) -> Iterator[str
     yield fenced("\n".join(commands), "sh")
     if dataset.full_statistics:
         yield paragraph(
-            tell(
-                "Then every table is analyzed with the largest statistics target, so that no plan differs by sampling."
-            )
+            tell("Then every table is analyzed with a target by which every row is read: no plan differs by sampling.")
         )
     if dataset.prepare:
         yield paragraph(tell("That state is frozen: each repetition begins on a fresh copy of it."))

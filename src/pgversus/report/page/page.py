@@ -1,21 +1,18 @@
 """The whole page: the answer, how sure it is, why, and everything that is needed to check it or to repeat it."""
 
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
-from pgversus.language import listed, spoken, tell, tell_number, together
+from pgversus.language import listed, tell, together
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.charts.of_study import study_charts
-from pgversus.report.charts.theme import FONT, config, css_variables
+from pgversus.report.charts.theme import config
+from pgversus.report.html import rendered_page, template_text
 from pgversus.report.levels import HEADS as LEVEL_HEADS
 from pgversus.report.overview import overview_sentences
 from pgversus.report.page.environment import environment
 from pgversus.report.page.repeating import method, repeating, scripts
-from pgversus.report.page.safety import data_text, drawing_library, inlined, policy
+from pgversus.report.page.safety import drawing_library, inlined
 from pgversus.report.page.trust import trust
 from pgversus.report.page.verdicts import answer_lines, study_light, verdict_lines
 from pgversus.report.page.why import why_parts
@@ -25,28 +22,18 @@ from pgversus.report.quantities import QuantityRow
 from pgversus.report.sentences import metric_words, percent_of_confidence
 from pgversus.report.study_page import study_page
 from pgversus.report.times import TIME_HEADS
-from pgversus.report.visible import visible
 
 
 def page_html(answer: StudyAnswer) -> str:
     """One file in the language that is spoken, with nothing outside of it; texts of users are escaped."""
-    style, script = _style(), inlined(_template_text("report.js"))
-    library = drawing_library()
-    return (
-        _environment()
-        .get_template("report.html")
-        .render(
-            language=spoken().value,
-            policy=policy([library, script], style),
-            style=Markup(style),  # noqa: S704 - our own, as the two below
-            script=Markup(script),  # noqa: S704
-            library=Markup(library),  # noqa: S704
-            title=answer.study.title or _pair(answer),
-            chart_config=config(),
-            confidence=percent_of_confidence(),
-            **_answer_parts(answer),
-            **_other_parts(answer),
-        )
+    return rendered_page(
+        "report.html",
+        (drawing_library(), inlined(template_text("report.js"))),
+        title=answer.study.title or _pair(answer),
+        chart_config=config(),
+        confidence=percent_of_confidence(),
+        **_answer_parts(answer),
+        **_other_parts(answer),
     )
 
 
@@ -105,30 +92,3 @@ def _pair(answer: StudyAnswer) -> str:
         return "pgversus"
     arms = answer.answers[0].comparison.arms
     return " / ".join(arm.label for arm in arms)
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("pgversus.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_shown,
-    )
-    environment.filters["data"] = lambda value: Markup(data_text(value))  # noqa: S704 - escaped for where it stands
-    environment.globals.update(tell=tell, tell_number=tell_number)
-    return environment
-
-
-def _shown(value: object) -> object:
-    """Every text that is put into the page, with its control characters made visible; escaping comes after it."""
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _template_text(name: str) -> str:
-    return files("pgversus.report").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def _style() -> str:
-    return f":root{{{css_variables()}--font:{FONT}}}\n{_template_text('report.css')}"

@@ -6,6 +6,7 @@ Texts of users cannot become a script even where one escaped its place: what has
 import base64
 import hashlib
 import json
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -37,9 +38,9 @@ def inlined(script: str) -> str:
     return text
 
 
-def policy(scripts: list[str], style: str) -> str:
+def policy(scripts: Sequence[str], style: str) -> str:
     """The Content-Security-Policy of a page with these scripts and this style sheet."""
-    hashes = " ".join(_hash(script) for script in scripts)
+    hashes = " ".join(_hash(script) for script in scripts) or "'none'"
     return (
         f"default-src 'none'; script-src {hashes}; style-src {_hash(style)}; style-src-attr 'unsafe-inline'; "
         "base-uri 'none'; form-action 'none'"

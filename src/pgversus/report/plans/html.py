@@ -1,25 +1,18 @@
 """Compared plans as a page of its own, without scripts and without anything from elsewhere: both trees side by side."""
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from pgversus.language import spoken, tell
+from pgversus.language import tell
 from pgversus.plans.sentences.telling import headline, sentences
+from pgversus.report.html import rendered_page
 from pgversus.report.plans.compared import NOTHING_COMPARED, ComparedPlans, PlansAnswer
+from pgversus.report.plans.side_by_side import plan_rows
 from pgversus.report.plans.text import times
-from pgversus.report.plans.tree import TreeNode, tree
 from pgversus.report.plans.undoing import undoing
-from pgversus.report.visible import visible
 
 
 def plans_html(answer: PlansAnswer) -> str:
     """The page; texts of users are escaped. Nodes that are in no other plan, or changed, are marked."""
-    environment = Environment(
-        loader=PackageLoader("pgversus.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    environment.filters["visible"] = visible
-    page = environment.get_template("plans.html")
-    return page.render(
-        language=spoken().value,
+    return rendered_page(
+        "plans.html",
         warnings=answer.warnings,
         nothing_compared=tell(NOTHING_COMPARED),
         comparisons=[_comparison(one) for one in answer.compared],
@@ -35,11 +28,5 @@ def _comparison(one: ComparedPlans) -> dict[str, object]:
         "sentences": sentences(one.difference),
         "undoing": undoing(one),
         "times": times(one) if one.difference.time is not None else "",
-        "sides": [{"label": label, "nodes": _marked(one, side)} for side, label in enumerate(one.labels)],
+        "rows": plan_rows(one),
     }
-
-
-def _marked(one: ComparedPlans, side: int) -> list[tuple[TreeNode, bool]]:
-    """Each node with whether a change is about it."""
-    changed = {change.places[side] for change in one.difference.changes}
-    return [(node, place in changed) for place, node in enumerate(tree(one.plans[side]))]
