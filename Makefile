@@ -6,7 +6,7 @@ BIN := .venv/bin
 # What tests of builds from source compare: made before them, since it takes all processors for minutes.
 BUILT_FOR_TESTS := 17 17+blocksize=32 17+cassert
 
-.PHONY: help demo check docs test test-unit test-browser test-live format lint types imports bench-calibration bench-habits bench-looks bench-study bench-copies bench-builds bench-plans bench catalogs clean
+.PHONY: help demo check docs test test-unit test-browser test-live format lint types imports bench-calibration bench-habits bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench catalogs clean
 
 help: ## this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -59,6 +59,9 @@ bench-copies: .venv/.installed-dev ## what fresh data cost: loading, copying, ta
 
 bench-builds: .venv/.installed-dev ## six block sizes from source: time, and what ccache saves (20 min)
 	$(BIN)/python -m benchmarks.builds
+
+bench-quotients: .venv/.installed-dev ## how often two results that are alike are said to differ, simulated
+	$(BIN)/python -m benchmarks.quotients
 
 bench-plans: .venv/.installed-dev ## two plans of 1,000 nodes held against each other (2 s)
 	$(BIN)/python -m benchmarks.plans

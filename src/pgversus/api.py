@@ -41,11 +41,16 @@ class StudyResults:
         return arrow_table(trial_table(self.answer))
 
     def html(self, language: str = "en") -> str:
-        """The report as one page of HTML, in `en` or `ja`; ValueError for another language."""
+        """The report as one page of HTML, in `en` or `ja`; ValueError for another language.
+
+        The results folder has to be there still, else StoreError: plans and latencies are read when they are asked
+        for, and caveats are told when results are read, so that all is read again for another language than English.
+        """
         from pgversus.report.page.page import page_html  # noqa: PLC0415 - charts are for who wants them
 
-        with speaking(Language(language)):
-            return page_html(self.answer)
+        told = Language(language)
+        with speaking(told):
+            return page_html(self.answer if told is Language.ENGLISH else read_answer(Path(self.answer.results)))
 
     def verdict_table(self) -> "pa.Table":
         """One row for each verdict; HostError without pyarrow."""

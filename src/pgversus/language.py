@@ -53,6 +53,11 @@ def tell_number(one: str, many: str, /, number: int, **values: object) -> str:
     return _SPOKEN.get()[1].ngettext(one, many, number).format(number=number, **values)
 
 
+def told_again(stored: str) -> str:
+    """A sentence without places that was stored in English, in the language of now; any other text as it is."""
+    return _SPOKEN.get()[1].gettext(stored) if stored else ""
+
+
 def later(sentence: str) -> str:
     """The sentence itself, to be told later: so constants are found by who collects sentences."""
     return sentence

@@ -13,7 +13,7 @@ from tests.browser.conftest import Open, Opened
 from tests.builders import DATA
 from tests.unit.report.test_page import HOSTILE, hostile_study, large_study
 
-STUDIES = ("planner-16-vs-17", "vacuum-15-to-17")
+STUDIES = ("planner-16-vs-17", "versions-15-to-18", "vacuum-15-to-17", "block-size", "io-combine-limit")
 """Results of the quick profiles, as they were measured once; each an archive of a results folder."""
 _FIRST_PAINT_MS = 2000
 _LARGEST = 1_500_000
@@ -119,7 +119,7 @@ def test_a_chart_that_cannot_be_drawn_says_so(open_page: Open) -> None:
     opened = open_page(text)
     opened.wait_until_drawn()
     (failed,) = [figure for figure in opened.figures() if figure["state"] == "failed"]
-    assert opened.page.inner_text(f"figure[data-chart='{failed['name']}'] .drawing")
+    assert opened.page.inner_text(f"figure[data-chart='{failed['name']}'] [role=alert]")
     assert opened.said
 
 

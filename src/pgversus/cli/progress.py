@@ -28,6 +28,7 @@ from pgversus.cli.progress_words import (
 from pgversus.lab.progress import Look, Outlook
 from pgversus.language import Language, speaking, tell, tell_number
 from pgversus.report.units import duration
+from pgversus.stats.on_demand import Once
 from pgversus.stats.trials import Block, Phase
 from pgversus.study.comparison import Comparison
 from pgversus.study.operation import Operation
@@ -61,7 +62,7 @@ class TerminalProgress:
         self._drawn_at = -_EVERY_S
         self._now = ""
         self._rows = Rows()
-        self._outlook: Outlook | None = None
+        self._outlook: Callable[[], Outlook] | None = None
         self._block_began: float | None = None
         self._phase: Phase | None = None
         self._attributed = ""
@@ -131,9 +132,9 @@ class TerminalProgress:
         with speaking(self._language):
             self.say(with_context(context, beginning_words(comparison)))
 
-    def outlook(self, outlook: Outlook) -> None:
-        """Kept for the next picture, and for the line of the next block in a pipe."""
-        self._outlook, self._block_began = outlook, None
+    def outlook(self, look_out: Callable[[], Outlook]) -> None:
+        """Asked for the next picture, or for the line of the next block in a pipe."""
+        self._outlook, self._block_began = Once(look_out), None
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
         """The next thing that runs, in the region, drawn before it begins."""
@@ -176,7 +177,7 @@ class TerminalProgress:
 
     def _times(self, elapsed_s: float) -> str:
         """Of the blocks of a context, and of the study where it has several."""
-        outlook = self._outlook
+        outlook = self._outlook() if self._outlook is not None else None
         if outlook is None or outlook.contexts == 1:
             return duration(elapsed_s)
         return "; ".join(filter(None, (duration(elapsed_s), contexts_words(outlook), left_words(outlook, 0.0))))
@@ -202,8 +203,10 @@ class TerminalProgress:
 
     def _ending(self, width: int) -> list[str]:
         """How far the study has come; where that is too wide, the end of it, which says what is left."""
-        outlook, running_s = self._outlook, self._running_s
-        if outlook is None or (outlook.contexts == 1 and outlook.spent_s + running_s == 0):
+        if self._outlook is None:
+            return []
+        outlook, running_s = self._outlook(), self._running_s
+        if outlook.contexts == 1 and outlook.spent_s + running_s == 0:
             return []
         words = outlook_words(outlook, running_s)
         endings = ["  ".join(words[first:]) for first in range(len(words))]

@@ -9,18 +9,12 @@ from rich.cells import cell_len, set_cell_size
 from pgversus.cli.progress_texts import Piece, Spell, shortened
 from pgversus.cli.progress_words import blocks_words, ratio_words, to_go_words, verdict_words
 from pgversus.lab.progress import Look
+from pgversus.report.charts.theme import SIGNS
 from pgversus.report.terminal import STYLES
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import Comparison
 from pgversus.study.study import Context
 
-_MARKS = {
-    Verdict.FASTER: "▲",
-    Verdict.SLOWER: "▼",
-    Verdict.EQUIVALENT: "=",
-    Verdict.UNDECIDED: "?",
-    Verdict.INVALID: "!",
-}
 _GAP = "  "
 _LEAST_NAME = 12
 """Columns of a name that tell most contenders apart; for more of it nothing else is left out."""
@@ -112,9 +106,7 @@ def _cells(row: Row, spell: Spell, *, is_final: bool) -> list[str]:
     stands = row.look.standing
     word = verdict_words(row.verdict, is_final=is_final)
     to_go = "" if is_final else to_go_words(row.look, is_fixed=row.is_fixed)
-    return [
-        spell(cell) for cell in (_MARKS[row.verdict], word, ratio_words(stands), blocks_words(stands.blocks), to_go)
-    ]
+    return [spell(cell) for cell in (SIGNS[row.verdict], word, ratio_words(stands), blocks_words(stands.blocks), to_go)]
 
 
 def _beside(verdict: Verdict, cells: Sequence[str]) -> Iterator[Piece]:

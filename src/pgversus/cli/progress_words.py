@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pgversus.lab.progress import Look, Outlook
 from pgversus.language import later, tell, tell_number
 from pgversus.report.units import change, duration, latency, percent
+from pgversus.report.verdicts import verdict_word
 from pgversus.stats.analysis import Standing
 from pgversus.stats.trials import Block, Phase
 from pgversus.stats.verdict import Verdict
@@ -16,13 +17,6 @@ from pgversus.study.study import Context
 
 _WIDEST = math.log(2)
 """Half the widest interval that is shown, as a log-ratio: ±100 %. Beyond it, as after 2 blocks, it says nothing."""
-_VERDICTS = {
-    Verdict.FASTER: later("faster"),
-    Verdict.SLOWER: later("slower"),
-    Verdict.EQUIVALENT: later("equivalent"),
-    Verdict.UNDECIDED: later("undecided"),
-    Verdict.INVALID: later("invalid"),
-}
 _STEPS = {
     Phase.START: later("block {block}: starting {arm}"),
     Phase.WARM_UP: later("block {block}: warming up {arm}"),
@@ -54,12 +48,12 @@ def standing_words(look: Look) -> str:
     """How a contender stands, in one line for a pipe: `+2.0 % ±1.1 % faster`."""
     stands = look.standing
     if stands.verdict is Verdict.INVALID:
-        return tell(_VERDICTS[Verdict.INVALID])
+        return verdict_word(Verdict.INVALID)
     if stands.log_ratio is None:
         return tell("no block yet")
     parts = [ratio_words(stands)]
     if stands.verdict is not Verdict.UNDECIDED:
-        parts.append(tell(_VERDICTS[stands.verdict]))
+        parts.append(verdict_word(stands.verdict))
     elif look.seconds_left:
         parts.append(tell("about {time} left", time=duration(look.seconds_left)))
     return " ".join(parts)
@@ -86,7 +80,7 @@ def verdict_words(verdict: Verdict, *, is_final: bool) -> str:
     """A verdict, which may not be known yet."""
     if verdict is Verdict.UNDECIDED and not is_final:
         return tell("undecided so far")
-    return tell(_VERDICTS[verdict])
+    return verdict_word(verdict)
 
 
 def blocks_words(number: int) -> str:

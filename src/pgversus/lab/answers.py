@@ -11,7 +11,7 @@ from pgversus.errors import StoreError
 from pgversus.lab.explaining.comparing import compared
 from pgversus.lab.gates.caveats import caveats
 from pgversus.lab.resuming import course_so_far
-from pgversus.language import later, tell, tell_number
+from pgversus.language import later, tell, tell_number, told_again
 from pgversus.report.answer import Answer, Attributed, StudyAnswer, Unanswered
 from pgversus.report.plans.compared import PlansAnswer
 from pgversus.report.sentences import needs_check
@@ -186,7 +186,7 @@ def _attributed(facts: _Facts, results: Path) -> dict[int, dict[int, Attributed]
 
 
 def _not_measured(words: str) -> Attributed:
-    return Attributed(recall="", found=None, failure=words, wall_s=0.0)
+    return Attributed(recall="", found=None, failure=told_again(words), wall_s=0.0)
 
 
 def _read_attributed(folder: Path) -> Attributed:

@@ -13,6 +13,7 @@ from pgversus.errors import PgversusError
 from pgversus.lab.answers import read_answer
 from pgversus.lab.progress import Progress
 from pgversus.lab.resuming import is_same_question
+from pgversus.language import later
 from pgversus.report.answer import Answer
 from pgversus.report.plans.recalling import recall_of
 from pgversus.stats.verdict import DIFFERENT
@@ -88,7 +89,7 @@ def attribute(study: Study, results: Path, measure: Measure, progress: Progress)
                 progress.say(f"{one.words}: {not_attributed[one.key]}")
                 continue
             if stopped is None:
-                not_attributed[one.key] = "the budget has no room for enough blocks of it"
+                not_attributed[one.key] = later("the budget has no room for enough blocks of it")
             left_s -= max(0.0, _spent_s(one.folder) - before_s)
             if stopped is StopReason.INTERRUPTED:
                 break

@@ -44,6 +44,8 @@ class Course:
         self.wall_s = 0.0
         # What its blocks say of that, each looked at once.
         self._is_harmless, self._seen = True, 0
+        # After how many blocks that was asked for, and what it was.
+        self._asked_left: tuple[int, float | None] = (0, None)
 
     @property
     def next_number(self) -> int:
@@ -86,6 +88,7 @@ class Course:
         """Its arms are ready and its design is final."""
         self.preparation = preparation
         self.comparison = replace(self.comparison, design=preparation.design)
+        self._asked_left = (0, None)
 
     def forget_plans(self) -> None:
         """Of what was found, plans take the most room, and nothing that runs needs them."""
@@ -136,8 +139,11 @@ class Course:
         """Until all its arms have an answer at today's noise, whatever the budget; None where nobody can tell."""
         if self.stopped is not None:
             return 0.0
-        if not self.blocks:
-            return None
+        if self._asked_left[0] != len(self.blocks):
+            self._asked_left = len(self.blocks), self._asked_seconds_left()
+        return self._asked_left[1]
+
+    def _asked_seconds_left(self) -> float | None:
         standings = [self.standings[arm] for arm in self.open_arms]
         if not self.is_fixed and any(self._is_before_first_look(stands) for stands in standings):
             return None

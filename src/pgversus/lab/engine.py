@@ -119,7 +119,7 @@ def run_courses(
     is_new = not any(course.preparation for course in courses)
     try:
         while open_courses := [course for course in courses if course.stopped is None]:
-            progress.outlook(look_out())
+            progress.outlook(look_out)
             left_s = _left_s(budget_s, courses)
             affordable = [course for course in open_courses if course.fits_into(left_s)]
             if not affordable:
@@ -136,7 +136,7 @@ def run_courses(
                 for measured, block in finished:
                     keep(measured, block)
                     looks = measured.looks(measured.take(block), _left_s(budget_s, courses))
-                    progress.outlook(look_out())
+                    progress.outlook(look_out)
                     progress.block_finished(measured.context, block, looks, measured.wall_s)
     except KeyboardInterrupt:
         if is_new and not ready:

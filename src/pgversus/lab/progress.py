@@ -1,6 +1,6 @@
 """What the outside may watch while a comparison runs. Nothing is reported inside a window of load."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -68,8 +68,11 @@ class Progress(Protocol):
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
         """A context is ready to be measured; the comparison has its final design."""
 
-    def outlook(self, outlook: Outlook) -> None:
-        """How far the study has come: when it begins, and whenever that has changed."""
+    def outlook(self, look_out: Callable[[], Outlook]) -> None:
+        """How far the study has come is something else now; also told when it begins.
+
+        look_out: asks it of every context of the study, for whoever shows it.
+        """
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
         """The next thing that runs; round_number counts from 1 while measuring, else it is 0."""
@@ -105,7 +108,7 @@ class Silence:
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
         """Nothing."""
 
-    def outlook(self, outlook: Outlook) -> None:
+    def outlook(self, look_out: Callable[[], Outlook]) -> None:
         """Nothing."""
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:

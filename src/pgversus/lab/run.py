@@ -38,8 +38,9 @@ from pgversus.postgres.session import uri_target
 from pgversus.store.attributions import NOT_ATTRIBUTED
 from pgversus.store.files import holds_results
 from pgversus.store.reading import StoredStudy, read_results
-from pgversus.study.asked import Asked, without_secrets
+from pgversus.study.asked import Asked
 from pgversus.study.design import StopReason
+from pgversus.study.hidden import without_secrets
 from pgversus.study.servers import RunningServer
 from pgversus.study.study import Study
 

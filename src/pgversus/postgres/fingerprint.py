@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pgversus.errors import DatasetError
+from pgversus.language import later
 from pgversus.postgres import catalog
 from pgversus.postgres.catalog import ServerProperties, SettingValue, TableDigest
 from pgversus.postgres.session import Target, connect
@@ -176,16 +177,18 @@ def _setting_differences(arms: Sequence[Mapping[str, SettingValue]], factors: se
 
 def _build_differences(fingerprints: Sequence[Fingerprint]) -> list[Difference]:
     return [
-        *_unequal_rows("build", "compiler", [fingerprint.compiler for fingerprint in fingerprints]),
+        *_unequal_rows("build", later("compiler"), [fingerprint.compiler for fingerprint in fingerprints]),
         *_unequal_rows("build", "CFLAGS", [fingerprint.code_flags for fingerprint in fingerprints]),
         *_option_differences([fingerprint.configure_options for fingerprint in fingerprints]),
         *_unequal_rows(
             "build",
-            "JIT available",
+            later("JIT available"),
             ["yes" if fingerprint.properties.has_jit else "no" for fingerprint in fingerprints],
         ),
-        *_unequal_rows("database", "encoding", [fingerprint.properties.encoding for fingerprint in fingerprints]),
-        *_unequal_rows("database", "collation", [fingerprint.collation for fingerprint in fingerprints]),
+        *_unequal_rows(
+            "database", later("encoding"), [fingerprint.properties.encoding for fingerprint in fingerprints]
+        ),
+        *_unequal_rows("database", later("collation"), [fingerprint.collation for fingerprint in fingerprints]),
     ]
 
 

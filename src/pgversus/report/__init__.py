@@ -8,6 +8,7 @@ sentences.py       the answer to one comparison in words
 overview.py        a study at a glance: rows and sentences
 quantities.py      metrics and counters besides the verdict
 small_print.py     how it was measured
+host_facts.py      what a host told of itself
 terminal.py        one comparison as tables for a terminal or a pipe
 study_page.py      what a report of a study holds, in its order
 study_terminal.py  a study as one table for a terminal or a pipe
@@ -34,9 +35,11 @@ charts/            what is drawn
 side_by_side/      two results beside each other
 article/           a study as a write-up
 phases.py          where in a block something happened
+safety.py          what a page may do
 html.py            pages of HTML from templates
 worst_first.py     all verdicts in the order in which they matter
 medians.py         medians of what was measured
+sensitivity.py     how small a difference would have been seen
 plateaus.py        levels that cannot be told apart from the best
 next_step.py       what to do now
 page/              a study as one page of HTML

@@ -8,10 +8,10 @@ from pgversus.language import Language, speaking
 from pgversus.report.answer import Answer, Attributed
 from pgversus.report.medians import dropped_trials, medians
 from pgversus.report.plans.compared import plans_document
+from pgversus.report.sensitivity import sensitivity
 from pgversus.report.sentences import answer_sentences
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.stats.analysis import ContenderResult, Estimate
-from pgversus.stats.sensitivity import smallest_difference, spread_of_blocks
 from pgversus.study.counters import COUNTERS
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.metrics import Metric, Quantity, StepTime
@@ -85,11 +85,10 @@ def _verdict(answer: Answer, result: ContenderResult) -> dict[str, Any]:
 
 def _sensitivity(answer: Answer, result: ContenderResult) -> dict[str, Any]:
     """How blocks differ, what would have been seen, and medians over the blocks that hold both arms."""
-    estimate, middle = result.log_ratio, medians(answer, result)
+    middle = medians(answer, result)
     return {
         "medians": None if middle is None else {"baseline": middle[0], "contender": middle[1]},
-        "spread_of_blocks": None if estimate is None else spread_of_blocks(estimate),
-        "smallest_difference": None if estimate is None else smallest_difference(estimate, answer.rule),
+        **asdict(sensitivity(answer, result)),
         "dropped_trials": dropped_trials(answer, result),
     }
 

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from pgversus.language import spoken, tell, tell_number
 from pgversus.report.charts.theme import FONT, SIGNS, css_variables
-from pgversus.report.page.safety import data_text, policy
+from pgversus.report.safety import data_text, policy
 from pgversus.report.visible import visible
 
 

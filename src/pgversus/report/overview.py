@@ -66,7 +66,8 @@ def _most_telling(verdicts: Sequence[Verdict], most: int) -> list[int]:
 
 def overview_sentences(answer: StudyAnswer) -> list[str]:
     """How many verdicts of which kind, how sure they are together, and why nothing more was measured."""
-    return [_counts(answer), _error(answer), *_ending(answer)]
+    error = [_error(answer)] if answer.answers else []
+    return [_counts(answer), *error, *_ending(answer)]
 
 
 def shared_caveats(answer: StudyAnswer) -> list[str]:
@@ -156,10 +157,13 @@ def _ending(answer: StudyAnswer) -> Iterator[str]:
         duration=duration(wall_s),
         seed=answer.study.seed,
     )
+    # A comparison of the command line, which has no title, is not gone on with.
     if answer.stopped is StopReason.BUDGET:
-        yield tell("The budget ended; the same command with a larger --budget goes on from here.")
+        again = tell("The budget ended; the same command with a larger --budget goes on from here.")
+        yield again if answer.study.title else tell("The budget ended.")
     elif answer.stopped is StopReason.INTERRUPTED:
-        yield tell("Interrupted; the same command goes on from here.")
+        again = tell("Interrupted; the same command goes on from here.")
+        yield again if answer.study.title else tell("Interrupted.")
 
 
 def _caveat_lines(slug: str, arms: Mapping[str, Mapping[str, str]], total: int) -> Iterator[str]:

@@ -74,8 +74,13 @@ def published_cells(row: PublishedRatio) -> tuple[str, ...]:
         else tell("{change} ({levels})", change=published, levels=levels),
         change(measured.value) if measured else "",
         change_interval(measured.low, measured.high) if measured else "",
-        tell(_WORDS[row.replication]),
+        replication_word(row.replication),
     )
+
+
+def replication_word(found: Replication) -> str:
+    """How a published ratio stands to a measured one, as people are told it."""
+    return tell(_WORDS[found])
 
 
 def replication(measured: Estimate | None, published: float, margin: float, metric: Metric) -> Replication:

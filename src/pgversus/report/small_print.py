@@ -30,7 +30,7 @@ def comparison_lines(answer: Answer) -> list[str]:
         "{number} block of {windows} for each arm",
         "{number} blocks of {windows} for each arm",
         len(answer.blocks),
-        windows=_windows(comparison),
+        windows=windows_words(comparison),
     )
     margin = tell("margin {margin}, seed {seed}", margin=f"±{percent(design.margin)}", seed=design.seed)
     return [
@@ -59,15 +59,15 @@ def study_lines(answer: StudyAnswer) -> list[str]:
     if not answers:
         return []
     builds = (build_words(facts) for one in answers for facts in one.arms)
-    windows = (_windows(one.comparison) for one in answers)
+    windows = (windows_words(one.comparison) for one in answers)
     clients = [one.client for one in answers if isinstance(one.comparison.workload, PgbenchWorkload)]
     margins = (f"±{percent(one.comparison.design.margin)}" for one in answers)
-    blocks = tell("blocks of {windows} for each arm", windows=_of_many(windows, either))
-    margin = tell("margin {margin}, seed {seed}", margin=_of_many(margins, either), seed=answer.study.seed)
+    blocks = tell("blocks of {windows} for each arm", windows=of_many(windows, either))
+    margin = tell("margin {margin}, seed {seed}", margin=of_many(margins, either), seed=answer.study.seed)
     return [
-        _of_many(builds),
+        of_many(builds),
         *_changed_source(answers),
-        *([_of_many(clients)] if clients else []),
+        *([of_many(clients)] if clients else []),
         *_host(answers[0]),
         listed([blocks, *_restarts(answers), margin]),
         *_own_blocks(answers, _OWN_BLOCKS_OF_STUDY),
@@ -107,7 +107,7 @@ def _work(answer: Answer) -> Iterator[str]:
     """What was timed, and what made the state in which it began."""
     workload, dataset = answer.comparison.workload, answer.comparison.dataset
     if isinstance(workload, PgbenchWorkload):
-        yield f"{_command(workload, answer.comparison.design.window_s)} ({answer.client})"
+        yield f"{load_command(workload, answer.comparison.design.window_s)} ({answer.client})"
         return
     for step in workload.steps:
         yield tell("timed: {step}", step=_typed(step))
@@ -127,7 +127,7 @@ def _typed(step: Step) -> str:
     return f"{' '.join(step.sql.split()).rstrip('; ')};"
 
 
-def _command(workload: PgbenchWorkload, seconds: float) -> str:
+def load_command(workload: PgbenchWorkload, seconds: float) -> str:
     """The load of one window as one would type it into a shell; which database is left to the reader."""
     scripts: list[str] = []
     for script in workload.scripts:
@@ -189,7 +189,8 @@ def _repeated(answers: Sequence[Answer]) -> Iterator[str]:
         )
 
 
-def _windows(comparison: Comparison) -> str:
+def windows_words(comparison: Comparison) -> str:
+    """What an arm does in each block: `8 windows of 1 s`, or one operation."""
     design = comparison.design
     if isinstance(comparison.workload, Operation):
         return tell("one operation on a fresh copy")
@@ -201,12 +202,17 @@ def _windows(comparison: Comparison) -> str:
     )
 
 
+def restarts(answers: Iterable[Answer]) -> bool:
+    """Whether every server is started afresh for each block: one that was running already is none of ours."""
+    return all(facts.origin != RUNNING_SERVER for one in answers for facts in one.arms)
+
+
 def _restarts(answers: Iterable[Answer]) -> Iterator[str]:
-    if all(facts.origin != RUNNING_SERVER for one in answers for facts in one.arms):
+    if restarts(answers):
         yield tell("servers restarted for each block")
 
 
-def _of_many(texts: Iterable[str], joined: Callable[[Iterable[str]], str] = listed) -> str:
+def of_many(texts: Iterable[str], joined: Callable[[Iterable[str]], str] = listed) -> str:
     """Each once, in order; of many only the first."""
     different = list(dict.fromkeys(texts))
     first, rest = joined(different[:_MOST_SHOWN]), len(different) - _MOST_SHOWN

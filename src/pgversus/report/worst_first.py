@@ -1,11 +1,12 @@
 """All verdicts of a study in the order in which they matter: what is wrong first, then what is slower, and how much."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.overview import WORST_FIRST
 from pgversus.stats.analysis import ContenderResult
+
+_PAIR = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,18 +29,19 @@ class Placed:
 
 def worst_first(answer: StudyAnswer) -> list[Placed]:
     """Every verdict once."""
+    is_single = len(answer.answers) == 1
+    has_several = any(len(one.comparison.arms) > _PAIR for one in answer.answers)
     found = [
-        Placed(answer=one, result=result, label=_label(one, result, answer.answers))
+        Placed(answer=one, result=result, label=_label(one, result, is_single=is_single, has_several=has_several))
         for one in answer.answers
         for result in one.analysis.results
     ]
     return sorted(found, key=lambda one: (WORST_FIRST.index(one.result.verdict), one.speed))
 
 
-def _label(one: Answer, result: ContenderResult, answers: Sequence[Answer]) -> str:
+def _label(one: Answer, result: ContenderResult, *, is_single: bool, has_several: bool) -> str:
     arms = one.comparison.arms
-    pair = f"{arms[result.contender].label} / {arms[0].label}"
-    if len(answers) == 1:
-        return f"{one.context.label}  {pair}".strip()
-    has_several = any(len(other.comparison.contenders) > 1 for other in answers)
-    return f"{one.context.label}  {arms[result.contender].label}" if has_several else one.context.label
+    contender = arms[result.contender].label
+    if is_single:
+        return f"{one.context.label}  {contender} / {arms[0].label}".strip()
+    return f"{one.context.label}  {contender}" if has_several else one.context.label

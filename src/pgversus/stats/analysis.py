@@ -94,7 +94,7 @@ def standing(samples: Samples, comparison: Comparison, rule: LookRule, contender
     estimate = log_ratio(samples, metric, BASELINE, contender)
     if estimate is None:
         return Standing(verdict=Verdict.UNDECIDED, log_ratio=None, interval=UNBOUNDED, blocks=0)
-    bounds = _bounds(estimate, samples, metric, rule, (BASELINE, contender))
+    bounds = bounds_of(estimate, samples, metric, rule, (BASELINE, contender))
     return Standing(
         verdict=judge(bounds, metric, comparison.design.log_margin),
         log_ratio=estimate,
@@ -200,9 +200,10 @@ def _counters(counted: Callable[[], CounterEstimates], arm: int) -> Mapping[str,
     return Together(lambda: counted().levels[arm])
 
 
-def _bounds(
+def bounds_of(
     estimate: LogEstimate, samples: Samples, quantity: Quantity, rule: LookRule, arms: tuple[int, ...]
 ) -> Interval:
+    """The interval of an estimate on these arms; unbounded where none is promised: too few blocks, or transactions."""
     if not rule.may_look(estimate.n):
         return UNBOUNDED
     q = quantity.quantile
@@ -216,6 +217,6 @@ def _estimate(
 ) -> Estimate | None:
     if log is None or not math.isfinite(log.point):
         return None
-    bounds = _bounds(log, samples, quantity, rule, arms)
+    bounds = bounds_of(log, samples, quantity, rule, arms)
     low, high = ratio_bounds(bounds)
     return Estimate(value=math.exp(log.point), low=low, high=high, n=log.n)

@@ -13,6 +13,7 @@ captured.py    what a workload sends, and how each arm plans it
 counterfactual.py  the comparison that tells what a changed plan accounts for
 comparison.py  arms, dataset, workload and design together
 asked.py       how a study was asked for
+hidden.py      users and passwords taken out of texts
 study.py       all comparisons of one study, each in its context
 file/          a study read from a TOML file
 design.py      blocks, windows, margin, budget

@@ -132,7 +132,7 @@ def after_a_block(watched: Watched, *contexts: Context, looks: dict[int, Look] |
     for one in contexts:
         watched.progress.begin_blocks(one, ASKED)
     watched.progress.outlook(
-        Outlook(contexts=len(contexts), ended=0, spent_s=200.0, budget_s=900.0, seconds_left=350.0)
+        lambda: Outlook(contexts=len(contexts), ended=0, spent_s=200.0, budget_s=900.0, seconds_left=350.0)
     )
     for one in contexts:
         watched.progress.block_finished(one, rate_block(5, 1.0, 1.0), looks or {1: look()}, 200.0)
@@ -205,7 +205,7 @@ def test_an_end_that_nobody_can_tell_is_not_told(given: Outlook, shown: str) -> 
     watched = Watched()
     with watched.progress:
         watched.progress.begin_blocks(context(), ASKED)
-        watched.progress.outlook(given)
+        watched.progress.outlook(lambda: given)
         watched.step(context(), 1, Phase.START)
         watched.wait(0.5)
         watched.step(context(), 1, Phase.WARM_UP)
@@ -269,7 +269,7 @@ def test_nothing_is_drawn_from_the_beginning_of_a_window_to_its_end() -> None:
             time.sleep(0.3)
             assert watched.written == began
         watched.progress.outlook(
-            Outlook(contexts=1, ended=0, spent_s=20.0, budget_s=60.0, seconds_left=40.0, is_at_most=True)
+            lambda: Outlook(contexts=1, ended=0, spent_s=20.0, budget_s=60.0, seconds_left=40.0, is_at_most=True)
         )
         watched.progress.block_finished(context(), rate_block(1, 1.0, 1.0), {1: look()}, 20.0)
         assert watched.written == began, "a block is shown with the step that follows it"

@@ -611,8 +611,8 @@ def test_whoever_watches_is_told_of_earlier_blocks_and_then_how_far_the_whole_st
             super().resumed(context, comparison, looks)
             resumed.append(context.number)
 
-        def outlook(self, outlook: Outlook) -> None:
-            told.append(outlook)
+        def outlook(self, look_out: Callable[[], Outlook]) -> None:
+            told.append(look_out())
 
         def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
             super().block_finished(context, block, looks, elapsed_s)

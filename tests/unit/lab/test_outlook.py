@@ -4,7 +4,7 @@ import pytest
 
 from pgversus.lab.course import Course
 from pgversus.lab.outlook import outlook
-from pgversus.lab.progress import Look, Outlook
+from pgversus.lab.progress import Look, Outlook, Silence
 from pgversus.study.design import Design, StopReason
 from pgversus.study.study import Context
 from tests.builders import comparison, rate_block
@@ -60,3 +60,26 @@ def test_a_look_tells_blocks_until_the_first_look_and_then_until_an_answer() -> 
     assert not after.is_before_first_look
     assert (fixed.blocks_left, fixed.is_before_first_look, fixed.seconds_left) == (5, False, 50.0)
     assert look(course(1, 1.5, 1.51, 1.5, 1.52)).blocks_left == 0
+
+
+def test_what_a_course_asks_for_is_told_once_for_each_number_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def forecast(*_: object) -> int:
+        asked.append(1)
+        return 9
+
+    monkeypatch.setattr("pgversus.lab.course.blocks_to_decide", forecast)
+    one = course(1, *UNDECIDED)
+    assert [one.seconds_left, one.seconds_left] == [50.0, 50.0]
+    assert len(asked) == 1
+    one.take(rate_block(5, 100.0, 101.0)._replace(wall_s=10.0))
+    assert one.seconds_left == 40.0
+    assert len(asked) == 2
+
+
+def test_where_nobody_watches_nobody_asks() -> None:
+    def look_out() -> Outlook:
+        raise AssertionError
+
+    Silence().outlook(look_out)

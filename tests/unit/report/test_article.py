@@ -15,9 +15,11 @@ from pgversus.report.article.page import article
 from pgversus.study.asked import Asked
 from pgversus.study.caveats import Difference
 from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.metrics import Metric
+from pgversus.study.preparation import RUNNING_SERVER
 from pgversus.study.settings import Setting
 from pgversus.study.workload import PgbenchWorkload, Script
-from tests.builders import answer, comparison, rate_block, study_answer
+from tests.builders import answer, comparison, judged_by, latency_block, rate_block, study_answer
 from tests.unit.report.cases import CASES, noisy, steady
 from tests.unit.report.richest import whole_studies
 from tests.unit.report.test_told import MARK_UP, NAMES, UNITS, Bracketed, slugs, untold
@@ -119,6 +121,44 @@ def test_operations_have_mean_minimum_difference_and_ratio_in_percent() -> None:
     assert minimum[4].endswith(" %")
     assert "VACUUM pgbench_accounts;" in text
     assert "psql -v dead=70 -f dirty.sql" in text
+
+
+def test_ratios_of_two_metrics_never_stand_under_one_head() -> None:
+    load, operation = answer(steady(1.1), comparison(workload=LOAD)), CASES["operation"]()
+    text = written(placed((load, [("workload", "q")]), (operation, [("workload", "vacuum")])))
+    summary = text.partition("## Summary")[2].partition("\n## ")[0]
+    tables = re.findall(r"^\| case .*\| ratio of (\S+) \|.*\n.*\n((?:\|.*\n)*)", summary, re.MULTILINE)
+    assert [(metric, rows.count("\n")) for metric, rows in tables] == [("tps", 1), ("time", 1)]
+    assert ["vacuum" in rows for _, rows in tables] == [False, True]
+    judged = comparison(design=judged_by(Metric.LATENCY_P95), workload=LOAD)
+    latencies = answer([latency_block(n, [900 + n] * 200, [990 + n] * 200) for n in range(1, 7)], judged)
+    text = written(placed((load, [("load", "c1")]), (latencies, [("load", "c4")])))
+    found = re.findall(r"^\| load \| server \| tps \| ratio of ([^|]+) \|.*\n.*\n((?:\|.*\n)*)", text, re.MULTILINE)
+    assert [(metric, "c4" in rows, "c1" in rows) for metric, rows in found] == [
+        ("tps", False, True),
+        ("p95 latency", True, False),
+    ]
+
+
+def test_of_servers_that_were_running_nobody_says_that_they_were_started() -> None:
+    one = answer(steady(1.1), comparison(workload=LOAD))
+    text = written(single(one))
+    assert "started afresh" in text
+    assert "on a server just started" in text
+    arms = (one.arms[0], replace(one.arms[1], origin=RUNNING_SERVER))
+    text = written(single(replace(one, arms=arms)))
+    assert "never restarted" in text
+    assert "after it was warmed up for" in text
+    assert not re.search("started afresh|just started|restarted for each", text)
+
+
+def test_what_differs_stands_under_the_arms_that_it_differs_between() -> None:
+    differences = (Difference(kind="setting", name="jit", values=("on", "off"), is_default=True),)
+    one = replace(answer(steady(1.1), comparison(("15", "16"), workload=LOAD)), differences=differences)
+    other = replace(answer(steady(1.1), comparison(("17", "18"), workload=LOAD)), differences=differences)
+    text = written(placed((one, [("load", "c1")]), (other, [("load", "c4")])))
+    assert "| setting | 15 | 16 |" in text
+    assert "| setting | 17 | 18 |" in text
 
 
 def test_steps_have_rows_of_their_own() -> None:

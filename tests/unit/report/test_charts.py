@@ -158,7 +158,7 @@ def test_a_map_says_a_difference_in_figures_and_none_in_grey() -> None:
         for n, one in enumerate(whole.answers)
     ]
     (found,) = heat_maps(replace(whole, answers=tuple(placed)))
-    chart = heat_chart(found)
+    chart = heat_chart(found, 1)
     cells: dict[tuple[str, str], Any] = {
         (row["row"], row["column"]): row for row in chart.specification["data"]["values"]
     }

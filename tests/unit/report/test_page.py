@@ -13,19 +13,22 @@ from typing import Any
 import pytest
 
 from pgversus.language import Language, speaking
-from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.report.charts.of_study import study_charts
+from pgversus.report.page.environment import environment
 from pgversus.report.page.page import page_html
-from pgversus.report.page.safety import data_text, inlined
 from pgversus.report.quantities import level_text
+from pgversus.report.safety import data_text, inlined
 from pgversus.report.study_document import study_document
 from pgversus.report.units import change, change_interval
 from pgversus.stats.histogram import LatencyHistogram, merge
 from pgversus.study.asked import Asked
+from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
+from pgversus.study.preparation import RUNNING_SERVER
 from pgversus.study.settings import Setting
 from pgversus.study.workload import PgbenchWorkload, Script
-from tests.builders import answer, comparison, study_answer
+from tests.builders import answer, comparison, judged_by, open_loop, rate_block, study_answer
 from tests.unit.report import cases
 from tests.unit.report.pages import Page, read_page
 from tests.unit.report.richest import all_plans, whole_studies
@@ -262,6 +265,92 @@ def test_the_same_server_twice_is_told_as_such() -> None:
     assert "as it should be" in read_page(page_html(study_answer([good]))).text
     assert "believe nothing here" in read_page(page_html(study_answer([bad]))).text
     assert "No server stands against itself" in read_page(page_html(study_answer([cases.faster()]))).text
+
+
+def text_of(whole: StudyAnswer) -> str:
+    return read_page(page_html(whole)).text
+
+
+def test_the_same_server_twice_of_which_nothing_is_known_is_no_good_sign() -> None:
+    asked = comparison(("17.8", "17.8 (2)", "17.8 (3)"))
+    same = replace(asked, arms=tuple(replace(arm, server=asked.baseline.server) for arm in asked.arms))
+    invalid = answer(cases.invalid().blocks, same, invalid=frozenset({1}))
+    assert "as it should be" not in text_of(study_answer([answer(cases.steady(1.1, blocks=1), same)]))
+    assert "17.8 (2) / 17.8: nothing is known of it" in text_of(study_answer([invalid]))
+
+
+def test_one_program_under_two_names_is_the_same_server() -> None:
+    one = answer(cases.steady(1.0, blocks=8))
+    assert "A/A, " in text_of(study_answer([replace(one, arms=tuple(replace(a, sha256="1") for a in one.arms))]))
+    assert "A/A, " not in text_of(study_answer([one]))
+
+
+@pytest.mark.parametrize("failed", [True, False])
+def test_a_study_of_which_nothing_was_measured_is_not_valid(failed: bool) -> None:  # noqa: FBT001
+    lost = Unanswered(context=cases.faster().context, failed=failed, words="no room")
+    text = text_of(study_answer([], unanswered=[lost]))
+    assert "✖ invalid" in text
+    assert "wrong at most" not in text.lower()
+    assert "no room" in text
+
+
+def test_servers_that_were_running_already_are_not_said_to_be_started_afresh() -> None:
+    one = cases.faster()
+    running = replace(one, arms=tuple(replace(facts, origin=RUNNING_SERVER) for facts in one.arms))
+    assert "started afresh" in text_of(study_answer([one]))
+    assert "started afresh" not in text_of(study_answer([one, running]))
+    assert "neither restarted nor given fresh data" in text_of(study_answer([one, running]))
+
+
+def test_windows_and_operations_of_one_study_are_both_told() -> None:
+    other = replace(cases.faster(), comparison=comparison(design=Design(rounds=2, window_s=5.0, seed=7)))
+    text = text_of(study_answer([cases.faster(), other, cases.operation()]))
+    assert "2 windows of 5 s" in text
+    assert "every arm does the operation once" in text
+
+
+def test_only_what_a_study_file_asks_for_goes_on_from_here() -> None:
+    stopped = answer(cases.steady(1.1, blocks=2), stopped=StopReason.INTERRUPTED)
+    whole = study_answer([stopped], stopped=StopReason.INTERRUPTED)
+    alone = replace(whole, study=replace(whole.study, title=""))
+    assert "goes on from here" not in text_of(alone)
+    of_file = replace(whole, answers=tuple(replace(one, is_from_file=True) for one in whole.answers))
+    assert text_of(of_file).count("goes on from here") == 2
+
+
+def test_a_setting_that_differs_between_contexts_stands_with_its_context() -> None:
+    def with_memory(value: str) -> Answer:
+        asked = comparison()
+        setting = (Setting(name="work_mem", value=value), Setting(name="jit", value="off"))
+        return answer(
+            cases.steady(1.1), replace(asked, arms=tuple(replace(arm, settings=setting) for arm in asked.arms))
+        )
+
+    found = environment(study_answer([with_memory("4MB"), with_memory("64MB")])).settings
+    assert ("workload=w1 load=c4", "16.12", "work_mem", "4MB") in found
+    assert ("workload=w2 load=c4", "16.12", "work_mem", "64MB") in found
+    assert ("", "16.12", "jit", "off") in found
+
+
+def test_figures_whose_names_are_alike_are_not_taken_for_each_other() -> None:
+    parts = [with_latencies(cases.faster()) for _ in range(3)]
+    whole = study_answer(parts)
+    levels = ("a b", "a/b", "表" * 200)
+    placed = [
+        replace(one, context=replace(one.context, levels=(("workload", level),)))
+        for one, level in zip(whole.answers, levels, strict=True)
+    ]
+    names = [chart.name for chart in study_charts(replace(whole, answers=tuple(placed)))]
+    assert len(set(names)) == len(names) == 7
+    assert max(len(name.encode()) for name in names) <= 80
+
+
+def test_a_percentile_without_an_interval_has_no_smallest_difference() -> None:
+    blocks = [rate_block(n, 100.0 + n, 120.0, transactions=60) for n in range(1, 11)]
+    one = answer(blocks, comparison(design=judged_by(Metric.LATENCY_P95), workload=open_loop()))
+    (verdict,) = study_document(study_answer([one]))["verdicts"]
+    assert verdict["low"] is None
+    assert verdict["smallest_difference"] is None
 
 
 def large_study() -> StudyAnswer:

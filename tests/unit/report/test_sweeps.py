@@ -165,7 +165,9 @@ def drawn(whole: StudyAnswer) -> dict[str, Picture]:
 
 def test_a_picture_has_every_level_and_the_name_of_every_line() -> None:
     one = measured(by_server(built(*SIZES)))
-    picture = drawn(placed(one, one, levels=[{"workload": "w/1", "load": load} for load in ("c1", "c8")]))["tps-w_1"]
+    picture = drawn(placed(one, one, levels=[{"workload": "w/1", "load": load} for load in ("c1", "c8")]))[
+        "levels-1-tps-w_1"
+    ]
     found = texts(picture.svg)
     assert [text for text in found if text.endswith(" kB")] == ["4 kB", "8 kB", "32 kB"]
     assert {"load=c1", "load=c8", "block size", "tps", "tps over block size: w/1"} < set(found)
@@ -178,7 +180,7 @@ def test_texts_of_others_are_shown_in_a_picture_and_not_obeyed() -> None:
     whole = placed(one, one, levels=[{"workload": HOSTILE, "load": load} for load in (HOSTILE, "../c8")])
     pictured = drawn(whole)
     shown = HOSTILE.replace("\x1b", "\\x1b")
-    (name,) = [name for name in pictured if name.startswith("tps-")]
+    (name,) = [name for name in pictured if name.startswith("levels-")]
     # In a title a backslash would begin an escape.
     title = f"tps over work_mem: {shown}".replace("\\", "/")
     assert {title, f"load={shown}", "load=../c8"} < set(texts(pictured[name].svg))

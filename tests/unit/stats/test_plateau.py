@@ -8,6 +8,7 @@ from pgversus.stats.effects import LogEstimate, log_ratio
 from pgversus.stats.plateau import plateau
 from pgversus.stats.samples import Samples
 from pgversus.stats.sensitivity import POWER, smallest_difference, spread_of_blocks
+from pgversus.stats.trials import Block
 from pgversus.study.design import Design
 from pgversus.study.metrics import Metric
 from tests.builders import rate_block
@@ -15,12 +16,11 @@ from tests.builders import rate_block
 RULE = look_rule(Design(fixed_blocks=10, seed=1), 4)
 
 
-def samples(*rates: float, noise: float = 0.02, blocks: int = 10, seed: int = 3) -> Samples:
+def made(*rates: float, noise: float = 0.02, blocks: int = 10, seed: int = 3) -> list[Block]:
     rng = np.random.default_rng(seed)
-    made = [
+    return [
         rate_block(n, *(rate * float(np.exp(rng.normal(0, noise))) for rate in rates)) for n in range(1, blocks + 1)
     ]
-    return Samples(made)
 
 
 @pytest.mark.parametrize(
@@ -38,20 +38,20 @@ def samples(*rates: float, noise: float = 0.02, blocks: int = 10, seed: int = 3)
 def test_a_plateau_reaches_as_far_as_nothing_differs(
     rates: tuple[float, ...], metric: Metric, found: tuple[int, int]
 ) -> None:
-    one = plateau(samples(*rates), metric, RULE, range(5))
+    one = plateau(made(*rates), metric, RULE, range(5))
     assert one is not None
     assert (one.first, one.last) == found
     assert one.first <= one.best <= one.last
 
 
 def test_noise_tells_nothing_apart() -> None:
-    one = plateau(samples(100, 104, 108, 104, 100, noise=0.3), Metric.TPS, RULE, range(5))
+    one = plateau(made(100, 104, 108, 104, 100, noise=0.3), Metric.TPS, RULE, range(5))
     assert one is not None
     assert (one.first, one.last) == (0, 4)
 
 
 def test_without_values_there_is_no_plateau() -> None:
-    assert plateau(samples(100, 100), Metric.TPS, RULE, range(3)) is None
+    assert plateau(made(100, 100), Metric.TPS, RULE, range(3)) is None
 
 
 def test_the_smallest_difference_is_seen_four_times_in_five() -> None:
@@ -76,7 +76,23 @@ def test_nothing_is_promised_before_the_first_look() -> None:
 
 
 def test_blocks_differ_by_the_deviation_of_their_ratios() -> None:
-    estimate = log_ratio(samples(100, 110, noise=0.05, blocks=200), Metric.TPS, 0, 1)
+    estimate = log_ratio(Samples(made(100, 110, noise=0.05, blocks=200)), Metric.TPS, 0, 1)
     assert estimate is not None
     spread = spread_of_blocks(estimate)
     assert spread == pytest.approx(0.05 * 2**0.5, rel=0.15)
+
+
+def test_an_arm_that_was_decided_early_is_held_against_the_others_in_their_common_blocks() -> None:
+    """In the first five blocks the host was twice as fast, and only they hold the second arm."""
+    early = [rate_block(n, 2000.0 + n, 2400.0 - n, 2600.0 + n) for n in range(1, 6)]
+    late = [rate_block(n, 1000.0 + n, None, 1300.0 - n) for n in range(6, 14)]
+    one = plateau([*early, *late], Metric.TPS, look_rule(Design(seed=1), 2), range(3))
+    assert one is not None
+    assert one.best == 2
+
+
+def test_a_percentile_that_is_not_supported_tells_nothing_apart() -> None:
+    few = [rate_block(n, 100.0, 200.0, 400.0, transactions=60) for n in range(1, 11)]
+    one = plateau(few, Metric.LATENCY_P95, RULE, range(3))
+    assert one is not None
+    assert (one.first, one.last) == (0, 2)

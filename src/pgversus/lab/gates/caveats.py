@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pgversus.lab.gates.load_gates import load_caveats
 from pgversus.lab.gates.measured import Measured, measured_of
 from pgversus.lab.gates.plan_gates import plan_caveats
-from pgversus.language import both, tell
+from pgversus.language import both, tell, told_again
 from pgversus.report.phases import phase_word
 from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block
@@ -241,7 +241,7 @@ def _parts(differences: Sequence[Difference], kind: str, arm: int) -> list[str]:
 def _held_against(difference: Difference, arm: int) -> str:
     return tell(
         "{name} {baseline} against {contender}",
-        name=difference.name,
+        name=told_again(difference.name),
         baseline=_quoted(difference.values[0]),
         contender=_quoted(difference.values[arm]),
     )

@@ -7,7 +7,8 @@ from pgversus.report.article.cases import Case, level
 from pgversus.report.article.figures import (
     Published,
     capped,
-    published_cells,
+    of_each_metric,
+    published_beside,
     published_heads,
     ratio_cells,
     ratio_heads,
@@ -21,20 +22,20 @@ def amount_tables(case: Case, known: Published) -> Iterator[str]:
     """A table for each metric, then the ratios to the baseline."""
     yield from map(_over_amounts, case.sweeps)
     names = len(case.factors) + 1
-    metric = case.answers[0].analysis.metric
-    heads = (*case.factors, tell("level"), metric_words(metric), *ratio_heads(metric), *published_heads())
-    rows = [
-        (
-            *(level(one, factor) for factor in case.factors),
-            arm.label,
-            level_text(metric, found.value) if (found := one.analysis.levels[arm.index].get(metric)) else "",
-            *ratio_cells(one, arm.index),
-            *published_cells(known, one, arm.index),
-        )
-        for one in case.answers
-        for arm in one.comparison.arms
-    ]
-    yield capped(heads, rows, names=names)
+    for metric, answers in of_each_metric(case.answers).items():
+        heads = (*case.factors, tell("level"), metric_words(metric), *ratio_heads(metric), *published_heads())
+        rows = [
+            (
+                *(level(one, factor) for factor in case.factors),
+                arm.label,
+                level_text(metric, found.value) if (found := one.analysis.levels[arm.index].get(metric)) else "",
+                *ratio_cells(one, arm.index),
+                *published_beside(known, one, arm.index),
+            )
+            for one in answers
+            for arm in one.comparison.arms
+        ]
+        yield capped(heads, rows, names=names)
 
 
 def _over_amounts(sweep: Sweep) -> str:

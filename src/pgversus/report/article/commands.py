@@ -9,6 +9,7 @@ from pgversus.report.answer import Answer
 from pgversus.report.article.cases import Case
 from pgversus.report.article.fences import fenced
 from pgversus.report.markdown import escaped, paragraph
+from pgversus.report.small_print import load_command, restarts
 from pgversus.report.units import duration
 from pgversus.study.operation import Operation, Step
 from pgversus.study.workload import PgbenchWorkload, Script, Workload
@@ -62,16 +63,7 @@ def _ended(sql: str) -> str:
 def _commands(one: Answer) -> Iterator[str]:
     for arm in one.comparison.arms:
         if not isinstance(arm.workload, Operation):
-            yield _command(arm.workload, one.comparison.design.window_s)
-
-
-def _command(workload: PgbenchWorkload, seconds: float) -> str:
-    """Which database is left to the reader."""
-    scripts: list[str] = []
-    for script in workload.scripts:
-        weight = "" if script.weight is None else f"@{script.weight}"
-        scripts += ["-b" if script.is_builtin else "-f", f"{script.name}{weight}"]
-    return shlex.join(["pgbench", "-n", "-T", f"{seconds:g}", *workload.pgbench_arguments(scripts)])
+            yield load_command(arm.workload, one.comparison.design.window_s)
 
 
 def _windows(answers: Sequence[Answer]) -> str:
@@ -80,10 +72,19 @@ def _windows(answers: Sequence[Answer]) -> str:
     rounds = {design.rounds for design in designs}
     if len(rounds) > 1:
         return tell("Each block has several such windows of every arm, in an order that cancels drift.")
+    warm_up = duration(designs[0].warm_up_s)
+    if not restarts(answers):
+        return tell_number(
+            "Each block has {number} such window of every arm, after it was warmed up for {warm_up}.",
+            "Each block has {number} such windows of every arm, in an order that cancels drift, after it was warmed up "
+            "for {warm_up}.",
+            rounds.pop(),
+            warm_up=warm_up,
+        )
     return tell_number(
         "Each block has {number} such window of every arm, on a server just started and warmed up for {warm_up}.",
         "Each block has {number} such windows of every arm, in an order that cancels drift, on a server just started "
         "and warmed up for {warm_up}.",
         rounds.pop(),
-        warm_up=duration(designs[0].warm_up_s),
+        warm_up=warm_up,
     )

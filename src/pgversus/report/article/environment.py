@@ -1,28 +1,15 @@
 """On what it was measured: host, servers, client."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pgversus.language import later, listed, tell
+from pgversus.language import listed, tell
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.article.figures import capped
+from pgversus.report.host_facts import host_facts
 from pgversus.report.small_print import build_words
-from pgversus.report.units import size
 from pgversus.study.operation import Operation
 from pgversus.study.preparation import ArmFacts, origin_words
-
-_HOST: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
-    (later("processor"), "cpu_model", str),
-    (later("processors usable"), "cpus_usable", str),
-    (later("memory"), "memory_bytes", size),
-    (later("kernel"), "kernel", str),
-    (later("architecture"), "machine", str),
-    (later("C library"), "libc", str),
-    (later("file system"), "file_system", str),
-    (later("mount options"), "mount_options", str),
-    (later("frequency governor"), "governor", str),
-    (later("transparent huge pages"), "transparent_hugepage", str),
-)
 
 
 def environment(answer: StudyAnswer) -> Iterator[str]:
@@ -37,9 +24,7 @@ def environment(answer: StudyAnswer) -> Iterator[str]:
 
 def _machine(answer: StudyAnswer) -> Iterator[tuple[str, str]]:
     host: Mapping[str, Any] = answer.answers[0].host if answer.answers else {}
-    for name, key, shown in _HOST:
-        if host.get(key) is not None:
-            yield tell(name), shown(host[key])
+    yield from ((fact.name, fact.text) for fact in host_facts(host))
     loads = [one for one in answer.answers if not isinstance(one.comparison.workload, Operation)]
     if loads:
         yield tell("client"), listed(dict.fromkeys(one.client for one in loads))

@@ -1,11 +1,11 @@
 """Ratios with their intervals and verdicts, and published figures beside them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pgversus.language import listed, tell, tell_number
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.markdown import escaped, paragraph, table
-from pgversus.report.published import PublishedRatio, published_ratios
+from pgversus.report.published import PublishedRatio, published_ratios, replication_word
 from pgversus.report.sentences import metric_words, needs_check, percent_of_confidence
 from pgversus.report.units import change_bounds, significant
 from pgversus.report.verdicts import verdict_word
@@ -40,12 +40,20 @@ def ratio_cells(one: Answer, arm: int) -> tuple[str, str, str]:
     return ratio_text(ratio), interval_text(ratio), _verdict(one, result)
 
 
+def of_each_metric(answers: Iterable[Answer]) -> dict[Metric, list[Answer]]:
+    """By the metric that is judged: ratios of two metrics never stand in one column."""
+    found: dict[Metric, list[Answer]] = {}
+    for one in answers:
+        found.setdefault(one.analysis.metric, []).append(one)
+    return found
+
+
 def published_heads() -> tuple[str, ...]:
-    """Of published_cells()."""
+    """Of published_beside()."""
     return tell("published"), tell("published ratio"), tell("replication")
 
 
-def published_cells(known: Published, one: Answer, arm: int) -> tuple[str, str, str]:
+def published_beside(known: Published, one: Answer, arm: int) -> tuple[str, str, str]:
     """The published figure of an arm, its ratio, and whether that was replicated; empty where there is none."""
     place, label = one.context.label, one.comparison.arms[arm].label
     if arm == BASELINE:
@@ -55,12 +63,7 @@ def published_cells(known: Published, one: Answer, arm: int) -> tuple[str, str, 
     if row is None:
         return NOTHING
     at = f" ({row.at})" if row.at else ""
-    return f"{row.levels[1]}{at}", significant(row.published), replication_word(row)
-
-
-def replication_word(row: PublishedRatio) -> str:
-    """How the published ratio stands to the measured one."""
-    return tell(row.replication.value)
+    return f"{row.levels[1]}{at}", significant(row.published), replication_word(row.replication)
 
 
 def ratio_text(ratio: Estimate | None) -> str:

@@ -1,6 +1,6 @@
 """Tables of loads: two arms as one case, several arms or loads as such studies are written up."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pgversus.language import tell
 from pgversus.report.answer import Answer
@@ -8,7 +8,8 @@ from pgversus.report.article.cases import Case, level
 from pgversus.report.article.figures import (
     Published,
     capped,
-    published_cells,
+    of_each_metric,
+    published_beside,
     published_heads,
     ratio_cells,
     ratio_heads,
@@ -20,14 +21,15 @@ from pgversus.study.metrics import Metric
 def pair_tables(case: Case, known: Published) -> Iterator[str]:
     """Throughput, mean latency and ratio; then how many transactions and how long they took."""
     (one,) = case.answers
-    heads = (tell("server"), tell("tps"), tell("average latency"), *_ratio_heads(case), *published_heads())
+    ratios = ratio_heads(one.analysis.metric)
+    heads = (tell("server"), tell("tps"), tell("average latency"), *ratios, *published_heads())
     rows = [
         (
             arm.label,
             _value(one, arm.index, Metric.TPS),
             _value(one, arm.index, Metric.LATENCY_MEAN),
             *ratio_cells(one, arm.index),
-            *published_cells(known, one, arm.index),
+            *published_beside(known, one, arm.index),
         )
         for arm in one.comparison.arms
     ]
@@ -43,15 +45,12 @@ def load_tables(case: Case, known: Published) -> Iterator[str]:
     heads = (*factors, tell("server"), tell("transactions"), tell("tps"), tell("min"), tell("max"))
     heads = (*heads, tell("p95"), tell("p99"))
     yield capped(heads, list(_distributions(case)), names=names)
-    yield capped(
-        (*factors, tell("server"), tell("tps"), *_ratio_heads(case), *published_heads()),
-        list(_ratios(case, known)),
-        names=names,
-    )
-
-
-def _ratio_heads(case: Case) -> tuple[str, ...]:
-    return ratio_heads(case.answers[0].analysis.metric)
+    for metric, answers in of_each_metric(case.answers).items():
+        yield capped(
+            (*factors, tell("server"), tell("tps"), *ratio_heads(metric), *published_heads()),
+            list(_ratios(case, answers, known)),
+            names=names,
+        )
 
 
 def _distributions(case: Case) -> Iterator[tuple[str, ...]]:
@@ -62,10 +61,10 @@ def _distributions(case: Case) -> Iterator[tuple[str, ...]]:
             yield *_place(case, one), arm.label, count, tps, least, most, p95, p99
 
 
-def _ratios(case: Case, known: Published) -> Iterator[tuple[str, ...]]:
-    for one in case.answers:
+def _ratios(case: Case, answers: Sequence[Answer], known: Published) -> Iterator[tuple[str, ...]]:
+    for one in answers:
         for arm in one.comparison.arms:
-            tps, published = _value(one, arm.index, Metric.TPS), published_cells(known, one, arm.index)
+            tps, published = _value(one, arm.index, Metric.TPS), published_beside(known, one, arm.index)
             yield *_place(case, one), arm.label, tps, *ratio_cells(one, arm.index), *published
 
 

@@ -6,8 +6,9 @@ from math import fsum
 from pgversus.language import tell
 from pgversus.report.answer import Answer
 from pgversus.report.article.cases import Case, level
-from pgversus.report.article.figures import Published, capped, interval_text, ratio_cells, replication_word
+from pgversus.report.article.figures import Published, capped, interval_text, ratio_cells
 from pgversus.report.markdown import paragraph
+from pgversus.report.published import replication_word
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.units import significant
 from pgversus.stats.analysis import quantities_of
@@ -87,7 +88,7 @@ def _published(known: Published, one: Answer, arm: Arm) -> tuple[str, str]:
     row = known.get((one.context.label, arm.label))
     if row is None:
         return "", ""
-    return f"{significant(_PERCENT * row.published)} % ({' / '.join(row.levels)})", replication_word(row)
+    return f"{significant(_PERCENT * row.published)} % ({' / '.join(row.levels)})", replication_word(row.replication)
 
 
 def _quantities(one: Answer) -> list[Quantity]:

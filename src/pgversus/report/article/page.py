@@ -19,7 +19,7 @@ from pgversus.report.article.summary import summary
 from pgversus.report.markdown import escaped, paragraph
 from pgversus.report.overview import not_measured, overview_sentences, shared_caveats
 from pgversus.report.sentences import answer_sentences
-from pgversus.report.small_print import comparison_lines, study_lines
+from pgversus.report.small_print import comparison_lines, restarts, study_lines
 
 _TABLES: dict[Form, Callable[[Case, Published], Iterator[str]]] = {
     Form.OPERATION: operation_tables,
@@ -30,6 +30,11 @@ _TABLES: dict[Form, Callable[[Case, Published], Iterator[str]]] = {
 _HOW = later(
     "A ratio is that of the contender over {baseline}, from blocks in which every server is started afresh and all of "
     "them are measured in turn. Its interval holds for all verdicts of this study together. "
+    "Undecided means that the interval holds no difference as well as one that matters."
+)
+_HOW_WHERE_RUNNING = later(
+    "A ratio is that of the contender over {baseline}, from blocks in which all servers are measured in turn; a server "
+    "that was running already is never restarted. Its interval holds for all verdicts of this study together. "
     "Undecided means that the interval holds no difference as well as one that matters."
 )
 
@@ -93,7 +98,7 @@ def _measuring(answer: StudyAnswer) -> Iterator[str]:
     if not answer.answers:
         return
     baselines = dict.fromkeys(one.comparison.baseline.label for one in answer.answers)
-    yield paragraph(tell(_HOW, baseline=", ".join(baselines)))
+    yield paragraph(tell(_HOW if restarts(answer.answers) else _HOW_WHERE_RUNNING, baseline=", ".join(baselines)))
     is_single = len(answer.answers) == 1 and not answer.study.title
     yield _list(comparison_lines(answer.answers[0]) if is_single else study_lines(answer))
 

@@ -1,5 +1,6 @@
 """Settings that the study sets, those that it varies, and what else differs between its servers."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from pgversus.language import listed, tell
@@ -72,8 +73,9 @@ def _own(answer: StudyAnswer, common: set[Pair]) -> Iterator[tuple[str, str]]:
                 of_arms.setdefault((arm.label, left), []).append(one.context.label)
     for words, places in of_contexts.items():
         yield shortened(places), words
+    everywhere = Counter(label for one in answer.answers for label in {*_labels(one)})
     for (label, words), places in of_arms.items():
-        is_everywhere = len(places) == sum(label in _labels(one) for one in answer.answers)
+        is_everywhere = len(places) == everywhere[label]
         yield label if is_everywhere else tell("{server}: {contexts}", server=label, contexts=shortened(places)), words
 
 
@@ -91,16 +93,16 @@ def _differences(answer: StudyAnswer) -> Iterator[str]:
         (False, tell("Not equal on the servers, besides what is compared:")),
         (True, tell("Defaults that differ between the versions or builds:")),
     ):
-        found: dict[tuple[str, tuple[str, ...]], tuple[str, ...]] = {}
+        found: dict[tuple[str, ...], dict[tuple[str, ...], None]] = {}
         for one in answer.answers:
             for difference in one.differences:
                 if difference.is_default is is_default:
-                    found[difference.name, difference.values] = _labels(one)
+                    found.setdefault(_labels(one), {})[difference.name, *difference.values] = None
         if not found:
             continue
         yield paragraph(head)
-        for labels in dict.fromkeys(found.values()):
-            rows = [(name, *(value or "-" for value in values)) for (name, values), of in found.items() if of == labels]
+        for labels, differences in found.items():
+            rows = [(name, *(value or "-" for value in values)) for name, *values in differences]
             yield capped((tell("setting"), *labels), rows, names=1)
 
 

@@ -8,7 +8,8 @@ from pgversus.report.article.cases import Case, Form
 from pgversus.report.article.figures import (
     Published,
     capped,
-    published_cells,
+    of_each_metric,
+    published_beside,
     ratio_cells,
     ratio_heads,
 )
@@ -34,12 +35,12 @@ def summary(found: Sequence[Case], known: Published) -> Iterator[str]:
             )
         )
     if len(found) > 1 and answers:
-        measured = [row for one in answers for row in _measured(one, known)]
-        metric = answers[0].analysis.metric
         yield paragraph(tell("As measured, in blocks:"))
         heads = (tell("case"), tell("baseline"), tell("contender"), tell("baseline value"), tell("contender value"))
         published = (tell("published ratio"), tell("replication"))
-        yield capped((*heads, *ratio_heads(metric), *published), measured, names=3)
+        for metric, ones in of_each_metric(answers).items():
+            measured = [row for one in ones for row in _measured(one, known)]
+            yield capped((*heads, *ratio_heads(metric), *published), measured, names=3)
 
 
 def _explained(one: Answer) -> Iterator[tuple[str, ...]]:
@@ -66,7 +67,7 @@ def _measured(one: Answer, known: Published) -> Iterator[tuple[str, ...]]:
     for result in one.analysis.results:
         levels = result.levels.get(metric)
         shown = [level_text(metric, value) for value in levels] if levels else ["", ""]
-        _, published, replicated = published_cells(known, one, result.contender)
+        _, published, replicated = published_beside(known, one, result.contender)
         names = (_called(one), labels[BASELINE], labels[result.contender])
         yield *names, *shown, *ratio_cells(one, result.contender), published, replicated
 

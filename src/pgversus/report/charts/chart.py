@@ -7,6 +7,8 @@ from typing import Any
 
 from pgversus.report.visible import visible
 
+_LONGEST_NAME = 80
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
@@ -25,9 +27,10 @@ class Chart:
 
 
 def chart_name(*words: str) -> str:
-    """A name made of these, whatever is in them."""
+    """A name made of these, whatever is in them, and short enough for a file; what tells it apart comes first."""
     text = "-".join(word for word in words if word)
-    return "".join(character if character.isalnum() or character in "._-" else "_" for character in text)
+    plain_text = "".join(character if character.isalnum() or character in "._-" else "_" for character in text)
+    return plain_text.encode()[:_LONGEST_NAME].decode(errors="ignore")
 
 
 def data(rows: Sequence[dict[str, Any]]) -> Any:

@@ -15,10 +15,10 @@ _FULL = math.log(2)
 _FAINTEST, _STRONGEST = 0.12, 0.5
 
 
-def heat_chart(found: HeatMap) -> Chart:
-    """The map as a picture."""
+def heat_chart(found: HeatMap, number: int) -> Chart:
+    """The map as a picture, the number-th of its study."""
     return Chart(
-        name=chart_name("map", found.title),
+        name=chart_name("map", str(number)),
         title=found.title,
         description=tell(
             "A cell for each verdict with its change and the interval. Blue and ▲ is faster, orange and ▼ slower, the "

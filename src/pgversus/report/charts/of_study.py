@@ -14,7 +14,7 @@ from pgversus.report.heat_map import heat_maps
 from pgversus.report.sweeps import sweeps
 from pgversus.report.worst_first import worst_first
 
-_MOST_CONTEXTS = 40
+MOST_CONTEXTS = 40
 """Of which trials and latencies are drawn, the worst first: nobody looks at more."""
 _MOST_MAPPED = 1000
 
@@ -36,11 +36,12 @@ class StudyCharts:
 def study_charts(answer: StudyAnswer) -> StudyCharts:
     """Every chart for which there is something to draw."""
     placed = worst_first(answer)
-    contexts = list({id(one.answer): one.answer for one in placed}.values())[:_MOST_CONTEXTS]
+    contexts = list({id(one.answer): one.answer for one in placed}.values())[:MOST_CONTEXTS]
+    maps = heat_maps(answer) if len(placed) <= _MOST_MAPPED else []
     return StudyCharts(
         forests=forests(answer),
         run_orders=[chart for one in contexts if (chart := run_order(one)) is not None],
-        sweeps=[sweep_chart(found) for found in sweeps(answer)],
-        heat_maps=[heat_chart(found) for found in heat_maps(answer)] if len(placed) <= _MOST_MAPPED else [],
+        sweeps=[sweep_chart(found, number) for number, found in enumerate(sweeps(answer), start=1)],
+        heat_maps=[heat_chart(found, number) for number, found in enumerate(maps, start=1)],
         latencies=[chart for one in contexts if (chart := latency_chart(one)) is not None],
     )

@@ -16,8 +16,11 @@ _MOST_ABOVE = 2.0
 """How far above the highest value an axis goes on for the sake of intervals."""
 
 
-def sweep_chart(found: Sweep) -> Chart:
-    """The sweep as a picture; of too many lines to be told apart the first ones are drawn, and all are in the table."""
+def sweep_chart(found: Sweep, number: int) -> Chart:
+    """The sweep as a picture, the number-th of its study.
+
+    Of too many lines to be told apart the first ones are drawn, and all are in the table.
+    """
     title = tell("{metric} over {factor}", metric=metric_axis(found.metric), factor=found.factor)
     if found.title:
         title = tell(
@@ -25,7 +28,7 @@ def sweep_chart(found: Sweep) -> Chart:
         )
     levels = _ascending(found)
     return Chart(
-        name=chart_name(found.metric.value, found.title),
+        name=chart_name("levels", str(number), found.metric.value, found.title),
         title=title,
         description=tell(
             "A line for each context over the levels, in the order of their amounts; the band around it is the "

@@ -1,7 +1,7 @@
 """A study as one page of HTML, which opens from a mail attachment and asks nobody for anything.
 
 page.py         the whole page
-safety.py       what the page may do, and its script
+library.py      the library that draws charts
 verdicts.py     the answer, and the table of verdicts
 trust.py        can I trust it?
 why.py          plans side by side, and counters that differ

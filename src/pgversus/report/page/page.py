@@ -5,50 +5,57 @@ from typing import Any
 
 from pgversus.language import listed, tell, together
 from pgversus.report.answer import StudyAnswer
-from pgversus.report.charts.of_study import study_charts
+from pgversus.report.charts.of_study import MOST_CONTEXTS, study_charts
 from pgversus.report.charts.theme import config
 from pgversus.report.html import rendered_page, template_text
 from pgversus.report.levels import HEADS as LEVEL_HEADS
-from pgversus.report.overview import overview_sentences
+from pgversus.report.levels import level_rows
+from pgversus.report.overview import MOST_ROWS, not_measured, overview_sentences
 from pgversus.report.page.environment import environment
+from pgversus.report.page.library import drawing_library
 from pgversus.report.page.repeating import method, repeating, scripts
-from pgversus.report.page.safety import drawing_library, inlined
 from pgversus.report.page.trust import trust
 from pgversus.report.page.verdicts import answer_lines, study_light, verdict_lines
 from pgversus.report.page.why import why_parts
 from pgversus.report.plateaus import plateau_sentences
-from pgversus.report.published import published_cells
-from pgversus.report.quantities import QuantityRow
+from pgversus.report.published import published_cells, published_ratios
+from pgversus.report.quantities import QuantityRow, untold
+from pgversus.report.safety import inlined
 from pgversus.report.sentences import metric_words, percent_of_confidence
-from pgversus.report.study_page import study_page
-from pgversus.report.times import TIME_HEADS
+from pgversus.report.table_sizes import size_tables
+from pgversus.report.times import TIME_HEADS, time_rows
+from pgversus.report.worst_first import Placed, worst_first
 
 
 def page_html(answer: StudyAnswer) -> str:
     """One file in the language that is spoken, with nothing outside of it; texts of users are escaped."""
+    placed = worst_first(answer)
     return rendered_page(
         "report.html",
         (drawing_library(), inlined(template_text("report.js"))),
         title=answer.study.title or _pair(answer),
+        question=answer.study.question,
         chart_config=config(),
         confidence=percent_of_confidence(),
-        **_answer_parts(answer),
-        **_other_parts(answer),
+        **_answer_parts(answer, placed),
+        **_other_parts(answer, placed),
     )
 
 
-def _answer_parts(answer: StudyAnswer) -> dict[str, Any]:
+def _answer_parts(answer: StudyAnswer, placed: Sequence[Placed]) -> dict[str, Any]:
     """What the template says of verdicts."""
-    sentences, more = answer_lines(answer)
-    lines = verdict_lines(answer)
+    sentences, more = answer_lines(placed)
+    lines = verdict_lines(placed)
     metrics = dict.fromkeys(one.analysis.metric for one in answer.answers)
-    found = trust(answer)
+    found = trust(answer, placed)
     return {
         "light_of_all": study_light(answer),
         "sentences": sentences,
         "more_sentences": more,
         "overview": together(*overview_sentences(answer)),
+        "not_measured": [*not_measured(answer), *(untold(answer) if len(placed) <= MOST_ROWS else [])],
         "verdicts": lines,
+        "more_verdicts": len(placed) - len(lines),
         "pairs": list(dict.fromkeys((line.contender, line.baseline) for line in lines)),
         "margins": list(dict.fromkeys(line.margin for line in lines)),
         "has_places": any(one.context.label for one in answer.answers),
@@ -56,29 +63,34 @@ def _answer_parts(answer: StudyAnswer) -> dict[str, Any]:
         "less_is_better": not any(metric.more_is_better for metric in metrics),
         "metrics": listed(map(metric_words, metrics)),
         "charts": study_charts(answer),
+        "more_contexts": max(0, len(answer.answers) - MOST_CONTEXTS),
         "trust": found,
         "noise": [(row.place, row.spread, row.smallest, str(row.blocks)) for row in found.noise],
+        "more_noise": len(placed) - len(found.noise),
         "plateaus": plateau_sentences(answer),
     }
 
 
-def _other_parts(answer: StudyAnswer) -> dict[str, Any]:
+def _other_parts(answer: StudyAnswer, placed: Sequence[Placed]) -> dict[str, Any]:
     """What it says of all else."""
-    page = study_page(answer, with_published=bool(answer.study.published))
+    why, more = why_parts(answer, placed)
+    published = published_ratios(answer)[:MOST_ROWS] if answer.study.published else []
+    is_readable = sum(len(one.comparison.arms) for one in answer.answers) <= MOST_ROWS
     return {
-        "page": page,
-        "why": why_parts(answer),
+        "why": why,
+        "more_why": more,
         "counter_rows": _counter_rows,
         "environment": environment(answer),
+        "sizes": size_tables(answer.answers) if is_readable else [],
         "size_rows": lambda sizes: [(name, *cells) for name, cells in sizes.rows],
         "method": method(answer),
         "repeating": repeating(answer),
         "scripts": scripts(answer),
-        "published_rows": [(row.context, *published_cells(row)) for row in page.published or ()],
+        "published_rows": [(row.context, *published_cells(row)) for row in published],
         "level_heads": [tell(head) for head in LEVEL_HEADS],
-        "level_rows": [(row.context, row.arm, *row.cells) for row in page.levels],
+        "level_rows": [(row.context, row.arm, *row.cells) for row in level_rows(answer)] if is_readable else [],
         "time_heads": [tell(head) for head in TIME_HEADS],
-        "time_rows": [(row.context, row.arm, *row.cells) for row in page.times],
+        "time_rows": [(row.context, row.arm, *row.cells) for row in time_rows(answer)] if is_readable else [],
     }
 
 
@@ -90,5 +102,5 @@ def _pair(answer: StudyAnswer) -> str:
     """The title of a comparison of the command line."""
     if not answer.answers:
         return "pgversus"
-    arms = answer.answers[0].comparison.arms
-    return " / ".join(arm.label for arm in arms)
+    baseline, *contenders = (arm.label for arm in answer.answers[0].comparison.arms)
+    return tell("{contenders} against {baseline}", contenders=listed(contenders), baseline=baseline)

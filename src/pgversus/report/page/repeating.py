@@ -1,15 +1,15 @@
 """How it was measured, in plain words, and what whoever repeats it needs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pgversus.language import tell
+from pgversus.language import either, later, tell, tell_number
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.small_print import comparison_lines, study_lines
-from pgversus.report.units import duration, percent
+from pgversus.report.small_print import comparison_lines, of_many, study_lines, windows_words
+from pgversus.report.units import percent
 from pgversus.study.dataset import SetupFile
-from pgversus.study.operation import Operation
+from pgversus.study.preparation import RUNNING_SERVER
 from pgversus.study.workload import PgbenchWorkload, Script
 
 
@@ -18,68 +18,87 @@ class Repeating:
     """What is needed."""
 
     command: str
-    """As it was typed; where that was not kept, how the results are gone on with."""
+    """As it was typed; empty where that was not kept."""
     program: str
     seed: int
     file_name: str
     file_text: str
     files: list[tuple[str, str]]
-    """Files of the data and scripts, each with its SHA-256 or its text's first line."""
+    """Files that load and prepare the data, each with its SHA-256."""
     builds: list[tuple[str, str]]
     """Servers by name, with the SHA-256 of what was fetched."""
-    commands: list[str]
-    """Lines in which windows, builds and host are told, as everywhere."""
+    small_print: list[str]
+    """Windows, builds and host, as every report tells them."""
 
 
 def method(answer: StudyAnswer) -> list[str]:
-    """Paragraphs, each about one thing."""
+    """Paragraphs, each about one thing; none where nothing was measured."""
     if not answer.answers:
         return []
-    first = answer.answers[0]
-    return list(_method(answer, first))
+    loads = [one for one in answer.answers if isinstance(one.comparison.workload, PgbenchWorkload)]
+    return [
+        tell(_BLOCK_OF_OURS if _are_ours(answer.answers) else _BLOCK_OF_OTHERS),
+        *([_windows(loads)] if loads else []),
+        *([tell(_OPERATION)] if len(loads) < len(answer.answers) else []),
+        tell(_RATIO),
+        _looks(answer),
+        tell(
+            _VERDICTS,
+            margin=of_many((f"±{percent(one.comparison.design.margin)}" for one in answer.answers), either),
+        ),
+    ]
 
 
-def _method(answer: StudyAnswer, first: Answer) -> Iterator[str]:
-    design = first.comparison.design
-    yield tell(
-        "A block is the unit of evidence: in it every arm is started afresh on a fresh copy of the same data, in "
-        "random order, and measured close in time. What drifts on the host hits all arms of a block alike, and cancels "
-        "in their ratio."
+_BLOCK_OF_OURS = later(
+    "A block is the unit of evidence: in it every arm is started afresh on a fresh copy of the same data, in random "
+    "order, and measured close in time. What drifts on the host hits all arms of a block alike, and cancels in their "
+    "ratio."
+)
+_BLOCK_OF_OTHERS = later(
+    "A block is the unit of evidence: in it every arm is measured close in time, in random order. What drifts on the "
+    "host hits all arms of a block alike, and cancels in their ratio. Servers that were running already are neither "
+    "restarted nor given fresh data, so that the luck of one start is in all blocks."
+)
+_OPERATION = later("In each block every arm does the operation once; the time is taken by the client.")
+_RATIO = later(
+    "The ratio is the geometric mean of the blocks' ratios, contender / baseline; its interval is Student's, on the "
+    "log scale, over blocks."
+)
+_VERDICTS = later(
+    "faster, slower: the interval leaves no difference out, so that the sign is sure. equivalent: the whole interval "
+    "lies within the margin, {margin}, which was set beforehand. undecided: neither is known; the interval says how "
+    "large a difference could still be. invalid: trials failed again and again, and nothing is claimed."
+)
+
+
+def _are_ours(answers: Sequence[Answer]) -> bool:
+    return all(facts.origin != RUNNING_SERVER for one in answers for facts in one.arms)
+
+
+def _windows(loads: Sequence[Answer]) -> str:
+    return tell(
+        "In each block every arm is measured in {windows}, after a warm-up; the windows of the arms alternate in an "
+        "order that cancels a steady drift. Windows of one start share its luck, so they make one number together.",
+        windows=of_many((windows_words(one.comparison) for one in loads), either),
     )
-    if isinstance(first.comparison.workload, Operation):
-        yield tell("In each block every arm does the operation once, on its own copy; the time is taken by the client.")
-    else:
-        yield tell(
-            "In each block every arm is measured in {rounds} windows of {window}, after a warm-up of {warm_up}; the "
-            "windows of the arms alternate in an order that cancels a steady drift. Windows of one start share its "
-            "luck, so they make one number together.",
-            rounds=design.rounds,
-            window=duration(design.window_s),
-            warm_up=duration(design.warm_up_s),
+
+
+def _looks(answer: StudyAnswer) -> str:
+    fixed = {one.comparison.design.fixed_blocks for one in answer.answers}
+    if None in fixed:
+        return tell_number(
+            "After each block one looks, and stops as soon as the verdict is known. Each look is so strict that over "
+            "all looks the interval misses the truth at most 1 time in 20.",
+            "After each block one looks, and stops as soon as a verdict is known. Each look is so strict that over all "
+            "looks, and over all {number} verdicts together, an interval misses the truth at most 1 time in 20.",
+            answer.study.verdicts,
         )
-    yield tell(
-        "The ratio is the geometric mean of the blocks' ratios, contender / baseline; its interval is Student's, on "
-        "the log scale, over blocks."
-    )
-    if design.fixed_blocks is None:
-        yield tell(
-            "After each block one looks and stops as soon as a verdict is known. Each look is so strict that over all "
-            "looks, and over all {verdicts} verdicts together, an interval misses the truth at most 1 time in 20.",
-            verdicts=answer.study.verdicts,
-        )
-    else:
-        yield tell(
-            "One look after {blocks} blocks, strict enough for all {verdicts} verdicts together: at most 1 time in 20 "
-            "any interval misses the truth.",
-            blocks=design.fixed_blocks,
-            verdicts=answer.study.verdicts,
-        )
-    yield tell(
-        "faster, slower: the interval leaves no difference out, so that the sign is sure. equivalent: the whole "
-        "interval lies within the margin, ±{margin}, which was set beforehand. undecided: neither is known; the "
-        "interval says how large a difference could still be. invalid: trials failed again and again, and nothing is "
-        "claimed.",
-        margin=percent(design.margin),
+    return tell_number(
+        "One look after {blocks} blocks: at most 1 time in 20 the interval misses the truth.",
+        "One look after {blocks} blocks, strict enough for all {number} verdicts together: at most 1 time in 20 any "
+        "interval misses the truth.",
+        answer.study.verdicts,
+        blocks=of_many((str(number) for number in sorted(number for number in fixed if number)), either),
     )
 
 
@@ -93,9 +112,9 @@ def repeating(answer: StudyAnswer) -> Repeating:
         seed=answer.study.seed,
         file_name=asked.file_name,
         file_text=asked.file_text,
-        files=sorted(dict(_files(answer)).items()),
+        files=sorted(set(_files(answer))),
         builds=[(name, _hash(facts)) for name, facts in sorted(answer.builds.items())],
-        commands=comparison_lines(single) if single is not None else study_lines(answer),
+        small_print=comparison_lines(single) if single is not None else study_lines(answer),
     )
 
 

@@ -1,20 +1,20 @@
 """Can I trust it? What the same server twice gave, how blocks differ, what was dropped, what would have been seen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pgversus.language import listed, tell, tell_number
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.overview import shared_caveats
 from pgversus.report.phases import phase_word
+from pgversus.report.sensitivity import sensitivity
 from pgversus.report.units import change, change_interval, percent, percent_above
 from pgversus.report.verdicts import verdict_word
-from pgversus.report.worst_first import Placed, worst_first
-from pgversus.stats.sensitivity import smallest_difference, spread_of_blocks
-from pgversus.stats.verdict import Verdict
-from pgversus.study.comparison import Arm
+from pgversus.report.worst_first import Placed
+from pgversus.stats.verdict import DIFFERENT, Verdict
 
-_MOST_ROWS = 200
+MOST_ROWS = 200
+"""Of the table of noise."""
 _MOST_DROPS = 100
 
 
@@ -41,44 +41,31 @@ class Trust:
     caveats: list[str]
 
 
-def trust(answer: StudyAnswer) -> Trust:
-    """Of the whole study, the worst verdicts first."""
-    placed = worst_first(answer)
+def trust(answer: StudyAnswer, placed: Sequence[Placed]) -> Trust:
+    """Of the whole study. placed: its verdicts in the order in which they matter."""
     return Trust(
         same_arms=list(_same_arms(placed)),
-        noise=[_noise(one) for one in placed[:_MOST_ROWS]],
+        noise=[_noise(one) for one in placed[:MOST_ROWS]],
         drops=_drops(answer),
         caveats=shared_caveats(answer),
     )
 
 
-def is_same_arm(one: Arm, other: Arm) -> bool:
-    """Whether both do the same with the same server, so that any difference is chance: an A/A comparison."""
-    return (one.server, one.settings, one.workload, one.dataset) == (
-        other.server,
-        other.settings,
-        other.workload,
-        other.dataset,
-    )
+def is_same_arm(answer: Answer, contender: int) -> bool:
+    """Whether a contender does the same with the same server as the baseline: an A/A comparison, all chance.
+
+    One server may have two names: the same program is the same server.
+    """
+    one, other = answer.comparison.baseline, answer.comparison.arms[contender]
+    sha256 = answer.arms[0].sha256
+    is_same_server = one.server == other.server or (sha256 is not None and sha256 == answer.arms[contender].sha256)
+    is_same_else = (one.settings, one.workload, one.dataset) == (other.settings, other.workload, other.dataset)
+    return is_same_server and is_same_else
 
 
-def _same_arms(placed: list[Placed]) -> Iterator[str]:
-    same = [one for one in placed if is_same_arm(*_arms(one))]
-    for one in same:
-        ratio = one.result.ratios.get(one.answer.analysis.metric)
-        values = {
-            "place": one.label,
-            "verdict": verdict_word(one.result.verdict),
-            "change": change(ratio.value) if ratio else "",
-            "interval": change_interval(ratio.low, ratio.high) if ratio else "",
-        }
-        if one.result.verdict in (Verdict.FASTER, Verdict.SLOWER):
-            yield tell(
-                "A/A, {place}: {change} {interval}: two servers that are the same differ: believe nothing here.",
-                **values,
-            )
-        else:
-            yield tell("A/A, {place}: {change} {interval}: {verdict}, as it should be.", **values)
+def _same_arms(placed: Sequence[Placed]) -> Iterator[str]:
+    same = [one for one in placed if is_same_arm(one.answer, one.result.contender)]
+    yield from (_same_arm(one) for one in same)
     if placed and not same:
         yield tell(
             "No server stands against itself here (A/A). To see what this host makes of the same server twice, "
@@ -86,15 +73,26 @@ def _same_arms(placed: list[Placed]) -> Iterator[str]:
         )
 
 
-def _arms(one: Placed) -> tuple[Arm, Arm]:
-    comparison = one.answer.comparison
-    return comparison.baseline, comparison.arms[one.result.contender]
+def _same_arm(one: Placed) -> str:
+    ratio, verdict = one.result.ratios.get(one.answer.analysis.metric), one.result.verdict
+    if ratio is None or ratio.low is None or verdict is Verdict.INVALID:
+        return tell("A/A, {place}: nothing is known of it.", place=one.label)
+    values = {
+        "place": one.label,
+        "verdict": verdict_word(verdict),
+        "change": change(ratio.value),
+        "interval": change_interval(ratio.low, ratio.high),
+    }
+    if verdict in DIFFERENT:
+        return tell(
+            "A/A, {place}: {change} {interval}: two servers that are the same differ: believe nothing here.", **values
+        )
+    return tell("A/A, {place}: {change} {interval}: {verdict}, as it should be.", **values)
 
 
 def _noise(one: Placed) -> NoiseRow:
-    estimate = one.result.log_ratio
-    spread = None if estimate is None else spread_of_blocks(estimate)
-    smallest = None if estimate is None else smallest_difference(estimate, one.answer.rule)
+    found = sensitivity(one.answer, one.result)
+    spread, smallest = found.spread_of_blocks, found.smallest_difference
     return NoiseRow(
         place=one.label,
         spread="" if spread is None else f"±{percent(spread)}",

@@ -1,6 +1,7 @@
 """The answer in sentences with their light, and a row for each verdict with its interval drawn in it."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgversus.language import tell
@@ -13,12 +14,13 @@ from pgversus.report.quantities import level_text
 from pgversus.report.sentences import contender_sentence, metric_words, needs_check
 from pgversus.report.units import change, change_interval, percent
 from pgversus.report.verdicts import verdict_word
-from pgversus.report.worst_first import Placed, worst_first
+from pgversus.report.worst_first import Placed
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.verdict import Verdict
 
 _MOST_SENTENCES = 12
-_MOST_ROWS = 2000
+MOST_ROWS = 1000
+"""Of the table of verdicts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +89,10 @@ def light_of(answer: Answer, result: ContenderResult) -> Light:
 
 
 def study_light(answer: StudyAnswer) -> Light:
-    """Of the whole study: its worst."""
+    """Of the whole study: its worst; invalid where nothing was measured."""
     kinds = {light_of(one, result).kind for one in answer.answers for result in one.analysis.results}
-    kinds |= {"invalid"} if not kinds else set()
+    if not kinds:
+        return _lights()["invalid"]
     if any(one.failed for one in answer.unanswered) or any(one.failure for one in answer.answers):
         kinds.add("caution")
     # One invalid contender does not make the others so.
@@ -105,9 +108,8 @@ def _lights() -> dict[str, Light]:
     }
 
 
-def answer_lines(answer: StudyAnswer) -> tuple[list[Sentence], int]:
-    """A sentence for each verdict, the worst first, and how many more there are than are shown."""
-    placed = worst_first(answer)
+def answer_lines(placed: Sequence[Placed]) -> tuple[list[Sentence], int]:
+    """A sentence for each verdict, in their order, and how many more there are than are shown."""
     shown = [
         Sentence(
             place=one.answer.context.label,
@@ -120,14 +122,14 @@ def answer_lines(answer: StudyAnswer) -> tuple[list[Sentence], int]:
     return shown, len(placed) - len(shown)
 
 
-def verdict_lines(answer: StudyAnswer) -> list[VerdictLine]:
-    """A row for each verdict, the worst first; of very many the first ones."""
-    placed = worst_first(answer)[:_MOST_ROWS]
-    domain = _domain(placed)
-    return [_line(one, domain) for one in placed]
+def verdict_lines(placed: Sequence[Placed]) -> list[VerdictLine]:
+    """A row for each verdict, in their order; of very many the first MOST_ROWS."""
+    shown = placed[:MOST_ROWS]
+    domain = _domain(shown)
+    return [_line(one, domain) for one in shown]
 
 
-def _domain(placed: list[Placed]) -> tuple[float, float]:
+def _domain(placed: Sequence[Placed]) -> tuple[float, float]:
     ratios = [ratio for one in placed if (ratio := one.result.ratios.get(one.answer.analysis.metric)) is not None]
     margin = max((one.answer.comparison.design.margin for one in placed), default=0.0)
     bounds = (end for ratio in ratios for end in (ratio.low, ratio.high))

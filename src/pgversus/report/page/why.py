@@ -1,5 +1,6 @@
 """Why: plans that changed side by side, the counters that differ, and what is not known."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgversus.plans.levels import Level
@@ -8,6 +9,7 @@ from pgversus.report.plans.compared import ComparedPlans
 from pgversus.report.plans.side_by_side import PlanRow, plan_rows
 from pgversus.report.quantities import QuantityRow, quantity_rows
 from pgversus.report.why import Why, why_of
+from pgversus.report.worst_first import Placed
 
 _MOST_CONTEXTS = 60
 _MOST_STATEMENTS = 10
@@ -38,10 +40,14 @@ class WhyOfContender:
     counters: list[QuantityRow]
 
 
-def why_parts(answer: StudyAnswer) -> list[WhyOfContender]:
-    """One for each verdict of which plans or counters tell anything, in the order of the study."""
-    parts = (part for one in answer.answers[:_MOST_CONTEXTS] for part in _parts(one, answer.study.metrics))
-    return [part for part in parts if part.why or part.counters]
+def why_parts(answer: StudyAnswer, placed: Sequence[Placed]) -> tuple[list[WhyOfContender], int]:
+    """One for each verdict of which plans or counters tell anything, by context; how many contexts are left out.
+
+    placed: the verdicts in the order in which they matter; so are the contexts.
+    """
+    contexts = list({one.answer.context.number: one.answer for one in placed}.values())
+    parts = (part for one in contexts[:_MOST_CONTEXTS] for part in _parts(one, answer.study.metrics))
+    return [part for part in parts if part.why or part.counters], max(0, len(contexts) - _MOST_CONTEXTS)
 
 
 def _parts(one: Answer, metrics: tuple[str, ...]) -> list[WhyOfContender]:

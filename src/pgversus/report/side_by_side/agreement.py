@@ -7,7 +7,7 @@ study's error, and so does theirs together (docs/side-by-side.md).
 
 import math
 
-from pgversus.language import tell
+from pgversus.language import later, tell
 from pgversus.report.side_by_side.put import Agreement, Quotient, Side
 from pgversus.report.units import percent
 from pgversus.stats.verdict import Verdict
@@ -35,7 +35,17 @@ def agreement(a: Side, b: Side, found: Quotient | None) -> Agreement:
         return Agreement.OPPOSITE
     assert a.ratio is not None  # noqa: S101 - there is a quotient
     assert b.ratio is not None  # noqa: S101
+    if (a.ratio - 1) * (b.ratio - 1) <= 0:
+        return Agreement.HIGHER_IN_B if b.ratio > a.ratio else Agreement.HIGHER_IN_A
     return Agreement.LARGER_IN_B if _size(b.ratio) > _size(a.ratio) else Agreement.LARGER_IN_A
+
+
+_DIFFERENT = {
+    Agreement.LARGER_IN_A: later("they differ: the effect is larger in A"),
+    Agreement.LARGER_IN_B: later("they differ: the effect is larger in B"),
+    Agreement.HIGHER_IN_A: later("they differ: the ratio is higher in A"),
+    Agreement.HIGHER_IN_B: later("they differ: the ratio is higher in B"),
+}
 
 
 def agreement_words(found: Agreement, a: Side, b: Side) -> str:
@@ -43,16 +53,12 @@ def agreement_words(found: Agreement, a: Side, b: Side) -> str:
     match found:
         case Agreement.AGREE:
             return tell("they agree within ±{margin}", margin=percent(shared_margin(a, b)))
-        case Agreement.LARGER_IN_A:
-            return tell("they differ: the effect is larger in A")
-        case Agreement.LARGER_IN_B:
-            return tell("they differ: the effect is larger in B")
         case Agreement.OPPOSITE if a.verdict is Verdict.FASTER:
             return tell("they differ: faster in A, slower in B")
         case Agreement.OPPOSITE:
             return tell("they differ: slower in A, faster in B")
         case _:
-            return _open(a, b)
+            return tell(_DIFFERENT[found]) if found in _DIFFERENT else _open(a, b)
 
 
 def shared_margin(a: Side, b: Side) -> float:

@@ -1,10 +1,11 @@
 """What is not alike around two verdicts that answer the same question, in words."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from pgversus.language import later, listed, tell, tell_number
+from pgversus.language import listed, tell, tell_number
 from pgversus.report.answer import Answer
+from pgversus.report.host_facts import host_facts
 from pgversus.report.sentences import needs_check
 from pgversus.report.side_by_side.matching import Together
 from pgversus.report.side_by_side.put import Around, Note
@@ -15,19 +16,8 @@ from pgversus.study.preparation import ArmFacts, origin_words
 
 _MEMORY_SHARE = 0.05
 """A kernel keeps some megabytes more or less for itself; another machine has another size."""
-_HOST: Mapping[str, tuple[str, Callable[[Any], str]]] = {
-    "cpu_model": (later("processor"), str),
-    "cpus_usable": (later("processors usable"), str),
-    "memory_bytes": (later("memory"), size),
-    "kernel": (later("kernel"), str),
-    "machine": (later("architecture"), str),
-    "libc": (later("C library"), str),
-    "file_system": (later("file system"), str),
-    "governor": (later("frequency governor"), str),
-    "transparent_hugepage": (later("transparent huge pages"), str),
-    "copies": (later("way of copying"), str),
-}
-"""What a host tells that bears on a measurement, and how people read it."""
+_NOT_HELD = "mount_options"
+"""Many of them name a place and bear on nothing."""
 
 
 def notes(pair: Together) -> tuple[Note, ...]:
@@ -161,18 +151,19 @@ def _statistics(a: Answer, b: Answer) -> str:
 
 
 def _host(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
-    found = []
-    for name, (words, shown) in _HOST.items():
-        x, y = a.get(name), b.get(name)
-        if x is None or y is None or x == y:
-            continue
-        if name != "memory_bytes" or not _is_about(x, y):
-            found.append(_each(tell(words), shown(x), shown(y)))
+    others = {fact.key: fact.text for fact in host_facts(b)}
+    found = [
+        _each(fact.name, fact.text, others[fact.key])
+        for fact in host_facts(a)
+        if fact.key in others and fact.key != _NOT_HELD and not _is_alike(fact.key, a[fact.key], b[fact.key])
+    ]
     return tell("host differs: {what}", what=listed(found)) if found else ""
 
 
-def _is_about(x: float, y: float) -> bool:
-    return abs(x - y) <= _MEMORY_SHARE * max(x, y)
+def _is_alike(key: str, x: Any, y: Any) -> bool:
+    if key == "memory_bytes":
+        return bool(abs(x - y) <= _MEMORY_SHARE * max(x, y))
+    return bool(x == y)
 
 
 def _days(a: Answer, b: Answer) -> str:

@@ -1,7 +1,7 @@
 """Which contexts and contenders of two studies belong together, and why the others do not."""
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pgversus.language import both, tell
@@ -148,16 +148,17 @@ def _not_the_same(
     taken = {other.context.number for other, _ in meant.values()}
     rest = [one for one in ones if one.context.number not in meant]
     meant |= _nearest(rest, [other for other in others if other.context.number not in taken], common)
+    lost_in_a, lost_in_b = _lost(a), _lost(b)
     for one in ones:
         if one.context.number in meant:
             other, found = meant[one.context.number]
             yield NotComparable(a=place(one), b=place(other), reasons=found)
         else:
-            yield NotComparable(a=place(one), b=None, reasons=(_only("A", one, b),))
+            yield NotComparable(a=place(one), b=None, reasons=(_only("A", one, lost_in_b),))
     taken = {other.context.number for other, _ in meant.values()}
     for other in others:
         if other.context.number not in taken:
-            yield NotComparable(a=None, b=place(other), reasons=(_only("B", other, a),))
+            yield NotComparable(a=None, b=place(other), reasons=(_only("B", other, lost_in_a),))
 
 
 def _of_one_place(ones: Sequence[Answer], others: Sequence[Answer], common: Collection[str]) -> Meant:
@@ -200,10 +201,16 @@ def _workload_name(one: Answer) -> str:
     return dict(one.context.levels).get("workload", one.comparison.workload.name)
 
 
-def _only(side: str, one: Answer, elsewhere: StudyAnswer) -> Reason:
+def _lost(answer: StudyAnswer) -> dict[Hashable, str]:
+    """Why nothing is said of a context, by its levels."""
+    # Of equal ones the first.
+    return {lost.context.levels: lost.words for lost in reversed(answer.unanswered)}
+
+
+def _only(side: str, one: Answer, lost_elsewhere: Mapping[Hashable, str]) -> Reason:
     """That nothing of the other result is like it, or that this was not measured there."""
-    lost = next((lost for lost in elsewhere.unanswered if lost.context.levels == one.context.levels), None)
-    if lost is not None:
+    reason = lost_elsewhere.get(one.context.levels)
+    if reason is not None:
         where = "B" if side == "A" else "A"
-        return Unlike.NOT_MEASURED, tell("not measured in {side}: {reason}", side=where, reason=lost.words)
+        return Unlike.NOT_MEASURED, tell("not measured in {side}: {reason}", side=where, reason=reason)
     return Unlike.ONLY_HERE, tell("only in {side}", side=side)

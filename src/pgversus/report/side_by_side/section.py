@@ -44,6 +44,12 @@ _COUNTED: Mapping[Agreement, Callable[[int], str]] = {
     Agreement.LARGER_IN_B: lambda number: tell_number(
         "{number} pair has its larger effect in B", "{number} pairs have their larger effect in B", number
     ),
+    Agreement.HIGHER_IN_A: lambda number: tell_number(
+        "{number} pair has its higher ratio in A", "{number} pairs have their higher ratio in A", number
+    ),
+    Agreement.HIGHER_IN_B: lambda number: tell_number(
+        "{number} pair has its higher ratio in B", "{number} pairs have their higher ratio in B", number
+    ),
     Agreement.OPPOSITE: lambda number: tell_number(
         "{number} pair goes opposite ways", "{number} pairs go opposite ways", number
     ),

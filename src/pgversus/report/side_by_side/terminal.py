@@ -14,6 +14,8 @@ _COLOURS = {
     Agreement.AGREE: "cyan",
     Agreement.LARGER_IN_A: "yellow",
     Agreement.LARGER_IN_B: "yellow",
+    Agreement.HIGHER_IN_A: "yellow",
+    Agreement.HIGHER_IN_B: "yellow",
     Agreement.OPPOSITE: "red",
     Agreement.OPEN: "dim",
     Agreement.NOT_JUDGED: "dim",

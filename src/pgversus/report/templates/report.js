@@ -2,35 +2,45 @@
 (function () {
   "use strict";
 
+  // Of each chart, from its beginning on: whether it is drawn yet is asked of it.
+  var drawings = new Map();
+
   function draw(figure) {
-    if (figure.dataset.state) {
-      return Promise.resolve();
-    }
-    figure.dataset.state = "drawing";
-    var place = figure.querySelector(".drawing");
-    var failed = function (error) {
-      figure.dataset.state = "failed";
-      place.textContent = String(error);
-      console.error(error);
-    };
-    try {
-      var specification = JSON.parse(document.getElementById(figure.dataset.chart).textContent);
-      var config = JSON.parse(document.getElementById("chart-config").textContent);
-      var options = { config: config, ast: true, renderer: "svg", actions: false, defaultStyle: false, tooltip: false };
-      return window.vegaEmbed(place, specification, options).then(function () {
+    if (!drawings.has(figure)) {
+      figure.dataset.state = "drawing";
+      drawings.set(figure, begin(figure).then(function () {
         figure.dataset.state = "drawn";
-      }, failed);
-    } catch (error) {
-      failed(error);
-      return Promise.resolve();
+      }, function (error) {
+        var told = figure.querySelector(".failure");
+        figure.dataset.state = "failed";
+        told.textContent = String(error);
+        told.hidden = false;
+        console.error(error);
+      }));
     }
+    return drawings.get(figure);
+  }
+
+  async function begin(figure) {
+    var specification = JSON.parse(document.getElementById(figure.dataset.chart).textContent);
+    var config = JSON.parse(document.getElementById("chart-config").textContent);
+    var options = { config: config, ast: true, renderer: "svg", actions: false, defaultStyle: false, tooltip: false };
+    await window.vegaEmbed(figure.querySelector(".drawing"), specification, options);
   }
 
   var figures = Array.prototype.slice.call(document.querySelectorAll("figure[data-chart]"));
   function drawAll() {
     return Promise.all(figures.map(draw));
   }
+  // What is printed while charts are being drawn would lack them: the page's own button waits.
   window.addEventListener("beforeprint", drawAll);
+  var button = document.getElementById("print");
+  button.hidden = false;
+  button.addEventListener("click", function () {
+    drawAll().then(function () {
+      window.print();
+    });
+  });
 
   var observer = new IntersectionObserver(
     function (entries) {

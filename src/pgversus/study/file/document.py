@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from pgversus.errors import StudyError, StudyFileError
-from pgversus.study.file.values import shown, without_password
+from pgversus.study.file.values import shown
+from pgversus.study.hidden import without_secrets
 
 MOST_LEVELS = 16
 """Of tables in tables. The schema needs six; whatever walks a document may then call itself."""
@@ -41,7 +42,7 @@ def _syntax_error(text: str, file: str, message: str) -> StudyFileError:
 
 
 def _found(line: str, column: int) -> str:
-    if without_password(line) != line:
+    if without_secrets(line) != line:
         # A part of the line could be that part of a password which no pattern knows any more.
         return shown(line.strip())
     before, rest = line[: column - 1].strip(), line[column - 1 :].strip()
@@ -53,7 +54,7 @@ def _found(line: str, column: int) -> str:
 def _problem(where: str, found: str, *, because: str = "") -> StudyError:
     said = f": {because[:1].lower()}{because[1:]}" if because else ""
     return StudyError(
-        without_password(f"this is no TOML{said}"),
+        without_secrets(f"this is no TOML{said}"),
         slug="study-file-syntax",
         where=where,
         found=found,

@@ -6,7 +6,7 @@ from typing import Self
 
 from pgversus.errors import PgversusError, StudyError, StudyFileError
 from pgversus.study.file.places import Path, Place, Places
-from pgversus.study.file.values import without_password
+from pgversus.study.hidden import without_secrets
 
 
 class Problems:
@@ -32,9 +32,9 @@ class Problems:
         spoils: whether what stands there is now unknown, so that other problems may only follow from this one.
         """
         place = self._places.of(path)
-        error.where = f"{self._file}, {without_password(str(place))}"
+        error.where = f"{self._file}, {without_secrets(str(place))}"
         for part in ("what", "found", "expected", "to_do"):
-            setattr(error, part, without_password(getattr(error, part)))
+            setattr(error, part, without_secrets(getattr(error, part)))
         if (error.slug, error.where, error.what) not in self._known:
             self._known.add((error.slug, error.where, error.what))
             self._found.append((place, error))

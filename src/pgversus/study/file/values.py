@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pgversus.study.hidden import without_secrets
+
 _LONGEST = 60
 _LARGEST = 2**63
-_CREDENTIALS = re.compile(r"(://)[^/@\s]*@|(password=)[^&\s]*", re.IGNORECASE)
 
 
 def shown(value: Any) -> str:
@@ -16,7 +17,7 @@ def shown(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return json.dumps(_shortened(without_password(value)), ensure_ascii=False)
+        return json.dumps(_shortened(without_secrets(value)), ensure_ascii=False)
     if isinstance(value, int | float):
         # Python refuses to write down integers of thousands of digits.
         return str(value) if abs(value) < _LARGEST or isinstance(value, float) else "a number beyond 64 bits"
@@ -29,11 +30,6 @@ def _kind(value: Any) -> str:
     if isinstance(value, list):
         return "a list" if value else "an empty list"
     return "a table" if isinstance(value, Mapping) else "nothing"
-
-
-def without_password(text: str) -> str:
-    """The text with what may be a user and a password in a connection URI taken out."""
-    return _CREDENTIALS.sub(lambda match: f"{match[1]}...@" if match[1] else f"{match[2]}...", text)
 
 
 def as_toml(value: Any) -> str:

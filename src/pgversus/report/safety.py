@@ -1,4 +1,4 @@
-"""What the page may do: run its own two scripts, known by their hashes, and nothing else; ask nobody for anything.
+"""What a page may do: run its own scripts, known by their hashes, and nothing else; ask nobody for anything.
 
 Texts of users cannot become a script even where one escaped its place: what has none of these hashes does not run.
 """
@@ -7,27 +7,9 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
-_AS_IT_IS = "window.vegaEmbed = vegaEmbed;"
-"""What the bundle does in the end."""
 _SCRIPT_ENDS = ("</script", "<!--")
-
-
-@cache
-def drawing_library() -> str:
-    """Vega, Vega-Lite and Vega-Embed, as Vega's converter carries them, in a scope of their own.
-
-    The bundle is a classic script whose top is full of short names, which would meet those of others.
-    """
-    # Imported here: seconds, for who wants a page.
-    import altair as alt  # noqa: PLC0415
-    import vl_convert  # noqa: PLC0415
-
-    # The converter's version of Vega-Lite is the one that made the specifications.
-    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    return inlined(f"(function () {{\n{vl_convert.javascript_bundle(_AS_IT_IS, version)}\n}})();")
 
 
 def inlined(script: str) -> str:

@@ -1,0 +1,27 @@
+"""How blocks differ, and how small a difference would have been seen, where an interval is promised at all."""
+
+from dataclasses import dataclass
+
+from pgversus.report.answer import Answer
+from pgversus.stats.analysis import ContenderResult
+from pgversus.stats.sensitivity import smallest_difference, spread_of_blocks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """Shares; None where there is none."""
+
+    spread_of_blocks: float | None
+    smallest_difference: float | None
+
+
+def sensitivity(answer: Answer, result: ContenderResult) -> Sensitivity:
+    """Of one verdict; nothing of an invalid one, and no smallest difference of what has no interval."""
+    estimate, ratio = result.log_ratio, result.ratios.get(answer.analysis.metric)
+    if estimate is None or ratio is None:
+        return Sensitivity(spread_of_blocks=None, smallest_difference=None)
+    has_interval = ratio.low is not None and ratio.high is not None
+    return Sensitivity(
+        spread_of_blocks=spread_of_blocks(estimate),
+        smallest_difference=smallest_difference(estimate, answer.rule) if has_interval else None,
+    )

@@ -1,0 +1,39 @@
+"""Results as objects: in which language they are told."""
+
+import io
+import tarfile
+from html import escape
+from pathlib import Path
+
+import pytest
+
+import pgversus
+from pgversus.errors import StoreError
+from tests.builders import DATA
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Results of a bundled study, as they were measured once."""
+    packed = (DATA / "results" / "vacuum-15-to-17.tar.xz").read_bytes()
+    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+        archive.extractall(tmp_path / "results", filter="data")
+    return tmp_path / "results"
+
+
+def test_a_page_in_japanese_has_its_caveats_in_japanese(folder: Path) -> None:
+    results = pgversus.load_results(folder)
+    told = {caveat.text for one in results.answer.answers for caveat in one.caveats}
+    assert told
+    page = results.html("ja")
+    assert 'lang="ja"' in page
+    assert [text for text in told if escape(text) in page or text in page] == []
+
+
+def test_a_page_needs_the_results_folder_and_a_language_that_there_is(folder: Path) -> None:
+    results = pgversus.load_results(folder)
+    folder.rename(folder.with_name("elsewhere"))
+    with pytest.raises(StoreError):
+        results.html("ja")
+    with pytest.raises(ValueError, match="fr"):
+        results.html("fr")
