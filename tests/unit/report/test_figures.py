@@ -1,0 +1,116 @@
+"""Every figure of a page once more, from the table of its trials, by lines that share nothing with the program."""
+
+import csv
+import io
+import math
+import tarfile
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from statistics import fmean, median, stdev
+from typing import Any
+
+import pytest
+from scipy import stats
+
+from pgversus.lab.answers import read_answer
+from pgversus.report.answer import StudyAnswer
+from pgversus.report.csv_tables import csv_lines
+from pgversus.report.page.page import page_html
+from pgversus.report.quantities import level_text
+from pgversus.report.study_document import study_document
+from pgversus.report.tidy import trial_table
+from pgversus.report.units import change, change_interval, percent, percent_above
+from pgversus.study.metrics import Metric
+from tests.builders import DATA
+from tests.unit.report.pages import read_page
+
+STUDIES = sorted(path.name.removesuffix(".tar.xz") for path in (DATA / "results").glob("*.tar.xz"))
+Rows = Mapping[str, Mapping[int, Mapping[str, str]]]
+"""Of one context: by arm and block."""
+
+
+@pytest.fixture(scope="module", params=STUDIES)
+def answer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> StudyAnswer:
+    folder = tmp_path_factory.mktemp(request.param)
+    with tarfile.open(DATA / "results" / f"{request.param}.tar.xz") as archive:
+        archive.extractall(folder, filter="data")
+    return read_answer(Path(folder))
+
+
+@pytest.fixture(scope="module")
+def verdicts(answer: StudyAnswer) -> list[dict[str, Any]]:
+    return list(study_document(answer)["verdicts"])
+
+
+def contexts(answer: StudyAnswer) -> Mapping[str, Rows]:
+    """Finished trials by context."""
+    table = csv.DictReader(io.StringIO("".join(csv_lines(trial_table(answer)))))
+    levels = [dict(one.context.levels) for one in answer.answers]
+    found: dict[str, dict[str, dict[int, dict[str, str]]]] = defaultdict(lambda: defaultdict(dict))
+    for row in table:
+        if row["status"] == "finished":
+            (label,) = [
+                one.context.label
+                for one, of in zip(answer.answers, levels, strict=True)
+                if all(row[factor] == level for factor, level in of.items())
+            ]
+            found[label][row["arm"]][int(row["block"])] = row
+    return found
+
+
+def values(
+    rows: Rows, verdict: Mapping[str, Any], of: Callable[[Mapping[str, str]], float]
+) -> list[tuple[float, float]]:
+    """Of baseline and contender in each block that holds both."""
+    ours, theirs = rows[verdict["baseline"]], rows[verdict["contender"]]
+    return [(of(ours[block]), of(theirs[block])) for block in sorted(ours.keys() & theirs.keys())]
+
+
+def test_ratios_intervals_medians_and_noise(answer: StudyAnswer, verdicts: list[dict[str, Any]]) -> None:
+    trials, text = contexts(answer), read_page(page_html(answer)).text
+    for verdict in verdicts:
+        name, metric = verdict["metric"], Metric(verdict["metric"])
+        pairs = values(trials[verdict["context"]], verdict, lambda row, name=name: float(row[name]))  # type: ignore[misc]
+        logs = [math.log(theirs / ours) for ours, theirs in pairs]
+        n, middle, error = len(logs), fmean(logs), stdev(logs) / math.sqrt(len(logs))
+        (one,) = [each for each in answer.answers if each.context.label == verdict["context"]]
+        width = float(stats.t.ppf(1 - one.rule.level / 2, n - 1)) * error
+        assert verdict["blocks"] == n
+        assert verdict["ratio"] == pytest.approx(math.exp(middle), rel=1e-9)
+        assert verdict["low"] == pytest.approx(math.exp(middle - width), rel=1e-7)
+        assert verdict["high"] == pytest.approx(math.exp(middle + width), rel=1e-7)
+        assert verdict["spread_of_blocks"] == pytest.approx(math.expm1(stdev(logs)), rel=1e-9)
+        assert verdict["smallest_difference"] == pytest.approx(math.expm1(width + 0.8416 * error), rel=1e-6)
+        medians = [median(pair[side] for pair in pairs) for side in (0, 1)]
+        assert list(verdict["medians"].values()) == pytest.approx(medians, rel=1e-12)
+        # And these are what people read.
+        assert change(math.exp(middle)) in text
+        assert change_interval(math.exp(middle - width), math.exp(middle + width)) in text
+        assert " → ".join(level_text(metric, value) for value in medians) in text
+        assert f"±{percent(math.expm1(stdev(logs)))}" in text
+        assert percent_above(math.expm1(width + 0.8416 * error)) in text
+
+
+def test_counters(answer: StudyAnswer, verdicts: list[dict[str, Any]]) -> None:
+    trials, checked = contexts(answer), 0
+    for verdict in verdicts:
+        for name, told in verdict["counter_ratios"].items():
+
+            def each(row: Mapping[str, str], name: str = name) -> float:
+                return float(row[name]) / (float(row["transactions"]) if row["transactions"] else 1.0)
+
+            pairs = values(trials[verdict["context"]], verdict, each)
+            logs = [math.log(theirs / ours) for ours, theirs in pairs]
+            per_window = [
+                math.log(t / o)
+                for o, t in values(
+                    trials[verdict["context"]],
+                    verdict,
+                    lambda row, name=name: float(row[name]),  # type: ignore[misc]
+                )
+            ]
+            # For each transaction, or as it is: a level of memory is of no transaction.
+            assert any(told["value"] == pytest.approx(math.exp(fmean(found)), rel=1e-9) for found in (logs, per_window))
+            checked += 1
+    assert checked > 10
