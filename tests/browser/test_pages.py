@@ -1,7 +1,5 @@
 """Reports in a real browser without a network: drawn, readable, printed, and safe."""
 
-import io
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -10,11 +8,9 @@ from pgversus.lab.answers import read_answer
 from pgversus.language import Language, speaking
 from pgversus.report.page.page import page_html
 from tests.browser.conftest import Open, Opened
-from tests.builders import DATA
+from tests.real_results import STUDIES, unpacked
 from tests.unit.report.test_page import HOSTILE, hostile_study, large_study
 
-STUDIES = ("planner-16-vs-17", "versions-15-to-18", "vacuum-15-to-17", "block-size", "io-combine-limit")
-"""Results of the quick profiles, as they were measured once; each an archive of a results folder."""
 _FIRST_PAINT_MS = 2000
 _LARGEST = 1_500_000
 
@@ -24,9 +20,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All of them, unpacked."""
     folder = tmp_path_factory.mktemp("results")
     for name in STUDIES:
-        packed = (DATA / "results" / f"{name}.tar.xz").read_bytes()
-        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            archive.extractall(folder / name, filter="data")
+        unpacked(name, folder / name)
     return folder
 
 

@@ -1,7 +1,5 @@
 """Results as objects: in which language they are told."""
 
-import io
-import tarfile
 from html import escape
 from pathlib import Path
 
@@ -9,16 +7,13 @@ import pytest
 
 import pgversus
 from pgversus.errors import StoreError
-from tests.builders import DATA
+from tests.real_results import unpacked
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Results of a bundled study, as they were measured once."""
-    packed = (DATA / "results" / "vacuum-15-to-17.tar.xz").read_bytes()
-    with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        archive.extractall(tmp_path / "results", filter="data")
-    return tmp_path / "results"
+    return unpacked("vacuum-15-to-17", tmp_path / "results")
 
 
 def test_a_page_in_japanese_has_its_caveats_in_japanese(folder: Path) -> None:

@@ -3,10 +3,8 @@
 import csv
 import io
 import math
-import tarfile
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
 
@@ -22,20 +20,16 @@ from pgversus.report.study_document import study_document
 from pgversus.report.tidy import trial_table
 from pgversus.report.units import change, change_interval, percent, percent_above
 from pgversus.study.metrics import Metric
-from tests.builders import DATA
+from tests.real_results import STUDIES, unpacked
 from tests.unit.report.pages import read_page
 
-STUDIES = sorted(path.name.removesuffix(".tar.xz") for path in (DATA / "results").glob("*.tar.xz"))
 Rows = Mapping[str, Mapping[int, Mapping[str, str]]]
 """Of one context: by arm and block."""
 
 
 @pytest.fixture(scope="module", params=STUDIES)
 def answer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> StudyAnswer:
-    folder = tmp_path_factory.mktemp(request.param)
-    with tarfile.open(DATA / "results" / f"{request.param}.tar.xz") as archive:
-        archive.extractall(folder, filter="data")
-    return read_answer(Path(folder))
+    return read_answer(unpacked(request.param, tmp_path_factory.mktemp(request.param)))
 
 
 @pytest.fixture(scope="module")
