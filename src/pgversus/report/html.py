@@ -11,12 +11,13 @@ from pgversus.report.safety import data_text, policy
 from pgversus.report.visible import visible
 
 
-def rendered_page(template: str, scripts: tuple[str, ...] = (), /, **values: object) -> str:
+def rendered_page(template: str, scripts: tuple[str, ...] = (), /, *, title: str, **values: object) -> str:
     """The page of a template in the language that is spoken. It may run these scripts and no other."""
     style = f":root{{{css_variables()}--font:{FONT}}}\n{template_text('report.css')}"
     page = _environment().get_template(template)
     return page.render(
         language=spoken().value,
+        title=title,
         policy=policy(scripts, style),
         style=Markup(style),  # noqa: S704 - our own, as the scripts
         scripts_of_page=[Markup(script) for script in scripts],  # noqa: S704

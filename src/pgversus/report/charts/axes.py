@@ -27,7 +27,8 @@ def log_ticks(low: float, high: float) -> list[float]:
 def _even(low: float, high: float) -> list[float]:
     rough = (high - low) / _FEWEST
     power = 10.0 ** math.floor(math.log10(rough))
-    step = max(step * power for step in (1, 2, 5) if step * power <= rough)
+    # The logarithm of what is just below a power of ten may be that of the power.
+    step = max((step * power for step in (1, 2, 5) if step * power <= rough), default=power)
     return [step * number for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 

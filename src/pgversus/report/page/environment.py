@@ -28,7 +28,7 @@ class Environment:
     """Rows of texts."""
 
     builds: list[tuple[str, str, str, str]]
-    """An arm's label, what it is, its compiler's flags, the SHA-256 of its server program."""
+    """An arm's label, what it is, its compiler's flags, the SHA-256 of what was fetched, or of the server program."""
     differences: list[Differing]
     settings: list[tuple[str, str, str, str]]
     """The context, an arm, a setting that the study makes, its value; no context where it is so in all of them."""

@@ -6,10 +6,8 @@ from typing import Any
 
 from pgversus.language import either, later, tell, tell_number
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.small_print import comparison_lines, of_many, study_lines, windows_words
+from pgversus.report.small_print import comparison_lines, of_many, restarts, study_lines, windows_words
 from pgversus.report.units import percent
-from pgversus.study.dataset import SetupFile
-from pgversus.study.preparation import RUNNING_SERVER
 from pgversus.study.workload import PgbenchWorkload, Script
 
 
@@ -37,7 +35,7 @@ def method(answer: StudyAnswer) -> list[str]:
         return []
     loads = [one for one in answer.answers if isinstance(one.comparison.workload, PgbenchWorkload)]
     return [
-        tell(_BLOCK_OF_OURS if _are_ours(answer.answers) else _BLOCK_OF_OTHERS),
+        tell(_BLOCK_OF_OURS if restarts(answer.answers) else _BLOCK_OF_OTHERS),
         *([_windows(loads)] if loads else []),
         *([tell(_OPERATION)] if len(loads) < len(answer.answers) else []),
         tell(_RATIO),
@@ -69,10 +67,6 @@ _VERDICTS = later(
     "lies within the margin, {margin}, which was set beforehand. undecided: neither is known; the interval says how "
     "large a difference could still be. invalid: trials failed again and again, and nothing is claimed."
 )
-
-
-def _are_ours(answers: Sequence[Answer]) -> bool:
-    return all(facts.origin != RUNNING_SERVER for one in answers for facts in one.arms)
 
 
 def _windows(loads: Sequence[Answer]) -> str:
@@ -122,11 +116,7 @@ def _files(answer: StudyAnswer) -> Iterator[tuple[str, str]]:
     for one in answer.answers:
         for arm in one.comparison.arms:
             for file in (*arm.dataset.setup_files, *arm.dataset.prepare):
-                yield _file(file)
-
-
-def _file(file: SetupFile) -> tuple[str, str]:
-    return file.path, file.sha256
+                yield file.path, file.sha256
 
 
 def _hash(facts: Any) -> str:

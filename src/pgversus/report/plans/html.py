@@ -13,6 +13,7 @@ def plans_html(answer: PlansAnswer) -> str:
     """The page; texts of users are escaped. Nodes that are in no other plan, or changed, are marked."""
     return rendered_page(
         "plans.html",
+        title=tell("Compared plans"),
         warnings=answer.warnings,
         nothing_compared=tell(NOTHING_COMPARED),
         comparisons=[_comparison(one) for one in answer.compared],

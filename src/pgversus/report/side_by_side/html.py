@@ -8,4 +8,5 @@ from pgversus.report.side_by_side.section import side_by_side_section
 
 def side_by_side_html(found: SideBySide) -> str:
     """The page, in the language of now; texts of users are escaped."""
-    return rendered_page("side_by_side.html", section=side_by_side_section(found), confidence=percent_of_confidence())
+    section = side_by_side_section(found)
+    return rendered_page("side_by_side.html", title=section.title, section=section, confidence=percent_of_confidence())
