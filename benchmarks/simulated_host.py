@@ -117,6 +117,7 @@ class SimulatedHost:
         self._starts: dict[int, float] = {}
         self._age: dict[int, int] = {}
         self._now = 0
+        self._windows: dict[int, list[Window]] = {}
 
     def clock(self) -> float:
         """Simulated seconds since the host began."""
@@ -136,9 +137,13 @@ class SimulatedHost:
         self._run(arm, self._warm_up_s)
         return {}
 
-    def measure(self, arm: int, seed: int, name: str) -> Window:
-        """One window."""
+    def measure(self, arm: int, seed: int, name: str) -> None:
+        """Measure one window."""
         del seed, name
+        self._windows.setdefault(arm, []).append(self.window(arm))
+
+    def window(self, arm: int) -> Window:
+        """Return one window."""
         began = self._now
         transactions = self._run(arm, self._window_s)
         return Window(
@@ -149,6 +154,19 @@ class SimulatedHost:
             histogram=_NO_LATENCIES,
             was_disturbed=self._noise.tells and any(self._stolen[began : self._now]),
         )
+
+    def collect(self, arm: int) -> list[Window]:
+        """Return the windows since the last time."""
+        return self._windows.pop(arm)
+
+    def counted(self, arm: int) -> Mapping[str, float]:
+        """Return nothing."""
+        del arm
+        return {}
+
+    def abandon(self) -> None:
+        """Forget windows that nobody wants."""
+        self._windows.clear()
 
     def stop_all(self) -> None:
         """Nothing: the time of stopping is in START_S."""

@@ -374,7 +374,8 @@ def test_nothing_of_the_warm_up_is_in_the_first_window(servers: Servers, version
     try:
         apparatus.start(0)
         apparatus.warm_up(0, seed=1)
-        first = apparatus.measure(0, seed=2, name="")
+        apparatus.measure(0, seed=2, name="")
+        (first,) = apparatus.collect(0)
     finally:
         apparatus.stop_all()
     # Besides the load: pgbench's own sessions and our reading.

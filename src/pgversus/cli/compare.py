@@ -93,7 +93,11 @@ _LEAST_FIXED = 2
     metavar="N",
     help="Exactly so many blocks and one look at the end.",
 )
-@click.option("--window", metavar="TIME", help="Length of one window, in whole seconds.  [default: fitted to the load]")
+@click.option(
+    "--window",
+    metavar="LENGTH",
+    help="Length of one window: 50ms, 2s, or 20tx (transactions of each client).  [default: fitted to the load]",
+)
 @click.option(
     "--windows",
     type=click.IntRange(min=1),

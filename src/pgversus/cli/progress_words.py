@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from pgversus.lab.progress import Look, Outlook
 from pgversus.language import later, tell, tell_number
+from pgversus.report.small_print import window_length
 from pgversus.report.units import change, duration, latency, percent
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.analysis import Standing
@@ -135,7 +136,9 @@ def _work_words(comparison: Comparison) -> str:
     if isinstance(comparison.workload, Operation):
         took = latency(seconds) if seconds < 1 else duration(seconds)
         return tell("one repetition of about {time}", time=took)
-    return tell_number("{number} window of {time}", "{number} windows of {time}", design.rounds, time=duration(seconds))
+    return tell_number(
+        "{number} window of {time}", "{number} windows of {time}", design.rounds, time=window_length(design)
+    )
 
 
 def _limit_words(design: Design) -> str:

@@ -41,7 +41,7 @@ class Finished:
         return self.exit_code == 0
 
 
-class _Program(subprocess.Popen[bytes]):
+class Program(subprocess.Popen[bytes]):
     """A program whose processor time is known once it has been waited for."""
 
     cpu_s = 0.0
@@ -76,7 +76,7 @@ def run(
     ends_with_us: kill -9 of pgversus ends the program too; for load on servers that do not end with us themselves.
     OSError when it cannot be started at all.
     """
-    process = _Program(
+    process = Program(
         [*(ending_with_us() if ends_with_us else ()), *arguments],
         env=dict(environment),
         cwd=directory,

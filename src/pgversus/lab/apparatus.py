@@ -1,6 +1,6 @@
 """What the engine drives. The real ones are in site.py and postgres_apparatus.py; simulated ones serve calibration."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from pgversus.stats.trials import Window
@@ -31,11 +31,24 @@ class Apparatus(Protocol):
         TrialFailedError when the load fails.
         """
 
-    def measure(self, arm: int, seed: int, name: str) -> Window:
-        """One window of load. TrialFailedError when it fails: never a number then.
+    def measure(self, arm: int, seed: int, name: str) -> None:
+        """Measure one window of load. TrialFailedError when it fails: never a number then.
 
-        name: of what may be kept of this window besides its numbers; no other window of the study has it.
+        The first window of a session connects the clients, whose keys follow from the seed. name: of the files that may
+        be kept of this session; no other session of the study has it.
         """
+
+    def collect(self, arm: int) -> Sequence[Window]:
+        """End the arm's session and return its windows in order. TrialFailedError when they cannot be read."""
+
+    def counted(self, arm: int) -> Mapping[str, float]:
+        """Return what was counted in all windows of the arm in this block, where windows have no counters themselves.
+
+        TrialFailedError when the server does not answer.
+        """
+
+    def abandon(self) -> None:
+        """End sessions that are still open, whose windows nobody wants. Never fails."""
 
     def stop_all(self) -> None:
         """End of a block: stop whatever runs. Never fails."""

@@ -13,10 +13,11 @@ from pgversus.study.study import Context
 # known by its hash, wherever it lies now and however the way to it is written. A rewrite is in no arm.
 _MAY_CHANGE = re.compile(r"budget_s|dataset\.(setup_files|prepare)\.\d+\.path|workload\.rewrite(\..*)?")
 # Said with what follows from it: each of these has changed only where a value beside it has, or its list.
-_IMPLIED = re.compile(r"(.*\.)?length|window_is_given|rounds_are_given")
+_IMPLIED = re.compile(r"(.*\.)?length|window_kind|window_is_given|rounds_are_given|rounds_per_session|warm_up_is_given")
 # The names of study files and options, where the code has others.
 _WORDS = {
     "window_s": "window in s",
+    "window_transactions": "window in tx",
     "warm_up_s": "warm_up in s",
     "rounds": "windows",
     "fixed_blocks": "blocks",

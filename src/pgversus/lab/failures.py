@@ -4,7 +4,7 @@ A server, pgbench or psql that fails for want of room fails in words of its own.
 would be kept with the results, and never tried again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -54,10 +54,24 @@ class HostAwareApparatus:
         with failures_of_the_host(self._directory):
             return self._apparatus.warm_up(arm, seed)
 
-    def measure(self, arm: int, seed: int, name: str) -> Window:
-        """One window."""
+    def measure(self, arm: int, seed: int, name: str) -> None:
+        """Measure one window."""
         with failures_of_the_host(self._directory):
-            return self._apparatus.measure(arm, seed, name)
+            self._apparatus.measure(arm, seed, name)
+
+    def collect(self, arm: int) -> Sequence[Window]:
+        """End a session."""
+        with failures_of_the_host(self._directory):
+            return self._apparatus.collect(arm)
+
+    def counted(self, arm: int) -> Mapping[str, float]:
+        """Return the counters of a block."""
+        with failures_of_the_host(self._directory):
+            return self._apparatus.counted(arm)
+
+    def abandon(self) -> None:
+        """End open sessions."""
+        self._apparatus.abandon()
 
     def stop_all(self) -> None:
         """Stop every arm."""

@@ -31,12 +31,12 @@ from pgversus.postgres.client import Client
 from pgversus.postgres.fingerprint import Fingerprint, differences
 from pgversus.study.comparison import BASELINE, Arm, CacheState
 from pgversus.study.dataset import Dataset
-from pgversus.study.design import refuse_hopeless_budget, refuse_short_windows
 from pgversus.study.operation import Operation
 from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation, first_patience_s
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
+from pgversus.study.windows import check_budget, check_windows
 from pgversus.study.workload import PgbenchWorkload
 
 _CLIENTS_PER_SECOND = 50
@@ -108,7 +108,8 @@ class PostgresSite:
         arms = context.comparison.arms
         workload = context.comparison.workload
         if isinstance(workload, PgbenchWorkload):
-            refuse_short_windows(context.comparison.design, workload.rate)
+            is_cold = context.comparison.cache is CacheState.COLD
+            check_windows(context.comparison.design, rate=workload.rate, is_cold=is_cold)
         snapshots, servers = self._loaded(context)
         harness = self._harness(context, servers, snapshots)
         preparation = self._try_out(context, harness, snapshots) if known is None else known
@@ -233,7 +234,7 @@ class PostgresSite:
         comparison = context.comparison
         self._progress.say(context.located("trying the workload once on every arm"))
         first = harness.try_out()
-        refuse_hopeless_budget(first.design, len(comparison.arms))
+        check_budget(first.design, len(comparison.arms))
         fingerprints = [
             replace(snapshot.fingerprint, settings=settings)
             for snapshot, settings in zip(snapshots, first.settings, strict=True)
@@ -251,6 +252,7 @@ class PostgresSite:
             differences=without_asked((*differences(fingerprints, comparison.factors), *others), builds),
             writes=first.writes,
             connect_allowance_s=first.connect_allowance_s,
+            connect_s=first.connect_s,
             longest_transaction_s=first.longest_transaction_s,
             plans=first.plans,
             not_explained=first.not_explained,

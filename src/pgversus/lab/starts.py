@@ -10,7 +10,8 @@ from pgversus.lab.course import Course
 from pgversus.lab.progress import Progress
 from pgversus.stats.trials import Block, FailedTrial, Phase, Trial, Window, trial_of
 from pgversus.study.comparison import BASELINE
-from pgversus.study.schedule import block_schedule
+from pgversus.study.design import WindowKind
+from pgversus.study.schedule import Session, block_schedule
 
 
 def run_start(
@@ -100,11 +101,12 @@ class _Attempt:
         self._apparatus = apparatus
         self._starter = starter
         self._progress = progress
+        self._design = design
         self._windows: dict[int, list[Window]] = {arm: [] for arm in self._schedule.start_order}
+        self._counters: dict[int, Mapping[str, float]] = {}
         self._levels: dict[int, Mapping[str, float]] = {}
         self._failures: list[FailedTrial] = []
         self._repeated_rounds = 0
-        self._most_repeats = design.most_repeats
 
     @property
     def load_has_failed(self) -> bool:
@@ -112,14 +114,20 @@ class _Attempt:
         return any(failure.phase is not Phase.START for failure in self._failures)
 
     def run(self) -> None:
-        """Start all, warm up all, then the rounds; an arm that fails takes no further part."""
-        for arm in self._schedule.start_order:
-            self._try(arm, Phase.START, 0, partial(self._starter.start, arm))
-        for arm in self._schedule.start_order:
-            self._try(arm, Phase.WARM_UP, 0, partial(self._warm_up, arm, self._schedule.seeds[0]))
-        for number, (order, seed) in enumerate(zip(self._schedule.rounds, self._schedule.seeds, strict=True), 1):
-            for arm, window in self._undisturbed_round(number, order, seed).items():
-                self._windows[arm].append(window)
+        """Start all, warm up all, then measure in sessions; an arm that fails takes no further part."""
+        order = self._schedule.start_order
+        for arm in order:
+            self._try(arm, Phase.START, partial(self._starter.start, arm))
+        for arm in order:
+            self._try(arm, Phase.WARM_UP, partial(self._warm_up, arm, self._schedule.seeds[0]))
+        try:
+            for session in self._schedule.sessions(self._design.rounds_per_session):
+                for arm, windows in self._undisturbed(session).items():
+                    self._windows[arm] += windows
+        finally:
+            self._apparatus.abandon()
+        for arm in order:
+            self._try(arm, Phase.MEASURE, partial(self._count, arm))
 
     def block(self, wall_s: float) -> Block:
         """The block; arms that failed, or finished no transaction, have words instead of a trial."""
@@ -129,7 +137,7 @@ class _Attempt:
             if self._has_failed(arm) or not windows:
                 continue
             if sum(window.transactions for window in windows):
-                trials[arm] = trial_of(arm, windows, self._levels.get(arm))
+                trials[arm] = trial_of(arm, windows, self._levels.get(arm), self._counters.get(arm))
             else:
                 words = "no transaction finished in any window"
                 failures.append(FailedTrial(arm=arm, phase=Phase.MEASURE, words=words))
@@ -141,33 +149,45 @@ class _Attempt:
             repeated_rounds=self._repeated_rounds,
         )
 
-    def _undisturbed_round(self, number: int, order: Sequence[int], seed: int) -> Mapping[int, Window]:
-        """A round, measured again as a whole as long as something else had the host in any of its windows.
+    def _undisturbed(self, session: Session) -> Mapping[int, Sequence[Window]]:
+        """Measure a session, and again as long as the host reports other work in any of its windows.
 
         All arms again, so that none is favoured; in one block at most half as often as it has rounds, of an operation
-        once, then it counts as it is: a host that is always disturbed must not make a study take for ever.
+        once, then it counts as it is: a host that is always disturbed must not make a study take for ever. Sessions of
+        short windows are never repeated.
         """
-        windows = self._round(number, order, seed, attempt=1)
+        windows = self._session(session, attempt=1)
         attempts = 1
-        while any(window.was_disturbed for window in windows.values()) and self._may_repeat():
-            self._repeated_rounds += 1
+        while any(window.was_disturbed for one in windows.values() for window in one) and self._may_repeat():
+            self._repeated_rounds += len(session.rounds)
             attempts += 1
             # An arm that fails now has failed; the others keep what they had.
-            windows = {**windows, **self._round(number, order, seed, attempt=attempts)}
+            windows = {**windows, **self._session(session, attempt=attempts)}
         return windows
 
     def _may_repeat(self) -> bool:
-        return self._repeated_rounds < self._most_repeats and not self._failures
+        return self._repeated_rounds < self._design.most_repeats and not self._failures
 
-    def _round(self, number: int, order: Sequence[int], seed: int, *, attempt: int) -> dict[int, Window]:
-        windows: dict[int, Window] = {}
-        for arm in order:
-            name = self._name(arm, number, attempt)
-            self._try(arm, Phase.MEASURE, number, partial(self._measure, arm, seed, name, windows))
-        return windows
+    def _session(self, session: Session, *, attempt: int) -> dict[int, Sequence[Window]]:
+        windows: dict[int, Sequence[Window]] = {}
+        name = partial(self._name, number=session.first_round, attempt=attempt)
+        is_long = self._design.window_kind is WindowKind.RUN
+        if not is_long and session.first_round == 1:
+            # Of short windows only the first is announced: nothing is drawn between them.
+            self._announce(session.rounds[0][0], Phase.MEASURE, 1)
+        for number, order in enumerate(session.rounds, session.first_round):
+            for arm in order:
+                if is_long:
+                    self._announce(arm, Phase.MEASURE, number)
+                self._try(arm, Phase.MEASURE, partial(self._apparatus.measure, arm, session.seed, name(arm)))
+        for arm in session.rounds[0]:
+            self._try(arm, Phase.MEASURE, partial(self._collect, arm, windows))
+        # Where clients connected too late for the first windows of one arm, these rounds count for no arm.
+        whole = min(map(len, windows.values()), default=0)
+        return {arm: one[len(one) - whole :] for arm, one in windows.items()}
 
     def _name(self, arm: int, number: int, attempt: int) -> str:
-        """Of a window: `context-1-block-002-arm-0-round-03`, with `-repeated-1` when it is measured again."""
+        """Name a session: `context-1-block-002-arm-0-round-03`, with `-repeated-1` when it is measured again."""
         repeated = f"-repeated-{attempt - 1}" if attempt > 1 else ""
         block = f"context-{self.course.context.number}-block-{self.course.next_number:03d}"
         return f"{block}-arm-{arm}-round-{number:02d}{repeated}"
@@ -175,17 +195,28 @@ class _Attempt:
     def _warm_up(self, arm: int, seed: int) -> None:
         self._levels[arm] = self._apparatus.warm_up(arm, seed)
 
-    def _measure(self, arm: int, seed: int, name: str, windows: dict[int, Window]) -> None:
-        windows[arm] = self._apparatus.measure(arm, seed, name)
+    def _collect(self, arm: int, windows: dict[int, Sequence[Window]]) -> None:
+        windows[arm] = self._apparatus.collect(arm)
 
-    def _try(self, arm: int, phase: Phase, number: int, action: Callable[[], None]) -> None:
-        if self._has_failed(arm) or self._is_pointless():
+    def _count(self, arm: int) -> None:
+        self._counters[arm] = self._apparatus.counted(arm)
+
+    def _announce(self, arm: int, phase: Phase, number: int) -> None:
+        if not self._is_out(arm):
+            self._progress.step(self.course.context, self.course.next_number, arm, phase, number)
+
+    def _try(self, arm: int, phase: Phase, action: Callable[[], None]) -> None:
+        if self._is_out(arm):
             return
-        self._progress.step(self.course.context, self.course.next_number, arm, phase, number)
+        if phase is not Phase.MEASURE:
+            self._announce(arm, phase, 0)
         try:
             action()
         except TrialFailedError as error:
             self._failures.append(FailedTrial(arm=arm, phase=phase, words=str(error)))
+
+    def _is_out(self, arm: int) -> bool:
+        return self._has_failed(arm) or self._is_pointless()
 
     def _has_failed(self, arm: int) -> bool:
         return any(failure.arm == arm for failure in self._failures)

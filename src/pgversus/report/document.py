@@ -222,6 +222,8 @@ def _design(answer: Answer) -> dict[str, Any]:
         "metric": design.metric.value,
         "margin": design.margin,
         "window_s": design.window_s,
+        "window_kind": design.window_kind.value,
+        "window_transactions": design.window_transactions,
         "windows_per_block": design.rounds,
         "warm_up_s": design.warm_up_s,
         "budget_s": design.budget_s,

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pgversus.language import either, later, listed, tell, tell_number
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.units import duration, percent, size
+from pgversus.report.units import duration, latency, percent, size
 from pgversus.study.build_options import USUAL_MANNER, BuildSystem
 from pgversus.study.comparison import Comparison
+from pgversus.study.design import Design, WindowKind
 from pgversus.study.operation import Operation, Step
 from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, origin_words
 from pgversus.study.workload import PgbenchWorkload
@@ -107,7 +108,7 @@ def _work(answer: Answer) -> Iterator[str]:
     """What was timed, and what made the state in which it began."""
     workload, dataset = answer.comparison.workload, answer.comparison.dataset
     if isinstance(workload, PgbenchWorkload):
-        yield f"{load_command(workload, answer.comparison.design.window_s)} ({answer.client})"
+        yield f"{load_command(workload, answer.comparison.design)} ({answer.client})"
         return
     for step in workload.steps:
         yield tell("timed: {step}", step=_typed(step))
@@ -127,13 +128,18 @@ def _typed(step: Step) -> str:
     return f"{' '.join(step.sql.split()).rstrip('; ')};"
 
 
-def load_command(workload: PgbenchWorkload, seconds: float) -> str:
-    """The load of one window as one would type it into a shell; which database is left to the reader."""
+def load_command(workload: PgbenchWorkload, design: Design) -> str:
+    """Return the load as one would type it into a shell, without the database and the length of slices."""
     scripts: list[str] = []
     for script in workload.scripts:
         weight = "" if script.weight is None else f"@{script.weight}"
         scripts += ["-b" if script.is_builtin else "-f", f"{script.name}{weight}"]
-    return shlex.join(["pgbench", "-n", "-T", f"{seconds:g}", *workload.pgbench_arguments(scripts)])
+    length = {
+        WindowKind.RUN: ["-T", f"{design.window_s:g}"],
+        WindowKind.TRANSACTIONS: ["-t", str(design.window_transactions)],
+        WindowKind.SLICE: [],
+    }
+    return shlex.join(["pgbench", "-n", *length[design.window_kind], *workload.pgbench_arguments(scripts)])
 
 
 def _host(answer: Answer) -> Iterator[str]:
@@ -194,12 +200,23 @@ def windows_words(comparison: Comparison) -> str:
     design = comparison.design
     if isinstance(comparison.workload, Operation):
         return tell("one operation on a fresh copy")
-    return tell_number(
+    words = tell_number(
         "{number} window of {duration}",
         "{number} windows of {duration}",
         design.rounds,
-        duration=duration(design.window_s),
+        duration=window_length(design),
     )
+    if design.window_kind is WindowKind.RUN:
+        return words
+    return tell_number("{windows} in {number} quad", "{windows} in {number} quads", design.rounds // 2, windows=words)
+
+
+def window_length(design: Design) -> str:
+    """`1 s`, `20 ms` or `3 transactions of each client`."""
+    if design.window_kind is WindowKind.TRANSACTIONS:
+        number = design.window_transactions or 1
+        return tell_number("{number} transaction of each client", "{number} transactions of each client", number)
+    return latency(design.window_s) if design.window_s < 1 else duration(design.window_s)
 
 
 def restarts(answers: Iterable[Answer]) -> bool:

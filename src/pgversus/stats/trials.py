@@ -121,8 +121,16 @@ def value_of(quantity: Quantity) -> Callable[[Trial], float | None]:
             return lambda trial: None if trial.steps else trial.quantiles.get(q)
 
 
-def trial_of(arm: int, windows: Sequence[Window], levels: Mapping[str, float] | None = None) -> Trial:
-    """The trial that these windows make; levels: what was seen before them."""
+def trial_of(
+    arm: int,
+    windows: Sequence[Window],
+    levels: Mapping[str, float] | None = None,
+    counters: Mapping[str, float] | None = None,
+) -> Trial:
+    """Return the trial of these windows.
+
+    levels: seen before them. counters: of all of them together, in place of counters of each.
+    """
     histogram = merge([window.histogram for window in windows])
     longest = max(window.latency_max_s for window in windows)
     return Trial(
@@ -138,6 +146,7 @@ def trial_of(arm: int, windows: Sequence[Window], levels: Mapping[str, float] | 
         unclocked=sum(window.unclocked for window in windows),
         trend=_trend(windows),
         counters=_added([window.counters for window in windows])
+        | dict(counters or {})
         | _largest([window.levels for window in windows])
         | dict(levels or {}),
         steps=_added([window.steps for window in windows]),

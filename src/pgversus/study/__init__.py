@@ -17,6 +17,7 @@ hidden.py      users and passwords taken out of texts
 study.py       all comparisons of one study, each in its context
 file/          a study read from a TOML file
 design.py      blocks, windows, margin, budget
+windows.py     the windows of a context, fitted to its load
 choices.py     from what the user chose of a design to the design
 quantities.py  lengths of time and shares as people write them
 schedule.py    the order of windows inside a block

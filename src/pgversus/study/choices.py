@@ -3,8 +3,9 @@
 from dataclasses import dataclass, replace
 
 from pgversus.errors import StudyError
-from pgversus.study.design import DEFAULT_BUDGET_S, MARGINS, MOST_BLOCKS, Design
+from pgversus.study.design import DEFAULT_BUDGET_S, MARGINS, MOST_BLOCKS, Design, WindowKind
 from pgversus.study.metrics import Metric
+from pgversus.study.quantities import WindowLength
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +17,7 @@ class DesignChoices:
     budget_s: float | None = None
     max_blocks: int | None = None
     fixed_blocks: int | None = None
-    window_s: float | None = None
+    window: WindowLength | None = None
     rounds: int | None = None
     warm_up_s: float | None = None
     seed: int
@@ -42,11 +43,24 @@ def design_of(choices: DesignChoices, *, is_open_loop: bool = False, is_operatio
         return replace(design, rounds=1, warm_up_s=0.0)
     if choices.rounds is not None:
         design = replace(design, rounds=choices.rounds, rounds_are_given=True)
-    if choices.window_s is not None:
-        design = replace(design, window_s=choices.window_s, window_is_given=True)
+    if choices.window is not None:
+        design = with_window(design, choices.window)
     if choices.warm_up_s is not None:
-        design = replace(design, warm_up_s=choices.warm_up_s)
+        design = replace(design, warm_up_s=choices.warm_up_s, warm_up_is_given=True)
     return design
+
+
+def with_window(design: Design, length: WindowLength) -> Design:
+    """Return the design with windows of a length that the user chose."""
+    if length.seconds is None:
+        return replace(
+            design,
+            window_kind=WindowKind.TRANSACTIONS,
+            window_transactions=length.transactions,
+            window_is_given=True,
+        )
+    kind = WindowKind.SLICE if length.seconds < 1 else WindowKind.RUN
+    return replace(design, window_kind=kind, window_s=length.seconds, window_is_given=True)
 
 
 def _refuse_metric(metric: Metric, *, is_open_loop: bool, is_operation: bool) -> None:
@@ -74,7 +88,7 @@ def _refuse_metric(metric: Metric, *, is_open_loop: bool, is_operation: bool) ->
 
 def _refuse_windows(choices: DesignChoices) -> None:
     """An operation runs once, however long it takes."""
-    flags = {"--window": choices.window_s, "--windows": choices.rounds, "--warm-up": choices.warm_up_s}
+    flags = {"--window": choices.window, "--windows": choices.rounds, "--warm-up": choices.warm_up_s}
     given = [flag for flag, value in flags.items() if value is not None]
     if given:
         raise StudyError(

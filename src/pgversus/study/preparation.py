@@ -96,6 +96,8 @@ class Preparation:
     """Whether the first load changed rows, so that every block needs fresh data."""
     connect_allowance_s: int
     """Whole seconds by which each run of pgbench is longer, because its -T begins before its clients are connected."""
+    connect_s: float = 0.0
+    """Time that the slowest arm took to connect all clients in the first load."""
     longest_transaction_s: float = 0.0
     """The slowest transaction of the first load on any arm."""
     plans: CapturedPlans | None = None

@@ -1,12 +1,15 @@
-"""Lengths of time, shares and sizes as people write them: `15m`, `2%`, `20GB`."""
+"""Lengths of time, windows, shares and sizes as people write them: `15m`, `50ms`, `20tx`, `2%`, `20GB`."""
 
 import re
+from dataclasses import dataclass
 
 from pgversus.errors import StudyError
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(s|m|min|h)?")
 _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _LONGEST_S = 30 * 24 * 3600.0
+_WINDOW = re.compile(r"([0-9]{1,9})\s*(ms|tx)")
+_LEAST_MS = 5
 _SHARE = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(%?)")
 
 _SIZE = re.compile(r"(?:0|([0-9]{1,9}(?:\.[0-9]+)?)\s*([kMGT]B))", re.IGNORECASE)
@@ -29,8 +32,37 @@ def parse_duration(text: str, flag: str) -> float:
     return seconds
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowLength:
+    """The length of a window: seconds, or transactions of each client. One of the two is set."""
+
+    seconds: float | None = None
+    """A whole number, or less than one."""
+    transactions: int | None = None
+
+
+def parse_window(text: str, flag: str) -> WindowLength:
+    """Read `50ms`, `2s` or `20tx` (transactions of each client); StudyError for anything else."""
+    match = _WINDOW.fullmatch(text.strip())
+    if match is None:
+        return WindowLength(seconds=parse_whole_seconds(text, flag))
+    number = int(match[1])
+    if match[2] == "tx" and number:
+        return WindowLength(transactions=number)
+    if match[2] == "ms" and number >= _LEAST_MS and (number < 1000 or number % 1000 == 0):  # noqa: PLR2004 - a second
+        return WindowLength(seconds=number / 1000)
+    raise StudyError(
+        "invalid length of a window",
+        slug="study-bad-window",
+        where=f"{flag} {text}",
+        found=f'"{text}"',
+        expected=f"{_LEAST_MS}ms to 999ms, whole seconds, or a number of transactions of each client: 20tx",
+        to_do=f"{flag} 50ms",
+    )
+
+
 def parse_whole_seconds(text: str, flag: str) -> float:
-    """As parse_duration, in whole seconds, which is what pgbench's -T takes; StudyError for a part of a second."""
+    """Read a duration in whole seconds, which is what pgbench's -T takes; StudyError for a fraction of a second."""
     seconds = parse_duration(text, flag)
     if seconds != round(seconds):
         raise StudyError(

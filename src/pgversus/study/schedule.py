@@ -4,10 +4,21 @@ Two arms run as ABBA or BAAB, as a coin says, again and again; more arms as a ra
 Every arm then sits at the same mean position of each pair of rounds, so that a linear drift adds nothing to any ratio.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """Rounds that are measured without reconnecting."""
+
+    first_round: int
+    """From 1 in each block."""
+    rounds: tuple[tuple[int, ...], ...]
+    seed: int
+    """pgbench's random seed, of every arm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +31,11 @@ class BlockSchedule:
     """One window of every arm in each round."""
     seeds: tuple[int, ...]
     """pgbench's random seed of each round: the arms of one round draw the same keys."""
+
+    def sessions(self, rounds: int) -> Iterator[Session]:
+        """Yield all rounds in groups of `rounds`, during which sessions stay connected; the last may be shorter."""
+        for first in range(0, len(self.rounds), rounds):
+            yield Session(first_round=first + 1, rounds=self.rounds[first : first + rounds], seed=self.seeds[first])
 
 
 def block_schedule(rng: np.random.Generator, arms: Sequence[int], rounds: int) -> BlockSchedule:

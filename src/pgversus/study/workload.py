@@ -18,6 +18,8 @@ class QueryMode(StrEnum):
 
 
 _WEIGHT = re.compile(r"[0-9]{1,9}")
+_PAUSE = re.compile(r"^\s*\\(?:sleep|shell|setshell)\b|\bpg_sleep", re.MULTILINE | re.IGNORECASE)
+# pgbench's meta-commands, and the server's functions.
 VARIABLE_NAME = r"\w+"
 """What pgbench and psql take for the name of a variable, as a regular expression."""
 BUILTIN_SCRIPTS = ("tpcb-like", "simple-update", "select-only")
@@ -75,6 +77,11 @@ class PgbenchWorkload:
         if self.rate is not None:
             arguments += ["-R", f"{self.rate:g}"]
         return arguments
+
+    @property
+    def pauses(self) -> bool:
+        """Whether a script of the mix may sleep or run a program, which goes on while its client is stopped."""
+        return any(_PAUSE.search(script.text or "") for script in self.scripts)
 
     @property
     def is_open_loop(self) -> bool:

@@ -35,15 +35,15 @@ def command(
     pgbench: Path,
     conninfo: str,
     script_files: Sequence[Path | None],
-    seconds: int,
+    length: tuple[str, str],
     seed: int,
     log_prefix: Path,
 ) -> list[str]:
-    """The argument list for one window of load with a transaction log.
+    """Return the argument list for one run of pgbench with a transaction log.
 
-    conninfo: what libpq connects with; it holds no password, which goes by the environment.
-    script_files: for each script of the workload its file, None for a built-in. -n is always given:
-    vacuuming is the dataset's business and happens outside every window.
+    length: `-T` with seconds, or `-t` with transactions of each client. conninfo: what libpq connects with; it holds no
+    password, which goes by the environment. script_files: for each script of the workload its file, None for a
+    built-in. -n is always given: vacuuming is the dataset's business and happens outside every window.
     """
     scripts: list[str] = []
     for script, file in zip(workload.scripts, script_files, strict=True):
@@ -51,7 +51,7 @@ def command(
     return [
         str(pgbench),
         "-n",
-        *("-T", str(seconds)),
+        *length,
         f"--random-seed={seed}",
         "--log",
         f"--log-prefix={log_prefix}",

@@ -53,10 +53,7 @@ def read_latencies(files: Sequence[Path], *, is_open_loop: bool) -> Latencies:
 
     UnreadableLogError when there is no file, or a line in one is not of pgbench's form.
     """
-    if not files:
-        raise UnreadableLogError("pgbench left no transaction log")
-    columns = _COLUMNS_OF_OPEN_LOOP if is_open_loop else _COLUMNS_OF_CLOSED_LOOP
-    parts = [_read_numbers(file, columns) for file in files]
+    parts = _parts(files, _COLUMNS_OF_OPEN_LOOP if is_open_loop else _COLUMNS_OF_CLOSED_LOOP)
     take = _scheduled if is_open_loop else _end_to_end
     latencies, unclocked = zip(*(take(part) for part in parts), strict=True)
     microseconds = np.concatenate(latencies)
@@ -66,6 +63,37 @@ def read_latencies(files: Sequence[Path], *, is_open_loop: bool) -> Latencies:
         max_s=float(microseconds.max(initial=0)) / 1e6,
         unclocked=sum(unclocked),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """When each transaction of a closed loop ended, ordered by client and number."""
+
+    clients: Numbers
+    numbers: Numbers
+    microseconds: Numbers
+    """Since 1970, by the clock that pgbench read when it began."""
+
+
+def read_ends(files: Sequence[Path]) -> Ends:
+    """Return the ends of all transactions in the log files of one run; those without a latency are left out.
+
+    UnreadableLogError when there is no file, or a line in one is not of pgbench's form.
+    """
+    lines = np.concatenate([part[:, : _MICROSECONDS + 1] for part in _parts(files, _COLUMNS_OF_CLOSED_LOOP)])
+    ordered = lines[np.lexsort((lines[:, _NUMBER], lines[:, _CLIENT]))]
+    return Ends(clients=ordered[:, _CLIENT], numbers=ordered[:, _NUMBER], microseconds=_end(ordered))
+
+
+def _parts(files: Sequence[Path], columns: int) -> list[Numbers]:
+    if not files:
+        raise UnreadableLogError("pgbench left no transaction log")
+    return [_read_numbers(file, columns) for file in files]
+
+
+def _end(lines: Numbers) -> Numbers:
+    ends: Numbers = lines[:, _EPOCH] * 1_000_000 + lines[:, _MICROSECONDS]
+    return ends
 
 
 def _scheduled(lines: Numbers) -> tuple[Numbers, int]:
@@ -78,7 +106,7 @@ def _end_to_end(lines: Numbers) -> tuple[Numbers, int]:
     if not len(lines):
         return lines[:, _TIME], 0
     ordered = lines[np.lexsort((lines[:, _NUMBER], lines[:, _CLIENT]))]
-    end = ordered[:, _EPOCH] * 1_000_000 + ordered[:, _MICROSECONDS]
+    end = _end(ordered)
     # One without a latency leaves a gap in the numbers: the end before this one is then not that of the one before.
     same_client, next_number = np.diff(ordered[:, _CLIENT]) == 0, np.diff(ordered[:, _NUMBER]) == 1
     follows = np.append(False, same_client & next_number)

@@ -61,6 +61,7 @@ class WrittenContext:
 
     site: Written
     number: int
+    windows: dict[int, list[Window]] = field(default_factory=dict)
 
     def start(self, arm: int) -> None:
         self.site.note("start", 0, arm)
@@ -70,17 +71,28 @@ class WrittenContext:
         self.site.note("warm-up", self.number, arm)
         return {}
 
-    def measure(self, arm: int, seed: int, name: str) -> Window:
+    def measure(self, arm: int, seed: int, name: str) -> None:
         del seed, name
         self.site.note("measure", self.number, arm)
         faster = 2 if arm % 2 else 1
-        return Window(
+        one = Window(
             transactions=faster * self.site.rng.randint(900, 1100),
             seconds=1.0,
             latency_sum_s=1.0,
             latency_max_s=1.0,
             histogram=LATENCIES,
         )
+        self.windows.setdefault(arm, []).append(one)
+
+    def collect(self, arm: int) -> list[Window]:
+        return self.windows.pop(arm)
+
+    def counted(self, arm: int) -> Mapping[str, float]:
+        del arm
+        return {}
+
+    def abandon(self) -> None:
+        assert not self.windows
 
     def stop_all(self) -> None:
         pass

@@ -44,6 +44,8 @@ class Pretended:
     writes: Callable[[int, int], bool] = lambda _context, _block: False
     names: list[str] = field(default_factory=list)
     """Of its windows, in the order in which they were measured."""
+    open: dict[int, list[Window]] = field(default_factory=dict)
+    """Windows of sessions that have not ended, by arm."""
     disturbed: Callable[[int], bool] = lambda _window: False
     """By the number of the window, over all arms and blocks."""
 
@@ -148,10 +150,19 @@ class PretendedContext:
         self.host.warm_up(arm, seed)
         return {"server_memory_peak_bytes": 1e6 * (arm + 1)}
 
-    def measure(self, arm: int, seed: int, name: str) -> Window:
+    def measure(self, arm: int, seed: int, name: str) -> None:
         self.host.context = self.number
         self.host.names.append(name)
-        return self.host.measure(arm, seed)
+        self.host.open.setdefault(arm, []).append(self.host.measure(arm, seed))
+
+    def collect(self, arm: int) -> list[Window]:
+        return self.host.open.pop(arm)
+
+    def counted(self, arm: int) -> dict[str, float]:
+        return {"checkpoints_timed": float(arm)}
+
+    def abandon(self) -> None:
+        self.host.open.clear()
 
     def stop_all(self) -> None:
         self.host.stop_all()

@@ -29,11 +29,20 @@ class _Failing:
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
         raise self._of(arm + seed)
 
-    def measure(self, arm: int, seed: int, name: str) -> Window:
+    def measure(self, arm: int, seed: int, name: str) -> None:
         assert name
+        raise self._of(arm + seed)
+
+    def collect(self, arm: int) -> list[Window]:
         if arm:
-            raise self._of(seed)
-        return window([100])
+            raise self._of(arm)
+        return [window([100])]
+
+    def counted(self, arm: int) -> Mapping[str, float]:
+        raise self._of(arm)
+
+    def abandon(self) -> None:
+        return
 
     def stop_all(self) -> None:
         return
@@ -92,8 +101,14 @@ def test_other_failures_stay_what_they_are(tmp_path: Path) -> None:
 
 def test_no_trial_fails_because_a_disk_is_full(tmp_path: Path) -> None:
     apparatus = HostAwareApparatus(_Failing(TrialFailedError(NO_ROOM)), tmp_path)
-    assert apparatus.measure(0, 1, "w").transactions == 1
-    for act in (lambda: apparatus.start(0), lambda: apparatus.warm_up(0, 1), lambda: apparatus.measure(1, 1, "w")):
+    assert apparatus.collect(0)[0].transactions == 1
+    for act in (
+        lambda: apparatus.start(0),
+        lambda: apparatus.warm_up(0, 1),
+        lambda: apparatus.measure(1, 1, "w"),
+        lambda: apparatus.collect(1),
+        lambda: apparatus.counted(0),
+    ):
         with pytest.raises(HostError) as caught:
             act()
         assert caught.value.slug == SLUG

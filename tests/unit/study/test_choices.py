@@ -2,8 +2,11 @@ import pytest
 
 from pgversus.errors import StudyError
 from pgversus.study.choices import DesignChoices, design_of
-from pgversus.study.design import Design
+from pgversus.study.design import Design, WindowKind
 from pgversus.study.metrics import JUDGED_OF_LOAD, Metric
+from pgversus.study.quantities import WindowLength
+
+THREE_SECONDS = WindowLength(seconds=3.0)
 
 
 def test_without_choices_it_is_the_usual_design() -> None:
@@ -21,7 +24,7 @@ def test_an_open_loop_is_judged_by_its_tail_and_never_by_tps() -> None:
 @pytest.mark.parametrize("metric", JUDGED_OF_LOAD)
 def test_what_was_chosen_holds(metric: Metric) -> None:
     choices = DesignChoices(
-        seed=1, metric=metric, margin=0.1, budget_s=60.0, max_blocks=9, window_s=3.0, rounds=5, warm_up_s=7.0
+        seed=1, metric=metric, margin=0.1, budget_s=60.0, max_blocks=9, window=THREE_SECONDS, rounds=5, warm_up_s=7.0
     )
     assert design_of(choices, is_open_loop=False) == Design(
         seed=1,
@@ -34,6 +37,7 @@ def test_what_was_chosen_holds(metric: Metric) -> None:
         rounds=5,
         rounds_are_given=True,
         warm_up_s=7.0,
+        warm_up_is_given=True,
     )
 
 
@@ -67,7 +71,7 @@ def test_a_load_has_no_time() -> None:
 @pytest.mark.parametrize(
     ("choices", "flags"),
     [
-        (DesignChoices(seed=1, window_s=1.0), "--window"),
+        (DesignChoices(seed=1, window=THREE_SECONDS), "--window"),
         (DesignChoices(seed=1, rounds=2, warm_up_s=1.0), "--windows, --warm-up"),
     ],
 )
@@ -75,3 +79,19 @@ def test_an_operation_has_neither_windows_nor_a_warm_up(choices: DesignChoices, 
     with pytest.raises(StudyError) as caught:
         design_of(choices, is_operation=True)
     assert (caught.value.slug, caught.value.where) == ("study-windows-of-operation", flags)
+
+
+@pytest.mark.parametrize(
+    ("length", "kind", "seconds", "transactions"),
+    [
+        (WindowLength(seconds=2.0), WindowKind.RUN, 2.0, None),
+        (WindowLength(seconds=0.05), WindowKind.SLICE, 0.05, None),
+        (WindowLength(transactions=20), WindowKind.TRANSACTIONS, 1.0, 20),
+    ],
+)
+def test_the_length_of_a_window_decides_its_kind(
+    length: WindowLength, kind: WindowKind, seconds: float, transactions: int | None
+) -> None:
+    design = design_of(DesignChoices(seed=1, window=length))
+    found = (design.window_kind, design.window_s, design.window_transactions, design.window_is_given)
+    assert found == (kind, seconds, transactions, True)

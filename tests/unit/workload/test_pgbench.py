@@ -41,7 +41,7 @@ def arguments(workload: PgbenchWorkload, *files: Path | None, conninfo: str = "h
         pgbench=Path("/opt/bin/pgbench"),
         conninfo=conninfo,
         script_files=files,
-        seconds=5,
+        length=("-T", "5"),
         seed=42,
         log_prefix=Path("/tmp/run/log"),
     )

@@ -12,7 +12,7 @@ from pgversus.plans.explain import read_plans
 from pgversus.plans.levels import examined
 from pgversus.postgres.session import Target, with_options
 from pgversus.study.captured import Captured, CapturedPlans, SampledPlans
-from pgversus.study.design import least_window_s
+from pgversus.study.windows import least_window_s
 
 _WANTED = 200
 """Plans of each arm, so that one that is taken once in fifty is seen at least once in all but 2 % of cases."""

@@ -29,6 +29,8 @@ class FirstRun:
     """Whether any arm's rows were changed."""
     connect_allowance_s: int = 0
     """Whole seconds by which each run of pgbench is longer, because its -T begins before its clients are connected."""
+    connect_s: float = 0.0
+    """Time that the slowest arm took to connect all clients."""
     longest_transaction_s: float
     """The slowest transaction of any arm, or the slowest operation."""
     plans: CapturedPlans | None = None

@@ -19,6 +19,7 @@ from pgversus.workload.pgbench_log import UnreadableLogError, read_latencies
 _GRACE_S = 10.0
 _MOST_RUNS = 3
 _MOST_WORDS = 4000
+_LOG = "log"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,48 +70,79 @@ def finished_load(
     For what must be read at that very moment: reading the log is work of its own. log_name: what the log is called
     where logs are kept; that of a load without a name never is.
     """
+    with _logs(load, log_name):
+        yield _run(load, target, seconds, seed)
+
+
+@contextmanager
+def finished_transactions(
+    load: Load, target: Target, transactions: int, seed: int, *, seconds: float, log_name: str | None = None
+) -> Iterator[Finished]:
+    """The same of a number of transactions of each client, which take about so many seconds."""
+    with _logs(load, log_name):
+        yield _finished(load, target, ("-t", str(transactions)), seed, seconds)
+
+
+@contextmanager
+def _logs(load: Load, log_name: str | None) -> Iterator[None]:
     load.scratch.mkdir(parents=True, exist_ok=True)
     try:
-        yield _run(load, target, seconds, seed)
+        yield
     finally:
-        _clear(load, log_name)
+        clear_logs(load, _LOG, log_name)
 
 
 def _run(load: Load, target: Target, seconds: float, seed: int) -> Finished:
     connect_s = load.connect_allowance_s
     for _ in range(_MOST_RUNS):
-        limit_s = seconds + connect_s + load.longest_s + _GRACE_S
-        arguments = command(
-            load.workload,
-            pgbench=load.client.pgbench,
-            conninfo=target.conninfo,
-            script_files=load.script_files,
-            seconds=max(1, round(seconds)) + connect_s,
-            seed=seed,
-            log_prefix=load.scratch / "log",
-        )
-        finished = run(arguments, environment=target.environment(), timeout_s=limit_s, ends_with_us=True)
-        if load.workload.is_open_loop or not (finished.succeeded and has_begun_nothing(finished.stdout)):
+        length = str(max(1, round(seconds)) + connect_s)
+        finished = _finished(load, target, ("-T", length), seed, seconds + connect_s)
+        if load.workload.is_open_loop or not has_begun_nothing(finished.stdout):
             break
         # Without a rate a client begins its first transaction once it is connected, and ends it however long that
         # takes. So nobody was connected in time: pgbench itself was kept waiting, and nothing is known of the server.
         connect_s = 2 * connect_s + 2
+    return finished
+
+
+def _finished(load: Load, target: Target, length: tuple[str, str], seed: int, seconds: float) -> Finished:
+    """One run of pgbench, which takes about so many seconds."""
+    limit_s = seconds + load.longest_s + _GRACE_S
+    arguments = pgbench_command(load, target, length, seed, _LOG)
+    finished = run(arguments, environment=target.environment(), timeout_s=limit_s, ends_with_us=True)
+    check_end(finished, limit_s)
+    return finished
+
+
+def pgbench_command(load: Load, target: Target, length: tuple[str, str], seed: int, log_prefix: str) -> list[str]:
+    """Return the command line of one run of pgbench. log_prefix: of its log files in the scratch folder."""
+    return command(
+        load.workload,
+        pgbench=load.client.pgbench,
+        conninfo=target.conninfo,
+        script_files=load.script_files,
+        length=length,
+        seed=seed,
+        log_prefix=load.scratch / log_prefix,
+    )
+
+
+def check_end(finished: Finished, limit_s: float) -> None:
+    """TrialFailedError with pgbench's own words when it did not succeed, or took longer than limit_s."""
     if finished.timed_out:
         raise TrialHungError(
-            f"pgbench was to run for {seconds:g} s and had not ended after {limit_s:.0f} s, so it was ended; "
-            "a transaction waits for a lock, or is far slower than any before it"
+            f"pgbench had not ended after {limit_s:.0f} s, so it was ended; a transaction waits for a lock, or is far "
+            "slower than any before it"
         )
     if not finished.succeeded:
         raise TrialFailedError(_why(finished))
-    return finished
 
 
 def read_window(load: Load, finished: Finished) -> Window:
     """What a finished load has done; TrialFailedError when its words or its log cannot be read, or disagree."""
     try:
         summary = parse_summary(finished.stdout)
-        files = sorted(load.scratch.glob("log.*"))
-        latencies = read_latencies(files, is_open_loop=load.workload.is_open_loop)
+        latencies = read_latencies(log_files(load, _LOG), is_open_loop=load.workload.is_open_loop)
     except (UnreadableOutputError, UnreadableLogError) as error:
         raise TrialFailedError(f"{error}\n{error_words(finished.stderr)}".strip()) from error
     left_out = 0 if load.workload.is_open_loop else latencies.unclocked
@@ -129,15 +161,16 @@ def read_window(load: Load, finished: Finished) -> Window:
         unclocked=latencies.unclocked,
         connect_s=summary.connect_s,
         counters={"client_cpu_s": finished.cpu_s, "client_cpu_user_s": finished.cpu_user_s},
-        output=finished.stdout + _shortened(finished.stderr),
+        output=output_of(finished),
     )
 
 
-def _shortened(text: str) -> str:
-    """A script that raises a notice in each transaction would fill the results with them."""
+def output_of(finished: Finished) -> str:
+    """Return what pgbench printed, shortened: a script may raise a notice in each transaction."""
+    text = finished.stderr
     if len(text) <= _MOST_WORDS:
-        return text
-    return f"{text[:_MOST_WORDS]}\n... {len(text) - _MOST_WORDS} characters left out\n"
+        return finished.stdout + text
+    return f"{finished.stdout}{text[:_MOST_WORDS]}\n... {len(text) - _MOST_WORDS} characters left out\n"
 
 
 def _why(finished: Finished) -> str:
@@ -147,9 +180,15 @@ def _why(finished: Finished) -> str:
     return words or f"pgbench returned {finished.exit_code} without a word"
 
 
-def _clear(load: Load, log_name: str | None) -> None:
-    # pgbench's own names: log.PID of the first thread, log.PID.N of the others.
-    for file in sorted(load.scratch.glob("log.*")):
+def log_files(load: Load, log_prefix: str) -> list[Path]:
+    """Return the log files of a run, one of each thread."""
+    return sorted(load.scratch.glob(f"{log_prefix}.*"))
+
+
+def clear_logs(load: Load, log_prefix: str, log_name: str | None) -> None:
+    """Remove pgbench's logs with this prefix, or keep them under this name where logs are kept."""
+    # pgbench's own names: PREFIX.PID of the first thread, PREFIX.PID.N of the others.
+    for file in log_files(load, log_prefix):
         if load.kept_logs is None or log_name is None:
             file.unlink()
         else:

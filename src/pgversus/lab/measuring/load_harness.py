@@ -1,10 +1,11 @@
 """A context that is measured by the load of pgbench."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from pgversus.host.pausable import can_pause
 from pgversus.lab.apparatus import Apparatus
 from pgversus.lab.measuring.arms import ArmServer
 from pgversus.lab.measuring.harness import FirstRun, Settings, session_settings
@@ -12,10 +13,12 @@ from pgversus.lab.measuring.load import Load
 from pgversus.lab.measuring.pilot import PilotResult, run_pilot
 from pgversus.lab.measuring.postgres_apparatus import ColdApparatus, WarmApparatus
 from pgversus.lab.measuring.server_set import ServerSet
+from pgversus.lab.measuring.short_windows import SliceApparatus, TransactionApparatus
 from pgversus.study.captured import CapturedPlans
 from pgversus.study.comparison import CacheState, Comparison
-from pgversus.study.design import fit_windows
+from pgversus.study.design import WindowKind
 from pgversus.study.preparation import Preparation
+from pgversus.study.windows import FirstLoad, fit_windows
 from pgversus.study.workload import PgbenchWorkload
 
 
@@ -71,21 +74,23 @@ class LoadHarness:
             plans, not_explained = self._explained(pilot, settings)
         finally:
             servers.stop_all(writes=writes)
-        design = fit_windows(
-            comparison.design,
-            arms=len(comparison.arms),
-            contexts=self._contexts,
+        first = FirstLoad(
             clients=self._workload.clients,
             writes=pilot.writes,
-            slowest_latency_s=pilot.slowest_latency_s,
+            latency_s=pilot.slowest_latency_s,
+            latency_p99_s=pilot.latency_p99_s,
+            connect_s=pilot.connect_s,
             rate=self._workload.rate,
             is_cold=comparison.cache is CacheState.COLD,
+            may_pause=can_pause() and not any(load.workload.pauses for load in self._loads),
         )
+        design = fit_windows(comparison.design, first, arms=len(comparison.arms), contexts=self._contexts)
         return FirstRun(
             design=design,
             settings=settings,
             writes=pilot.writes,
             connect_allowance_s=_connect_allowance_s(pilot),
+            connect_s=pilot.connect_s,
             longest_transaction_s=pilot.longest_transaction_s,
             plans=plans,
             not_explained=not_explained,
@@ -112,7 +117,15 @@ class LoadHarness:
         )
         if self._comparison.cache is CacheState.COLD:
             return ColdApparatus(self._servers, loads, preparation)
-        return WarmApparatus(self._servers, loads, preparation, prewarms=self._prewarms)
+        kind = _APPARATUS[preparation.design.window_kind]
+        return kind(self._servers, loads, preparation, prewarms=self._prewarms)
+
+
+_APPARATUS: Mapping[WindowKind, type[WarmApparatus]] = {
+    WindowKind.RUN: WarmApparatus,
+    WindowKind.TRANSACTIONS: TransactionApparatus,
+    WindowKind.SLICE: SliceApparatus,
+}
 
 
 def _connect_allowance_s(pilot: PilotResult) -> int:

@@ -22,9 +22,10 @@ from pgversus.postgres.vacuum_report import vacuum_counters
 from pgversus.stats.histogram import NO_LATENCIES
 from pgversus.stats.trials import Window
 from pgversus.study.comparison import CacheState
-from pgversus.study.design import Design, fit_operation
+from pgversus.study.design import Design
 from pgversus.study.operation import Operation
 from pgversus.study.preparation import Preparation
+from pgversus.study.windows import fit_operation
 
 
 class Repetitions:
@@ -131,6 +132,7 @@ class OperationApparatus:
     def __init__(self, repetitions: Repetitions, patience_s: float) -> None:
         self._repetitions = repetitions
         self._patience_s = patience_s
+        self._windows: dict[int, Window] = {}
 
     def start(self, arm: int) -> None:
         """Nothing yet: a server is started on a fresh copy when it is its turn."""
@@ -139,9 +141,21 @@ class OperationApparatus:
         """Nothing: an operation runs once."""
         return {}
 
-    def measure(self, arm: int, seed: int, name: str) -> Window:  # noqa: ARG002 - the same
-        """The operation, once."""
-        return self._repetitions.run(arm, self._patience_s)
+    def measure(self, arm: int, seed: int, name: str) -> None:  # noqa: ARG002 - the same
+        """Run the operation once."""
+        self._windows[arm] = self._repetitions.run(arm, self._patience_s)
+
+    def collect(self, arm: int) -> Sequence[Window]:
+        """Return the operation."""
+        return [self._windows.pop(arm)]
+
+    def counted(self, arm: int) -> Mapping[str, float]:  # noqa: ARG002 - the same
+        """Return nothing: the window has its counters."""
+        return {}
+
+    def abandon(self) -> None:
+        """Forget an operation that nobody wants."""
+        self._windows.clear()
 
     def stop_all(self) -> None:
         """Stop whatever runs, and remove its copy."""

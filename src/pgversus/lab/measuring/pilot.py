@@ -13,7 +13,9 @@ from pgversus.lab.measuring.load import Load, run_window
 from pgversus.lab.measuring.server_set import wrote_since
 from pgversus.postgres import catalog
 from pgversus.postgres.session import connect
-from pgversus.study.design import Design, least_window_s
+from pgversus.stats.trials import Window
+from pgversus.study.design import Design
+from pgversus.study.windows import least_window_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +26,8 @@ class PilotResult:
     """Whether any arm's load changed rows."""
     slowest_latency_s: float
     """Mean latency of the slowest arm."""
+    latency_p99_s: float
+    """99th percentile of the latency, of the arm where it is longest."""
     longest_transaction_s: float
     """The slowest transaction of any arm."""
     connect_s: float
@@ -62,6 +66,11 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[Load], design: Design) 
     return PilotResult(
         writes=writes,
         slowest_latency_s=max(window.latency_sum_s / window.transactions for window in windows),
+        latency_p99_s=max(_p99_s(window) for window in windows),
         longest_transaction_s=max(window.latency_max_s for window in windows),
         connect_s=max(window.connect_s for window in windows),
     )
+
+
+def _p99_s(window: Window) -> float:
+    return min(window.histogram.quantile(0.99), window.latency_max_s)

@@ -1,6 +1,7 @@
 """The engine's apparatus on real servers and a real pgbench, warm or cold."""
 
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -38,6 +39,7 @@ class WarmApparatus:
         self._design = preparation.design
         self._writes = preparation.writes
         self._prewarms = prewarms
+        self._windows: defaultdict[int, list[Window]] = defaultdict(list)
 
     def start(self, arm: int) -> None:
         """A fresh start, as a rule on fresh data; then the data are read in, and a checkpoint."""
@@ -55,7 +57,7 @@ class WarmApparatus:
             # A full disk is no property of this arm: what was measured is kept, and the study can go on later.
             raise
         except PgversusError as error:
-            raise _failed(error) from error
+            raise trial_failed(error) from error
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
         """Load until it is steady, whose numbers are thrown away but for the most memory that the server held.
@@ -66,7 +68,7 @@ class WarmApparatus:
         try:
             levels = {"data_bytes": float(self._set.counters(arm).database_bytes())}
         except PgversusError as error:
-            raise _failed(error) from error
+            raise trial_failed(error) from error
         pid = server.postmaster_pid
         with PeakMemory(pid) if pid is not None else nullcontext() as peak:
             self._load_until_steady(arm, seed)
@@ -74,13 +76,25 @@ class WarmApparatus:
             # Its sessions report as they end, before 15 later still, and are not to report into the first window.
             self._set.counters(arm).read(settled=True)
         except PgversusError as error:
-            raise _failed(error) from error
+            raise trial_failed(error) from error
         most = peak.peak_bytes if peak is not None else None
         return levels if most is None else {**levels, "server_memory_peak_bytes": float(most)}
 
-    def measure(self, arm: int, seed: int, name: str) -> Window:
-        """One window of load, with what was counted in it."""
-        return self._measured(arm, seed, name)
+    def measure(self, arm: int, seed: int, name: str) -> None:
+        """Measure one window of load, and what was counted in it."""
+        self._windows[arm].append(self._measured(arm, seed, name))
+
+    def collect(self, arm: int) -> Sequence[Window]:
+        """Return the windows since the last time."""
+        return self._windows.pop(arm, [])
+
+    def counted(self, arm: int) -> Mapping[str, float]:  # noqa: ARG002 - the engine asks every apparatus
+        """Return nothing: each window has its counters."""
+        return {}
+
+    def abandon(self) -> None:
+        """Forget windows that nobody wants; no load runs between two windows."""
+        self._windows.clear()
 
     def stop_all(self) -> None:
         """Stop every server of ours; before that, notice a load that writes after all."""
@@ -105,7 +119,7 @@ class WarmApparatus:
             # A log that cannot be kept says nothing of this arm either.
             raise
         except PgversusError as error:
-            raise _failed(error) from error
+            raise trial_failed(error) from error
         counted = {**window.counters, **grown(before, after, self._set.own_growth(arm))}
         return replace(window, counters=counted, was_disturbed=is_disturbed(counted, window.seconds, CPUS))
 
@@ -120,7 +134,7 @@ class ColdApparatus(WarmApparatus):
         except HostError:
             raise
         except PgversusError as error:
-            raise _failed(error) from error
+            raise trial_failed(error) from error
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
         """A window from cold for the memory that the server held in it; what it leaves there is gone before the next.
@@ -130,12 +144,13 @@ class ColdApparatus(WarmApparatus):
         self._restart_cold(arm)
         return super().warm_up(arm, seed)
 
-    def measure(self, arm: int, seed: int, name: str) -> Window:
-        """One window from cold."""
+    def measure(self, arm: int, seed: int, name: str) -> None:
+        """Measure one window from cold."""
         still_cached = self._restart_cold(arm)
         window = self._measured(arm, seed, name)
         # Where nobody can look, it is taken as not evicted: a caveat too many is better than one too few.
-        return replace(window, levels={"still_cached_share": 1.0 if still_cached is None else still_cached})
+        levels = {"still_cached_share": 1.0 if still_cached is None else still_cached}
+        self._windows[arm].append(replace(window, levels=levels))
 
     def _load_until_steady(self, arm: int, seed: int) -> None:
         """Only once: from cold nothing becomes steady."""
@@ -150,9 +165,10 @@ class ColdApparatus(WarmApparatus):
             still_cached = evict(server.data_directory)
             server.start()
         except PgversusError as error:
-            raise _failed(error) from error
+            raise trial_failed(error) from error
         return still_cached
 
 
-def _failed(error: PgversusError) -> TrialFailedError:
+def trial_failed(error: PgversusError) -> TrialFailedError:
+    """Return the failure of an arm, in the words of the error."""
     return TrialFailedError(f"{error.what}: {error.found}")

@@ -24,12 +24,12 @@ class Reading:
 def read_before(server: ArmServer, session: CounterSession) -> Reading:
     """The reading before a window: the host last, so that our own questions are not in it."""
     counters = session.read()
-    return Reading(server=counters | _processes(server), host=_host(server))
+    return Reading(server=counters | _processes(server), host=read_host_of(server))
 
 
 def read_after(server: ArmServer, session: CounterSession) -> Reading:
     """The reading after a window: the host first; the server once the ended sessions have reported."""
-    host = _host(server)
+    host = read_host_of(server)
     counters = session.read(settled=True)
     return Reading(server=counters | _processes(server), host=host)
 
@@ -44,8 +44,8 @@ def grown(before: Reading, after: Reading, own: Mapping[str, float]) -> dict[str
     return load | difference(before.host, after.host)
 
 
-def _host(server: ArmServer) -> dict[str, float]:
-    """Of the host that the server runs on; of another one nobody tells."""
+def read_host_of(server: ArmServer) -> dict[str, float]:
+    """Return the counters of the host that the server runs on; none of another host."""
     return read_host(server.data_directory) if server.data_directory is not None else {}
 
 

@@ -63,7 +63,7 @@ def _ended(sql: str) -> str:
 def _commands(one: Answer) -> Iterator[str]:
     for arm in one.comparison.arms:
         if not isinstance(arm.workload, Operation):
-            yield load_command(arm.workload, one.comparison.design.window_s)
+            yield load_command(arm.workload, one.comparison.design)
 
 
 def _windows(answers: Sequence[Answer]) -> str:

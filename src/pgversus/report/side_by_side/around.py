@@ -9,7 +9,8 @@ from pgversus.report.host_facts import host_facts
 from pgversus.report.sentences import needs_check
 from pgversus.report.side_by_side.matching import Together
 from pgversus.report.side_by_side.put import Around, Note
-from pgversus.report.units import duration, percent, size
+from pgversus.report.small_print import window_length
+from pgversus.report.units import percent, size
 from pgversus.study.comparison import BASELINE, Arm
 from pgversus.study.operation import Operation
 from pgversus.study.preparation import ArmFacts, origin_words
@@ -182,7 +183,7 @@ def _windows(a: Answer, b: Answer) -> str:
     if isinstance(a.comparison.workload, Operation):
         return ""
     words = [
-        tell("{number} x {length}", number=design.rounds, length=duration(design.window_s))
+        tell("{number} x {length}", number=design.rounds, length=window_length(design))
         for design in (a.comparison.design, b.comparison.design)
     ]
     if words[0] == words[1]:

@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pgversus.errors import StudyError
-from pgversus.study.choices import DesignChoices, design_of, refuse_two_designs
+from pgversus.study.choices import DesignChoices, design_of, refuse_two_designs, with_window
 from pgversus.study.design import Design
 from pgversus.study.file import schema
 from pgversus.study.file.problems import Problems
 from pgversus.study.file.quantities import quantity
 from pgversus.study.file.workloads import NamedLoad, NamedWorkload
 from pgversus.study.metrics import JUDGED_BY_NAME, Metric
-from pgversus.study.quantities import parse_duration, parse_share, parse_whole_seconds
+from pgversus.study.quantities import parse_duration, parse_share, parse_whole_seconds, parse_window
 
 
 def choices_of(table: schema.Design | None, problems: Problems, *, seed: int) -> DesignChoices:
@@ -23,7 +23,7 @@ def choices_of(table: schema.Design | None, problems: Problems, *, seed: int) ->
         budget_s=quantity(("design", "budget"), table.budget, parse_duration, problems),
         max_blocks=table.max_blocks,
         fixed_blocks=table.blocks,
-        window_s=quantity(("design", "window"), table.window, parse_whole_seconds, problems),
+        window=quantity(("design", "window"), table.window, parse_window, problems),
         rounds=table.windows,
         warm_up_s=quantity(("design", "warm_up"), table.warm_up, parse_whole_seconds, problems),
         seed=seed if table.seed is None else table.seed,
@@ -69,7 +69,7 @@ def designs_for(
 
 
 def _of_operations(choices: DesignChoices, problems: Problems) -> Design | None:
-    for key, value in (("window", choices.window_s), ("windows", choices.rounds), ("warm_up", choices.warm_up_s)):
+    for key, value in (("window", choices.window), ("windows", choices.rounds), ("warm_up", choices.warm_up_s)):
         if value is not None:
             problems.add(
                 ("design", key),
@@ -82,7 +82,7 @@ def _of_operations(choices: DesignChoices, problems: Problems) -> Design | None:
                 ),
             )
     with problems.catch(("design", "metric"), to_do="leave metric out: of an operation its time is judged"):
-        return design_of(replace(choices, window_s=None, rounds=None, warm_up_s=None), is_operation=True)
+        return design_of(replace(choices, window=None, rounds=None, warm_up_s=None), is_operation=True)
     return None
 
 
@@ -99,6 +99,4 @@ def _of_loads(loads: Sequence[NamedLoad], choices: DesignChoices, problems: Prob
 
 
 def _of_load(design: Design, load: NamedLoad) -> Design:
-    if load.window_s is None:
-        return design
-    return replace(design, window_s=load.window_s, window_is_given=True)
+    return design if load.window is None else with_window(design, load.window)

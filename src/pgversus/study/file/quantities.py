@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Callable
+from typing import TypeVar
 
 from pgversus.errors import StudyError
 from pgversus.study.file.places import Path
 from pgversus.study.file.problems import Problems
 
+Value = TypeVar("Value")
 
-def quantity(path: Path, text: str | None, parse: Callable[[str, str], float], problems: Problems) -> float | None:
-    """The value in base units; None when there is none, or when it is a problem now."""
+
+def quantity(path: Path, text: str | None, parse: Callable[[str, str], Value], problems: Problems) -> Value | None:
+    """Return the parsed value; None when there is none, or when it is a problem now."""
     if text is None:
         return None
     key = str(path[-1])

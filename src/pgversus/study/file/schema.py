@@ -264,7 +264,9 @@ class Load(Table):
         example=100,
     )
     window: Quantity | None = _key(
-        "length of one window under this load, in whole seconds", default="that of the design", example="10s"
+        "length of one window under this load: `50ms`, `2s`, or `20tx` (transactions of each client)",
+        default="that of the design",
+        example="10s",
     )
 
 
@@ -295,11 +297,15 @@ class Design(Table):
     max_blocks: Annotated[int, Field(ge=FIRST_LOOK, le=MOST_BLOCKS)] | None = _key(
         "stop a comparison undecided after so many blocks", default=f"{MOST_BLOCKS}", example=40
     )
-    window: Quantity | None = _key("length of one window, in whole seconds", default="fitted to the load", example="2s")
+    window: Quantity | None = _key(
+        "length of one window: `50ms`, `2s`, or `20tx` (transactions of each client)",
+        default="fitted to the load",
+        example="50ms",
+    )
     windows: Count | None = _key("windows of each arm in one block", default="fitted to the load", example=8)
     warm_up: Quantity | None = _key(
         "load thrown away after each start, in whole seconds; from two on up to four times as long, until it is steady",
-        default="`2s`",
+        default="`2s`; with short windows less",
         example="5s",
     )
     seed: Annotated[int, Field(ge=0, le=LARGEST_INTEGER)] | None = _key(

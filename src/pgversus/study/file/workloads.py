@@ -22,7 +22,7 @@ from pgversus.study.file.quantities import quantity
 from pgversus.study.file.settings import settings_of
 from pgversus.study.file.values import as_key, as_toml, shown
 from pgversus.study.operation import Operation
-from pgversus.study.quantities import parse_whole_seconds
+from pgversus.study.quantities import WindowLength, parse_window
 from pgversus.study.settings import Setting
 from pgversus.study.workload import (
     PgbenchWorkload,
@@ -80,7 +80,7 @@ class NamedLoad:
     threads: int = 1
     query_mode: QueryMode = QueryMode.SIMPLE
     rate: float | None = None
-    window_s: float | None = None
+    window: WindowLength | None = None
     """None for the design's."""
 
 
@@ -110,7 +110,7 @@ def loads_of(sections: schema.Sections, problems: Problems) -> dict[str, NamedLo
             threads=threads_used(table.threads or 1, clients),
             query_mode=table.protocol or QueryMode.SIMPLE,
             rate=table.rate,
-            window_s=quantity((*path, "window"), table.window, parse_whole_seconds, problems),
+            window=quantity((*path, "window"), table.window, parse_window, problems),
         )
     return result
 

@@ -138,7 +138,7 @@ def test_no_log_is_kept_of_a_load_that_is_thrown_away(tmp_path: Path) -> None:
 def test_a_window_that_hangs_is_ended_with_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_module, "_GRACE_S", 0.2)
     asked = load(tmp_path, "#!/bin/sh\nsleep 60\n", longest_s=0.1)
-    with pytest.raises(TrialHungError, match=r"was to run for 0\.1 s and had not ended after 0 s"):
+    with pytest.raises(TrialHungError, match="pgbench had not ended after 0 s"):
         run_window(asked, TARGET, 0.1, 1)
 
 

@@ -1,0 +1,108 @@
+"""A program that is stopped and continued while it runs, such as a load generator that takes turns with another."""
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from pgversus.host.commands import Finished, Program, ending_with_us, kill_group
+
+
+class ProgramEndedError(Exception):
+    """The program ended by itself when it was to be stopped or continued."""
+
+
+def can_pause() -> bool:
+    """Whether the kernel ends a stopped program when pgversus is killed: nobody else would."""
+    return bool(ending_with_us())
+
+
+class PausableProgram:
+    """A running program; its output goes to files, so that it never waits for a reader."""
+
+    def __init__(self, arguments: Sequence[str], *, environment: Mapping[str, str]) -> None:
+        """Start it; whoever does calls finish(), ended() or kill(). OSError when it cannot be started."""
+        self._stdout = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the program has ended
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
+        try:
+            self._process = Program(
+                [*ending_with_us(), *arguments],
+                env=dict(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=self._stdout,
+                stderr=self._stderr,
+                process_group=0,
+            )
+        except BaseException:
+            self._close()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def stop(self) -> None:
+        """Return when all its threads are stopped. ProgramEndedError when it has ended."""
+        self._process.send_signal(signal.SIGSTOP)
+        if self._process.returncode is not None:
+            raise ProgramEndedError
+        # Threads stop one after another; until the last one has, work goes on. The end of the program is left to be
+        # waited for by its owner.
+        state = os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        if state is None or state.si_code != os.CLD_STOPPED:
+            raise ProgramEndedError
+        os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._process.send_signal(signal.SIGCONT)
+
+    def finish(self, number: signal.Signals, timeout_s: float) -> Finished:
+        """Continue it, send the signal on which it ends, and return its end; it is killed after timeout_s."""
+        timed_out = False
+        try:
+            self._process.send_signal(number)
+            self._process.send_signal(signal.SIGCONT)
+            self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            kill_group(self._process)
+            self._process.wait()
+        except BaseException:
+            self.kill()
+            raise
+        return self._finished(timed_out=timed_out)
+
+    def ended(self) -> Finished:
+        """Wait for a program that ends by itself."""
+        self._process.wait()
+        return self._finished(timed_out=False)
+
+    def kill(self) -> None:
+        """End it, stopped or not, with whatever it has started. Never fails."""
+        kill_group(self._process)
+        with suppress(ChildProcessError):
+            self._process.wait()
+        self._close()
+
+    def _finished(self, *, timed_out: bool) -> Finished:
+        texts = []
+        for file in (self._stdout, self._stderr):
+            file.seek(0)
+            texts.append(file.read().decode(errors="replace"))
+        self._close()
+        return Finished(
+            exit_code=self._process.returncode,
+            stdout=texts[0],
+            stderr=texts[1],
+            cpu_s=self._process.cpu_s,
+            cpu_user_s=self._process.cpu_user_s,
+            timed_out=timed_out,
+        )
+
+    def _close(self) -> None:
+        self._stdout.close()
+        self._stderr.close()

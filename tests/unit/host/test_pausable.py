@@ -1,0 +1,96 @@
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pgversus.host.commands import CLEAN_ENVIRONMENT
+from pgversus.host.pausable import PausableProgram, ProgramEndedError, can_pause
+
+COUNTING = """
+import signal, sys, threading, time
+signal.signal(signal.SIGALRM, lambda *_: sys.exit(print("over", flush=True)))
+threading.Thread(target=lambda: [time.sleep(0.001) for _ in iter(int, 1)], daemon=True).start()
+file = open(sys.argv[1], "w", buffering=1)
+while True:
+    file.write(".")
+    file.flush()
+    time.sleep(0.001)
+"""
+
+
+@pytest.fixture
+def counting(tmp_path: Path) -> Iterator[tuple[PausableProgram, Path]]:
+    written = tmp_path / "written"
+    program = PausableProgram([sys.executable, "-c", COUNTING, str(written)], environment=CLEAN_ENVIRONMENT)
+    while not written.exists() or not written.stat().st_size:
+        time.sleep(0.01)
+    yield program, written
+    program.kill()
+
+
+def test_nothing_happens_between_stop_and_resume(counting: tuple[PausableProgram, Path]) -> None:
+    program, written = counting
+    for _ in range(3):
+        program.stop()
+        size = written.stat().st_size
+        time.sleep(0.05)
+        assert written.stat().st_size == size
+        program.resume()
+        time.sleep(0.05)
+        assert written.stat().st_size > size
+
+
+def test_it_ends_on_its_signal_also_when_it_is_stopped(counting: tuple[PausableProgram, Path]) -> None:
+    program, _ = counting
+    program.stop()
+    finished = program.finish(signal.SIGALRM, timeout_s=10)
+    assert (finished.exit_code, finished.stdout, finished.timed_out) == (0, "over\n", False)
+    assert finished.cpu_s > 0
+
+
+def test_a_program_that_has_ended_cannot_be_stopped_and_its_words_are_kept() -> None:
+    program = PausableProgram(["/bin/sh", "-c", "echo no >&2; exit 3"], environment=CLEAN_ENVIRONMENT)
+    time.sleep(0.2)
+    with pytest.raises(ProgramEndedError):
+        program.stop()
+    finished = program.ended()
+    assert (finished.exit_code, finished.stderr) == (3, "no\n")
+
+
+def test_a_program_that_does_not_end_on_its_signal_is_killed() -> None:
+    program = PausableProgram(["/bin/sh", "-c", "trap '' ALRM; while :; do sleep 0.01; done"], environment={})
+    time.sleep(0.1)
+    finished = program.finish(signal.SIGALRM, timeout_s=0.2)
+    assert finished.timed_out
+    assert finished.exit_code == -signal.SIGKILL
+
+
+def test_a_stopped_program_can_be_killed(counting: tuple[PausableProgram, Path]) -> None:
+    program, _ = counting
+    program.stop()
+    program.kill()
+    assert not psutil.pid_exists(program.pid)
+
+
+@pytest.mark.skipif(not can_pause(), reason="no setpriv")
+def test_the_kernel_ends_a_stopped_program_with_its_parent(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    parent = f"""
+import os, pathlib
+from pgversus.host.pausable import PausableProgram
+program = PausableProgram(["/bin/sleep", "60"], environment={{}})
+program.stop()
+pathlib.Path({str(pid_file)!r}).write_text(str(program.pid))
+os.kill(os.getpid(), 9)
+"""
+    subprocess.run([sys.executable, "-c", parent], check=False)
+    pid = int(pid_file.read_text())
+    deadline = time.monotonic() + 10
+    while psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

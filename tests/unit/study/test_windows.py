@@ -1,0 +1,206 @@
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pgversus.errors import StudyError
+from pgversus.study.design import FIRST_LOOK, Design, WindowKind
+from pgversus.study.metrics import Metric, transactions_for_quantile
+from pgversus.study.windows import FirstLoad, check_budget, check_windows, fit_windows
+
+LATENCIES = st.floats(1e-5, 600)
+ROOMY = Design(budget_s=24 * 3600.0)
+
+
+def first(latency_s: float = 0.001, clients: int = 1, *, writes: bool = False, rate: float | None = None) -> FirstLoad:
+    return FirstLoad(clients=clients, writes=writes, latency_s=latency_s, latency_p99_s=2 * latency_s, rate=rate)
+
+
+def fitted(load: FirstLoad, design: Design = ROOMY) -> Design:
+    return fit_windows(design, load, arms=2, contexts=1)
+
+
+@pytest.mark.parametrize(
+    ("latency_s", "kind", "window_s", "transactions", "rounds", "per_session"),
+    [
+        (0.00005, WindowKind.SLICE, 0.02, None, 50, 10),
+        (0.002, WindowKind.SLICE, 0.04, None, 24, 4),
+        (0.005, WindowKind.SLICE, 0.1, None, 10, 2),
+        (0.006, WindowKind.TRANSACTIONS, 0.018, 3, 30, 1),
+        (0.018, WindowKind.TRANSACTIONS, 0.018, 1, 30, 1),
+        (0.1, WindowKind.TRANSACTIONS, 0.1, 1, 8, 1),
+        (20.0, WindowKind.TRANSACTIONS, 20.0, 1, 2, 1),
+    ],
+)
+def test_loads_that_only_read_get_short_windows(
+    *, latency_s: float, kind: WindowKind, window_s: float, transactions: int | None, rounds: int, per_session: int
+) -> None:
+    found = fitted(first(latency_s))
+    assert found.window_s == pytest.approx(window_s)
+    assert (found.window_kind, found.window_transactions) == (kind, transactions)
+    assert (found.rounds, found.rounds_per_session) == (rounds, per_session)
+
+
+@given(LATENCIES, st.floats(1, 50))
+def test_a_slice_outlasts_its_transactions(latency_s: float, tail: float) -> None:
+    found = fitted(replace(first(latency_s), latency_p99_s=tail * latency_s))
+    if found.window_kind is WindowKind.SLICE:
+        assert 0.02 <= found.window_s <= 0.1
+        assert found.window_s >= 20 * latency_s
+        assert found.window_s >= 4 * tail * latency_s
+    else:
+        assert latency_s > 0.1 / 20 - 1e-4 or tail * latency_s > 0.1 / 4 - 1e-3
+        assert found.window_s >= latency_s
+
+
+@given(LATENCIES)
+def test_a_load_that_must_not_be_stopped_has_windows_of_transactions(latency_s: float) -> None:
+    assert fitted(replace(first(latency_s), may_pause=False)).window_kind is WindowKind.TRANSACTIONS
+
+
+@given(LATENCIES, st.floats(0, 1), st.integers(1, 200))
+def test_connecting_takes_no_longer_than_the_window(latency_s: float, connect_s: float, clients: int) -> None:
+    found = fitted(replace(first(latency_s, clients), connect_s=connect_s))
+    if found.window_kind is WindowKind.TRANSACTIONS:
+        assert found.window_s >= 0.5 * connect_s
+
+
+@pytest.mark.parametrize("window_s", [0.005, 0.05, 0.9])
+def test_a_given_slice_is_taken_where_transactions_fit_into_it(window_s: float) -> None:
+    given_length = replace(ROOMY, window_s=window_s, window_kind=WindowKind.SLICE, window_is_given=True)
+    slow = fitted(first(0.2), given_length)
+    assert (slow.window_kind, slow.window_transactions) == (
+        WindowKind.TRANSACTIONS,
+        max(1, round(window_s / 0.2)),
+    )
+    fast = fitted(first(window_s / 1000, writes=True), given_length)
+    if window_s >= 0.02:
+        assert (fast.window_kind, fast.window_s) == (WindowKind.SLICE, window_s)
+
+
+def test_a_given_number_of_transactions_is_taken() -> None:
+    asked = replace(ROOMY, window_kind=WindowKind.TRANSACTIONS, window_transactions=20, window_is_given=True)
+    found = fitted(first(0.01), asked)
+    assert (found.window_kind, found.window_transactions, found.window_s) == (WindowKind.TRANSACTIONS, 20, 0.2)
+
+
+@given(LATENCIES, st.booleans())
+def test_rounds_are_even_so_that_each_has_its_mirror(latency_s: float, writes: bool) -> None:  # noqa: FBT001 - drawn
+    found = fitted(first(latency_s, writes=writes))
+    assert found.rounds >= 2
+    assert found.rounds % 2 == 0
+    assert found.rounds_per_session == 1 or found.rounds_per_session % 2 == 0
+
+
+@pytest.mark.parametrize(
+    ("clients", "latency_s", "window_s", "rounds"), [(1, 0.001, 5.0, 4), (64, 0.001, 5.0, 4), (1, 3.0, 9.0, 2)]
+)
+def test_loads_that_write_keep_long_windows(clients: int, latency_s: float, window_s: float, rounds: int) -> None:
+    found = fitted(first(latency_s, clients, writes=True))
+    assert (found.window_kind, found.window_s, found.rounds) == (WindowKind.RUN, window_s, rounds)
+
+
+@given(LATENCIES, st.integers(2, 9), st.integers(1, 9), st.floats(10, 3600))
+def test_long_windows_grow_only_while_the_first_look_fits_the_budget(
+    latency_s: float, arms: int, contexts: int, budget_s: float
+) -> None:
+    found = fit_windows(Design(budget_s=budget_s), first(latency_s, writes=True), arms=arms, contexts=contexts)
+    assert found.window_s >= latency_s
+    if found.window_s > max(5.0, math.ceil(latency_s)):
+        assert arms * 2 * found.window_s * FIRST_LOOK <= budget_s / contexts / 2
+
+
+@pytest.mark.parametrize(("budget_s", "window_s"), [(900.0, 8.0), (150.0, 5.0)])
+def test_a_short_budget_makes_windows_of_slow_transactions_shorter(budget_s: float, window_s: float) -> None:
+    design = Design(budget_s=budget_s)
+    found = fitted(first(2.5, writes=True), design)
+    assert (found.window_s, found.rounds) == (window_s, 2 if window_s > 5 else 4)
+    assert fitted(first(2.5, writes=True), replace(design, fixed_blocks=4)).window_s == 8.0
+
+
+@given(LATENCIES, st.booleans(), st.integers(1, 60), st.integers(1, 20))
+def test_windows_of_whole_seconds_that_the_user_chose_are_left_alone(
+    latency_s: float,
+    writes: bool,  # noqa: FBT001 - drawn
+    seconds: int,
+    rounds: int,
+) -> None:
+    chosen = Design(window_s=float(seconds), window_is_given=True, rounds=rounds, rounds_are_given=True)
+    assert fitted(first(latency_s, writes=writes), chosen) == chosen
+
+
+@given(LATENCIES, st.integers(1, 20))
+def test_only_the_length_is_fitted_when_the_number_is_chosen(latency_s: float, rounds: int) -> None:
+    found = fitted(first(latency_s), replace(ROOMY, rounds=rounds, rounds_are_given=True))
+    assert found.rounds == rounds
+    assert found.window_s == fitted(first(latency_s)).window_s
+
+
+def test_fitting_changes_nothing_but_the_windows() -> None:
+    design = Design(seed=5, margin=0.03, max_blocks=20)
+    for writes in (False, True):
+        found = fitted(first(writes=writes), design)
+        assert (found.seed, found.margin, found.max_blocks, found.budget_s) == (5, 0.03, 20, design.budget_s)
+
+
+@given(LATENCIES)
+def test_slow_executions_are_warmed_up_twice_and_a_given_warm_up_holds(latency_s: float) -> None:
+    found = fitted(first(latency_s))
+    if found.window_kind is WindowKind.TRANSACTIONS:
+        assert found.warm_up_s >= 2 * latency_s
+    asked = replace(ROOMY, warm_up_s=7.0, warm_up_is_given=True)
+    assert fitted(first(latency_s), asked).warm_up_s == 7.0
+
+
+def test_a_budget_below_one_block_is_refused_and_a_fixed_design_has_none() -> None:
+    design = Design(window_s=600.0, rounds=2, budget_s=60.0)
+    with pytest.raises(StudyError, match="budget"):
+        check_budget(design, 2)
+    check_budget(replace(design, fixed_blocks=2), 2)
+    check_budget(replace(design, window_s=1.0), 2)
+
+
+def test_from_cold_a_window_is_thrown_away_in_the_place_of_the_warm_up() -> None:
+    found = fitted(replace(first(2.5), is_cold=True), Design())
+    assert (found.window_kind, found.window_s, found.warm_up_s) == (WindowKind.RUN, 3.0, 3.0)
+
+
+@pytest.mark.parametrize("is_cold", [False, True])
+@given(rate=st.floats(0.01, 1000))
+def test_under_a_rate_hardly_any_window_is_empty(rate: float, is_cold: bool) -> None:  # noqa: FBT001 - a column
+    found = fitted(replace(first(clients=4, rate=rate), is_cold=is_cold), Design())
+    assert found.window_s * rate >= 10
+    assert found.warm_up_s * rate >= 10
+
+
+@given(rate=st.floats(0.1, 1000))
+def test_where_a_percentile_is_judged_a_block_holds_enough_transactions(rate: float) -> None:
+    design = Design(metric=Metric.LATENCY_P95)
+    open_loop = fitted(first(clients=4, rate=rate), design)
+    closed_loop = fitted(first(1 / rate), design)
+    for found in (open_loop, closed_loop):
+        assert found.measured_s_per_block * rate >= transactions_for_quantile(0.95)
+
+
+def test_windows_that_are_too_short_for_a_rate_are_refused_and_fitted_ones_never_are() -> None:
+    short = Design(window_s=2.0, window_is_given=True)
+    with pytest.raises(StudyError) as refused:
+        check_windows(short, rate=2.0, is_cold=False)
+    assert (refused.value.slug, refused.value.to_do[:14]) == ("study-short-window", "windows of 5 s")
+    check_windows(short, rate=5.0, is_cold=False)
+    check_windows(short, rate=None, is_cold=True)
+    check_windows(Design(), rate=0.1, is_cold=False)
+
+
+@pytest.mark.parametrize(("rate", "is_cold"), [(100.0, False), (None, True)])
+def test_short_windows_are_refused_under_a_rate_and_from_cold(rate: float | None, is_cold: bool) -> None:  # noqa: FBT001 - a column
+    for length in (
+        Design(window_kind=WindowKind.SLICE, window_s=0.05, window_is_given=True),
+        Design(window_kind=WindowKind.TRANSACTIONS, window_transactions=20, window_is_given=True),
+    ):
+        check_windows(length, rate=None, is_cold=False)
+        with pytest.raises(StudyError) as refused:
+            check_windows(length, rate=rate, is_cold=is_cold)
+        assert refused.value.slug == "study-short-window"
