@@ -105,6 +105,12 @@ _LEAST_FIXED = 2
     help="Windows of each arm in one block.  [default: fitted to the load]",
 )
 @click.option(
+    "--pin",
+    metavar="auto|off|CPUS",
+    help="Processors of their own for the client (CPUS, such as 0 or 0-1) and for the servers (the rest).  "
+    "[default: auto, on hosts with four or more]",
+)
+@click.option(
     "--warm-up",
     metavar="TIME",
     help="Load thrown away after each start, in whole seconds; more until it is steady.  [default: 2s]",

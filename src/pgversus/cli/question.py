@@ -17,7 +17,7 @@ from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design
 from pgversus.study.metrics import JUDGED_BY_NAME
 from pgversus.study.operation import Operation
-from pgversus.study.quantities import parse_duration, parse_share, parse_whole_seconds, parse_window
+from pgversus.study.quantities import parse_duration, parse_pin, parse_share, parse_whole_seconds, parse_window
 from pgversus.study.settings import parse_setting, refuse_repeated_names
 from pgversus.study.study import Context, Study
 from pgversus.study.workload import (
@@ -127,6 +127,7 @@ def _design(options: Mapping[str, Any], workload: Workload) -> Design:
         window=None if options["window"] is None else parse_window(options["window"], "--window"),
         rounds=options["windows"],
         warm_up_s=read("warm_up", parse_whole_seconds),
+        pin=None if options["pin"] is None else parse_pin(options["pin"], "--pin"),
         seed=secrets.randbelow(2**31) if options["seed"] is None else options["seed"],
     )
     if isinstance(workload, Operation):

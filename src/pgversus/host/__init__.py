@@ -3,6 +3,7 @@
 directories.py  where the cache, a run's data and its sockets lie
 identity.py     which user PostgreSQL's programs run as
 commands.py     running a program to its end, with an environment of our own
+processors.py   which processors clients and servers run on
 pausable.py     a program that is stopped and continued
 guard.py        cleans up after pgversus when pgversus itself is killed
 leftovers.py    ends and removes what a run that died left behind

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pgversus.errors import StudyError
+from pgversus.host.processors import split_processors
 from pgversus.lab.apparatus import Apparatus
 from pgversus.lab.data.equal_data import data_hash, refuse_other_data, refuse_unequal
 from pgversus.lab.data.snapshots import Snapshot, Snapshots
@@ -108,6 +109,7 @@ class PostgresSite:
         arms = context.comparison.arms
         workload = context.comparison.workload
         if isinstance(workload, PgbenchWorkload):
+            split_processors(context.comparison.design.pin)
             is_cold = context.comparison.cache is CacheState.COLD
             check_windows(context.comparison.design, rate=workload.rate, is_cold=is_cold)
         snapshots, servers = self._loaded(context)

@@ -8,6 +8,7 @@ import numpy as np
 from pgversus.lab.apparatus import Apparatus, Clock, Site, TrialFailedError
 from pgversus.lab.course import Course
 from pgversus.lab.progress import Progress
+from pgversus.stats.noise import ratio_error
 from pgversus.stats.trials import Block, FailedTrial, Phase, Trial, Window, trial_of
 from pgversus.study.comparison import BASELINE
 from pgversus.study.design import WindowKind
@@ -141,6 +142,9 @@ class _Attempt:
             else:
                 words = "no transaction finished in any window"
                 failures.append(FailedTrial(arm=arm, phase=Phase.MEASURE, words=words))
+        if BASELINE in trials:
+            for arm in trials.keys() - {BASELINE}:
+                trials[arm] = trials[arm]._replace(ratio_error=ratio_error(trials[BASELINE], trials[arm]))
         return Block(
             number=self.course.next_number,
             trials=trials,
@@ -223,5 +227,8 @@ class _Attempt:
 
     def _is_pointless(self) -> bool:
         """Without the baseline, or with nothing but it, nothing can be learned from the rest of the block."""
+        if not self._failures:
+            # Asked for every window.
+            return False
         alive = [arm for arm in self._windows if not self._has_failed(arm)]
         return BASELINE not in alive or alive == [BASELINE]

@@ -226,6 +226,8 @@ def _design(answer: Answer) -> dict[str, Any]:
         "window_transactions": design.window_transactions,
         "windows_per_block": design.rounds,
         "warm_up_s": design.warm_up_s,
+        "client_processors": list(design.client_processors),
+        "server_processors": list(design.server_processors),
         "budget_s": design.budget_s,
         "max_blocks": design.max_blocks,
         "fixed_blocks": design.fixed_blocks,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from pgversus.language import either, later, listed, tell, tell_number
 from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.sensitivity import sensitivity
 from pgversus.report.units import duration, latency, percent, size
 from pgversus.study.build_options import USUAL_MANNER, BuildSystem
 from pgversus.study.comparison import Comparison
@@ -44,6 +45,8 @@ def comparison_lines(answer: Answer) -> list[str]:
             how=listed([blocks, *_restarts([answer]), margin]),
         ),
         *_own_blocks([answer], _OWN_BLOCKS),
+        *_processors([answer]),
+        *_noise(answer),
         *_measuring([answer]),
         *_repeated([answer]),
         tell("results: {folder}", folder=answer.results),
@@ -72,6 +75,7 @@ def study_lines(answer: StudyAnswer) -> list[str]:
         *_host(answers[0]),
         listed([blocks, *_restarts(answers), margin]),
         *_own_blocks(answers, _OWN_BLOCKS_OF_STUDY),
+        *_processors(answers),
         *_measuring(answers),
         *_repeated(answers),
     ]
@@ -175,6 +179,31 @@ def _measuring(answers: Sequence[Answer]) -> Iterator[str]:
             share=f"{100 * measured_s / wall_s:.0f} %",
             duration=duration(wall_s),
         )
+
+
+def _processors(answers: Sequence[Answer]) -> Iterator[str]:
+    """Where client and servers had processors of their own."""
+    divided = {(one.comparison.design.client_processors, one.comparison.design.server_processors) for one in answers}
+    for clients, servers in sorted(divided):
+        if clients:
+            yield tell(
+                "the client ran on processors {clients}, the servers on {servers}",
+                clients=", ".join(map(str, clients)),
+                servers=", ".join(map(str, servers)),
+            )
+
+
+def _noise(answer: Answer) -> Iterator[str]:
+    """What blocks differ by, of each contender for which it is known."""
+    for result in answer.analysis.results:
+        found = sensitivity(answer, result)
+        if found.spread_of_windows is not None and found.spread_of_starts is not None:
+            yield tell(
+                "noise of a block of {arm}: windows ±{windows}, starts of the servers ±{starts}",
+                arm=answer.comparison.arms[result.contender].label,
+                windows=percent(found.spread_of_windows),
+                starts=percent(found.spread_of_starts),
+            )
 
 
 def _repeated(answers: Sequence[Answer]) -> Iterator[str]:

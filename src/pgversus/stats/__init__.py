@@ -1,6 +1,7 @@
 """Samples in, estimates and verdicts out. Pure, and knows nothing of PostgreSQL.
 
 plateau.py      levels that cannot be told apart from the best
+noise.py        spread within blocks and between them
 sensitivity.py  how small a difference could have been seen
 histogram.py    latency distributions in bins of 1 %
 trials.py       what was measured: windows, trials, blocks

@@ -71,6 +71,8 @@ class Trial(NamedTuple):
     """What servers and host counted in the windows, by name (study/counters.py); one that nobody tells is absent."""
     steps: Mapping[str, float] = _NOTHING
     """Seconds of each step of an operation, by name; empty for a load."""
+    ratio_error: float | None = None
+    """Standard error of ln(this arm / the baseline) in throughput from the windows of this block (stats/noise.py)."""
     windows: tuple[Window, ...] = ()
     """Empty when it was read back from results: the sums are all that is ever asked of a finished trial."""
 

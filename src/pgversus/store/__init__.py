@@ -4,6 +4,7 @@ schema.sql    the tables, with what each column means
 plans.sql     those of plans
 files.py      folders, and the errors of both sides
 lock.py       one run at a time
+columns.py    columns that older results lack
 codec.py      value objects to JSON and back
 counters.py   the counters of a trial in one field
 latencies.py  latency distributions of a context

@@ -18,6 +18,7 @@ from pgversus.stats.histogram import LatencyHistogram
 from pgversus.stats.on_demand import Once
 from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
 from pgversus.store.codec import CONTEXT, PREPARATION, STUDY
+from pgversus.store.columns import selected
 from pgversus.store.counters import counter_names, counter_rows
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, holds_results, unreadable
 from pgversus.store.latencies import read_latencies
@@ -30,7 +31,7 @@ from pgversus.study.study import Context, StudyFact
 _P50, _P95, _P99 = QUANTILES.values()
 _FINISHED = """
 SELECT context, block, arm, transactions, seconds, failed, unclocked, latency_sum_s, latency_max_s, counters,
-       latency_min_s, latency_p50_s, latency_p95_s, latency_p99_s, trend, steps
+       latency_min_s, latency_p50_s, latency_p95_s, latency_p99_s, trend, steps, {ratio_error}
 FROM trial WHERE status = 'finished' ORDER BY context, block, arm
 """
 _Row = tuple[Any, ...]
@@ -162,7 +163,7 @@ def _blocks(database: sqlite3.Connection, folder: Path) -> Mapping[int, list[Blo
     columns = Columns(counter_names(database))
     for context, block, arm, phase, words in database.execute(_FAILED):
         failures[context, block].append(FailedTrial(arm=arm, phase=Phase(phase), words=words))
-    cursor = database.execute(_FINISHED)
+    cursor = database.execute(_FINISHED.format(ratio_error=selected(database, "ratio_error")))
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
         blobs = [row[_COUNTERS] for row in _whole(rows, folder)]
         for row, counters in zip(rows, counter_rows(columns, blobs), strict=True):
@@ -192,7 +193,7 @@ def _whole(rows: Sequence[_Row], folder: Path) -> Sequence[_Row]:
 
 
 def _trial(row: _Row, counters: Mapping[str, float]) -> Trial:
-    _, _, arm, transactions, seconds, failed, unclocked, total, most, _, least, p50, p95, p99, trend, steps = row
+    _, _, arm, transactions, seconds, failed, unclocked, total, most, _, least, p50, p95, p99, trend, steps, error = row
     return Trial(
         arm=arm,
         transactions=transactions,
@@ -205,5 +206,6 @@ def _trial(row: _Row, counters: Mapping[str, float]) -> Trial:
         unclocked=unclocked,
         trend=trend,
         counters=counters,
+        ratio_error=error,
         steps=_NO_STEPS if steps is None else json.loads(steps),
     )

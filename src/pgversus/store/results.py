@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from pgversus.stats.trials import Block, FailedTrial, Trial
 from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, ContextFact
+from pgversus.store.columns import add_missing_columns
 from pgversus.store.counters import counter_names, counters_blob
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, unwritable
 from pgversus.store.plans import Row, plan_rows, plan_tables
@@ -32,6 +33,7 @@ class Results:
             self._database.execute("PRAGMA synchronous = full")
             self._database.execute("PRAGMA foreign_keys = on")
             self._database.executescript(plan_tables())
+            add_missing_columns(self._database)
             self._known = {name: at for at, name in enumerate(counter_names(self._database))}
         except sqlite3.Error as error:
             raise unwritable(folder, error) from error
@@ -187,6 +189,7 @@ def _finished(trial: Trial) -> dict[str, Any]:
         "latency_max_s": trial.latency_max_s,
         **{metric.value: trial.quantiles.get(q) for metric, q in QUANTILES.items()},
         "trend": trial.trend,
+        "ratio_error": trial.ratio_error,
         "steps": json.dumps(trial.steps) if trial.steps else None,
     }
 

@@ -81,6 +81,8 @@ CREATE TABLE trial (
     trend REAL,                                 -- ln of tps in the second half of its windows over the first half
     counters BLOB,                              -- doubles, big-endian: what servers and host counted in its windows, in
                                                 -- the order of counter_name; no number, or no place, for what nobody told
+    ratio_error REAL,                           -- standard error of ln(tps / that of the baseline) from the windows of
+                                                -- this block alone; missing for the baseline and in older results
     steps TEXT,                                 -- JSON object: seconds of each step of an operation; missing for a load
     failed_phase TEXT,                          -- start, warm-up, measure
     failed_words TEXT,                          -- what the failing program said

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pgversus.errors import StudyError
 from pgversus.study.design import DEFAULT_BUDGET_S, MARGINS, MOST_BLOCKS, Design, WindowKind
 from pgversus.study.metrics import Metric
-from pgversus.study.quantities import WindowLength
+from pgversus.study.quantities import AUTO, WindowLength
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +20,7 @@ class DesignChoices:
     window: WindowLength | None = None
     rounds: int | None = None
     warm_up_s: float | None = None
+    pin: str | None = None
     seed: int
     """Drawn by the caller where the user gave none."""
 
@@ -38,6 +39,7 @@ def design_of(choices: DesignChoices, *, is_open_loop: bool = False, is_operatio
         max_blocks=choices.max_blocks or MOST_BLOCKS,
         fixed_blocks=choices.fixed_blocks,
         seed=choices.seed,
+        pin=choices.pin or AUTO,
     )
     if is_operation:
         return replace(design, rounds=1, warm_up_s=0.0)

@@ -84,6 +84,12 @@ class Design:
     warm_up_is_given: bool = False
     """True when the user chose the length of the warm-up."""
 
+    pin: str = "auto"
+    """Whether client and servers have processors of their own: auto, off, or a list for the client."""
+    client_processors: tuple[int, ...] = ()
+    server_processors: tuple[int, ...] = ()
+    """As they were divided on this host; empty where nothing is pinned."""
+
     @property
     def log_margin(self) -> float:
         """The margin on the log scale, where differences are judged."""

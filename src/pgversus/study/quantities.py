@@ -61,6 +61,36 @@ def parse_window(text: str, flag: str) -> WindowLength:
     )
 
 
+AUTO, OFF = "auto", "off"
+_PROCESSORS = re.compile(r"[0-9]{1,4}(?:-[0-9]{1,4})?(?:,[0-9]{1,4}(?:-[0-9]{1,4})?)*")
+
+
+def parse_pin(text: str, flag: str) -> str:
+    """Return `auto`, `off` or a list of processors as it was given; StudyError for anything else."""
+    pin = text.strip()
+    if pin not in (AUTO, OFF):
+        parse_processors(pin, flag)
+    return pin
+
+
+def parse_processors(text: str, flag: str) -> tuple[int, ...]:
+    """Return the processors in `0`, `0,2` or `0-3`, ascending; StudyError for anything else."""
+    found: set[int] = set()
+    for part in text.split(",") if _PROCESSORS.fullmatch(text) else ():
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    if not found:
+        raise StudyError(
+            "invalid list of processors",
+            slug="study-bad-pin",
+            where=f"{flag} {text}",
+            found=f'"{text}"',
+            expected="auto, off, or processors for the client by number: 0 or 0,2 or 0-3",
+            to_do=f"{flag} auto",
+        )
+    return tuple(sorted(found))
+
+
 def parse_whole_seconds(text: str, flag: str) -> float:
     """Read a duration in whole seconds, which is what pgbench's -T takes; StudyError for a fraction of a second."""
     seconds = parse_duration(text, flag)

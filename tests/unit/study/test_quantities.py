@@ -5,7 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.errors import StudyError
-from pgversus.study.quantities import parse_duration, parse_share, parse_size
+from pgversus.study.quantities import (
+    WindowLength,
+    parse_duration,
+    parse_pin,
+    parse_processors,
+    parse_share,
+    parse_size,
+    parse_window,
+)
 
 
 @pytest.mark.parametrize(
@@ -88,3 +96,45 @@ def test_anything_else_is_no_size(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_size(text, "SIZE")
     assert caught.value.slug == "study-bad-size"
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("50ms", WindowLength(seconds=0.05)),
+        (" 5 ms ", WindowLength(seconds=0.005)),
+        ("999ms", WindowLength(seconds=0.999)),
+        ("2000ms", WindowLength(seconds=2.0)),
+        ("2s", WindowLength(seconds=2.0)),
+        ("1", WindowLength(seconds=1.0)),
+        ("1m", WindowLength(seconds=60.0)),
+        ("20tx", WindowLength(transactions=20)),
+    ],
+)
+def test_a_window_is_a_length_of_time_or_a_number_of_transactions(text: str, length: WindowLength) -> None:
+    assert parse_window(text, "--window") == length
+
+
+@pytest.mark.parametrize("text", ["4ms", "0ms", "1500ms", "0tx", "-1tx", "1.5tx", "0.5", "1.5s"])
+def test_windows_that_cannot_be_measured_are_refused(text: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_window(text, "--window")
+    assert caught.value.slug in ("study-bad-window", "study-bad-duration")
+    parse_window(caught.value.to_do.split()[-1], "--window")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("0", (0,)), ("2,0", (0, 2)), ("0-3", (0, 1, 2, 3)), ("1-2,2,7", (1, 2, 7))]
+)
+def test_processors_are_listed_by_number(text: str, found: tuple[int, ...]) -> None:
+    assert parse_processors(text, "--pin") == found
+    assert parse_pin(text, "--pin") == text
+
+
+@pytest.mark.parametrize("text", ["", "a", "-1", "0,", "3-1", "0 1", "on"])
+def test_anything_else_is_no_list_of_processors(text: str) -> None:
+    for parse in (parse_processors, parse_pin):
+        with pytest.raises(StudyError) as caught:
+            parse(text, "--pin")
+        assert caught.value.slug == "study-bad-pin"
+    assert [parse_pin(one, "--pin") for one in ("auto", "off")] == ["auto", "off"]

@@ -19,6 +19,7 @@ from pgversus.study.workload import PgbenchWorkload
 
 _MOST_UNCLOCKED = 0.01
 _MOST_SHOWN = 8
+_LEAST_SHARE_OF_SERVERS = 0.75
 
 
 def caveats(
@@ -46,6 +47,7 @@ def caveats(
         *_unequal_settings(comparison, differences),
         *_unequal_indexes(comparison, differences),
         *_not_restarted(comparison, facts, writes=preparation.writes),
+        *_few_processors(comparison, cpus),
         *_late_writes(preparation, blocks, measured),
         *_failures(comparison, blocks),
         *_failed_transactions(measured),
@@ -53,6 +55,16 @@ def caveats(
         *load_caveats(comparison, samples, measured, cpus=cpus),
         *_interrupted(stopped),
     )
+
+
+def _few_processors(comparison: Comparison, cpus: int) -> Iterator[Caveat]:
+    """Servers that had clearly fewer processors than the host has."""
+    servers = len(comparison.design.server_processors)
+    if servers and servers < _LEAST_SHARE_OF_SERVERS * cpus:
+        yield Caveat(
+            slug="few-processors",
+            text=tell("the servers had {servers} of {cpus} processors (--pin)", servers=servers, cpus=cpus),
+        )
 
 
 def _not_gone_on(failure: str | None) -> Iterator[Caveat]:

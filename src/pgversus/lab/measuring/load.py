@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pgversus.errors import StoreError
 from pgversus.host.commands import Finished, run
+from pgversus.host.processors import started_on
 from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target
@@ -36,6 +37,8 @@ class Load:
     """Where transaction logs are kept; None to throw them away once read."""
     connect_allowance_s: int
     """Whole seconds by which each run of pgbench is longer, because its -T begins before its clients are connected."""
+    processors: tuple[int, ...] = ()
+    """On which pgbench runs; any where empty."""
     longest_s: float
     """A window that takes longer than this beyond its own length is given up: it hangs."""
 
@@ -109,7 +112,8 @@ def _finished(load: Load, target: Target, length: tuple[str, str], seed: int, se
     """One run of pgbench, which takes about so many seconds."""
     limit_s = seconds + load.longest_s + _GRACE_S
     arguments = pgbench_command(load, target, length, seed, _LOG)
-    finished = run(arguments, environment=target.environment(), timeout_s=limit_s, ends_with_us=True)
+    with started_on(load.processors):
+        finished = run(arguments, environment=target.environment(), timeout_s=limit_s, ends_with_us=True)
     check_end(finished, limit_s)
     return finished
 

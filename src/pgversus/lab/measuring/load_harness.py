@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from pgversus.host.pausable import can_pause
+from pgversus.host.processors import Processors, split_processors
 from pgversus.lab.apparatus import Apparatus
 from pgversus.lab.measuring.arms import ArmServer
 from pgversus.lab.measuring.harness import FirstRun, Settings, session_settings
@@ -16,8 +17,9 @@ from pgversus.lab.measuring.server_set import ServerSet
 from pgversus.lab.measuring.short_windows import SliceApparatus, TransactionApparatus
 from pgversus.study.captured import CapturedPlans
 from pgversus.study.comparison import CacheState, Comparison
-from pgversus.study.design import WindowKind
+from pgversus.study.design import Design, WindowKind
 from pgversus.study.preparation import Preparation
+from pgversus.study.quantities import AUTO
 from pgversus.study.windows import FirstLoad, fit_windows
 from pgversus.study.workload import PgbenchWorkload
 
@@ -85,6 +87,8 @@ class LoadHarness:
             may_pause=can_pause() and not any(load.workload.pauses for load in self._loads),
         )
         design = fit_windows(comparison.design, first, arms=len(comparison.arms), contexts=self._contexts)
+        processors = self._processors(comparison.design)
+        design = replace(design, client_processors=processors.clients, server_processors=processors.servers)
         return FirstRun(
             design=design,
             settings=settings,
@@ -95,6 +99,12 @@ class LoadHarness:
             plans=plans,
             not_explained=not_explained,
         )
+
+    def _processors(self, design: Design) -> Processors:
+        """Where a server is not ours to start, nothing is pinned unless the user asks for it."""
+        if design.pin == AUTO and not all(server.can_restart for server in self._servers.servers):
+            return Processors()
+        return split_processors(design.pin)
 
     def _explained(self, pilot: PilotResult, settings: Sequence[Settings]) -> tuple[CapturedPlans | None, str]:
         """Plans are those of what is measured only where sessions still have the settings that the load began with."""
@@ -112,7 +122,12 @@ class LoadHarness:
     def apparatus(self, preparation: Preparation) -> Apparatus:
         """Windows of load, warm or cold."""
         loads = tuple(
-            replace(load, connect_allowance_s=preparation.connect_allowance_s, longest_s=preparation.patience_s)
+            replace(
+                load,
+                connect_allowance_s=preparation.connect_allowance_s,
+                longest_s=preparation.patience_s,
+                processors=preparation.design.client_processors,
+            )
             for load in self._loads
         )
         if self._comparison.cache is CacheState.COLD:

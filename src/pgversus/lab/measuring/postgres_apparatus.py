@@ -10,6 +10,7 @@ from functools import partial
 from pgversus.errors import HostError, PgversusError, StoreError
 from pgversus.host.page_cache import evict
 from pgversus.host.process_tree import PeakMemory
+from pgversus.host.processors import started_on
 from pgversus.lab.apparatus import TrialFailedError
 from pgversus.lab.measuring.disturbance import is_disturbed
 from pgversus.lab.measuring.load import Load, finished_load, read_window, run_window
@@ -45,7 +46,7 @@ class WarmApparatus:
         """A fresh start, as a rule on fresh data; then the data are read in, and a checkpoint."""
         server = self._set.servers[arm]
         try:
-            self._set.start(arm)
+            self._start(arm)
             with connect(server.target) as connection:
                 if self._prewarms:
                     catalog.prewarm(connection)
@@ -100,6 +101,10 @@ class WarmApparatus:
         """Stop every server of ours; before that, notice a load that writes after all."""
         self._set.stop_all(writes=self._writes)
 
+    def _start(self, arm: int) -> None:
+        with started_on(self._design.server_processors):
+            self._set.start(arm)
+
     def _load_until_steady(self, arm: int, seed: int) -> None:
         run_until_steady(
             partial(run_window, self._loads[arm], self._set.servers[arm].target), self._design.warm_up_s, seed
@@ -130,7 +135,7 @@ class ColdApparatus(WarmApparatus):
     def start(self, arm: int) -> None:
         """Fresh data; that the server starts is seen here once, and in each window again."""
         try:
-            self._set.start(arm)
+            self._start(arm)
         except HostError:
             raise
         except PgversusError as error:
@@ -163,7 +168,7 @@ class ColdApparatus(WarmApparatus):
             self._set.stop(arm)
             assert server.data_directory is not None  # noqa: S101 - a cold cache is refused for servers of others
             still_cached = evict(server.data_directory)
-            server.start()
+            self._start(arm)
         except PgversusError as error:
             raise trial_failed(error) from error
         return still_cached

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pgversus.errors import PgversusError
 from pgversus.host.commands import Finished
 from pgversus.host.pausable import PausableProgram, ProgramEndedError
+from pgversus.host.processors import started_on
 from pgversus.lab.apparatus import TrialFailedError
 from pgversus.lab.measuring.load import (
     Load,
@@ -200,7 +201,8 @@ class _Session:
         arguments = pgbench_command(self._load, self._target, ("-T", _LONGEST_RUN_S), seed, self._log_prefix)
         # pgbench reads the time of day once and counts on by the monotonic clock; so do we, at the same moment.
         self._epoch_ns = time.time_ns() - time.monotonic_ns()
-        self._program = PausableProgram(arguments, environment=self._target.environment())
+        with started_on(self._load.processors):
+            self._program = PausableProgram(arguments, environment=self._target.environment())
         try:
             time.sleep(connect_s)
             self._stop()

@@ -25,6 +25,10 @@ class NoiseRow:
     place: str
     spread: str
     """Of the ratios of single blocks; empty of one block."""
+    windows: str
+    """The part of it that comes from windows; empty where it is not known."""
+    starts: str
+    """The part that comes from starts of the servers."""
     smallest: str
     """The smallest difference that would have been seen; empty where nothing is promised."""
     blocks: int
@@ -92,13 +96,19 @@ def _same_arm(one: Placed) -> str:
 
 def _noise(one: Placed) -> NoiseRow:
     found = sensitivity(one.answer, one.result)
-    spread, smallest = found.spread_of_blocks, found.smallest_difference
+    smallest = found.smallest_difference
     return NoiseRow(
         place=one.label,
-        spread="" if spread is None else f"±{percent(spread)}",
+        spread=_spread(found.spread_of_blocks),
+        windows=_spread(found.spread_of_windows),
+        starts=_spread(found.spread_of_starts),
         smallest="" if smallest is None else percent_above(smallest),
         blocks=one.result.blocks,
     )
+
+
+def _spread(share: float | None) -> str:
+    return "" if share is None else f"±{percent(share)}"
 
 
 def _drops(answer: StudyAnswer) -> list[str]:

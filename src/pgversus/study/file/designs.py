@@ -11,7 +11,7 @@ from pgversus.study.file.problems import Problems
 from pgversus.study.file.quantities import quantity
 from pgversus.study.file.workloads import NamedLoad, NamedWorkload
 from pgversus.study.metrics import JUDGED_BY_NAME, Metric
-from pgversus.study.quantities import parse_duration, parse_share, parse_whole_seconds, parse_window
+from pgversus.study.quantities import parse_duration, parse_pin, parse_share, parse_whole_seconds, parse_window
 
 
 def choices_of(table: schema.Design | None, problems: Problems, *, seed: int) -> DesignChoices:
@@ -26,6 +26,7 @@ def choices_of(table: schema.Design | None, problems: Problems, *, seed: int) ->
         window=quantity(("design", "window"), table.window, parse_window, problems),
         rounds=table.windows,
         warm_up_s=quantity(("design", "warm_up"), table.warm_up, parse_whole_seconds, problems),
+        pin=quantity(("design", "pin"), table.pin, parse_pin, problems),
         seed=seed if table.seed is None else table.seed,
     )
     try:

@@ -308,6 +308,12 @@ class Design(Table):
         default="`2s`; with short windows less",
         example="5s",
     )
+    pin: Quantity | None = _key(
+        "whether client and servers have processors of their own: `auto` (on hosts with four or more), `off`, or the "
+        "client's by number, such as `0-1`; the servers have the rest",
+        default="`auto`",
+        example="off",
+    )
     seed: Annotated[int, Field(ge=0, le=LARGEST_INTEGER)] | None = _key(
         "of everything random; stored with the results", default="drawn", example=42
     )

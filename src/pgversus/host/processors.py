@@ -1,0 +1,62 @@
+"""Which processors clients and servers run on.
+
+On a host with few processors most of the spread between two starts comes from where the kernel places client and
+server; with processors of their own that is the same for every arm (docs/statistics.md, "Processors").
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pgversus.errors import HostError
+from pgversus.study.quantities import AUTO, OFF, parse_processors
+
+_FEWEST = 4
+# With fewer a processor of its own for the client takes too much from the server to be done unasked.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processors:
+    """Processors by number; empty tuples where nothing is pinned."""
+
+    clients: tuple[int, ...] = ()
+    servers: tuple[int, ...] = ()
+
+
+def split_processors(pin: str) -> Processors:
+    """Divide the processors that this process may use, by the value of --pin.
+
+    auto: from four on the client has a quarter of them, the servers the rest. HostError for processors that there are
+    not, and for a list that leaves none to the servers.
+    """
+    usable = tuple(sorted(os.sched_getaffinity(0)))
+    if pin == OFF or (pin == AUTO and len(usable) < _FEWEST):
+        return Processors()
+    clients = usable[: len(usable) // 4] if pin == AUTO else parse_processors(pin, "--pin")
+    servers = tuple(cpu for cpu in usable if cpu not in clients)
+    if not servers or not set(clients) <= set(usable):
+        raise HostError(
+            "clients and servers cannot be pinned to these processors",
+            slug="host-processors",
+            where=f"--pin {pin}",
+            found=f"usable processors: {', '.join(map(str, usable))}",
+            expected="some of them for the client, and at least one more for the servers",
+            to_do=f"--pin {usable[0]}, or --pin off" if len(usable) > 1 else "--pin off",
+        )
+    return Processors(clients=clients, servers=servers)
+
+
+@contextmanager
+def started_on(processors: Sequence[int]) -> Iterator[None]:
+    """Let programs that are started meanwhile, and all that they start, run on these processors; on any if empty."""
+    if not processors:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    # A child inherits it, so that no thread of it ever runs elsewhere.
+    os.sched_setaffinity(0, processors)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
