@@ -6,7 +6,7 @@ BIN := .venv/bin
 # What tests of builds from source compare: made before them, since it takes all processors for minutes.
 BUILT_FOR_TESTS := 17 17+blocksize=32 17+cassert
 
-.PHONY: help demo check docs test test-unit test-browser test-live format lint types imports bench-calibration bench-habits bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench catalogs clean
+.PHONY: help demo check docs test test-unit test-browser test-live format lint types imports bench-calibration bench-habits bench-noise bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench catalogs clean
 
 help: ## this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -42,11 +42,14 @@ types: .venv/.installed-dev ## mypy, strict
 imports: .venv/.installed-dev ## do imports point one way?
 	$(BIN)/lint-imports --no-cache
 
-bench-calibration: .venv/.installed-dev ## false alarms and time to verdict of the whole engine, simulated (6 min)
+bench-calibration: .venv/.installed-dev ## false alarms and time to verdict of the whole engine, simulated (25 min)
 	$(BIN)/python -m benchmarks.calibration
 
-bench-habits: .venv/.installed-dev ## how often usual ways of comparing call identical servers different, simulated (2 min)
+bench-habits: .venv/.installed-dev ## how often usual ways of comparing call identical servers different, simulated (5 min)
 	$(BIN)/python -m benchmarks.habits
+
+bench-noise: .venv/.installed-dev ## the noise of this host by window length, from 0.01 s to 2 s (90 s)
+	$(BIN)/python -m benchmarks.noise
 
 bench-looks: .venv/.installed-dev ## the table of levels in stats/confidence.py, by Monte Carlo (2 min)
 	$(BIN)/python -m benchmarks.calibrate_looks

@@ -1,9 +1,9 @@
 """A simulated host with simulated servers: the engine's apparatus and clock, without waiting.
 
-The noise is that of docs/statistics.md, "The simulated hosts". All of it acts on the logarithm of the throughput:
-white noise of each second, a slow AR(1) drift, a one-way trend, bursts of other work and processors taken by other
-guests (two-state Markov chains), the luck of each server start, and a cache that warms up after it. Of all that a host
-tells one thing at most: in which windows processors were taken.
+docs/statistics.md, "The simulated hosts", describes the noise. All of it acts on the logarithm of the throughput:
+flicker noise and white noise, a slow drift, a one-way trend, bursts of other work and processors taken by other guests
+(two-state Markov chains), start-to-start variation, variation between sessions, and a cache that warms up after each
+start. The host reports at most one thing: the windows in which processors were taken.
 """
 
 import math
@@ -12,25 +12,53 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.signal import lfilter
 
+from pgversus.lab.measuring.disturbance import STEAL
 from pgversus.stats.histogram import LatencyHistogram, merge
 from pgversus.stats.trials import Window
+from pgversus.study.design import Design, WindowKind
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context
 
-START_S = 4
+STEP_S = 0.01
+"""Resolution of simulated time: the speed of the host is constant within a step."""
+START_S = 1.2
 """Stop, copy, start and read-in of one server."""
-_BASE_TPS = 1000.0
+CONNECT_S = 0.05
+"""Connecting the clients of one arm, for each session."""
+PAUSE_SHARE = 0.1
+"""Pause after each slice, as a share of its length."""
+FLICKER_TIMES_S = tuple(float(10 ** (k / 2)) for k in range(-3, 5))
+"""Time constants of the AR(1) processes that add up to flicker noise: 0.03 s to 100 s, two per decade."""
+_FLICKER_EXPONENT = 0.27
+_FLICKER_GROWS_TO_S = 1.0
+# The fit (benchmarks/noise.py): the standard deviation of a process grows as its time constant to the power of 0.27
+# up to 1 s. Longer ones are all as large as that of 1 s, which is pure 1/f noise.
+_COARSE = 5
+_COARSE_FROM_S = 3.0
+# Slow processes move once in 5 steps: this changes no figure of the fit by more than 1 %, and saves time.
+_FIRST_STEPS, _MOST_STEPS = 4000, 32_000
+# Steps that are drawn at once, multiples of _COARSE: few at first, as most studies are short, then twice as many.
+_BASE_TPS = 10_000.0
 _NO_LATENCIES: LatencyHistogram = merge([])
-_TREND_S = 600
+_TREND_S = 600.0
+_COLD_PIECE_S = 1.0
+_WARM = 1e-4
+# A cache this close to warm slows the server by nothing that can be measured.
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
     """Standard deviations and sizes on the log scale; times in seconds."""
 
+    flicker: float
+    """Standard deviation of the flicker process with a time constant of 1 s; the others follow from it."""
     white: float
+    """Standard deviation of the white noise of each step."""
     drift: float
     drift_s: float
     trend: float
@@ -38,6 +66,9 @@ class Noise:
     burst_size: float
     burst_s: float
     restart: float
+    """Start-to-start variation."""
+    session: float
+    """Variation between sessions, as processes land on other processors."""
     warm_up: float
     warm_up_s: float
     bad_start_share: float = 0.0
@@ -45,12 +76,15 @@ class Noise:
     stolen_share: float = 0.0
     stolen_size: float = 0.0
     stolen_s: float = 1.0
-    tells: bool = True
-    """Whether the host says when processors were taken."""
+    reports: bool = True
+    """Whether the host reports when processors were taken."""
 
 
+_FLICKER, _WHITE = 0.135, 0.042
+# Of a real shared guest (benchmarks/noise.py).
 _CLOUD: dict[str, Any] = {
-    "white": 0.045,
+    "flicker": 0.4 * _FLICKER,
+    "white": 0.4 * _WHITE,
     "drift": 0.03,
     "drift_s": 120.0,
     "trend": 0.04,
@@ -58,13 +92,25 @@ _CLOUD: dict[str, Any] = {
     "burst_size": 0.20,
     "burst_s": 5.0,
     "restart": 0.015,
+    "session": 0.01,
     "warm_up": 0.06,
     "warm_up_s": 5.0,
+}
+_ROUGH: dict[str, Any] = {
+    "flicker": _FLICKER,
+    "white": _WHITE,
+    "drift": 0.12,
+    "drift_s": 60.0,
+    "burst_share": 0.15,
+    "burst_size": 0.30,
+    "restart": 0.02,
+    "session": 0.04,
 }
 _STOLEN: dict[str, Any] = {"stolen_share": 0.10, "stolen_size": 0.50, "stolen_s": 3.0}
 HOSTS: Mapping[str, Noise] = {
     "quiet": Noise(
-        white=0.016,
+        flicker=0.1 * _FLICKER,
+        white=0.1 * _WHITE,
         drift=0.005,
         drift_s=120.0,
         trend=0.01,
@@ -72,114 +118,179 @@ HOSTS: Mapping[str, Noise] = {
         burst_size=0.10,
         burst_s=5.0,
         restart=0.005,
+        session=0.003,
         warm_up=0.04,
         warm_up_s=5.0,
     ),
     "cloud": Noise(**_CLOUD),
-    "rough": Noise(
-        **_CLOUD
-        | {"white": 0.10, "drift": 0.12, "drift_s": 60.0, "burst_share": 0.15, "burst_size": 0.30, "restart": 0.02}
-    ),
+    "rough": Noise(**_CLOUD | _ROUGH),
     # A stress test of the t interval: 15 % of the starts are 5 % slow.
     "bimodal": Noise(**_CLOUD | {"restart": 0.005, "bad_start_share": 0.15, "bad_start_size": 0.05}),
-    # Neighbours on the hypervisor take half of the processors for seconds, and the host tells, or does not.
+    # Neighbours on the hypervisor take half of the processors for seconds; the host reports it, or does not.
     "stolen": Noise(**_CLOUD | _STOLEN),
-    "untold": Noise(**_CLOUD | _STOLEN, tells=False),
+    "untold": Noise(**_CLOUD | _STOLEN, reports=False),
 }
+
+
+class HostSpeed:
+    """The speed of a simulated host over time, drawn as far as it is needed.
+
+    Work is the integral of the speed, kept as a cumulative sum, so that a window of any length costs the same.
+    """
+
+    def __init__(self, rng: np.random.Generator, noise: Noise) -> None:
+        self._rng = rng
+        self._noise = noise
+        flicker = [(time_s, noise.flicker * _flicker_size(time_s)) for time_s in FLICKER_TIMES_S]
+        processes = [*flicker, (noise.drift_s, noise.drift)]
+        self._fast = [_Wander(rng, time_s, size, STEP_S) for time_s, size in processes if time_s < _COARSE_FROM_S]
+        self._slow = [
+            _Wander(rng, time_s, size, STEP_S * _COARSE) for time_s, size in processes if time_s >= _COARSE_FROM_S
+        ]
+        self._bursts = _Spells(rng, noise.burst_share, noise.burst_s)
+        if noise.stolen_share:
+            self._thefts = _Spells(rng, noise.stolen_share, noise.stolen_s)
+        self._work = [0.0]
+        self._stolen = [0.0]
+
+    def work(self, at_s: float) -> float:
+        """Return the work done up to a moment: seconds at the speed of a host without noise."""
+        return self._cumulated(self._work, at_s)
+
+    def stolen_s(self, at_s: float) -> float:
+        """Return the seconds up to a moment in which other guests took processors."""
+        return self._cumulated(self._stolen, at_s) if self._noise.stolen_share else 0.0
+
+    def record(self, seconds: float) -> tuple[Floats, Floats]:
+        """Return times and the work done up to each of them, from the beginning of the host."""
+        steps = round(seconds / STEP_S)
+        self.work(seconds)
+        return np.arange(steps + 1, dtype=np.float64) * STEP_S, np.array(self._work[: steps + 1], dtype=np.float64)
+
+    def _cumulated(self, sums: list[float], at_s: float) -> float:
+        position = at_s / STEP_S
+        step = int(position)
+        while step + 1 >= len(sums):
+            self._grow()
+        return sums[step] + (position - step) * (sums[step + 1] - sums[step])
+
+    def _grow(self) -> None:
+        noise, first = self._noise, len(self._work) - 1
+        number = min(max(first, _FIRST_STEPS), _MOST_STEPS)
+        slow = np.zeros(number // _COARSE)
+        for process in self._slow:
+            slow += process.steps(len(slow))
+        log_speed = np.repeat(slow, _COARSE) + self._rng.standard_normal(number) * noise.white
+        for process in self._fast:
+            log_speed += process.steps(number)
+        log_speed += noise.trend * np.minimum(np.arange(first, first + number) * (STEP_S / _TREND_S), 1)
+        log_speed += math.log1p(-noise.burst_size) * self._bursts.steps(number)
+        if noise.stolen_share:
+            stolen = self._thefts.steps(number)
+            log_speed += math.log1p(-noise.stolen_size) * stolen
+            self._stolen += (self._stolen[-1] + np.cumsum(stolen) * STEP_S).tolist()
+        self._work += (self._work[-1] + np.cumsum(np.exp(log_speed)) * STEP_S).tolist()
 
 
 class SimulatedHost:
     """Servers whose speed differs by a known ratio, on a host with a known noise; its clock is part of it."""
 
-    def __init__(
-        self,
-        noise: Noise,
-        ratios: Mapping[int, float],
-        *,
-        seed: tuple[int, ...],
-        window_s: int,
-        warm_up_s: int,
-        seconds: int,
-    ) -> None:
-        """ratios: speed of each arm against arm 0. seconds: how long the host must last."""
-        rng = np.random.default_rng(seed)
+    def __init__(self, noise: Noise, ratios: Mapping[int, float], design: Design, *, seed: tuple[int, ...]) -> None:
+        """Take the windows of the design. ratios: speed of each arm against arm 0."""
         self._noise = noise
         self._effects = {arm: math.log(ratio) for arm, ratio in ratios.items()}
-        self._window_s, self._warm_up_s = window_s, warm_up_s
-        environment = _environment(rng, noise, seconds)
-        self._white: list[float] = (rng.standard_normal(seconds) * noise.white).tolist()
-        stolen = np.zeros(seconds)
-        if noise.stolen_share:
-            stolen = _spells(rng, noise.stolen_share, noise.stolen_s, seconds)
-        self._stolen: list[bool] = stolen.astype(bool).tolist()
-        self._speed: list[float] = (environment + math.log(1 - noise.stolen_size) * stolen).tolist()
-        self._rng = rng
+        self._window_s, self._warm_up_s = design.window_s, design.warm_up_s
+        self._pause_s = PAUSE_SHARE * design.window_s if design.window_kind is WindowKind.SLICE else 0.0
+        self._reports_theft = noise.reports and noise.stolen_share > 0
+        self._rng = np.random.default_rng(seed)
+        self._speed = HostSpeed(self._rng, noise)
         self._starts: dict[int, float] = {}
-        self._age: dict[int, int] = {}
-        self._now = 0
+        self._sessions: dict[int, float] = {}
+        # Transactions per second of each arm in its open session, on a host without noise.
+        self._age: dict[int, float] = {}
+        self._now = 0.0
         self._windows: dict[int, list[Window]] = {}
 
     def clock(self) -> float:
-        """Simulated seconds since the host began."""
-        return float(self._now)
+        """Return the simulated seconds since the host began."""
+        return self._now
 
     def start(self, arm: int) -> None:
-        """A fresh server: a new luck of its start, a cold cache."""
+        """Start a fresh server with a cold cache, and draw its start-to-start variation."""
         noise, luck = self._noise, float(self._rng.standard_normal()) * self._noise.restart
         if noise.bad_start_share and self._rng.random() < noise.bad_start_share:
             luck -= noise.bad_start_size
-        self._starts[arm], self._age[arm] = luck, 0
+        self._starts[arm], self._age[arm] = luck, 0.0
         self._now += START_S
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
-        """Load that is thrown away."""
+        """Run load whose numbers are thrown away, in a session of its own."""
         del seed
+        self._connect(arm)
         self._run(arm, self._warm_up_s)
+        del self._sessions[arm]
         return {}
 
     def measure(self, arm: int, seed: int, name: str) -> None:
-        """Measure one window."""
+        """Measure one window; the first one of a session connects the clients."""
         del seed, name
-        self._windows.setdefault(arm, []).append(self.window(arm))
-
-    def window(self, arm: int) -> Window:
-        """Return one window."""
+        if arm not in self._sessions:
+            self._connect(arm)
         began = self._now
         transactions = self._run(arm, self._window_s)
-        return Window(
+        window = Window(
             transactions=round(transactions),
-            seconds=float(self._window_s),
-            latency_sum_s=float(self._window_s),
+            seconds=self._window_s,
+            latency_sum_s=self._window_s,
             latency_max_s=1.0,
             histogram=_NO_LATENCIES,
-            was_disturbed=self._noise.tells and any(self._stolen[began : self._now]),
+            was_disturbed=self._reports_theft and self._stolen_share(began) > STEAL,
         )
+        self._now += self._pause_s
+        self._windows.setdefault(arm, []).append(window)
 
     def collect(self, arm: int) -> list[Window]:
-        """Return the windows since the last time."""
+        """End the session of an arm and return its windows."""
+        del self._sessions[arm]
         return self._windows.pop(arm)
 
     def counted(self, arm: int) -> Mapping[str, float]:
-        """Return nothing."""
+        """Return nothing: no simulated server counts."""
         del arm
         return {}
 
     def abandon(self) -> None:
-        """Forget windows that nobody wants."""
+        """End open sessions without keeping their windows."""
         self._windows.clear()
+        self._sessions.clear()
 
     def stop_all(self) -> None:
-        """Nothing: the time of stopping is in START_S."""
+        """Do nothing: START_S includes the time of stopping."""
 
-    def _run(self, arm: int, seconds: int) -> float:
-        level = self._starts[arm] + self._effects[arm]
-        total = 0.0
-        for _ in range(seconds):
-            cold = self._noise.warm_up * math.exp(-self._age[arm] / self._noise.warm_up_s)
-            total += math.exp(self._speed[self._now] + self._white[self._now] + level - cold)
-            self._age[arm] += 1
-            self._now += 1
-        return total * _BASE_TPS
+    def _connect(self, arm: int) -> None:
+        luck = float(self._rng.standard_normal()) * self._noise.session
+        self._sessions[arm] = _BASE_TPS * math.exp(self._starts[arm] + self._effects[arm] + luck)
+        self._now += CONNECT_S
+
+    def _stolen_share(self, began: float) -> float:
+        """Return the share of all processors that other guests took since a moment."""
+        stolen_s = self._speed.stolen_s(self._now) - self._speed.stolen_s(began)
+        return stolen_s * self._noise.stolen_size / (self._now - began)
+
+    def _run(self, arm: int, seconds: float) -> float:
+        """Return the transactions of so many seconds of load."""
+        noise, work, age, end = self._noise, self._speed.work, self._age[arm], self._now + seconds
+        self._age[arm] = age + seconds
+        total, before = 0.0, work(self._now)
+        while self._now < end:
+            cold = noise.warm_up * math.exp(-age / noise.warm_up_s)
+            piece_s = min(_COLD_PIECE_S, end - self._now) if cold > _WARM else end - self._now
+            # The last piece must reach the end exactly: a rest of a rounding error would be a piece of its own.
+            self._now = end if end - self._now <= piece_s else self._now + piece_s
+            after = work(self._now)
+            total += (after - before) * math.exp(-cold)
+            age, before = age + piece_s, after
+        return total * self._sessions[arm]
 
 
 class SimulatedSite:
@@ -189,42 +300,62 @@ class SimulatedSite:
         self._machine = machine
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
-        """Nothing to load and nothing to try."""
+        """Return the design as it is: nothing to load and nothing to try."""
         del known
         design = context.comparison.design
         return Preparation(design=design, arms=(), differences=(), writes=True, connect_allowance_s=0)
 
     def apparatus(self, context: Context) -> SimulatedHost:
-        """The host."""
+        """Return the host."""
         del context
         return self._machine
 
     def can_share_start(self, one: Context, other: Context) -> bool:
-        """Never."""
+        """Return False: starts are never shared."""
         del one, other
         return False
 
 
-def _environment(rng: np.random.Generator, noise: Noise, seconds: int) -> np.ndarray:
-    """Log-speed of the host for each second, without the white noise."""
-    keep = math.exp(-1 / noise.drift_s)
-    first = rng.standard_normal() * noise.drift
-    steps = rng.standard_normal(seconds) * noise.drift * math.sqrt(1 - keep**2)
-    drift, _ = lfilter([1], [1, -keep], steps, zi=np.array([keep * first]))
-    bursts = _spells(rng, noise.burst_share, noise.burst_s, seconds)
-    trend = noise.trend * np.minimum(np.arange(seconds) / _TREND_S, 1)
-    return np.asarray(drift + trend + math.log(1 - noise.burst_size) * bursts)
+class _Wander:
+    """An AR(1) process of mean 0 in equal steps, which is an Ornstein-Uhlenbeck process seen at these moments."""
+
+    def __init__(self, rng: np.random.Generator, time_s: float, size: float, step_s: float) -> None:
+        """Begin in the stationary distribution. size: its standard deviation."""
+        self._rng = rng
+        self._keep = math.exp(-step_s / time_s)
+        self._push = size * math.sqrt(1 - self._keep**2)
+        self._state = np.array([self._keep * size * rng.standard_normal()])
+
+    def steps(self, number: int) -> Floats:
+        """Return the next values."""
+        pushes = self._rng.standard_normal(number) * self._push
+        values, self._state = lfilter([1], [1, -self._keep], pushes, zi=self._state)
+        return np.asarray(values)
 
 
-def _spells(rng: np.random.Generator, share: float, mean_s: float, seconds: int) -> np.ndarray:
-    """1 in spells of geometric length, that fill this share of the time; 0 between them."""
-    leave = 1 / mean_s
-    enter = leave * share / (1 - share)
-    state = bool(rng.random() < share)
-    result = np.zeros(seconds)
-    at = 0
-    while at < seconds:
-        spell = int(rng.geometric(leave if state else enter))
-        result[at : at + spell] = state
-        at, state = at + spell, not state
-    return result
+class _Spells:
+    """Spells of geometric length that fill a share of the time."""
+
+    def __init__(self, rng: np.random.Generator, share: float, mean_s: float) -> None:
+        self._rng = rng
+        self._state = bool(rng.random() < share)
+        self._chances = {True: STEP_S / mean_s, False: STEP_S / mean_s * share / (1 - share)}
+        self._left = 0
+
+    def steps(self, number: int) -> Floats:
+        """Return 1 for each of the next steps within a spell, 0 for the others."""
+        result = np.zeros(number)
+        at = 0
+        while at < number:
+            if not self._left:
+                self._state = not self._state
+                self._left = int(self._rng.geometric(self._chances[self._state]))
+            length = min(self._left, number - at)
+            result[at : at + length] = self._state
+            at, self._left = at + length, self._left - length
+        return result
+
+
+def _flicker_size(time_s: float) -> float:
+    """Return the standard deviation of a flicker process as a multiple of that of 1 s."""
+    return float(min(time_s, _FLICKER_GROWS_TO_S) ** _FLICKER_EXPONENT)

@@ -1,9 +1,10 @@
 """One simulated study: the real engine, the real rule, a simulated host."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from benchmarks.simulated_host import HOSTS, START_S, SimulatedHost, SimulatedSite
+from benchmarks.simulated_host import HOSTS, SimulatedHost, SimulatedSite
 from pgversus.lab.course import Course
 from pgversus.lab.engine import run_courses
 from pgversus.lab.progress import Silence
@@ -14,12 +15,19 @@ from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design
 from pgversus.study.servers import LocalPath
 from pgversus.study.study import Context
+from pgversus.study.windows import FirstLoad, fit_windows
 from pgversus.study.workload import PgbenchWorkload, Script
 
-WINDOW_S, WARM_UP_S, ROUNDS = 2, 2, 8
 NEVER_S = 1e9
 SERVER = LocalPath(path="/simulated")
-WORKLOAD = PgbenchWorkload(scripts=(Script(name="tpcb-like"),))
+WORKLOAD = PgbenchWorkload(scripts=(Script(name="select-only"),))
+_FAST_READS = FirstLoad(clients=4, writes=False, latency_s=0.0004, latency_p99_s=0.002)
+DESIGNS: Mapping[str, Design] = {
+    # As the engine fits them to fast reads, and to the same with --window 1s.
+    "short": fit_windows(Design(budget_s=NEVER_S), _FAST_READS, arms=2, contexts=1),
+    "long": fit_windows(Design(budget_s=NEVER_S, window_s=1.0, window_is_given=True), _FAST_READS, arms=2, contexts=1),
+}
+"""By the name of their windows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +40,7 @@ class Outcome:
     blocks: int
     measured_s: float
     wall_s: float
+    repeated_rounds: int
 
 
 def simulate(
@@ -39,20 +48,17 @@ def simulate(
     ratios: tuple[float, ...],
     seed: int,
     max_blocks: int,
+    *,
+    windows: str = "short",
     host_type: type[SimulatedHost] = SimulatedHost,
 ) -> Outcome:
-    """The end of one study of contenders that are truly `ratios` times as fast as the baseline."""
-    comparison = _comparison(len(ratios), seed, max_blocks)
-    arms = len(ratios) + 1
-    # With as many rounds as may be measured again.
-    block_s = arms * (START_S + WARM_UP_S + ROUNDS * WINDOW_S * 3 // 2)
+    """Return the end of one study of contenders that are truly `ratios` times as fast as the baseline."""
+    comparison = _comparison(len(ratios), replace(DESIGNS[windows], seed=seed, max_blocks=max_blocks))
     machine = host_type(
         HOSTS[host],
         dict(enumerate((1.0, *ratios))),
+        comparison.design,
         seed=(seed, sorted(HOSTS).index(host)),
-        window_s=WINDOW_S,
-        warm_up_s=WARM_UP_S,
-        seconds=block_s * max_blocks + 1,
     )
     course = Course(Context(number=1, levels=(), comparison=comparison), len(ratios))
     run_courses(
@@ -76,22 +82,16 @@ def simulate(
         blocks=len(course.blocks),
         measured_s=sum(trial.seconds for block in course.blocks for trial in block.trials.values()),
         wall_s=course.wall_s,
+        repeated_rounds=sum(block.repeated_rounds for block in course.blocks),
     )
 
 
-def _comparison(contenders: int, seed: int, max_blocks: int) -> Comparison:
+def _comparison(contenders: int, design: Design) -> Comparison:
     return Comparison(
         arms=tuple(
             Arm(index=i, label=str(i), server=SERVER, settings=(), workload=WORKLOAD, dataset=Dataset())
             for i in range(contenders + 1)
         ),
         factors=("server",),
-        design=Design(
-            window_s=float(WINDOW_S),
-            rounds=ROUNDS,
-            warm_up_s=float(WARM_UP_S),
-            budget_s=NEVER_S,
-            max_blocks=max_blocks,
-            seed=seed,
-        ),
+        design=design,
     )
