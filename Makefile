@@ -6,7 +6,7 @@ BIN := .venv/bin
 # What tests of builds from source compare: made before them, since it takes all processors for minutes.
 BUILT_FOR_TESTS := 17 17+blocksize=32 17+cassert
 
-.PHONY: help demo check docs test test-unit test-browser test-live format lint types imports bench-calibration bench-habits bench-noise bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench catalogs clean
+.PHONY: help demo check docs test test-unit test-browser test-live format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench catalogs clean
 
 help: ## this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -50,6 +50,9 @@ bench-habits: .venv/.installed-dev ## how often usual ways of comparing call ide
 
 bench-noise: .venv/.installed-dev ## the noise of this host by window length, from 0.01 s to 2 s (90 s)
 	$(BIN)/python -m benchmarks.noise
+
+bench-real-noise: .venv/.installed-dev ## short windows against windows of a second on real servers (35 min, nothing else may run)
+	$(BIN)/python -m benchmarks.real_noise
 
 bench-looks: .venv/.installed-dev ## the table of levels in stats/confidence.py, by Monte Carlo (2 min)
 	$(BIN)/python -m benchmarks.calibrate_looks

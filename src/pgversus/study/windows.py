@@ -33,7 +33,7 @@ _SESSION_S = 0.2
 # Of load for each arm between two reconnections.
 _RUN_S = 0.015
 # Starting pgbench and connecting one client.
-_WARM_UP_OF_SLICES_S = 1.0
+_WARM_UP_OF_SLICES_S = 0.4
 _WARM_UP_OF_TRANSACTIONS_S = 0.3
 _WARM_UP_EXECUTIONS = 2
 

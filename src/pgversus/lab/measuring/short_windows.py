@@ -142,13 +142,18 @@ class SliceApparatus(ShortApparatus):
         self._sessions: dict[int, _Session] = {}
         self._connect_s = _CONNECT_S + preparation.connect_s
 
+    def _load_until_steady(self, arm: int, seed: int) -> None:
+        """Run one session, as those that are measured: data are in memory already, and each session warms its own."""
+        seconds = self._preparation.design.warm_up_s
+        if seconds >= 1:
+            super()._load_until_steady(arm, seed)
+            return
+        self._open(arm, seed, None).run(seconds)
+        self._sessions.pop(arm).close()
+
     def measure(self, arm: int, seed: int, name: str) -> None:
         """Measure one window; the first one of a session connects the clients."""
-        if arm not in self._sessions:
-            server = self._set.servers[arm]
-            self._sessions[arm] = _Session(self._loads[arm], server.target, f"slices-{arm}", name)
-            self._sessions[arm].open(seed, self._connect_s)
-        session = self._sessions[arm]
+        session = self._sessions.get(arm) or self._open(arm, seed, name)
         before = read_host_of(self._set.servers[arm])
         session.run(self._preparation.design.window_s)
         _add(self._done[arm].host, difference(before, read_host_of(self._set.servers[arm])))
@@ -166,6 +171,12 @@ class SliceApparatus(ShortApparatus):
         done.transactions += ended.transactions
         done.in_windows += sum(window.transactions for window in ended.windows)
         return ended.windows
+
+    def _open(self, arm: int, seed: int, log_name: str | None) -> "_Session":
+        session = _Session(self._loads[arm], self._set.servers[arm].target, f"slices-{arm}", log_name)
+        session.open(seed, self._connect_s)
+        self._sessions[arm] = session
+        return session
 
     def abandon(self) -> None:
         """End open sessions."""
@@ -187,7 +198,7 @@ class _Ended:
 class _Session:
     """One run of pgbench against one arm, stopped but for its windows."""
 
-    def __init__(self, load: Load, target: Target, log_prefix: str, log_name: str) -> None:
+    def __init__(self, load: Load, target: Target, log_prefix: str, log_name: str | None) -> None:
         self._load = load
         self._target = target
         self._log_prefix = log_prefix

@@ -1,0 +1,121 @@
+"""Short windows against windows of a second on real servers: `make bench-real-noise`.
+
+One server is compared with itself under several loads. Blocks of short windows and blocks of 8 windows of 1 s take
+turns, so that both see the same host. For each load it prints how far the log ratios of single blocks spread and the
+wall time of a block. The last column is the quotient of the variances at equal wall time (variance of a block times its
+wall time): how many times longer long windows would have to run for the same precision. Nothing else may run meanwhile.
+"""
+
+import argparse
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from pgversus.store.reading import read_results
+
+LONG = ("--window", "1s", "--windows", "8", "--warm-up", "2s")
+BLOCKS = 2
+"""Of one kind in a row: the fewest that a comparison may have."""
+_SERVER = "17.8"
+_LOOP = "SELECT count(*) FROM generate_series(1, 100000);\n"
+_JOIN = "SELECT count(*) FROM pgbench_accounts a JOIN pgbench_accounts b USING (aid);\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A load."""
+
+    name: str
+    arguments: tuple[str, ...]
+    script: str = ""
+    """Text of a script file; empty for a built-in one."""
+
+
+CASES = (
+    Case(name="loop of 18 ms, 1 client", arguments=("-i",), script=_LOOP),
+    Case(name="lookup, 1 client", arguments=("-i", "-s", "5", "-S")),
+    Case(name="lookup, 1 client, pinned", arguments=("-i", "-s", "5", "-S", "--pin", "0")),
+    Case(name="lookup, 4 clients", arguments=("-i", "-s", "5", "-S", "-c", "4", "-j", "2")),
+    Case(name="lookup, 4 clients, pinned", arguments=("-i", "-s", "5", "-S", "-c", "4", "--pin", "0")),
+    Case(name="join of 100 ms, 1 client", arguments=("-i", "-s", "3"), script=_JOIN),
+    Case(name="TPC-B, 4 clients", arguments=("-i", "-s", "5", "-c", "4", "-j", "2")),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """What blocks of one kind showed."""
+
+    deviation: float
+    """Standard deviation of the log ratio of a block."""
+    wall_s: float
+    """Mean wall time of a block."""
+
+    @property
+    def cost(self) -> float:
+        """Variance of a mean after one second of wall time."""
+        return self.deviation**2 * self.wall_s
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--turns", type=int, default=4, help=f"of {BLOCKS} blocks of each kind; default 4")
+    parser.add_argument("--case", action="append", choices=[case.name for case in CASES])
+    arguments = parser.parse_args()
+    print(f"{arguments.turns * BLOCKS} blocks of each kind; sd: of a block's log ratio; wall: of a block")
+    print(f"{'load':<28}{'short sd':>10}{'wall s':>8}{'long sd':>10}{'wall s':>8}{'variance at equal wall':>25}")
+    for case in CASES:
+        if case.name in (arguments.case or [case.name]):
+            short, long = _spreads(case, arguments.turns)
+            print(
+                f"{case.name:<28}{short.deviation:10.4f}{short.wall_s:8.1f}{long.deviation:10.4f}{long.wall_s:8.1f}"
+                f"{long.cost / short.cost:23.1f}x",
+                flush=True,
+            )
+
+
+def _spreads(case: Case, turns: int) -> tuple[Spread, Spread]:
+    found: dict[tuple[str, ...], list[tuple[float, float]]] = {(): [], LONG: []}
+    for turn in range(turns):
+        # The kind that comes first changes, so that neither always follows the other.
+        for kind in ((), LONG)[:: 1 if turn % 2 else -1]:
+            found[kind] += _blocks(case, kind, turn)
+    short, long = (_spread(found[kind]) for kind in ((), LONG))
+    return short, long
+
+
+def _spread(blocks: list[tuple[float, float]]) -> Spread:
+    ratios, walls = zip(*blocks, strict=True)
+    return Spread(deviation=statistics.stdev(ratios), wall_s=statistics.fmean(walls))
+
+
+def _blocks(case: Case, kind: tuple[str, ...], seed: int) -> list[tuple[float, float]]:
+    """Log ratio and wall time of each block of one comparison."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "script.sql"
+        script.write_text(case.script, encoding="utf-8")
+        results = Path(folder) / "results"
+        file = ("-f", str(script)) if case.script else ()
+        design = ("--blocks", str(BLOCKS), "--seed", str(seed), "--no-plans", "--results", str(results))
+        program = str(Path(sys.executable).with_name("pgversus"))
+        finished = subprocess.run(
+            [program, "compare", _SERVER, _SERVER, *case.arguments, *file, *kind, *design],
+            env=os.environ | {"LC_ALL": "C.UTF-8"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if finished.returncode:
+            raise SystemExit(finished.stderr)
+        (context,) = read_results(results).contexts
+        return [(math.log(block.trials[1].tps / block.trials[0].tps), block.wall_s) for block in context.blocks]
+
+
+if __name__ == "__main__":
+    main()
