@@ -5,7 +5,6 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 from pgversus.host.commands import Finished, Program, ending_with_us, kill_group
 
@@ -83,8 +82,9 @@ class PausableProgram:
 
     def kill(self) -> None:
         """End it, stopped or not, with whatever it has started. Never fails."""
-        kill_group(self._process)
-        with suppress(ChildProcessError):
+        # Once it was waited for, its id may be that of another program.
+        if self._process.poll() is None:
+            kill_group(self._process)
             self._process.wait()
         self._close()
 

@@ -119,9 +119,9 @@ class _Attempt:
         order = self._schedule.start_order
         for arm in order:
             self._try(arm, Phase.START, partial(self._starter.start, arm))
-        for arm in order:
-            self._try(arm, Phase.WARM_UP, partial(self._warm_up, arm, self._schedule.seeds[0]))
         try:
+            for arm in order:
+                self._try(arm, Phase.WARM_UP, partial(self._warm_up, arm, self._schedule.seeds[0]))
             for session in self._schedule.sessions(self._design.rounds_per_session):
                 for arm, windows in self._undisturbed(session).items():
                     self._windows[arm] += windows

@@ -120,7 +120,8 @@ class TransactionApparatus(ShortApparatus):
 
     def _run(self, arm: int, transactions: int, seed: int, name: str | None) -> Window:
         load, target = self._loads[arm], self._set.servers[arm].target
-        seconds = self._preparation.design.window_s
+        design = self._preparation.design
+        seconds = design.window_s * transactions / (design.window_transactions or 1)
         before = read_host_of(self._set.servers[arm])
         with finished_transactions(load, target, transactions, seed, seconds=seconds, log_name=name) as finished:
             done = self._done[arm]
@@ -186,7 +187,7 @@ class SliceApparatus(ShortApparatus):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Ended:
+class _SessionResult:
     """What a session has done."""
 
     windows: list[Window]
@@ -229,7 +230,7 @@ class _Session:
         self._stop()
         self.edges.append((begin, self._now()))
 
-    def close(self) -> _Ended:
+    def close(self) -> _SessionResult:
         """End the run. TrialFailedError with pgbench's own words when it fails, or when its log cannot be read."""
         limit_s = self._load.longest_s
         try:
@@ -256,7 +257,7 @@ class _Session:
             check_end(finished, 0.0)
             raise TrialFailedError(f"pgbench ended by itself\n{output_of(finished)}") from error
 
-    def _ended(self, finished: Finished) -> _Ended:
+    def _ended(self, finished: Finished) -> _SessionResult:
         try:
             summary = parse_summary(finished.stdout)
             ends = read_ends(log_files(self._load, self._log_prefix))
@@ -274,7 +275,7 @@ class _Session:
             windows[0] = replace(
                 windows[0], failed=summary.failed, connect_s=summary.connect_s, output=output_of(finished)
             )
-        return _Ended(
+        return _SessionResult(
             windows=windows,
             transactions=summary.transactions,
             client={"client_cpu_s": finished.cpu_s, "client_cpu_user_s": finished.cpu_user_s},
