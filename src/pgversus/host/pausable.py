@@ -43,6 +43,10 @@ class PausableProgram:
         """Its process id."""
         return self._process.pid
 
+    def has_ended(self) -> bool:
+        """Whether it has ended by itself."""
+        return self._process.poll() is not None
+
     def stop(self) -> None:
         """Return when all its threads are stopped. ProgramEndedError when it has ended."""
         self._process.send_signal(signal.SIGSTOP)

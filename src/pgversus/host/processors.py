@@ -6,8 +6,10 @@ server; with processors of their own that is the same for every arm (docs/statis
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
 
 from pgversus.errors import HostError
 from pgversus.study.quantities import AUTO, OFF, parse_processors
@@ -60,3 +62,29 @@ def started_on(processors: Sequence[int]) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, before)
+
+
+def threads_of(pid: int) -> list[int]:
+    """Thread ids of a process, the oldest first; none where it has ended."""
+    try:
+        return sorted(int(task.name) for task in Path(f"/proc/{pid}/task").iterdir())
+    except FileNotFoundError:
+        return []
+
+
+def place(tasks: Sequence[int], processors: Sequence[int]) -> None:
+    """Let each process or thread run on one of these processors alone, one after the other in turn."""
+    for task, processor in zip(tasks, cycle(processors), strict=False):
+        _allow(task, (processor,))
+
+
+def release(tasks: Sequence[int], processors: Sequence[int]) -> None:
+    """Let each process or thread run on any of these processors."""
+    for task in tasks:
+        _allow(task, processors)
+
+
+def _allow(task: int, processors: Sequence[int]) -> None:
+    # One that has ended needs no place. Where the kernel refuses, everything stays where it is: more noise, no error.
+    with suppress(OSError):
+        os.sched_setaffinity(task, processors)

@@ -6,8 +6,9 @@ folder of its own beneath the results, so that it is kept, gone on with and repo
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 
 from pgversus.errors import PgversusError
 from pgversus.lab.answers import read_answer
@@ -20,14 +21,13 @@ from pgversus.stats.verdict import DIFFERENT
 from pgversus.store.attributions import attribution_folder
 from pgversus.store.files import holds_results
 from pgversus.store.reading import StoredStudy, read_results
-from pgversus.study.counterfactual import BLOCKS, Recall, counterfactual_study
-from pgversus.study.design import FIRST_LOOK, StopReason
+from pgversus.study.counterfactual import MOST_BLOCKS, Recall, counterfactual_study
+from pgversus.study.design import FIRST_LOOK, Design, StopReason
 from pgversus.study.study import Context, Study
 from pgversus.study.workload import PgbenchWorkload
 
-_ARMS = 3
 _TIMES_FIXED = 3.0
-# Of as many blocks again, with three arms in the place of two, if every verdict is faster or slower; and some room.
+# Of as many blocks again, if every verdict is faster or slower; and room for slow old plans.
 
 Measure = Callable[[Study, Path], StopReason]
 """Measures a study and keeps it in a folder, going on with what is there of the same question."""
@@ -37,6 +37,7 @@ Measure = Callable[[Study, Path], StopReason]
 class _Wanted:
     """One contender whose plans are to be accounted for."""
 
+    of: Study
     context: Context
     """As the study asks it; what is read back has no users and passwords in it."""
     answer: Answer
@@ -57,14 +58,23 @@ class _Wanted:
 
     @property
     def seconds_per_block(self) -> float:
-        """As its comparison took for each arm in a block, of three."""
+        """Estimated from the trials of its comparison, by their number of windows."""
         trials = sum(len(block.trials) for block in self.answer.blocks)
-        return self.answer.wall_s / max(1, trials) * _ARMS
+        (asked,) = self.asked(FIRST_LOOK).contexts
+        shorter = asked.comparison.design.rounds / self.design.rounds
+        return self.answer.wall_s / max(1, trials) * len(asked.comparison.arms) * shorter
 
-    def asked(self, study: Study, blocks: int) -> Study:
-        """What is to be measured, in so many blocks."""
+    @property
+    def design(self) -> Design:
+        """The design of its comparison, with the mean number of rounds that its blocks had."""
         design = self.answer.comparison.design
-        return counterfactual_study(study, self.context, design, self.contender, self.recall, blocks=blocks)
+        counts = [trial.window_count for block in self.answer.blocks for trial in block.trials.values()]
+        known = [count for count in counts if count]
+        return replace(design, rounds=round(fmean(known))) if known else design
+
+    def asked(self, blocks: int) -> Study:
+        """Return the study that measures it in the given number of blocks."""
+        return counterfactual_study(self.of, self.context, self.design, self.contender, self.recall, blocks=blocks)
 
 
 def attribute(study: Study, results: Path, measure: Measure, progress: Progress) -> dict[str, str]:
@@ -78,12 +88,12 @@ def attribute(study: Study, results: Path, measure: Measure, progress: Progress)
     try:
         wanted = list(_wanted(study, results))
         left_s = _allowed_s(study, wanted) - sum(_spent_s(one.folder) for one in wanted)
-        waiting = [one for one in wanted if not _has_ended(one, study)]
+        waiting = [one for one in wanted if not _has_ended(one)]
         for number, one in enumerate(waiting):
             before_s = _spent_s(one.folder)
             progress.attributing(one.words, number + 1, len(waiting))
             try:
-                stopped = _measured(one, study, left_s / (len(waiting) - number), measure, progress)
+                stopped = _measured(one, left_s / (len(waiting) - number), measure, progress)
             except PgversusError as error:
                 not_attributed[one.key] = f"{error.what} ({error.where}): {error.found}"
                 progress.say(f"{one.words}: {not_attributed[one.key]}")
@@ -100,14 +110,14 @@ def attribute(study: Study, results: Path, measure: Measure, progress: Progress)
     return not_attributed
 
 
-def _measured(one: _Wanted, study: Study, room_s: float, measure: Measure, progress: Progress) -> StopReason | None:
+def _measured(one: _Wanted, room_s: float, measure: Measure, progress: Progress) -> StopReason | None:
     """How it ended; None where there is no room for it."""
-    earlier = _so_far(one, study)
+    earlier = _so_far(one)
     blocks = _blocks(one, room_s) if earlier is None else _blocks_of(earlier)
     if blocks is None:
         return None
     progress.say(f"measuring what the plans of {one.words} account for, in {blocks} blocks: {one.recall.words}")
-    return measure(one.asked(study, blocks), one.folder)
+    return measure(one.asked(blocks), one.folder)
 
 
 def _wanted(study: Study, results: Path) -> Iterator[_Wanted]:
@@ -123,24 +133,26 @@ def _wanted(study: Study, results: Path) -> Iterator[_Wanted]:
             recall = recall_of(plans.of(arm.label), arm.workload)
             if recall is not None:
                 folder = attribution_folder(results, context.number, arm.index)
-                yield _Wanted(context=context, answer=answer, contender=arm.index, recall=recall, folder=folder)
+                yield _Wanted(
+                    of=study, context=context, answer=answer, contender=arm.index, recall=recall, folder=folder
+                )
 
 
-def _so_far(one: _Wanted, study: Study) -> StoredStudy | None:
+def _so_far(one: _Wanted) -> StoredStudy | None:
     """What has been measured of this very question; None where nothing has: another rewrite may be named now."""
     if not holds_results(one.folder):
         return None
     stored = read_results(one.folder)
     blocks = _blocks_of(stored)
-    return stored if blocks is not None and is_same_question(stored, one.asked(study, blocks)) else None
+    return stored if blocks is not None and is_same_question(stored, one.asked(blocks)) else None
 
 
 def _blocks_of(stored: StoredStudy) -> int | None:
     return stored.contexts[0].context.comparison.design.fixed_blocks
 
 
-def _has_ended(one: _Wanted, study: Study) -> bool:
-    stored = _so_far(one, study)
+def _has_ended(one: _Wanted) -> bool:
+    stored = _so_far(one)
     return stored is not None and stored.facts.get("ended") != StopReason.INTERRUPTED.value
 
 
@@ -152,9 +164,13 @@ def _allowed_s(study: Study, wanted: Sequence[_Wanted]) -> float:
 
 
 def _blocks(one: _Wanted, room_s: float) -> int | None:
-    """As many as tell the parts well, or as there is room for; None where that is too few to tell anything."""
+    """As many as the comparison had, if that tells the parts well, or as there is room for.
+
+    None where that is too few to tell anything.
+    """
     fixed = one.answer.comparison.design.fixed_blocks
-    most, least = (BLOCKS, FIRST_LOOK) if fixed is None else (min(BLOCKS, fixed), min(BLOCKS, fixed))
+    most = min(MOST_BLOCKS, max(FIRST_LOOK, len(one.answer.blocks)) if fixed is None else fixed)
+    least = FIRST_LOOK if fixed is None else most
     fitting = math.floor(room_s / one.seconds_per_block)
     return min(most, fitting) if fitting >= least else None
 

@@ -13,7 +13,9 @@ from pgversus.study.study import Context
 # known by its hash, wherever it lies now and however the way to it is written. A rewrite is in no arm.
 _MAY_CHANGE = re.compile(r"budget_s|dataset\.(setup_files|prepare)\.\d+\.path|workload\.rewrite(\..*)?")
 # Said with what follows from it: each of these has changed only where a value beside it has, or its list.
-_IMPLIED = re.compile(r"(.*\.)?length|window_kind|window_is_given|rounds_are_given|rounds_per_session|warm_up_is_given")
+_IMPLIED = re.compile(
+    r"(.*\.)?length|window_kind|window_is_given|slice_s|rounds_are_given|rounds_per_session|warm_up_is_given"
+)
 # The names of study files and options, where the code has others.
 _WORDS = {
     "window_s": "window in s",

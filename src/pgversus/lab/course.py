@@ -10,8 +10,9 @@ from itertools import takewhile
 
 from pgversus.lab.progress import Look
 from pgversus.stats.analysis import Standing, standing
+from pgversus.stats.block_model import BlockModel, block_model, may_choose_rounds, soonest_rounds
 from pgversus.stats.confidence import LookRule, look_rule
-from pgversus.stats.forecast import blocks_to_decide
+from pgversus.stats.forecast import blocks_to_decide, deciding_half_width
 from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block, Phase
 from pgversus.stats.verdict import Verdict
@@ -34,6 +35,8 @@ class Course:
         self.preparation: Preparation | None = None
         self.samples = Samples()
         self.open_arms: list[int] = [arm.index for arm in context.comparison.contenders]
+        # Of the budget, by its verdicts.
+        self._share = len(self.open_arms) / verdicts
         self.invalid: set[int] = set()
         """Contenders of which nothing is claimed because their trials kept failing."""
         self.stopped: StopReason | None = None
@@ -44,8 +47,10 @@ class Course:
         self.wall_s = 0.0
         # What its blocks say of that, each looked at once.
         self._is_harmless, self._seen = True, 0
-        # After how many blocks that was asked for, and what it was.
+        # What was asked for after how many blocks, and what it was.
         self._asked_left: tuple[int, float | None] = (0, None)
+        self._modelled: tuple[int, dict[int, BlockModel]] = (0, {})
+        self._asked_rounds: tuple[int, int] | None = None
 
     @property
     def next_number(self) -> int:
@@ -73,8 +78,34 @@ class Course:
         return self._is_harmless
 
     @property
+    def next_rounds(self) -> int:
+        """Rounds of the next block: as designed, until the blocks show with how many an answer comes soonest.
+
+        Of several contenders the one that asks for most has its way.
+        """
+        if self._asked_rounds is None or self._asked_rounds[0] != len(self.blocks):
+            design = self.comparison.design
+            left_s = max(0.0, self._share * design.budget_s - self.wall_s)
+            wanted = [soonest_rounds(model, design, self.rule, left_s) for model in self._models.values()]
+            self._asked_rounds = len(self.blocks), max(wanted, default=design.rounds)
+        return self._asked_rounds[1]
+
+    @property
+    def _models(self) -> dict[int, BlockModel]:
+        """By open contender, of which blocks are known well enough; asked for once after each block."""
+        if self._modelled[0] != len(self.blocks):
+            design = self.comparison.design
+            arms = self.open_arms if may_choose_rounds(design) else []
+            found = {arm: block_model(self.blocks, arm, design) for arm in arms}
+            self._modelled = len(self.blocks), {arm: model for arm, model in found.items() if model is not None}
+        return self._modelled[1]
+
+    @property
     def seconds_per_block(self) -> float:
-        """What a block has cost so far; before the first one, the load of its windows alone."""
+        """What the next block will cost: as much as those so far; before the first one, the load of its windows."""
+        if self._models:
+            rounds = self.next_rounds
+            return max(model.block_s(rounds) for model in self._models.values())
         if self.blocks:
             return self.wall_s / len(self.blocks)
         design = self.comparison.design
@@ -88,7 +119,7 @@ class Course:
         """Its arms are ready and its design is final."""
         self.preparation = preparation
         self.comparison = replace(self.comparison, design=preparation.design)
-        self._asked_left = (0, None)
+        self._asked_left, self._asked_rounds = (0, None), None
 
     def forget_plans(self) -> None:
         """Of what was found, plans take the most room, and nothing that runs needs them."""
@@ -132,7 +163,7 @@ class Course:
 
     def looks(self, standings: Mapping[int, Standing], left_s: float) -> dict[int, Look]:
         """The same with the time that each may still take, for whoever watches. left_s: of the study's budget."""
-        return {arm: self._look_at(stands, max(0.0, left_s)) for arm, stands in standings.items()}
+        return {arm: self._look_at(arm, stands, max(0.0, left_s)) for arm, stands in standings.items()}
 
     @property
     def seconds_left(self) -> float | None:
@@ -144,10 +175,10 @@ class Course:
         return self._asked_left[1]
 
     def _asked_seconds_left(self) -> float | None:
-        standings = [self.standings[arm] for arm in self.open_arms]
-        if not self.is_fixed and any(self._is_before_first_look(stands) for stands in standings):
+        standings = {arm: self.standings[arm] for arm in self.open_arms}
+        if not self.is_fixed and any(map(self._is_before_first_look, standings.values())):
             return None
-        needed = [self._blocks_left(stands) for stands in standings]
+        needed = [self._blocks_left(arm, stands) for arm, stands in standings.items()]
         # A block is of all open arms, so that the one that needs most decides.
         return None if None in needed else max(blocks or 0 for blocks in needed) * self.seconds_per_block
 
@@ -164,8 +195,8 @@ class Course:
             return replace(stands, verdict=Verdict.INVALID)
         return stands
 
-    def _look_at(self, stands: Standing, budget_left: float) -> Look:
-        blocks = 0 if self.stopped is not None else self._blocks_left(stands)
+    def _look_at(self, arm: int, stands: Standing, budget_left: float) -> Look:
+        blocks = 0 if self.stopped is not None else self._blocks_left(arm, stands)
         return Look(
             standing=stands,
             seconds_left=self._seconds_left(stands, blocks, budget_left),
@@ -182,7 +213,7 @@ class Course:
     def _is_before_first_look(self, stands: Standing) -> bool:
         return stands.blocks < self.rule.first_look
 
-    def _blocks_left(self, stands: Standing) -> int | None:
+    def _blocks_left(self, arm: int, stands: Standing) -> int | None:
         """Until an answer at today's noise, or until the first look before that; None where nobody can tell."""
         design = self.comparison.design
         if design.fixed_blocks is not None:
@@ -191,6 +222,9 @@ class Course:
             return self.rule.first_look - stands.blocks
         if stands.log_ratio is None:
             return None
+        if arm in self._models:
+            half_width = deciding_half_width(stands.log_ratio.point, design.log_margin)
+            return self._models[arm].blocks_until(half_width, self.next_rounds, self.rule)
         needed = blocks_to_decide(stands.log_ratio, self.rule, design.log_margin)
         return None if needed is None else max(0, needed - stands.blocks)
 

@@ -110,7 +110,7 @@ def run_courses(
     """Run blocks until every course has ended, the budget is over, or Ctrl-C; why no further block was run.
 
     budget_s: wall-clock seconds of blocks of all courses, those of earlier runs included. The order of everything
-    follows from seeds and numbers of blocks alone, so that a resumed study goes on as the interrupted one would have.
+    follows from seeds and from stored blocks alone, so that a resumed study goes on as the interrupted one would have.
     others: courses of the study besides these. outlook_of_all: with them, for whoever watches; None where there are no
     others. PgversusError when the only course there is cannot be prepared.
     """

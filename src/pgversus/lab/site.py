@@ -113,6 +113,7 @@ class PostgresSite:
             is_cold = context.comparison.cache is CacheState.COLD
             check_windows(context.comparison.design, rate=workload.rate, is_cold=is_cold)
         snapshots, servers = self._loaded(context)
+        self._forget_other_copies(servers)
         harness = self._harness(context, servers, snapshots)
         preparation = self._try_out(context, harness, snapshots) if known is None else known
         if known is not None and not self._is_worn(arms):
@@ -129,7 +130,9 @@ class PostgresSite:
 
     def apparatus(self, context: Context) -> Apparatus:
         """The apparatus of a prepared context."""
-        return self._ready[context.number].apparatus
+        ready = self._ready[context.number]
+        self._forget_other_copies(ready.servers)
+        return ready.apparatus
 
     def keep_only(self, contexts: Sequence[Context]) -> int:
         """Remove the data that none of these contexts need; bytes of loaded data that stay."""
@@ -137,6 +140,12 @@ class PostgresSite:
         self._sets.clear()
         self._ready.clear()
         return self._snapshots.keep_only([arm for context in contexts for arm in context.comparison.arms])
+
+    def _forget_other_copies(self, used: ServerSet) -> None:
+        """Of other servers only big copies stay: together the others would need more room than was counted."""
+        for servers in self._sets.values():
+            if servers is not used:
+                servers.forget_copies(only_cheap=True)
 
     def _forget_copies(self) -> None:
         for servers in self._sets.values():

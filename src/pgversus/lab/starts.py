@@ -98,7 +98,7 @@ class _Attempt:
         # The number of the context comes last: numpy pads with zeros, so that a single comparison needs none.
         rng = np.random.default_rng([design.seed, course.next_number, course.context.number - 1])
         self.course = course
-        self._schedule = block_schedule(rng, [BASELINE, *course.open_arms], design.rounds)
+        self._schedule = block_schedule(rng, [BASELINE, *course.open_arms], course.next_rounds)
         self._apparatus = apparatus
         self._starter = starter
         self._progress = progress
@@ -186,9 +186,7 @@ class _Attempt:
                 self._try(arm, Phase.MEASURE, partial(self._apparatus.measure, arm, session.seed, name(arm)))
         for arm in session.rounds[0]:
             self._try(arm, Phase.MEASURE, partial(self._collect, arm, windows))
-        # Where clients connected too late for the first windows of one arm, these rounds count for no arm.
-        whole = min(map(len, windows.values()), default=0)
-        return {arm: one[len(one) - whole :] for arm, one in windows.items()}
+        return windows
 
     def _name(self, arm: int, number: int, attempt: int) -> str:
         """Name a session: `context-1-block-002-arm-0-round-03`, with `-repeated-1` when it is measured again."""

@@ -9,6 +9,7 @@ settings_check.py  what a server makes of a setting
 session.py      connections, and what pgversus asks of a server
 catalog.py      the questions, each a named function; the longer ones lie in sql/
 counters.py     what a server has done so far
+load_sessions.py   whether the sessions of a load are at work
 vacuum_report.py   what VACUUM says that it did
 progress_report.py  what a session is doing just now
 explain.py      plans of statements, what they return, the statistics behind them

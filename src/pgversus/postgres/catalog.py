@@ -23,6 +23,7 @@ _LARGEST_TARGET = 10000
 _ROOM = 1.05
 _FIRST_WITH_SHARED_STATISTICS = 150000
 
+_CHEAP = {"jit": "off", "log_min_duration_statement": "-1", "log_duration": "off", "log_statement": "none"}
 _PGBENCH_TABLES = ("pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers")
 
 # Row text must not depend on what a role or a database has set: hashed rows are written in one fixed form.
@@ -71,6 +72,41 @@ class TableDigest:
 
     rows: int
     digest: str
+
+
+def ask_cheaply(connection: Connection) -> None:
+    """Switch off, for this session, what settings of an arm may add to each statement: JIT, logging."""
+    calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _CHEAP.items())
+    connection.execute(f"SELECT {calls}".encode())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOfLoad:
+    """What a session of a load is doing at one moment."""
+
+    process: int
+    is_active: bool
+    """Whether it has something to do."""
+    waits: bool
+    """Whether it waits for its client, or for a lock of another session."""
+    began: float
+    """The epoch at which its transaction began."""
+    changed: float
+    """The epoch at which it last became active or idle."""
+
+
+def sessions_of_load(connection: Connection, processes: list[int]) -> list[SessionOfLoad]:
+    """Sessions by their server processes; those that have ended are absent."""
+    rows = connection.execute(_text("load_sessions"), (processes,)).fetchall()
+    return [
+        SessionOfLoad(process=process, is_active=is_active, waits=waits, began=began, changed=changed)
+        for process, is_active, waits, began, changed in rows
+    ]
+
+
+def processes_of_load(connection: Connection, since: float) -> list[int]:
+    """Process ids of sessions of others than pgversus that began after `since` (epoch), the oldest first."""
+    return [pid for (pid,) in connection.execute(_text("load_processes"), (since,)).fetchall()]
 
 
 def session_settings(connection: Connection) -> dict[str, SettingValue]:
@@ -149,10 +185,13 @@ def wait_for_reports(connection: Connection) -> None:
     A backend reports when it exits, a moment after its client has gone. Before 15 the report goes to another process,
     which hands it on at most every half second.
     """
-    for _ in range(_MOST_POLLS):
-        if _one(connection, "other_sessions")[0] == 0:
-            break
-        time.sleep(_POLL_S)
+    # One transaction, so that however often it asks it adds one to those that are counted.
+    with connection.transaction():
+        for _ in range(_MOST_POLLS):
+            if _one(connection, "other_sessions")[0] == 0:
+                break
+            time.sleep(_POLL_S)
+            connection.execute("SELECT pg_stat_clear_snapshot()")
     if connection.info.server_version < _FIRST_WITH_SHARED_STATISTICS:
         time.sleep(1.0)
 
@@ -173,9 +212,13 @@ def install_prewarm(connection: Connection) -> None:
     connection.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm SCHEMA pg_catalog")
 
 
-def prewarm(connection: Connection) -> int:
-    """Load the user's tables and indexes into shared buffers, or the system's cache; the number of blocks."""
-    return int(_one(connection, "prewarm")[0])
+def prewarm(connection: Connection) -> bool:
+    """Load the user's tables and indexes into shared buffers, or the system's cache.
+
+    Return whether shared buffers can hold all of the database.
+    """
+    _, all_fits = _one(connection, "prewarm")
+    return bool(all_fits)
 
 
 def end_statements_after(connection: Connection, seconds: float) -> None:

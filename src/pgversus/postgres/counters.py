@@ -14,6 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 from typing import Any
 
 import psycopg
@@ -61,8 +62,9 @@ _MOVED_BY_READING = (
     "client_io_hits",
     "server_io_hits",
 )
-_READINGS_UNTIL_SETTLED = 3
-# The first fills the session's caches and reports late; of the next two the difference is one reading's own work.
+_READINGS_UNTIL_SETTLED = 4
+# The first fills the session's caches and reports late; from each of the others to the next is one reading's own work.
+# The least of it counts: autovacuum may have worked meanwhile.
 
 
 def read_counters(connection: Connection) -> dict[str, float]:
@@ -114,11 +116,13 @@ class CounterSession:
     def own_growth(self) -> dict[str, float]:
         """What one reading adds to the next, by counter. ServerError when the session is lost.
 
-        Before 15 it takes 3 s, and as much again may be added: statistics are read there up to half a second late.
+        Before 15 it takes 4 s, and as much again may be added: statistics are read there up to half a second late.
         """
-        *_, before, after = [self.read(settled=True) for _ in range(_READINGS_UNTIL_SETTLED)]
-        grown = difference(before, after)
-        return {name: grown[name] for name in _MOVED_BY_READING if name in grown}
+        _, *readings = [self.read(settled=True) for _ in range(_READINGS_UNTIL_SETTLED)]
+        grown = [difference(before, after) for before, after in pairwise(readings)]
+        return {
+            name: min(one[name] for one in grown) for name in _MOVED_BY_READING if all(name in one for one in grown)
+        }
 
     def database_bytes(self) -> int:
         """Size of the database. ServerError when the session is lost."""

@@ -76,6 +76,11 @@ class Answer:
     days: tuple[str, str] | None = None
     """Of its first and its last block, UTC, ISO 8601; None where nobody has noted them, or without a block."""
 
+    @property
+    def window_counts(self) -> set[int]:
+        """The numbers of windows that trials had; empty for older results, where all had those of the design."""
+        return {trial.window_count for block in self.blocks for trial in block.trials.values() if trial.window_count}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unanswered:

@@ -225,6 +225,7 @@ def _design(answer: Answer) -> dict[str, Any]:
         "window_kind": design.window_kind.value,
         "window_transactions": design.window_transactions,
         "windows_per_block": design.rounds,
+        "windows_of_blocks": sorted(answer.window_counts) or [design.rounds],
         "warm_up_s": design.warm_up_s,
         "client_processors": list(design.client_processors),
         "server_processors": list(design.server_processors),

@@ -8,7 +8,6 @@ from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.sensitivity import sensitivity
 from pgversus.report.units import duration, latency, percent, size
 from pgversus.study.build_options import USUAL_MANNER, BuildSystem
-from pgversus.study.comparison import Comparison
 from pgversus.study.design import Design, WindowKind
 from pgversus.study.operation import Operation, Step
 from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, origin_words
@@ -32,7 +31,7 @@ def comparison_lines(answer: Answer) -> list[str]:
         "{number} block of {windows} for each arm",
         "{number} blocks of {windows} for each arm",
         len(answer.blocks),
-        windows=windows_words(comparison),
+        windows=windows_words([answer]),
     )
     margin = tell("margin {margin}, seed {seed}", margin=f"±{percent(design.margin)}", seed=design.seed)
     return [
@@ -63,10 +62,9 @@ def study_lines(answer: StudyAnswer) -> list[str]:
     if not answers:
         return []
     builds = (build_words(facts) for one in answers for facts in one.arms)
-    windows = (windows_words(one.comparison) for one in answers)
     clients = [one.client for one in answers if isinstance(one.comparison.workload, PgbenchWorkload)]
     margins = (f"±{percent(one.comparison.design.margin)}" for one in answers)
-    blocks = tell("blocks of {windows} for each arm", windows=of_many(windows, either))
+    blocks = tell("blocks of {windows} for each arm", windows=windows_words(answers))
     margin = tell("margin {margin}, seed {seed}", margin=of_many(margins, either), seed=answer.study.seed)
     return [
         of_many(builds),
@@ -185,7 +183,9 @@ def _processors(answers: Sequence[Answer]) -> Iterator[str]:
     """Where client and servers had processors of their own."""
     divided = {(one.comparison.design.client_processors, one.comparison.design.server_processors) for one in answers}
     for clients, servers in sorted(divided):
-        if clients:
+        if clients and not servers:
+            yield tell("the client ran on processors {clients}", clients=", ".join(map(str, clients)))
+        elif clients:
             yield tell(
                 "the client ran on processors {clients}, the servers on {servers}",
                 clients=", ".join(map(str, clients)),
@@ -224,10 +224,31 @@ def _repeated(answers: Sequence[Answer]) -> Iterator[str]:
         )
 
 
-def windows_words(comparison: Comparison) -> str:
-    """What an arm does in each block: `8 windows of 1 s`, or one operation."""
-    design = comparison.design
-    if isinstance(comparison.workload, Operation):
+def windows_words(answers: Iterable[Answer]) -> str:
+    """What an arm does in each block: `8 windows of 1 s`, `4 to 50 windows of 20 ms in quads`, or one operation."""
+    varied, others = [], []
+    for one in answers:
+        counts = one.window_counts
+        if len(counts) > 1:
+            varied.append((counts, window_length(one.comparison.design)))
+        else:
+            others.append(_same_windows(one))
+    if varied:
+        others.append(
+            tell(
+                "{fewest} to {most} windows of {duration} in quads",
+                fewest=min(min(counts) for counts, _ in varied),
+                most=max(max(counts) for counts, _ in varied),
+                duration=of_many((length for _, length in varied), either),
+            )
+        )
+    return of_many(others, either)
+
+
+def _same_windows(answer: Answer) -> str:
+    """The same where every block has as many."""
+    design = answer.comparison.design
+    if isinstance(answer.comparison.workload, Operation):
         return tell("one operation on a fresh copy")
     words = tell_number(
         "{number} window of {duration}",
@@ -235,7 +256,7 @@ def windows_words(comparison: Comparison) -> str:
         design.rounds,
         duration=window_length(design),
     )
-    if design.window_kind is WindowKind.RUN:
+    if design.window_kind is WindowKind.RUN or design.rounds == 1:
         return words
     return tell_number("{windows} in {number} quad", "{windows} in {number} quads", design.rounds // 2, windows=words)
 

@@ -2,6 +2,7 @@
 
 plateau.py      levels that cannot be told apart from the best
 noise.py        spread within blocks and between them
+block_model.py  what the next block would cost and tell, by its number of rounds
 sensitivity.py  how small a difference could have been seen
 histogram.py    latency distributions in bins of 1 %
 trials.py       what was measured: windows, trials, blocks

@@ -11,8 +11,12 @@ def blocks_to_decide(estimate: LogEstimate, rule: LookRule, log_margin: float) -
 
     It must exclude zero or lie inside the margin. None when more than the rule's last look would be needed.
     """
-    point = abs(estimate.point)
-    return blocks_to_resolve(estimate, rule, max(point, log_margin - point))
+    return blocks_to_resolve(estimate, rule, deciding_half_width(estimate.point, log_margin))
+
+
+def deciding_half_width(point: float, log_margin: float) -> float:
+    """The half width below which the interval around this point excludes zero or lies inside the margin."""
+    return max(abs(point), log_margin - abs(point))
 
 
 def blocks_to_resolve(estimate: LogEstimate, rule: LookRule, half_width: float) -> int | None:

@@ -73,6 +73,8 @@ class Trial(NamedTuple):
     """Seconds of each step of an operation, by name; empty for a load."""
     ratio_error: float | None = None
     """Standard error of ln(this arm / the baseline) in throughput from the windows of this block (stats/noise.py)."""
+    window_count: int | None = None
+    """None for older results, where every block has as many as the design says."""
     windows: tuple[Window, ...] = ()
     """Empty when it was read back from results: the sums are all that is ever asked of a finished trial."""
 
@@ -152,6 +154,7 @@ def trial_of(
         | _largest([window.levels for window in windows])
         | dict(levels or {}),
         steps=_added([window.steps for window in windows]),
+        window_count=len(windows),
         windows=tuple(windows),
     )
 

@@ -2,7 +2,7 @@
 
 import sqlite3
 
-_ADDED = {"ratio_error": "REAL"}
+_ADDED = {"ratio_error": "REAL", "windows": "INTEGER"}
 """To the table of trials: names and types."""
 
 

@@ -31,7 +31,8 @@ from pgversus.study.study import Context, StudyFact
 _P50, _P95, _P99 = QUANTILES.values()
 _FINISHED = """
 SELECT context, block, arm, transactions, seconds, failed, unclocked, latency_sum_s, latency_max_s, counters,
-       latency_min_s, latency_p50_s, latency_p95_s, latency_p99_s, trend, steps, {ratio_error}
+       latency_min_s, latency_p50_s, latency_p95_s, latency_p99_s, trend, steps, {ratio_error},
+       {windows}
 FROM trial WHERE status = 'finished' ORDER BY context, block, arm
 """
 _Row = tuple[Any, ...]
@@ -163,7 +164,8 @@ def _blocks(database: sqlite3.Connection, folder: Path) -> Mapping[int, list[Blo
     columns = Columns(counter_names(database))
     for context, block, arm, phase, words in database.execute(_FAILED):
         failures[context, block].append(FailedTrial(arm=arm, phase=Phase(phase), words=words))
-    cursor = database.execute(_FINISHED.format(ratio_error=selected(database, "ratio_error")))
+    later = {name: selected(database, name) for name in ("ratio_error", "windows")}
+    cursor = database.execute(_FINISHED.format(**later))
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
         blobs = [row[_COUNTERS] for row in _whole(rows, folder)]
         for row, counters in zip(rows, counter_rows(columns, blobs), strict=True):
@@ -193,7 +195,8 @@ def _whole(rows: Sequence[_Row], folder: Path) -> Sequence[_Row]:
 
 
 def _trial(row: _Row, counters: Mapping[str, float]) -> Trial:
-    _, _, arm, transactions, seconds, failed, unclocked, total, most, _, least, p50, p95, p99, trend, steps, error = row
+    _, _, arm, transactions, seconds, failed, unclocked, total, most, _, least, p50, p95, p99, *later = row
+    trend, steps, error, windows = later
     return Trial(
         arm=arm,
         transactions=transactions,
@@ -207,5 +210,6 @@ def _trial(row: _Row, counters: Mapping[str, float]) -> Trial:
         trend=trend,
         counters=counters,
         ratio_error=error,
+        window_count=windows,
         steps=_NO_STEPS if steps is None else json.loads(steps),
     )

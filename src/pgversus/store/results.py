@@ -190,6 +190,7 @@ def _finished(trial: Trial) -> dict[str, Any]:
         **{metric.value: trial.quantiles.get(q) for metric, q in QUANTILES.items()},
         "trend": trial.trend,
         "ratio_error": trial.ratio_error,
+        "windows": trial.window_count,
         "steps": json.dumps(trial.steps) if trial.steps else None,
     }
 

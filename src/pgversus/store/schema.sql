@@ -83,6 +83,7 @@ CREATE TABLE trial (
                                                 -- the order of counter_name; no number, or no place, for what nobody told
     ratio_error REAL,                           -- standard error of ln(tps / that of the baseline) from the windows of
                                                 -- this block alone; missing for the baseline and in older results
+    windows INTEGER,                            -- how many; missing in older results
     steps TEXT,                                 -- JSON object: seconds of each step of an operation; missing for a load
     failed_phase TEXT,                          -- start, warm-up, measure
     failed_words TEXT,                          -- what the failing program said

@@ -62,7 +62,7 @@ def with_window(design: Design, length: WindowLength) -> Design:
             window_is_given=True,
         )
     kind = WindowKind.SLICE if length.seconds < 1 else WindowKind.RUN
-    return replace(design, window_kind=kind, window_s=length.seconds, window_is_given=True)
+    return replace(design, window_kind=kind, window_s=length.seconds, window_transactions=None, window_is_given=True)
 
 
 def _refuse_metric(metric: Metric, *, is_open_loop: bool, is_operation: bool) -> None:

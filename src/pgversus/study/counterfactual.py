@@ -15,8 +15,10 @@ from pgversus.study.workload import PgbenchWorkload, Script
 
 OLD_PLANS, BASELINE_AGAIN, CONTENDER_AGAIN = 0, 1, 2
 """Its arms. The contender with the baseline's plans is what both others are held against."""
-BLOCKS = 8
+MOST_BLOCKS = 8
 """And one look at the end: what is sought is how much, and not only on which side (docs/statistics.md)."""
+_ARMS, _ARMS_BEFORE = 3, 2
+_ROUNDS_OF_QUAD = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,8 @@ def counterfactual_study(
 ) -> Study:
     """The study of one context that measures a contender, the baseline, and the contender with the baseline's plans.
 
-    design: as it was run, with its windows fitted; they stay as they are.
+    design: as it was run, with its windows fitted. Their length stays; with three arms instead of two a block has a
+    third fewer of them, so that it takes about as long as before.
     """
     comparison = context.comparison
     old, new = comparison.baseline, comparison.arms[contender]
@@ -64,7 +67,9 @@ def counterfactual_study(
     asked = Comparison(
         arms=arms,
         factors=tuple(dict.fromkeys((*comparison.factors, *recalled))),
-        design=replace(design, fixed_blocks=blocks, window_is_given=True, rounds_are_given=True),
+        design=replace(
+            design, fixed_blocks=blocks, window_is_given=True, rounds=_rounds(design.rounds), rounds_are_given=True
+        ),
         cache=comparison.cache,
     )
     return replace(
@@ -92,3 +97,8 @@ def settings_together(found: Mapping[int, tuple[tuple[str, str], ...]]) -> tuple
             if together.setdefault(name, value) != value:
                 return None
     return tuple(Setting(name=name, value=value) for name, value in together.items())
+
+
+def _rounds(before: int) -> int:
+    """An even number, so that each has its mirror; of a single quad one round in a random order is left."""
+    return 2 * round(before * _ARMS_BEFORE / _ARMS / 2) if before > _ROUNDS_OF_QUAD else 1

@@ -1,7 +1,7 @@
 """How the answer is sought: blocks, windows, margin and budget.
 
-Defaults and their reasons: docs/statistics.md. A design is fixed before the first block and never changed inside a run.
-study/windows.py fits its windows to the load.
+Defaults and their reasons: docs/statistics.md. A design is fixed before the first block: study/windows.py fits its
+windows to the load. Only the number of windows in a block may follow from the blocks before (stats/block_model.py).
 """
 
 import math
@@ -56,8 +56,10 @@ class Design:
     """The plan of measurement of one comparison."""
 
     window_s: float = 1.0
-    """Seconds of load in one window; an expectation where a window is a number of transactions."""
+    """Seconds of load in one window; an expectation where a window ends with its transactions."""
     window_kind: WindowKind = WindowKind.RUN
+    slice_s: float = 0.0
+    """Seconds after which the clients are stopped where a window is a slice; what is in flight then belongs to it."""
     window_transactions: int | None = None
     """Transactions of each client in one window, as pgbench's -t; None where a window is a length of time."""
     rounds: int = _ROUNDS

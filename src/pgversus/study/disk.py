@@ -10,7 +10,7 @@ from pgversus.study.study import Context
 from pgversus.study.workload import PgbenchWorkload
 
 CHEAP_COPY_BYTES = 1024**3
-"""Up to here every block has a fresh copy of the data; above it a load that only reads keeps its copies to the end."""
+"""Above it a load that only reads keeps its copies to the end; below, at most as long as the same servers are used."""
 _EMPTY_CLUSTER_BYTES = 45e6
 # initdb's files and the first WAL segment.
 _BYTES_PER_SCALE = 16e6

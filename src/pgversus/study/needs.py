@@ -3,13 +3,19 @@
 from dataclasses import dataclass
 
 from pgversus.study.comparison import CacheState, Comparison
-from pgversus.study.design import FIRST_LOOK
+from pgversus.study.design import FIRST_LOOK, Design
 from pgversus.study.disk import disk_bytes, snapshots_of
 from pgversus.study.parts import parts_of
 from pgversus.study.study import Study
+from pgversus.study.windows import FirstLoad, fit_windows, round_s
+from pgversus.study.workload import PgbenchWorkload
 
-_START_S = 3.0
-# Copy, start, read in, stop: a second each for small data.
+_START_S = 0.5
+# Copy, start, read in, stop, of small data.
+_TRY_OUT_S = 1.5
+# The first load of an arm, after which its windows are fitted.
+_LATENCY_S = 0.001
+# Assumed before anything is known of a load.
 _LOAD_S, _LOAD_S_PER_SCALE = 3.0, 0.2
 
 
@@ -30,7 +36,7 @@ class Needs:
     preparation_s: float
     """Loading and trying out."""
     least_s: float
-    """Of blocks, when every verdict is known at the first look and no transaction is slow."""
+    """Of blocks, when every verdict is known at the first look, no transaction is slow, and no load writes."""
     most_s: float | None
     """Of blocks: the budget; None for a fixed design, which takes as long as it takes."""
 
@@ -48,8 +54,8 @@ def needs_of(study: Study) -> Needs:
         setup_files=len({dataset.loaded for _, dataset, _ in ours if dataset.setup_files}),
         least_trials=sum(len(comparison.arms) * count for comparison, count in blocks),
         preparation_s=sum(_LOAD_S + _LOAD_S_PER_SCALE * (dataset.pgbench_scale or 0) for _, dataset, _ in ours)
-        + sum(len(comparison.arms) * (_START_S + comparison.design.warm_up_s) for comparison, _ in blocks),
-        least_s=sum(_block_s(comparison) * count for comparison, count in blocks),
+        + sum(len(comparison.arms) * (_START_S + _TRY_OUT_S) for comparison, _ in blocks),
+        least_s=sum(_block_s(comparison, len(blocks)) * count for comparison, count in blocks),
         most_s=None if is_fixed else study.budget_s,
     )
 
@@ -58,9 +64,26 @@ def _least_blocks(comparison: Comparison) -> int:
     return comparison.design.fixed_blocks or FIRST_LOOK
 
 
-def _block_s(comparison: Comparison) -> float:
-    design = comparison.design
+def _block_s(comparison: Comparison, contexts: int) -> float:
+    design = _fitted(comparison, contexts)
     # From cold every window has a start of its own, and so has the one in which memory is looked at.
     is_cold = comparison.cache is CacheState.COLD
     starts, unmeasured_s = (design.rounds + 1, design.window_s) if is_cold else (1, design.warm_up_s)
-    return len(comparison.arms) * (_START_S * starts + unmeasured_s + design.measured_s_per_block)
+    return len(comparison.arms) * (_START_S * starts + unmeasured_s + design.rounds * round_s(design))
+
+
+def _fitted(comparison: Comparison, contexts: int) -> Design:
+    """The windows of a fast load that only reads."""
+    workload = comparison.baseline.workload
+    if not isinstance(workload, PgbenchWorkload):
+        return comparison.design
+    is_cold = comparison.cache is CacheState.COLD
+    load = FirstLoad(
+        clients=workload.clients,
+        writes=False,
+        latency_s=_LATENCY_S,
+        latency_p99_s=_LATENCY_S,
+        rate=workload.rate,
+        is_cold=is_cold,
+    )
+    return fit_windows(comparison.design, load, arms=len(comparison.arms), contexts=contexts)

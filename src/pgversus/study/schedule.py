@@ -4,6 +4,7 @@ Two arms run as ABBA or BAAB, as a coin says, again and again; more arms as a ra
 Every arm then sits at the same mean position of each pair of rounds, so that a linear drift adds nothing to any ratio.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -33,9 +34,14 @@ class BlockSchedule:
     """pgbench's random seed of each round: the arms of one round draw the same keys."""
 
     def sessions(self, rounds: int) -> Iterator[Session]:
-        """Yield all rounds in groups of `rounds`, during which sessions stay connected; the last may be shorter."""
-        for first in range(0, len(self.rounds), rounds):
-            yield Session(first_round=first + 1, rounds=self.rounds[first : first + rounds], seed=self.seeds[first])
+        """Yield all rounds in groups of about `rounds`, about equal, during which sessions stay connected.
+
+        A group holds whole quads, unless `rounds` is 1.
+        """
+        number = max(1, round(len(self.rounds) / rounds))
+        size = 1 if rounds == 1 else 2 * math.ceil(len(self.rounds) / number / 2)
+        for first in range(0, len(self.rounds), size):
+            yield Session(first_round=first + 1, rounds=self.rounds[first : first + size], seed=self.seeds[first])
 
 
 def block_schedule(rng: np.random.Generator, arms: Sequence[int], rounds: int) -> BlockSchedule:

@@ -23,18 +23,31 @@ _TRANSACTIONS_PER_CLIENT = 3
 _SHORTEST_S, _LONGEST_SLICE_S = 0.02, 0.1
 # Shorter windows are dominated by the switch from one arm to the other, longer slices lose what short ones gain.
 _LATENCIES_PER_SLICE = 20
-# A transaction that is in flight when its client is stopped ends during the pause. On average half a latency of each
-# slice is free of charge, so a difference between arms appears smaller by one part in 40 (docs/statistics.md).
+# A transaction of several statements may be stopped between two of them; then it counts where it ends.
 _TAILS_PER_SLICE = 4
-# The 99th percentile of the latency fits so often into a slice: longer transactions would escape it.
-_SHORT_BLOCK_S = 1.0
-# Of load for each arm in a block of short windows.
-_SESSION_S = 0.2
-# Of load for each arm between two reconnections.
-_RUN_S = 0.015
-# Starting pgbench and connecting one client.
-_WARM_UP_OF_SLICES_S = 0.4
-_WARM_UP_OF_TRANSACTIONS_S = 0.3
+# The 99th percentile of the latency fits so often into it.
+_LATENCIES_OF_CLIENTS = 4
+# Several clients finish one after another at the end of a slice, and meanwhile fewer and fewer share the processors.
+_LONGEST_OF_CLIENTS_S = 0.25
+# From here on several clients execute once for each window in sessions of its own, which takes a quarter of the load;
+# what a new session costs is a small part of so long an execution.
+_ONE_EXECUTION_S = 0.01
+# From here on a slice of one client is one execution: it is stopped while that is in flight, and waited for.
+_IN_FLIGHT_S, _IN_FLIGHT_SHARE = 0.005, 0.25
+# How long after the beginning of an execution; at most this share of the mean latency.
+_SHORT_BLOCK_S, _SHORTEST_BLOCK_S = 1.0, 0.2
+# Of load for each arm in a block of short windows. Where contexts share a start, load grows with the root of what a
+# context pays of it (docs/statistics.md, "Rounds per block").
+_SESSION_S, _EXECUTIONS_PER_SESSION = 0.5, 20
+# Of load for each arm between two reconnections; connecting takes about one execution more.
+_FEWEST_ROUNDS, _LONGEST_OF_TWO_QUADS_S = 4, 0.5
+# Two quads tell the noise of windows from that of starts, where they do not take too long.
+_RUN_S = 0.01
+# Starting pgbench and connecting one client, for each window.
+_BETWEEN_SLICES_S = 0.004
+# Waiting for what is in flight, placing, reading the host's counters.
+_WARM_UP_OF_SLICES_S = 0.1
+_WARM_UP_OF_TRANSACTIONS_S = 0.1
 _WARM_UP_EXECUTIONS = 2
 
 
@@ -56,8 +69,11 @@ class FirstLoad:
     is_cold: bool = False
     """Whether every window begins on a restarted server with an empty cache."""
     may_pause: bool = True
-    """Whether pgbench may be stopped between windows: not where scripts sleep, or where nothing would end a stopped
-    pgbench if pgversus were killed."""
+    """Whether pgbench may be stopped between windows: not where scripts sleep, where nothing would end a stopped
+    pgbench if pgversus were killed, or where the server is not ours to watch."""
+    is_one_statement: bool = True
+    """Whether each transaction is one statement, so that all clients are between two transactions once none is at
+    work."""
 
 
 def least_window_s(rate: float | None) -> float:
@@ -78,13 +94,22 @@ def fit_windows(design: Design, load: FirstLoad, *, arms: int, contexts: int) ->
     if load.rate is not None or _asks_for_seconds(design) or (load.writes and not design.window_is_given):
         return _long(design, load, arms=arms, contexts=contexts)
     if design.window_transactions is not None:
-        return _transactions(design, load, design.window_transactions)
+        return _transactions(design, load, design.window_transactions, contexts)
     slice_s = _slice_s(load)
-    fits = load.may_pause and slice_s <= (design.window_s if design.window_is_given else _LONGEST_SLICE_S)
-    if fits:
-        return _slices(design, load, design.window_s if design.window_is_given else slice_s)
+    longest_s = design.window_s if design.window_is_given else _LONGEST_SLICE_S
+    are_slow_clients = load.clients > 1 and load.latency_s >= _LONGEST_OF_CLIENTS_S and not design.window_is_given
+    if load.may_pause and not are_slow_clients and (load.is_one_statement or slice_s <= longest_s):
+        # One that was fitted to another comparison of the same load stays as it is.
+        given_s = design.slice_s or design.window_s
+        return _slices(design, load, given_s if design.window_is_given else slice_s, contexts)
     wanted_s = design.window_s if design.window_is_given else max(_SHORTEST_S, load.connect_s)
-    return _transactions(design, load, max(1, round(wanted_s / max(load.latency_s, 1e-6))))
+    return _transactions(design, load, max(1, round(wanted_s / max(load.latency_s, 1e-6))), contexts)
+
+
+def round_s(design: Design) -> float:
+    """Wall time of one window of one arm, with what it takes to begin and to end it."""
+    between = {WindowKind.SLICE: _BETWEEN_SLICES_S, WindowKind.TRANSACTIONS: _RUN_S, WindowKind.RUN: _RUN_S}
+    return design.window_s + between[design.window_kind]
 
 
 def _asks_for_seconds(design: Design) -> bool:
@@ -92,28 +117,44 @@ def _asks_for_seconds(design: Design) -> bool:
 
 
 def _slice_s(load: FirstLoad) -> float:
-    """The shortest slice in which transactions that outlive it are few, in whole milliseconds."""
-    needed_s = max(_SHORTEST_S, _LATENCIES_PER_SLICE * load.latency_s, _TAILS_PER_SLICE * load.latency_p99_s)
+    """The shortest time to a stop after which little is waited for, in whole milliseconds."""
+    if not load.is_one_statement:
+        needed_s = max(_SHORTEST_S, _LATENCIES_PER_SLICE * load.latency_s, _TAILS_PER_SLICE * load.latency_p99_s)
+    elif load.clients > 1:
+        needed_s = max(_SHORTEST_S, _LATENCIES_OF_CLIENTS * load.latency_s)
+    elif load.latency_s < _ONE_EXECUTION_S:
+        needed_s = _SHORTEST_S
+    else:
+        needed_s = min(_IN_FLIGHT_S, _IN_FLIGHT_SHARE * load.latency_s)
     return math.ceil(1000 * needed_s) / 1000
 
 
-def _slices(design: Design, load: FirstLoad, slice_s: float) -> Design:
-    rounds = design.rounds if design.rounds_are_given else _rounds(_SHORT_BLOCK_S / slice_s)
-    rounds = max(rounds, _rounds_for_quantile(design, load.clients / max(load.latency_s, 1e-6) * slice_s))
+def _short_rounds(wall_s: float, contexts: int) -> int:
+    """Rounds of a block of short windows, each with its pauses so long."""
+    return _rounds(max(_SHORTEST_BLOCK_S, _SHORT_BLOCK_S / math.sqrt(contexts)) / wall_s)
+
+
+def _slices(design: Design, load: FirstLoad, slice_s: float, contexts: int) -> Design:
+    window_s = max(slice_s, load.latency_s)
+    fewest = _FEWEST_ROUNDS if window_s <= _LONGEST_OF_TWO_QUADS_S else 2
+    rounds = design.rounds if design.rounds_are_given else max(fewest, _short_rounds(window_s, contexts))
+    rounds = max(rounds, _rounds_for_quantile(design, load.clients / max(load.latency_s, 1e-6) * window_s))
+    session_s = max(_SESSION_S, _EXECUTIONS_PER_SESSION * load.latency_s)
     return replace(
         design,
-        window_s=slice_s,
+        window_s=window_s,
         window_kind=WindowKind.SLICE,
+        slice_s=slice_s,
         rounds=rounds,
-        rounds_per_session=min(rounds, _rounds(_SESSION_S / slice_s)),
+        rounds_per_session=min(rounds, _rounds(session_s / window_s)),
         warm_up_s=design.warm_up_s if design.warm_up_is_given else _WARM_UP_OF_SLICES_S,
     )
 
 
-def _transactions(design: Design, load: FirstLoad, transactions: int) -> Design:
+def _transactions(design: Design, load: FirstLoad, transactions: int, contexts: int) -> Design:
     window_s = transactions * load.latency_s
     least_warm_up_s = max(_WARM_UP_OF_TRANSACTIONS_S, _WARM_UP_EXECUTIONS * load.latency_s)
-    rounds = design.rounds if design.rounds_are_given else _rounds(_SHORT_BLOCK_S / (window_s + _RUN_S))
+    rounds = design.rounds if design.rounds_are_given else _short_rounds(window_s + _RUN_S, contexts)
     return replace(
         design,
         window_s=window_s,

@@ -20,6 +20,8 @@ class QueryMode(StrEnum):
 _WEIGHT = re.compile(r"[0-9]{1,9}")
 _PAUSE = re.compile(r"^\s*\\(?:sleep|shell|setshell)\b|\bpg_sleep", re.MULTILINE | re.IGNORECASE)
 # pgbench's meta-commands, and the server's functions.
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/", re.DOTALL)
+# Strings, names, bodies of functions, comments: what may hold a semicolon that ends no statement.
 VARIABLE_NAME = r"\w+"
 """What pgbench and psql take for the name of a variable, as a regular expression."""
 BUILTIN_SCRIPTS = ("tpcb-like", "simple-update", "select-only")
@@ -39,6 +41,14 @@ class Script:
     def is_builtin(self) -> bool:
         """Whether pgbench itself holds the script."""
         return self.text is None
+
+    @property
+    def is_one_statement(self) -> bool:
+        """Whether it sends one statement at most; where that is not easily seen, no."""
+        if self.text is None:
+            return self.name == "select-only"
+        first, *others = _QUOTED.sub("", self.text).split(";")
+        return not any(map(str.strip, others)) and "\\gset" not in first and "\\aset" not in first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +92,11 @@ class PgbenchWorkload:
     def pauses(self) -> bool:
         """Whether a script of the mix may sleep or run a program, which goes on while its client is stopped."""
         return any(_PAUSE.search(script.text or "") for script in self.scripts)
+
+    @property
+    def is_one_statement(self) -> bool:
+        """Whether each transaction sends one statement at most."""
+        return all(script.is_one_statement for script in self.scripts)
 
     @property
     def is_open_loop(self) -> bool:

@@ -73,6 +73,8 @@ class Ends:
     numbers: Numbers
     microseconds: Numbers
     """Since 1970, by the clock that pgbench read when it began."""
+    times: Numbers
+    """How long pgbench says that each took, in microseconds; 0 where it did not look at its clock in time."""
 
 
 def read_ends(files: Sequence[Path]) -> Ends:
@@ -82,7 +84,12 @@ def read_ends(files: Sequence[Path]) -> Ends:
     """
     lines = np.concatenate([part[:, : _MICROSECONDS + 1] for part in _parts(files, _COLUMNS_OF_CLOSED_LOOP)])
     ordered = lines[np.lexsort((lines[:, _NUMBER], lines[:, _CLIENT]))]
-    return Ends(clients=ordered[:, _CLIENT], numbers=ordered[:, _NUMBER], microseconds=_end(ordered))
+    return Ends(
+        clients=ordered[:, _CLIENT],
+        numbers=ordered[:, _NUMBER],
+        microseconds=_end(ordered),
+        times=ordered[:, _TIME],
+    )
 
 
 def _parts(files: Sequence[Path], columns: int) -> list[Numbers]:

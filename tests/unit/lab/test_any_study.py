@@ -105,7 +105,7 @@ def check_runs(asked: Study, site: Written) -> int:
 
     def keep(course: Course, block: Block) -> None:
         context = course.context.number
-        arms, rounds = {0, *course.open_arms}, course.comparison.design.rounds
+        arms, rounds = {0, *course.open_arms}, course.next_rounds
         numbers[context] += 1
         assert block.number == numbers[context]
         assert set(block.trials) == arms

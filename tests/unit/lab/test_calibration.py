@@ -1,6 +1,7 @@
 """Simulated studies by the whole engine keep what is promised of false alarms. Full size: make bench-calibration."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -79,9 +80,10 @@ def test_only_long_windows_are_measured_again_and_only_where_the_host_reports() 
     assert set(repeated.values()) == {0}
 
 
-def test_a_block_takes_as_long_as_its_starts_sessions_windows_and_pauses() -> None:
+def test_a_block_takes_as_long_as_its_starts_sessions_windows_and_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(DESIGNS, "short", replace(SHORT, rounds_are_given=True))
     outcome = simulate("quiet", (1.1,), 1, 4)
-    sessions = SHORT.rounds // SHORT.rounds_per_session + 1
+    sessions = round(SHORT.rounds / SHORT.rounds_per_session) + 1
     arm_s = START_S + sessions * CONNECT_S + SHORT.warm_up_s + SHORT.rounds * SHORT.window_s * (1 + PAUSE_SHARE)
     assert outcome.wall_s == pytest.approx(outcome.blocks * 2 * arm_s)
     assert outcome.measured_s == pytest.approx(outcome.blocks * 2 * SHORT.rounds * SHORT.window_s)

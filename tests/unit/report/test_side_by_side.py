@@ -196,7 +196,7 @@ def test_hosts_days_settings_clients_windows_statistics_and_rows_that_differ_are
         "host differs: processor arm in A, x86 in B, memory 1 GB in A, 2 GB in B",
         "measured on different days: 2026-01-01 in A, 2026-01-02 in B",
         "client differs: pgbench 18.0 in A, pgbench 18.1 in B",
-        "windows of a block differ: 8 x 1 s in A, 8 x 2 s in B",
+        "windows of a block differ: 8 windows of 1 s in A, 8 windows of 2 s in B",
     ]
 
 

@@ -29,9 +29,9 @@ def study(*settings: Setting) -> Study:
     return Study(name="s", title="t", question="q", contexts=(context,), seed=1, budget_s=60.0, published="x")
 
 
-def asked_of(recall: Recall, *settings: Setting) -> Study:
+def asked_of(recall: Recall, *settings: Setting, fitted: Design = FITTED) -> Study:
     whole = study(*settings)
-    return counterfactual_study(whole, whole.contexts[0], FITTED, 2, recall, blocks=8)
+    return counterfactual_study(whole, whole.contexts[0], fitted, 2, recall, blocks=8)
 
 
 def test_the_contender_stands_between_the_baseline_and_itself() -> None:
@@ -47,9 +47,10 @@ def test_the_contender_stands_between_the_baseline_and_itself() -> None:
     assert (found.verdicts, found.published) == (2, None)
 
 
-def test_windows_stay_as_they_were_and_blocks_are_fixed() -> None:
-    design = asked_of(RECALL).contexts[0].comparison.design
-    assert (design.window_s, design.rounds, design.fixed_blocks) == (3.0, 2, 8)
+@pytest.mark.parametrize(("rounds", "of_three_arms"), [(50, 34), (8, 6), (6, 4), (4, 2), (2, 1), (1, 1)])
+def test_windows_stay_as_long_as_they_were_and_a_block_takes_about_as_long(rounds: int, of_three_arms: int) -> None:
+    design = asked_of(RECALL, fitted=replace(FITTED, rounds=rounds)).contexts[0].comparison.design
+    assert (design.window_s, design.rounds, design.fixed_blocks) == (3.0, of_three_arms, 8)
     assert (design.window_is_given, design.rounds_are_given) == (True, True)
 
 

@@ -9,7 +9,10 @@ from pgversus.study.needs import needs_of
 from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
+from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import comparison
+
+WORKLOAD = PgbenchWorkload(scripts=(Script(name="q.sql", text="SELECT 1;"),))
 
 
 def study(contexts: int = 3, design: Design | None = None, scale: int = 1) -> Study:
@@ -121,3 +124,14 @@ def test_what_is_prepared_counts_beside_what_is_loaded_which_is_loaded_once() ->
     assert two.disk_bytes - one.disk_bytes > 2 * 2 * 50 * 15e6
     assert one.disk_bytes - only_loaded.disk_bytes > 2 * 2 * 50 * 15e6
     assert only_loaded.preparation_s < one.preparation_s < two.preparation_s
+
+
+def test_blocks_are_estimated_with_the_windows_that_they_will_have() -> None:
+    closed = study(1, Design(fixed_blocks=4))
+    (context,) = closed.contexts
+    workload = replace(WORKLOAD, rate=1000.0)
+    arms = tuple(replace(arm, workload=workload) for arm in context.comparison.arms)
+    at_a_rate = replace(context, comparison=replace(context.comparison, arms=arms))
+    # 1 s of load in slices, or 8 windows of 1 s, of two arms in each block; starting takes half a second.
+    assert 4 * 2 * 1.0 < needs_of(closed).least_s < 4 * 2 * 2.5
+    assert 4 * 2 * 8.0 < needs_of(replace(closed, contexts=(at_a_rate,))).least_s < 4 * 2 * 12.0

@@ -23,33 +23,49 @@ def fitted(load: FirstLoad, design: Design = ROOMY) -> Design:
 
 
 @pytest.mark.parametrize(
-    ("latency_s", "kind", "window_s", "transactions", "rounds", "per_session"),
+    ("latency_s", "clients", "window_s", "slice_s", "rounds", "per_session"),
     [
-        (0.00005, WindowKind.SLICE, 0.02, None, 50, 10),
-        (0.002, WindowKind.SLICE, 0.04, None, 24, 4),
-        (0.005, WindowKind.SLICE, 0.1, None, 10, 2),
-        (0.006, WindowKind.TRANSACTIONS, 0.018, 3, 30, 1),
-        (0.018, WindowKind.TRANSACTIONS, 0.018, 1, 30, 1),
-        (0.1, WindowKind.TRANSACTIONS, 0.1, 1, 8, 1),
-        (20.0, WindowKind.TRANSACTIONS, 20.0, 1, 2, 1),
+        (0.00005, 1, 0.02, 0.02, 50, 24),
+        (0.008, 1, 0.02, 0.02, 50, 24),
+        (0.018, 1, 0.018, 0.005, 56, 28),
+        (0.1, 1, 0.1, 0.005, 10, 10),
+        (20.0, 1, 20.0, 0.005, 2, 2),
+        (0.001, 4, 0.02, 0.02, 50, 24),
+        (0.1, 4, 0.4, 0.4, 4, 4),
     ],
 )
-def test_loads_that_only_read_get_short_windows(
-    *, latency_s: float, kind: WindowKind, window_s: float, transactions: int | None, rounds: int, per_session: int
+def test_one_statement_that_only_reads_gets_short_slices_with_at_least_one_execution(
+    *, latency_s: float, clients: int, window_s: float, slice_s: float, rounds: int, per_session: int
 ) -> None:
-    found = fitted(first(latency_s))
+    found = fitted(first(latency_s, clients))
+    assert (found.window_kind, found.window_transactions) == (WindowKind.SLICE, None)
     assert found.window_s == pytest.approx(window_s)
-    assert (found.window_kind, found.window_transactions) == (kind, transactions)
+    assert found.slice_s == slice_s
     assert (found.rounds, found.rounds_per_session) == (rounds, per_session)
 
 
-@given(LATENCIES, st.floats(1, 50))
-def test_a_slice_outlasts_its_transactions(latency_s: float, tail: float) -> None:
-    found = fitted(replace(first(latency_s), latency_p99_s=tail * latency_s))
+@given(LATENCIES)
+def test_one_client_is_stopped_while_its_first_execution_is_in_flight_or_after_a_whole_slice(latency_s: float) -> None:
+    found = fitted(first(latency_s))
+    assert found.slice_s == 0.02 if latency_s < 0.01 else 0.001 <= found.slice_s <= max(0.003, 0.3 * latency_s)
+
+
+@given(LATENCIES, st.floats(1, 50), st.integers(2, 99))
+def test_clients_wait_for_each_other_for_a_small_part_of_a_slice(latency_s: float, tail: float, clients: int) -> None:
+    found = fitted(replace(first(latency_s, clients), latency_p99_s=tail * latency_s))
+    if latency_s < 0.25:
+        assert found.slice_s >= max(0.02, 4 * latency_s)
+    else:
+        # Where that would be long each executes once, and all have finished at the end.
+        assert (found.window_kind, found.window_transactions) == (WindowKind.TRANSACTIONS, 1)
+
+
+@given(LATENCIES, st.floats(1, 50), st.integers(1, 99))
+def test_a_slice_of_several_statements_holds_many_transactions(latency_s: float, tail: float, clients: int) -> None:
+    load = replace(first(latency_s, clients), latency_p99_s=tail * latency_s, is_one_statement=False)
+    found = fitted(load)
     if found.window_kind is WindowKind.SLICE:
-        assert 0.02 <= found.window_s <= 0.1
-        assert found.window_s >= 20 * latency_s
-        assert found.window_s >= 4 * tail * latency_s
+        assert max(0.02, 20 * latency_s, 4 * tail * latency_s) <= found.slice_s <= 0.1
     else:
         assert latency_s > 0.1 / 20 - 1e-4 or tail * latency_s > 0.1 / 4 - 1e-3
         assert found.window_s >= latency_s
@@ -70,7 +86,7 @@ def test_connecting_takes_no_longer_than_the_window(latency_s: float, connect_s:
 @pytest.mark.parametrize("window_s", [0.005, 0.05, 0.9])
 def test_a_given_slice_is_taken_where_transactions_fit_into_it(window_s: float) -> None:
     given_length = replace(ROOMY, window_s=window_s, window_kind=WindowKind.SLICE, window_is_given=True)
-    slow = fitted(first(0.2), given_length)
+    slow = fitted(replace(first(0.2), is_one_statement=False), given_length)
     assert (slow.window_kind, slow.window_transactions) == (
         WindowKind.TRANSACTIONS,
         max(1, round(window_s / 0.2)),

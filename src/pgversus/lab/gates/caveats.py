@@ -47,7 +47,7 @@ def caveats(
         *_unequal_settings(comparison, differences),
         *_unequal_indexes(comparison, differences),
         *_not_restarted(comparison, facts, writes=preparation.writes),
-        *_few_processors(comparison, cpus),
+        *_few_processors(comparison),
         *_late_writes(preparation, blocks, measured),
         *_failures(comparison, blocks),
         *_failed_transactions(measured),
@@ -57,9 +57,10 @@ def caveats(
     )
 
 
-def _few_processors(comparison: Comparison, cpus: int) -> Iterator[Caveat]:
-    """Servers that had clearly fewer processors than the host has."""
+def _few_processors(comparison: Comparison) -> Iterator[Caveat]:
+    """Servers that had clearly fewer processors than there were to divide."""
     servers = len(comparison.design.server_processors)
+    cpus = servers + len(comparison.design.client_processors)
     if servers and servers < _LEAST_SHARE_OF_SERVERS * cpus:
         yield Caveat(
             slug="few-processors",

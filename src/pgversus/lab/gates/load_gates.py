@@ -199,13 +199,13 @@ def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial])
 
 def _checkpoints(measured: Sequence[Measured]) -> Iterator[Caveat]:
     for arm, counts in _one_sided(measured, ("checkpoints_timed", "checkpoints_requested")):
-        text = tell("checkpoints in the windows: {counts}", counts=counts)
+        text = tell("checkpoints while measuring: {counts}", counts=counts)
         yield Caveat(slug="checkpoint-on-one-side", arm=arm, text=text)
 
 
 def _autovacuum(measured: Sequence[Measured]) -> Iterator[Caveat]:
     for arm, counts in _one_sided(measured, MAINTENANCE):
-        text = tell("runs of autovacuum in the windows: {counts}", counts=counts)
+        text = tell("runs of autovacuum while measuring: {counts}", counts=counts)
         yield Caveat(slug="autovacuum-on-one-side", arm=arm, text=text)
 
 

@@ -6,7 +6,9 @@ operation_harness.py   a context that is measured as an operation
 arms.py                an arm's server: started on a copy of its snapshot
 server_set.py          the servers of all arms of a context, started and stopped together
 postgres_apparatus.py  the apparatus on real servers and a real pgbench
-short_windows.py       the same with windows of hundredths of a second
+short_windows.py       the same with windows of hundredths of a second, each a run of its own
+slices.py              the same as slices of a longer run
+places.py              on which processors they begin
 pilot.py               the discarded first load: does it run, does it write, how slow is it
 warm_up.py             load that is thrown away until it is steady
 load.py                one window of pgbench

@@ -14,7 +14,8 @@ from pgversus.lab.measuring.load import Load
 from pgversus.lab.measuring.pilot import PilotResult, run_pilot
 from pgversus.lab.measuring.postgres_apparatus import ColdApparatus, WarmApparatus
 from pgversus.lab.measuring.server_set import ServerSet
-from pgversus.lab.measuring.short_windows import SliceApparatus, TransactionApparatus
+from pgversus.lab.measuring.short_windows import TransactionApparatus
+from pgversus.lab.measuring.slices import SliceApparatus
 from pgversus.study.captured import CapturedPlans
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.design import Design, WindowKind
@@ -68,8 +69,10 @@ class LoadHarness:
         comparison, servers = self._comparison, self._servers
         writes = True
         try:
-            for server in servers.servers:
-                server.start()
+            for arm, _ in enumerate(servers.servers):
+                servers.start(arm)
+                if comparison.cache is not CacheState.COLD:
+                    servers.read_in(arm, prewarms=self._prewarms)
             settings = tuple(session_settings(server) for server in servers.servers)
             pilot = run_pilot(servers.servers, self._loads, comparison.design)
             writes = pilot.writes
@@ -84,7 +87,8 @@ class LoadHarness:
             connect_s=pilot.connect_s,
             rate=self._workload.rate,
             is_cold=comparison.cache is CacheState.COLD,
-            may_pause=can_pause() and not any(load.workload.pauses for load in self._loads),
+            may_pause=self._may_pause(settings),
+            is_one_statement=all(load.workload.is_one_statement for load in self._loads),
         )
         design = fit_windows(comparison.design, first, arms=len(comparison.arms), contexts=self._contexts)
         processors = self._processors(comparison.design)
@@ -100,11 +104,22 @@ class LoadHarness:
             not_explained=not_explained,
         )
 
+    def _may_pause(self, settings: Sequence[Settings]) -> bool:
+        """Whether pgbench may be stopped between windows, and the servers tell when they have finished."""
+        return (
+            can_pause()
+            and not any(load.workload.pauses for load in self._loads)
+            and all(server.can_restart for server in self._servers.servers)
+            and all(one["track_activities"].value == "on" for one in settings)
+        )
+
     def _processors(self, design: Design) -> Processors:
-        """Where a server is not ours to start, nothing is pinned unless the user asks for it."""
-        if design.pin == AUTO and not all(server.can_restart for server in self._servers.servers):
+        """Where a server is not ours to start, only the client is pinned, and only if the user asks for it."""
+        if all(server.can_restart for server in self._servers.servers):
+            return split_processors(design.pin)
+        if design.pin == AUTO:
             return Processors()
-        return split_processors(design.pin)
+        return replace(split_processors(design.pin), servers=())
 
     def _explained(self, pilot: PilotResult, settings: Sequence[Settings]) -> tuple[CapturedPlans | None, str]:
         """Plans are those of what is measured only where sessions still have the settings that the load began with."""

@@ -17,6 +17,9 @@ from pgversus.stats.trials import Window
 from pgversus.study.design import Design
 from pgversus.study.windows import least_window_s
 
+_PILOT_S = 1.0
+# The shortest that pgbench can run by the clock.
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PilotResult:
@@ -38,7 +41,7 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[Load], design: Design) 
     """Each arm's load on each started arm in turn; WorkloadError with pgbench's words when it fails on one."""
     windows, writes = [], False
     for server, load in zip(arms, loads, strict=True):
-        seconds = max(design.warm_up_s, least_window_s(load.workload.rate))
+        seconds = max(design.warm_up_s if design.warm_up_is_given else _PILOT_S, least_window_s(load.workload.rate))
         with connect(server.target) as connection:
             before = catalog.rows_written(connection)
         try:

@@ -17,8 +17,6 @@ from pgversus.lab.measuring.load import Load, finished_load, read_window, run_wi
 from pgversus.lab.measuring.readings import CPUS, grown, read_after, read_before
 from pgversus.lab.measuring.server_set import ServerSet
 from pgversus.lab.measuring.warm_up import run_until_steady
-from pgversus.postgres import catalog
-from pgversus.postgres.session import connect
 from pgversus.stats.trials import Window
 from pgversus.study.preparation import Preparation
 
@@ -43,16 +41,10 @@ class WarmApparatus:
         self._windows: defaultdict[int, list[Window]] = defaultdict(list)
 
     def start(self, arm: int) -> None:
-        """A fresh start, as a rule on fresh data; then the data are read in, and a checkpoint."""
-        server = self._set.servers[arm]
+        """A fresh start, on fresh data where that matters; then the data are read in, and a checkpoint."""
         try:
             self._start(arm)
-            with connect(server.target) as connection:
-                if self._prewarms:
-                    catalog.prewarm(connection)
-                if server.can_restart:
-                    catalog.checkpoint(connection)
-            self._set.note_writes(arm)
+            self._set.read_in(arm, prewarms=self._prewarms)
             self._set.counters(arm)
         except HostError:
             # A full disk is no property of this arm: what was measured is kept, and the study can go on later.

@@ -18,15 +18,29 @@ class ServerSet:
 
     def __init__(self, servers: Sequence[ArmServer]) -> None:
         self.servers = tuple(servers)
-        # Also where nothing is written: where a copy lies on disk and in memory is luck too, and is drawn anew.
-        self._forgets = all(server.copy_is_cheap for server in servers)
+        self._copies_are_cheap = all(server.copy_is_cheap for server in servers)
+        self._in_memory: dict[int, bool] = {}
         self._written_before: dict[int, int] = {}
         self._counters: dict[int, CounterSession] = {}
         self._own_growth: dict[int, dict[str, float]] = {}
 
     def start(self, arm: int) -> None:
         """Start one server; ServerError when it does not come up."""
+        self._in_memory[arm] = False
         self.servers[arm].start()
+
+    def read_in(self, arm: int, *, prewarms: bool) -> None:
+        """Make a server that has started ready for a load: its data read in where that can be done, nothing dirty.
+
+        What was written until now is remembered, so that writing is noticed at the end. ServerError when it fails.
+        """
+        server = self.servers[arm]
+        with connect(server.target) as connection:
+            if prewarms:
+                self._in_memory[arm] = catalog.prewarm(connection)
+            if server.can_restart:
+                catalog.checkpoint(connection)
+            self._written_before[arm] = catalog.rows_written(connection)
 
     def counters(self, arm: int) -> CounterSession:
         """The session in which an arm's counters are read, open as long as its server runs."""
@@ -46,31 +60,36 @@ class ServerSet:
         self._close_counters(arm)
         self.servers[arm].stop()
 
-    def note_writes(self, arm: int) -> None:
-        """Remember how much was written until now, so that writing is noticed at the end."""
-        with connect(self.servers[arm].target) as connection:
-            self._written_before[arm] = catalog.rows_written(connection)
-
     def stop_all(self, *, writes: bool) -> None:
         """Stop every server of ours. Copies are removed where they are worn, or cheap to make anew."""
         for arm in tuple(self._counters):
             # An open session would be waited for when the writes are counted.
             self._close_counters(arm)
+        forgets = writes or self._copies_are_luck
         try:
-            if not (writes or self._forgets) and self._wrote():
-                # A load that seemed to read only; its trials tell which one of those that share the servers it was.
-                writes = True
+            # A load that seemed to read only; its trials tell which one of those that share the servers it was.
+            forgets = forgets or self._wrote()
         finally:
             self._written_before.clear()
+            self._in_memory.clear()
             for arm, server in enumerate(self.servers):
                 self.stop(arm)
-                if writes or self._forgets:
+                if forgets:
                     server.forget_copy()
 
-    def forget_copies(self) -> None:
+    @property
+    def _copies_are_luck(self) -> bool:
+        """Whether fresh copies are to be had for little, and where they lie on disk and in the page cache matters.
+
+        It does not for data that shared buffers hold, which each start lays out anew.
+        """
+        return self._copies_are_cheap and not all(self._in_memory.values())
+
+    def forget_copies(self, *, only_cheap: bool = False) -> None:
         """Remove the copies that were kept; the servers are stopped."""
-        for server in self.servers:
-            server.forget_copy()
+        if self._copies_are_cheap or not only_cheap:
+            for server in self.servers:
+                server.forget_copy()
 
     def _close_counters(self, arm: int) -> None:
         session = self._counters.pop(arm, None)

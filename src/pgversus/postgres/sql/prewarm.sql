@@ -1,6 +1,6 @@
 -- Loads the user's tables and indexes into shared buffers, as far as these can hold them all; else into the
 -- operating system's cache. PostgreSQL 12+, superuser, extension pg_prewarm. Cost: reading the database once.
--- One row: the number of blocks.
+-- One row: the number of blocks, and whether shared buffers can hold the whole database, catalogs and TOAST included.
 WITH relation AS (
     SELECT c.oid, pg_relation_size(c.oid) AS bytes
     FROM pg_class c
@@ -13,5 +13,6 @@ WITH relation AS (
     SELECT coalesce(sum(bytes), 0) <= pg_size_bytes(current_setting('shared_buffers')) AS all_fit
     FROM relation
 )
-SELECT coalesce(sum(pg_prewarm(oid::regclass, CASE WHEN all_fit THEN 'buffer' ELSE 'read' END)), 0)::bigint
+SELECT coalesce(sum(pg_prewarm(oid::regclass, CASE WHEN all_fit THEN 'buffer' ELSE 'read' END)), 0)::bigint,
+    pg_database_size(current_database()) <= pg_size_bytes(current_setting('shared_buffers'))
 FROM relation, fit

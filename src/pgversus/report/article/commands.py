@@ -69,7 +69,7 @@ def _commands(one: Answer) -> Iterator[str]:
 def _windows(answers: Sequence[Answer]) -> str:
     """How often that is done."""
     designs = [one.comparison.design for one in answers]
-    rounds = {design.rounds for design in designs}
+    rounds = {count for one in answers for count in one.window_counts or {one.comparison.design.rounds}}
     if len(rounds) > 1:
         return tell("Each block has several such windows of every arm, in an order that cancels drift.")
     warm_up = duration(designs[0].warm_up_s)

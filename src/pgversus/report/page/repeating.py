@@ -73,7 +73,7 @@ def _windows(loads: Sequence[Answer]) -> str:
     return tell(
         "In each block every arm is measured in {windows}, after a warm-up; the windows of the arms alternate in an "
         "order that cancels a steady drift. Windows of one start share its luck, so they make one number together.",
-        windows=of_many((windows_words(one.comparison) for one in loads), either),
+        windows=windows_words(loads),
     )
 
 

@@ -9,7 +9,7 @@ from pgversus.report.host_facts import host_facts
 from pgversus.report.sentences import needs_check
 from pgversus.report.side_by_side.matching import Together
 from pgversus.report.side_by_side.put import Around, Note
-from pgversus.report.small_print import window_length
+from pgversus.report.small_print import windows_words
 from pgversus.report.units import percent, size
 from pgversus.study.comparison import BASELINE, Arm
 from pgversus.study.operation import Operation
@@ -182,10 +182,7 @@ def _client(a: Answer, b: Answer) -> str:
 def _windows(a: Answer, b: Answer) -> str:
     if isinstance(a.comparison.workload, Operation):
         return ""
-    words = [
-        tell("{number} x {length}", number=design.rounds, length=window_length(design))
-        for design in (a.comparison.design, b.comparison.design)
-    ]
+    words = [windows_words([one]) for one in (a, b)]
     if words[0] == words[1]:
         return ""
     return tell("windows of a block differ: {a} in A, {b} in B", a=words[0], b=words[1])

@@ -77,3 +77,17 @@ def test_of_many_differences_of_a_build_the_first_are_shown_and_the_rest_counted
     many = [Difference(kind="build", name=f"--with-{n}", values=("yes", ""), is_default=False) for n in range(10)]
     (caveat,) = told(*many)
     assert caveat.text.endswith('--with-7 "yes" against nothing; and 2 more')
+
+
+@pytest.mark.parametrize(
+    ("client", "servers", "words"),
+    [((0,), (1,), ["the servers had 1 of 2 processors (--pin)"]), ((0,), (1, 2, 3), []), ((0,), (), []), ((), (), [])],
+)
+def test_servers_that_had_clearly_fewer_processors_than_were_divided_have_a_caveat(
+    client: tuple[int, ...], servers: tuple[int, ...], words: list[str]
+) -> None:
+    known = Preparation(design=Design(), arms=(FACTS, FACTS), differences=(), writes=False, connect_allowance_s=0)
+    asked = comparison(design=Design(client_processors=client, server_processors=servers))
+    # However many others the host has.
+    found = caveats(asked, known, Samples(), StopReason.DECIDED, cpus=64)
+    assert [caveat.text for caveat in found if caveat.slug == "few-processors"] == words

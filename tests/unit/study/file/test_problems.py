@@ -270,6 +270,13 @@ def test_a_repeated_key_has_another_remedy_than_a_missing_quote() -> None:
             'warm_up = "2"',
         ),
         (
+            f'{SHORT}[design]\npin = "first"\n',
+            "study-bad-pin",
+            "line 7, [design] pin",
+            '"first"',
+            'pin = "auto"',
+        ),
+        (
             f'{SHORT}[design]\nblocks = 5\nbudget = "5m"\n',
             "study-two-designs",
             "line 7, [design] blocks",

@@ -4,6 +4,7 @@ import pytest
 
 from pgversus.study.comparison import CacheState
 from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.design import WindowKind
 from pgversus.study.file.read import read_study
 from pgversus.study.metrics import Metric
 from pgversus.study.servers import RunningServer, ServerName, parse_server
@@ -235,12 +236,14 @@ def test_a_design_is_that_of_the_flags() -> None:
         window = "2s"
         windows = 6
         warm_up = 4
+        pin = "0,2-3"
         seed = 5
     """
     found = study(SHORT + design)
     plan = found.contexts[0].comparison.design
     assert (plan.metric, plan.margin, plan.budget_s, plan.max_blocks) == (Metric.LATENCY_P50, 0.03, 1800.0, 20)
     assert (plan.window_s, plan.window_is_given, plan.rounds, plan.rounds_are_given) == (2.0, True, 6, True)
+    assert plan.pin == "0,2-3"
     assert (plan.warm_up_s, plan.seed, found.seed, found.budget_s) == (4.0, 5, 5, 1800.0)
     assert study(f"{SHORT}[design]\nblocks = 6\n").contexts[0].comparison.design.fixed_blocks == 6
 
@@ -251,6 +254,20 @@ def test_a_load_may_have_a_window_of_its_own() -> None:
     assert (first.window_s, second.window_s, second.window_is_given) == (7.0, 300.0, True)
     fitted, given = (context.comparison.design for context in study(SHORT + loads.partition("[design]")[0]).contexts)
     assert (fitted.window_is_given, given.window_is_given) == (False, True)
+
+
+def test_a_window_may_be_shorter_than_a_second_or_a_number_of_transactions() -> None:
+    of_time = study(f'{SHORT}[design]\nwindow = "50ms"\n').contexts[0].comparison.design
+    assert (of_time.window_s, of_time.window_kind, of_time.window_is_given) == (0.05, WindowKind.SLICE, True)
+    counted = study(f'{SHORT}[design]\nwindow = "20tx"\n').contexts[0].comparison.design
+    assert (counted.window_transactions, counted.window_kind) == (20, WindowKind.TRANSACTIONS)
+
+
+def test_a_window_of_a_load_is_in_place_of_transactions_of_the_design() -> None:
+    loads = '[loads.a]\nclients = 1\n[loads.b]\nclients = 2\nwindow = "50ms"\n[design]\nwindow = "20tx"\n'
+    first, second = (context.comparison.design for context in study(SHORT + loads).contexts)
+    assert (first.window_transactions, first.window_kind) == (20, WindowKind.TRANSACTIONS)
+    assert (second.window_transactions, second.window_kind, second.window_s) == (None, WindowKind.SLICE, 0.05)
 
 
 def test_a_budget_from_outside_is_in_place_of_the_own_one() -> None:

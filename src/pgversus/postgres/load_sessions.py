@@ -1,0 +1,122 @@
+"""Watching the sessions of a load, from a session in another database whose counters nobody reads."""
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+
+import psycopg
+from psycopg import conninfo
+
+from pgversus.errors import ServerError
+from pgversus.host.process_tree import CpuTime, cpu_time
+from pgversus.postgres import catalog
+from pgversus.postgres.session import Target, connect, question_failed
+
+_DATABASE = "template1"
+# Every cluster of ours has it, and no load uses it.
+_SHORTEST_POLL_S = 0.0002
+_USUAL_SHARE, _POLL_SHARE = 0.9, 0.05
+# Asking takes a processor from the statement that is waited for, so we sleep for most of the time that it took before,
+# then ask as often as costs little.
+_NO_TIME = CpuTime(user_s=0.0, system_s=0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finish:
+    """The transaction that a session was in when its client was stopped; epochs."""
+
+    began: float
+    finished: float
+    """When the server had done what it could do without the client."""
+
+
+class LoadSessions:
+    """The sessions of loads on one server of ours."""
+
+    def __init__(self, target: Target) -> None:
+        """ServerError when the server does not let us in."""
+        self._target = target
+        self._usual_s = 0.0
+        self._marked = _NO_TIME
+        self._stack = ExitStack()
+        elsewhere = conninfo.make_conninfo(target.conninfo, dbname=_DATABASE)
+        self._connection = self._stack.enter_context(connect(replace(target, conninfo=elsewhere)))
+        try:
+            catalog.ask_cheaply(self._connection)
+        except psycopg.Error as error:
+            self.close()
+            raise question_failed(target, error) from error
+
+    def processes(self, since: float) -> list[int]:
+        """Return the process ids of sessions that began after `since` (epoch), the oldest first.
+
+        ServerError when the server is gone.
+        """
+        try:
+            return catalog.processes_of_load(self._connection, since)
+        except psycopg.Error as error:
+            raise question_failed(self._target, error) from error
+
+    def finished(self, processes: Sequence[int], stopped: float, timeout_s: float) -> list[Finish] | None:
+        """Wait until none of these sessions is at work, and return when each of them finished.
+
+        stopped: the epoch at which their clients were; a session that was idle by then finished then. One that waits
+        for its stopped client, or for a lock of another session, finished when it was last seen at work. None when one
+        is still at work after timeout_s. ServerError when the server is gone.
+        """
+        began = time.monotonic()
+        time.sleep(_USUAL_SHARE * self._usual_s)
+        last = None
+        seen_at_work: dict[int, float] = {}
+        while True:
+            asked = time.time()
+            found = self._ask(processes)
+            at_work = [one.process for one in found if one.is_active and not one.waits]
+            last_change = max((one.changed for one in found), default=stopped)
+            # A request may have been sent whose server process has not woken up yet: it is idle for the moment.
+            if not at_work and last_change == last:
+                break
+            last = None if at_work else last_change
+            seen_at_work |= dict.fromkeys(at_work, asked)
+            waited_s = time.monotonic() - began
+            if waited_s > timeout_s:
+                return None
+            time.sleep(max(_SHORTEST_POLL_S, _POLL_SHARE * waited_s) if at_work else _SHORTEST_POLL_S)
+        finishes = [
+            Finish(
+                began=one.began,
+                finished=max(stopped, seen_at_work.get(one.process, stopped) if one.is_active else one.changed),
+            )
+            for one in found
+        ]
+        # Of a session that waits only our own polls say when it stopped working, so there must be many.
+        is_known = not any(one.is_active for one in found)
+        self._usual_s = max((one.finished for one in finishes), default=stopped) - stopped if is_known else 0.0
+        return finishes
+
+    def mark(self) -> None:
+        """Remember the processor time that watching has taken on the server until now."""
+        self._marked = self._cpu_time()
+
+    def cpu_since_mark(self) -> dict[str, float]:
+        """Return what it has added since to the server's processor time, by counter; 0 when the server is gone."""
+        now = self._cpu_time()
+        return {
+            "server_cpu_user_s": max(0.0, now.user_s - self._marked.user_s),
+            "server_cpu_system_s": max(0.0, now.system_s - self._marked.system_s),
+        }
+
+    def close(self) -> None:
+        """End our session; one that is lost already is no error."""
+        with suppress(ServerError):
+            self._stack.close()
+
+    def _cpu_time(self) -> CpuTime:
+        return cpu_time(self._connection.info.backend_pid) or _NO_TIME
+
+    def _ask(self, processes: Sequence[int]) -> list[catalog.SessionOfLoad]:
+        try:
+            return catalog.sessions_of_load(self._connection, list(processes))
+        except psycopg.Error as error:
+            raise question_failed(self._target, error) from error

@@ -1,0 +1,8 @@
+-- Server processes of the sessions of a load that began after a moment (its epoch is the parameter), the oldest first.
+-- PostgreSQL 12+, on a server of ours. A row for each.
+SELECT pid
+FROM pg_stat_activity
+WHERE backend_type = 'client backend'
+  AND application_name <> 'pgversus'
+  AND backend_start > to_timestamp(%s)
+ORDER BY backend_start, pid

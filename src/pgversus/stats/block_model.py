@@ -1,0 +1,137 @@
+"""What the next block of a comparison would cost and tell, by its number of rounds.
+
+A block has two kinds of noise: that of its windows, which more of them average out, and that of its starts, which only
+more blocks do. It has two kinds of cost as well: its windows, and what it takes to start. From the blocks so far all
+four are known well enough to choose the number of rounds at which an answer comes soonest.
+
+Only spreads and times are looked at, never which arm is ahead, so the choice favours no verdict (docs/statistics.md,
+"Rounds per block").
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, variance
+
+from pgversus.stats.confidence import LookRule
+from pgversus.stats.trials import Block
+from pgversus.study.comparison import BASELINE
+from pgversus.study.design import FIRST_LOOK, Design, WindowKind
+from pgversus.study.metrics import Metric
+from pgversus.study.windows import round_s
+
+_FEWEST_BLOCKS = FIRST_LOOK - 1
+# With two blocks the spread between them is a single difference.
+_FACTORS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
+_MOST_SMALL_BLOCKS = 16
+# Blocks are limited: where an answer needs many, none of them may be smaller than designed.
+_LOOSER = (1.0, 1.4, 2.0, 2.8, 4.0)
+_FEWEST_ROUNDS = 4
+# Two quads, so that a block has an error of its own.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockModel:
+    """Noise and cost of the blocks of one contender."""
+
+    window_variance: float
+    """Variance of a block's log ratio from its windows, times its rounds."""
+    start_variance: float
+    """Variance of a block's log ratio from the starts of its servers."""
+    start_s: float
+    """Wall time of a block without its rounds."""
+    round_s: float
+    """Wall time of a round."""
+    blocks: int
+    """How many there are so far."""
+    inverse_rounds: float
+    """Sum over them of 1 / rounds."""
+
+    def block_s(self, rounds: int) -> float:
+        """Wall time of a block of so many rounds."""
+        return self.start_s + rounds * self.round_s
+
+    def half_width(self, more: int, rounds: int, rule: LookRule) -> float:
+        """Half width of the interval, on the log scale, after so many more blocks of so many rounds each."""
+        n = self.blocks + more
+        inverse_rounds = self.inverse_rounds + more / rounds
+        total = self.window_variance * inverse_rounds + self.start_variance * n
+        return rule.half_widths(n) * math.sqrt(total) / n
+
+    def blocks_until(self, half_width: float, rounds: int, rule: LookRule) -> int | None:
+        """How many more blocks of so many rounds bring the interval to a half width; None beyond the last look."""
+        for more in range(rule.last_look - self.blocks + 1):
+            if self.half_width(more, rounds, rule) < half_width:
+                return more
+        return None
+
+    def last_half_width(self, left_s: float, rounds: int, rule: LookRule) -> float:
+        """The half width when so many seconds are over, or at the last look if that comes before."""
+        return self.half_width(min(rule.last_look - self.blocks, int(left_s / self.block_s(rounds))), rounds, rule)
+
+
+def block_model(blocks: Sequence[Block], contender: int, design: Design) -> BlockModel | None:
+    """Return the model of these blocks; None where they are too few, or do not tell the error of their windows.
+
+    Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013: start-to-start variance is what the
+    blocks vary by beyond the mean variance from within.
+    """
+    logs, errors, rounds, walls = [], [], [], []
+    for block in blocks:
+        if not block.has(BASELINE, contender):
+            continue
+        trial = block.trials[contender]
+        if trial.ratio_error is None or not trial.window_count or not trial.transactions:
+            return None
+        logs.append(math.log(trial.tps / block.trials[BASELINE].tps))
+        errors.append(trial.ratio_error**2)
+        rounds.append(trial.window_count)
+        walls.append(block.wall_s - trial.window_count * len(block.trials) * round_s(design))
+    if len(logs) < _FEWEST_BLOCKS:
+        return None
+    return BlockModel(
+        window_variance=fmean(error * count for error, count in zip(errors, rounds, strict=True)),
+        start_variance=max(0.0, variance(logs) - fmean(errors)),
+        start_s=max(0.0, fmean(walls)),
+        round_s=len(blocks[-1].trials) * round_s(design),
+        blocks=len(rounds),
+        inverse_rounds=math.fsum(1 / one for one in rounds),
+    )
+
+
+def may_choose_rounds(design: Design) -> bool:
+    """Whether blocks may differ in their number of rounds.
+
+    Not of long windows, of which a block has few, nor where a percentile needs so many transactions of each block, nor
+    where the user wants so many windows, or so many blocks.
+    """
+    return (
+        design.window_kind is not WindowKind.RUN
+        and design.metric in {Metric.TPS, Metric.LATENCY_MEAN}
+        and not design.rounds_are_given
+        and design.fixed_blocks is None
+    )
+
+
+def soonest_rounds(model: BlockModel, design: Design, rule: LookRule, left_s: float) -> int:
+    """Return the rounds of the next block with which the interval is soonest as narrow as is wanted next.
+
+    That is the margin, and once it is so narrow, half of what it is; where no number of rounds gets there, the least
+    above it that one does. Where none is left, the rounds with which it will be narrowest when the time is over.
+    left_s: of the budget.
+    """
+    now = model.half_width(0, design.rounds, rule)
+    wanted = design.log_margin if now > design.log_margin else now / 2
+    factors = _FACTORS if model.blocks < _MOST_SMALL_BLOCKS else _FACTORS[1:]
+    choices = sorted({max(_FEWEST_ROUNDS, 2 * round(factor * design.rounds / 2)) for factor in factors})
+    for looser in _LOOSER:
+        times = _times(model, choices, looser * wanted, rule)
+        if times and looser * wanted < now:
+            return min(times, key=times.__getitem__)
+    return min(choices, key=lambda rounds: model.last_half_width(left_s, rounds, rule))
+
+
+def _times(model: BlockModel, choices: Sequence[int], half_width: float, rule: LookRule) -> dict[int, float]:
+    """Seconds until the half width is reached, by rounds with which it is."""
+    needed = {rounds: model.blocks_until(half_width, rounds, rule) for rounds in choices}
+    return {rounds: more * model.block_s(rounds) for rounds, more in needed.items() if more is not None}

@@ -1,0 +1,295 @@
+"""Slices of a real pgbench against real servers: when they end, and what comes of one that does not."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+
+from pgversus.host.directories import open_cache
+from pgversus.host.identity import server_user
+from pgversus.lab.apparatus import TrialFailedError
+from pgversus.lab.measuring.arms import SomebodysServer
+from pgversus.lab.measuring.load import Load, write_scripts
+from pgversus.lab.measuring.server_set import ServerSet
+from pgversus.lab.measuring.slices import SliceApparatus
+from pgversus.lab.progress import Silence
+from pgversus.postgres.builds.provide import provide
+from pgversus.postgres.client import fixed_client
+from pgversus.postgres.cluster import make_cluster
+from pgversus.postgres.load_sessions import LoadSessions
+from pgversus.postgres.server import Server
+from pgversus.stats.trials import Window
+from pgversus.study.build_options import USUAL_MANNER
+from pgversus.study.design import Design, WindowKind
+from pgversus.study.preparation import Preparation
+from pgversus.study.servers import parse_server
+from pgversus.study.workload import PgbenchWorkload, Script
+from tests.builders import comparison
+
+pytestmark = pytest.mark.live
+
+
+@pytest.fixture(scope="module", params=["12.22", "17.8"])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slices-", dir="/tmp")))
+        user = server_user()
+        user.give(directory)
+        silence = Silence()
+        asked = [parse_server(f"zonky:{request.param}")]
+        (build,) = provide(asked, USUAL_MANNER, open_cache(), user, silence.say, silence)
+        assert build is not None
+        started = Server(make_cluster(build, directory / "cluster", user), directory, directory / "log", {})
+        started.start()
+        stack.callback(started.stop)
+        yield started
+
+
+def session(server: Server) -> psycopg.Connection[tuple[object, ...]]:
+    return psycopg.connect(server.target.conninfo, autocommit=True, application_name="load")
+
+
+@pytest.fixture
+def watch(server: Server) -> Iterator[LoadSessions]:
+    sessions = LoadSessions(server.target)
+    yield sessions
+    sessions.close()
+
+
+def in_background(work: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def finished(watch: LoadSessions, processes: list[int], stopped: float) -> list[float]:
+    """When each session finished, the earliest first."""
+    found = watch.finished(processes, stopped, timeout_s=60)
+    assert found is not None
+    return sorted(one.finished for one in found)
+
+
+def test_a_statement_in_flight_is_waited_for_and_its_end_is_told_by_the_server(
+    server: Server, watch: LoadSessions
+) -> None:
+    since = time.time()
+    with session(server) as load:
+        processes = [load.info.backend_pid]
+        assert watch.processes(since) == processes
+        began = time.time()
+        thread = in_background(lambda: load.execute("SELECT pg_sleep(0.5)"))
+        time.sleep(0.1)
+        assert watch.finished(processes, time.time(), timeout_s=0.05) is None
+        found = watch.finished(processes, time.time(), timeout_s=60)
+        thread.join()
+        assert found is not None
+        (one,) = found
+        assert began <= one.began < began + 0.1
+        assert began + 0.5 <= one.finished <= time.time()
+        # Nothing has happened since, however late one asks.
+        time.sleep(0.1)
+        assert finished(watch, processes, began) == [one.finished]
+        # One that was idle when it was stopped finished then.
+        stopped = time.time()
+        assert finished(watch, processes, stopped) == [stopped]
+        with session(server) as other:
+            processes.append(other.info.backend_pid)
+            assert watch.processes(since) == processes
+            assert len(finished(watch, processes, began)) == 2
+        # One that has ended is in none.
+        assert len(finished(watch, processes, began)) == 1
+    assert watch.processes(time.time()) == []
+
+
+def test_a_session_that_waits_for_a_lock_of_a_stopped_client_is_not_waited_for(
+    server: Server, watch: LoadSessions
+) -> None:
+    since = time.time()
+    with session(server) as first, session(server) as second:
+        first.execute("CREATE TABLE locked (id int)")
+        first.execute("BEGIN")
+        first.execute("LOCK TABLE locked")
+        thread = in_background(lambda: second.execute("SELECT count(*) FROM locked"))
+        time.sleep(0.2)
+        # One is idle in its transaction, the other has waited for its lock since before the stop.
+        stopped = time.time()
+        assert finished(watch, watch.processes(since), stopped) == [stopped, stopped]
+        first.execute("DROP TABLE locked")
+        first.execute("CREATE TABLE locked (id int)")
+        first.execute("COMMIT")
+        thread.join()
+        first.execute("DROP TABLE locked")
+
+
+def test_work_until_a_stopped_client_takes_no_more_rows_is_time_of_the_slice(
+    server: Server, watch: LoadSessions
+) -> None:
+    since = time.time()
+    # Half a second of work, then more rows than fit between server and client.
+    script = "SELECT repeat('x', 1000), pg_sleep(CASE n WHEN 1 THEN 0.5 ELSE 0 END) FROM generate_series(1, 100000) n"
+    reader = subprocess.Popen(
+        [str(fixed_client().psql), "-X", "-q", "-A", "-c", script, server.target.conninfo], stdout=subprocess.PIPE
+    )
+    try:
+        while not watch.processes(since):
+            time.sleep(0.01)
+        began = time.time()
+        time.sleep(0.1)
+        reader.send_signal(signal.SIGSTOP)
+        (end,) = finished(watch, watch.processes(since), time.time())
+        assert began + 0.4 < end <= time.time()
+    finally:
+        reader.kill()
+        reader.communicate()
+
+
+def apparatus(server: Server, script: str, folder: Path, *, clients: int = 1) -> SliceApparatus:
+    workload = PgbenchWorkload(scripts=(Script(name="script", text=script),), clients=clients)
+    load = Load(
+        workload=workload,
+        client=fixed_client(),
+        script_files=write_scripts(workload, folder),
+        scratch=folder / "logs",
+        kept_logs=None,
+        connect_allowance_s=0,
+        longest_s=60.0,
+    )
+    preparation = Preparation(
+        design=Design(window_kind=WindowKind.SLICE, window_s=0.1, slice_s=0.005, warm_up_s=0.1),
+        arms=(),
+        differences=(),
+        writes=False,
+        connect_allowance_s=0,
+    )
+    arm = comparison().baseline
+    return SliceApparatus(ServerSet([SomebodysServer(arm, server.target.conninfo)]), [load], preparation)
+
+
+def windows(asked: SliceApparatus, number: int) -> list[Window]:
+    asked.start(0)
+    asked.warm_up(0, seed=1)
+    for _ in range(number):
+        asked.measure(0, seed=2, name="")
+    return list(asked.collect(0))
+
+
+def test_a_slice_of_one_client_is_one_execution(server: Server, tmp_path: Path) -> None:
+    asked = apparatus(server, "SELECT pg_sleep(0.1);\n", tmp_path)
+    # However many sessions others have, and for how long.
+    with session(server):
+        try:
+            found = windows(asked, 6)
+            counted = asked.counted(0)
+        finally:
+            asked.abandon()
+            asked.stop_all()
+    # On a busy host pgbench may not get a processor before it is stopped again; then nothing happens in that slice.
+    assert all(window.transactions == (window.seconds >= 0.1) for window in found)
+    executed = [window for window in found if window.transactions]
+    assert len(executed) >= 3
+    # The client needs a moment to send, the server one to wake up. The first transaction is waited for as well.
+    assert all(0.1 <= window.latency_max_s < 0.15 for window in executed)
+    assert all(window.latency_sum_s == window.latency_max_s for window in executed)
+    # Some are of connecting, and before 15 of our own readings; who asks for the end, over twenty times, is elsewhere.
+    assert len(executed) <= counted["transactions_committed"] < 16
+    assert list((tmp_path / "logs").iterdir()) == []
+
+
+def test_a_block_watches_the_server_that_was_started_for_it(server: Server, tmp_path: Path) -> None:
+    asked = apparatus(server, "SELECT 1;\n", tmp_path, clients=2)
+    try:
+        for _ in range(2):
+            # As a block does it: what watches the load ends before the counters are read, and the server after them.
+            found = windows(asked, 4)
+            asked.abandon()
+            counted = asked.counted(0)
+            assert 0 < sum(window.transactions for window in found) < 2 * counted["transactions_committed"]
+            asked.stop_all()
+            server.stop()
+            server.start()
+    finally:
+        asked.abandon()
+        asked.stop_all()
+
+
+def test_a_client_that_dies_between_two_windows_is_a_failed_trial_and_leaves_nothing(
+    server: Server, tmp_path: Path
+) -> None:
+    asked = apparatus(server, "SELECT 1;\n", tmp_path, clients=3)
+    try:
+        asked.start(0)
+        asked.warm_up(0, seed=1)
+        asked.measure(0, seed=2, name="")
+        (client,) = (one for one in psutil.Process().children() if one.name() == "pgbench")
+        os.kill(client.pid, signal.SIGKILL)
+        with pytest.raises(TrialFailedError, match="signal 9"):
+            asked.measure(0, seed=2, name="")
+    finally:
+        asked.abandon()
+        asked.stop_all()
+    with suppress(psutil.NoSuchProcess):
+        assert client.status() == psutil.STATUS_ZOMBIE
+    assert list((tmp_path / "logs").iterdir()) == []
+
+
+def test_a_script_that_fails_in_a_session_says_so_in_the_words_of_pgbench(server: Server, tmp_path: Path) -> None:
+    asked = apparatus(server, "SELECT 1 / 0;\n", tmp_path)
+    try:
+        asked.start(0)
+        with pytest.raises(TrialFailedError, match="division by zero"):
+            asked.warm_up(0, seed=1)
+    finally:
+        asked.abandon()
+        asked.stop_all()
+
+
+def test_a_client_that_fails_beside_others_fails_the_trial_at_once(server: Server, tmp_path: Path) -> None:
+    script = "\\if :client_id\nSELECT 1;\n\\else\nSELECT 1 / 0;\n\\endif\n"
+    asked = apparatus(server, script, tmp_path, clients=3)
+    try:
+        asked.start(0)
+        began = time.monotonic()
+        with pytest.raises(TrialFailedError, match="division by zero"):
+            asked.warm_up(0, seed=1)
+        assert time.monotonic() - began < 30
+        assert not [one for one in psutil.Process().children() if one.name() == "pgbench"]
+    finally:
+        asked.abandon()
+        asked.stop_all()
+
+
+def test_a_statement_that_does_not_end_is_a_failed_trial(server: Server, tmp_path: Path) -> None:
+    asked = apparatus(server, "SELECT pg_sleep(30);\n", tmp_path)
+    asked._loads = [replace(asked._loads[0], longest_s=0.5)]
+    try:
+        asked.start(0)
+        with pytest.raises(TrialFailedError, match="still at work"):
+            asked.warm_up(0, seed=1)
+    finally:
+        asked.abandon()
+        asked.stop_all()
+
+
+def test_a_server_that_ends_under_its_load_is_a_failed_trial(server: Server, tmp_path: Path) -> None:
+    asked = apparatus(server, "SELECT 1;\n", tmp_path)
+    try:
+        asked.start(0)
+        asked.warm_up(0, seed=1)
+        asked.measure(0, seed=2, name="")
+        server.stop()
+        with pytest.raises(TrialFailedError):
+            asked.measure(0, seed=2, name="")
+    finally:
+        asked.abandon()
+        server.start()
+        asked.stop_all()
