@@ -6,7 +6,7 @@ BIN := .venv/bin
 # What tests of builds from source compare: made before them, since it takes all processors for minutes.
 BUILT_FOR_TESTS := 17 17+blocksize=32 17+cassert
 
-.PHONY: help demo check docs test test-unit test-browser test-live format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench catalogs clean
+.PHONY: help demo check docs test test-unit test-browser test-live format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-identical bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench catalogs clean
 
 help: ## this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -53,6 +53,18 @@ bench-noise: .venv/.installed-dev ## the noise of this host by window length, fr
 
 bench-real-noise: .venv/.installed-dev ## short windows against windows of a second on real servers (35 min, nothing else may run)
 	$(BIN)/python -m benchmarks.real_noise
+
+bench-drivers: .venv/.installed-dev ## three ways to drive short windows, on real servers (25 min, nothing else may run)
+	$(BIN)/python -m benchmarks.drivers
+
+bench-bias: .venv/.installed-dev ## do windows of every length find what was planted? on real servers (15 min, nothing else may run)
+	$(BIN)/python -m benchmarks.bias
+
+bench-writes: .venv/.installed-dev ## how short windows of loads that write may be, on real servers (30 min, nothing else may run)
+	$(BIN)/python -m benchmarks.writes
+
+bench-identical: .venv/.installed-dev ## how often identical servers are called different, on real ones (90 min, nothing else may run)
+	$(BIN)/python -m benchmarks.identical
 
 bench-looks: .venv/.installed-dev ## the table of levels in stats/confidence.py, by Monte Carlo (2 min)
 	$(BIN)/python -m benchmarks.calibrate_looks

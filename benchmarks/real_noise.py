@@ -3,25 +3,19 @@
 One server is compared with itself under several loads. Blocks of short windows and blocks of 8 windows of 1 s take
 turns, so that both see the same host. For each load it prints how far the log ratios of single blocks spread and the
 wall time of a block. The last column is the quotient of the variances at equal wall time (variance of a block times its
-wall time): how many times longer long windows would have to run for the same precision. Nothing else may run meanwhile.
+wall time): how many times longer long windows would have to run for the same precision. Loads that write have no short
+windows: of TPC-B it is 4 windows of 5 s that are compared. Nothing else may run meanwhile.
 """
 
 import argparse
-import math
-import os
 import statistics
-import subprocess
-import sys
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
-from pgversus.store.reading import read_results
+from benchmarks.real_blocks import SERVER, RealBlock, real_blocks
 
 LONG = ("--window", "1s", "--windows", "8", "--warm-up", "2s")
 BLOCKS = 2
 """Of one kind in a row: the fewest that a comparison may have."""
-_SERVER = "17.8"
 _LOOP = "SELECT count(*) FROM generate_series(1, 100000);\n"
 _JOIN = "SELECT count(*) FROM pgbench_accounts a JOIN pgbench_accounts b USING (aid);\n"
 
@@ -81,7 +75,7 @@ def main() -> None:
 
 
 def _spreads(case: Case, turns: int) -> tuple[Spread, Spread]:
-    found: dict[tuple[str, ...], list[tuple[float, float]]] = {(): [], LONG: []}
+    found: dict[tuple[str, ...], list[RealBlock]] = {(): [], LONG: []}
     for turn in range(turns):
         # The kind that comes first changes, so that neither always follows the other.
         for kind in ((), LONG)[:: 1 if turn % 2 else -1]:
@@ -90,31 +84,17 @@ def _spreads(case: Case, turns: int) -> tuple[Spread, Spread]:
     return short, long
 
 
-def _spread(blocks: list[tuple[float, float]]) -> Spread:
-    ratios, walls = zip(*blocks, strict=True)
-    return Spread(deviation=statistics.stdev(ratios), wall_s=statistics.fmean(walls))
+def _spread(blocks: list[RealBlock]) -> Spread:
+    return Spread(
+        deviation=statistics.stdev(block.log_ratio for block in blocks),
+        wall_s=statistics.fmean(block.wall_s for block in blocks),
+    )
 
 
-def _blocks(case: Case, kind: tuple[str, ...], seed: int) -> list[tuple[float, float]]:
-    """Log ratio and wall time of each block of one comparison."""
-    with tempfile.TemporaryDirectory() as folder:
-        script = Path(folder) / "script.sql"
-        script.write_text(case.script, encoding="utf-8")
-        results = Path(folder) / "results"
-        file = ("-f", str(script)) if case.script else ()
-        design = ("--blocks", str(BLOCKS), "--seed", str(seed), "--no-plans", "--results", str(results))
-        program = str(Path(sys.executable).with_name("pgversus"))
-        finished = subprocess.run(
-            [program, "compare", _SERVER, _SERVER, *case.arguments, *file, *kind, *design],
-            env=os.environ | {"LC_ALL": "C.UTF-8"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if finished.returncode:
-            raise SystemExit(finished.stderr)
-        (context,) = read_results(results).contexts
-        return [(math.log(block.trials[1].tps / block.trials[0].tps), block.wall_s) for block in context.blocks]
+def _blocks(case: Case, kind: tuple[str, ...], seed: int) -> list[RealBlock]:
+    file = ("-f", "script.sql") if case.script else ()
+    design = ("--blocks", str(BLOCKS), "--seed", str(seed))
+    return real_blocks((SERVER, SERVER, *case.arguments, *file, *kind, *design), {"script.sql": case.script})
 
 
 if __name__ == "__main__":

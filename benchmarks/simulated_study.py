@@ -1,7 +1,6 @@
 """One simulated study: the real engine, the real rule, a simulated host."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from benchmarks.simulated_host import HOSTS, SimulatedHost, SimulatedSite
@@ -22,7 +21,7 @@ NEVER_S = 1e9
 SERVER = LocalPath(path="/simulated")
 WORKLOAD = PgbenchWorkload(scripts=(Script(name="select-only"),))
 _FAST_READS = FirstLoad(clients=4, writes=False, latency_s=0.0004, latency_p99_s=0.002)
-DESIGNS: Mapping[str, Design] = {
+DESIGNS: dict[str, Design] = {
     # As the engine fits them to fast reads, and to the same with --window 1s.
     "short": fit_windows(Design(budget_s=NEVER_S), _FAST_READS, arms=2, contexts=1),
     "long": fit_windows(Design(budget_s=NEVER_S, window_s=1.0, window_is_given=True), _FAST_READS, arms=2, contexts=1),

@@ -1,0 +1,57 @@
+"""How short windows of loads that write may be, on real servers: `make bench-writes`.
+
+What an arm writes is flushed later: by the WAL writer, the checkpointer, the kernel. In short windows part of it falls
+into the windows of the other arm, which then pays for it. Two settings change what a TPC-B load writes or waits for;
+for each length of window, with the same load in a block, the table has the ratio of throughput and twice its standard
+error. Lengths take turns. Where short windows find less than long ones do, they are too short. Nothing else may run
+meanwhile.
+"""
+
+import argparse
+import math
+import statistics
+
+from benchmarks.real_blocks import SERVER, RealBlock, real_blocks
+
+_LOAD = ("-i", "-s", "10", "-b", "tpcb-like", "-c", "4", "-j", "2", "--warm-up", "2s", "--blocks", "2")
+_LOAD_S = 10.0
+"""Of each arm in a block."""
+LENGTHS_S = (0.02, 0.2, 1.0, 5.0)
+CASES = {
+    "the same": (SERVER,),
+    "synchronous_commit on, off": ("--set", "synchronous_commit=on,off"),
+    # A checkpoint every few seconds, after each of which pages are written whole, or not.
+    "full_page_writes on, off": ("--set", "full_page_writes=on,off", "--set", "max_wal_size=64MB"),
+}
+"""What tells the second arm from the first."""
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--turns", type=int, default=3, help="of 2 blocks of each length; default 3")
+    parser.add_argument("--case", action="append", choices=list(CASES))
+    arguments = parser.parse_args()
+    print(
+        f"{2 * arguments.turns} blocks of each length, {_LOAD_S:g} s of load of each arm in each; contender's tps in %"
+    )
+    print(f"{'arms':<28}" + "".join(f"{f'{1000 * length_s:g} ms':>18}" for length_s in LENGTHS_S), flush=True)
+    for name, arms in CASES.items():
+        if name not in (arguments.case or [name]):
+            continue
+        found: dict[float, list[RealBlock]] = {length_s: [] for length_s in LENGTHS_S}
+        for turn in range(arguments.turns):
+            for length_s in LENGTHS_S[:: -1 if turn % 2 else 1]:
+                windows = ("--window", f"{1000 * length_s:g}ms", "--windows", f"{_LOAD_S / length_s:.0f}")
+                found[length_s] += real_blocks((SERVER, *arms, *_LOAD, *windows), {})
+        print(f"{name:<28}" + "".join(f"{_cell(blocks):>18}" for blocks in found.values()), flush=True)
+
+
+def _cell(blocks: list[RealBlock]) -> str:
+    logs = [block.log_ratio for block in blocks]
+    error = statistics.stdev(logs) / math.sqrt(len(logs))
+    return f"{100 * math.exp(statistics.fmean(logs)):.1f} ±{200 * error:.1f}"
+
+
+if __name__ == "__main__":
+    main()
