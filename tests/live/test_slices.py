@@ -20,6 +20,7 @@ from pgversus.host.identity import server_user
 from pgversus.lab.apparatus import TrialFailedError
 from pgversus.lab.measuring.arms import SomebodysServer
 from pgversus.lab.measuring.load import Load, write_scripts
+from pgversus.lab.measuring.pilot import run_pilot
 from pgversus.lab.measuring.server_set import ServerSet
 from pgversus.lab.measuring.slices import SliceApparatus
 from pgversus.lab.progress import Silence
@@ -39,7 +40,7 @@ from tests.builders import comparison
 pytestmark = pytest.mark.live
 
 
-@pytest.fixture(scope="module", params=["12.22", "17.8"])
+@pytest.fixture(scope="module", params=["12.22", "17.8", "18.0"])
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slices-", dir="/tmp")))
@@ -153,9 +154,10 @@ def test_work_until_a_stopped_client_takes_no_more_rows_is_time_of_the_slice(
         reader.communicate()
 
 
-def apparatus(server: Server, script: str, folder: Path, *, clients: int = 1) -> SliceApparatus:
-    workload = PgbenchWorkload(scripts=(Script(name="script", text=script),), clients=clients)
-    load = Load(
+def load(script: str, folder: Path, *, clients: int = 1, is_builtin: bool = False) -> Load:
+    scripts = (Script(name=script, text=None) if is_builtin else Script(name="script", text=script),)
+    workload = PgbenchWorkload(scripts=scripts, clients=clients)
+    return Load(
         workload=workload,
         client=fixed_client(),
         script_files=write_scripts(workload, folder),
@@ -164,6 +166,12 @@ def apparatus(server: Server, script: str, folder: Path, *, clients: int = 1) ->
         connect_allowance_s=0,
         longest_s=60.0,
     )
+
+
+def apparatus(
+    server: Server, script: str, folder: Path, *, clients: int = 1, is_builtin: bool = False
+) -> SliceApparatus:
+    put = load(script, folder, clients=clients, is_builtin=is_builtin)
     preparation = Preparation(
         design=Design(window_kind=WindowKind.SLICE, window_s=0.1, slice_s=0.005, warm_up_s=0.1),
         arms=(),
@@ -172,7 +180,7 @@ def apparatus(server: Server, script: str, folder: Path, *, clients: int = 1) ->
         connect_allowance_s=0,
     )
     arm = comparison().baseline
-    return SliceApparatus(ServerSet([SomebodysServer(arm, server.target.conninfo)]), [load], preparation)
+    return SliceApparatus(ServerSet([SomebodysServer(arm, server.target.conninfo)]), [put], preparation)
 
 
 def windows(asked: SliceApparatus, number: int) -> list[Window]:
@@ -293,3 +301,51 @@ def test_a_server_that_ends_under_its_load_is_a_failed_trial(server: Server, tmp
         asked.abandon()
         server.start()
         asked.stop_all()
+
+
+class OurServer(SomebodysServer):
+    """A server that pgversus starts."""
+
+    @property
+    def can_restart(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("script", "replies_wait"),
+    [
+        ("SELECT repeat('x', 100) FROM generate_series(1, 10);", False),
+        ("SELECT repeat('x', 100) FROM generate_series(1, 100000);", True),
+    ],
+)
+def test_the_first_load_notices_replies_that_wait_for_the_client(
+    server: Server, tmp_path: Path, script: str, *, replies_wait: bool
+) -> None:
+    arm = OurServer(comparison().baseline, server.target.conninfo)
+    found = run_pilot([arm], [load(script, tmp_path)], Design())
+    assert found.replies_wait is replies_wait
+
+
+def test_only_connections_of_clients_are_watched(server: Server, tmp_path: Path) -> None:
+    # -S makes pgbench look at its tables in a connection of its own, before its clients connect.
+    with session(server) as connection:
+        connection.execute("CREATE TABLE pgbench_branches (bid int)")
+        connection.execute("INSERT INTO pgbench_branches VALUES (1)")
+        connection.execute(
+            "CREATE TABLE pgbench_accounts AS SELECT n AS aid, 0 AS abalance FROM generate_series(1, 100000) n"
+        )
+        connection.execute("CREATE INDEX ON pgbench_accounts (aid)")
+    try:
+        asked = apparatus(server, "select-only", tmp_path, is_builtin=True)
+        asked.start(0)
+        for seed in range(1, 20):
+            asked.warm_up(0, seed=seed)
+            asked.measure(0, seed=seed, name="")
+            opened = asked._sessions[0]
+            active = {process for process in opened._watch.processes(opened._began) if psutil.pid_exists(process)}
+            assert set(opened._processes) == active
+            asked.collect(0)
+    finally:
+        asked.abandon()
+        with session(server) as connection:
+            connection.execute("DROP TABLE pgbench_branches, pgbench_accounts")

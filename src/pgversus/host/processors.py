@@ -6,7 +6,7 @@ server; with processors of their own that is the same for every arm (docs/statis
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -72,10 +72,13 @@ def threads_of(pid: int) -> list[int]:
         return []
 
 
-def place(tasks: Sequence[int], processors: Sequence[int]) -> None:
-    """Let each process or thread run on one of these processors alone, one after the other in turn."""
-    for task, processor in zip(tasks, cycle(processors), strict=False):
-        _allow(task, (processor,))
+def place(tasks: Sequence[int], processors: Sequence[int]) -> bool:
+    """Let each process or thread run on one of these processors alone, one after the other in turn.
+
+    Return whether this is permitted: a process of another user needs CAP_SYS_NICE, which containers often lack.
+    """
+    permitted = [_allow(task, (processor,)) for task, processor in zip(tasks, cycle(processors), strict=False)]
+    return all(permitted)
 
 
 def release(tasks: Sequence[int], processors: Sequence[int]) -> None:
@@ -84,7 +87,12 @@ def release(tasks: Sequence[int], processors: Sequence[int]) -> None:
         _allow(task, processors)
 
 
-def _allow(task: int, processors: Sequence[int]) -> None:
-    # One that has ended needs no place. Where the kernel refuses, everything stays where it is: more noise, no error.
-    with suppress(OSError):
+def _allow(task: int, processors: Sequence[int]) -> bool:
+    try:
         os.sched_setaffinity(task, processors)
+    except PermissionError:
+        return False
+    except OSError:
+        # One that has ended needs no place.
+        return True
+    return True

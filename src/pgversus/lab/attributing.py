@@ -20,7 +20,7 @@ from pgversus.report.plans.recalling import recall_of
 from pgversus.stats.verdict import DIFFERENT
 from pgversus.store.attributions import attribution_folder
 from pgversus.store.files import holds_results
-from pgversus.store.reading import StoredStudy, read_results
+from pgversus.store.reading import read_results
 from pgversus.study.counterfactual import MOST_BLOCKS, Recall, counterfactual_study
 from pgversus.study.design import FIRST_LOOK, Design, StopReason
 from pgversus.study.study import Context, Study
@@ -72,9 +72,15 @@ class _Wanted:
         known = [count for count in counts if count]
         return replace(design, rounds=round(fmean(known))) if known else design
 
-    def asked(self, blocks: int) -> Study:
-        """Return the study that measures it in the given number of blocks."""
-        return counterfactual_study(self.of, self.context, self.design, self.contender, self.recall, blocks=blocks)
+    def asked(self, blocks: int, rounds: int | None = None) -> Study:
+        """Return the study that measures it in so many blocks. rounds: of each; None for as long a block as before."""
+        return counterfactual_study(
+            self.of, self.context, self.design, self.contender, self.recall, blocks=blocks, rounds=rounds
+        )
+
+    def asked_again(self, stored: Design) -> Study | None:
+        """Return the same study with as many blocks and rounds as stored results have; None if those are not fixed."""
+        return None if stored.fixed_blocks is None else self.asked(stored.fixed_blocks, stored.rounds)
 
 
 def attribute(study: Study, results: Path, measure: Measure, progress: Progress) -> dict[str, str]:
@@ -113,11 +119,15 @@ def attribute(study: Study, results: Path, measure: Measure, progress: Progress)
 def _measured(one: _Wanted, room_s: float, measure: Measure, progress: Progress) -> StopReason | None:
     """How it ended; None where there is no room for it."""
     earlier = _so_far(one)
-    blocks = _blocks(one, room_s) if earlier is None else _blocks_of(earlier)
-    if blocks is None:
+    if earlier is not None:
+        study = earlier.asked
+    elif (possible := _blocks(one, room_s)) is not None:
+        study = one.asked(possible)
+    else:
         return None
+    blocks = study.contexts[0].comparison.design.fixed_blocks
     progress.say(f"measuring what the plans of {one.words} account for, in {blocks} blocks: {one.recall.words}")
-    return measure(one.asked(blocks), one.folder)
+    return measure(study, one.folder)
 
 
 def _wanted(study: Study, results: Path) -> Iterator[_Wanted]:
@@ -138,22 +148,28 @@ def _wanted(study: Study, results: Path) -> Iterator[_Wanted]:
                 )
 
 
-def _so_far(one: _Wanted) -> StoredStudy | None:
-    """What has been measured of this very question; None where nothing has: another rewrite may be named now."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Earlier:
+    """An attribution that has been measured, in whole or in part."""
+
+    asked: Study
+    has_ended: bool
+
+
+def _so_far(one: _Wanted) -> _Earlier | None:
+    """Return what has been measured of this very question; None if nothing has: another rewrite may be named now."""
     if not holds_results(one.folder):
         return None
     stored = read_results(one.folder)
-    blocks = _blocks_of(stored)
-    return stored if blocks is not None and is_same_question(stored, one.asked(blocks)) else None
-
-
-def _blocks_of(stored: StoredStudy) -> int | None:
-    return stored.contexts[0].context.comparison.design.fixed_blocks
+    asked = one.asked_again(stored.contexts[0].context.comparison.design)
+    if asked is None or not is_same_question(stored, asked):
+        return None
+    return _Earlier(asked=asked, has_ended=stored.facts.get("ended") != StopReason.INTERRUPTED.value)
 
 
 def _has_ended(one: _Wanted) -> bool:
-    stored = _so_far(one)
-    return stored is not None and stored.facts.get("ended") != StopReason.INTERRUPTED.value
+    earlier = _so_far(one)
+    return earlier is not None and earlier.has_ended
 
 
 def _allowed_s(study: Study, wanted: Sequence[_Wanted]) -> float:

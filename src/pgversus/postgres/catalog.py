@@ -109,6 +109,16 @@ def processes_of_load(connection: Connection, since: float) -> list[int]:
     return [pid for (pid,) in connection.execute(_text("load_processes"), (since,)).fetchall()]
 
 
+def waits_to_send(connection: Connection) -> bool:
+    """Whether a session of others than pgversus waits for its client to read what was sent to it."""
+    return connection.execute(_text("waiting_to_send")).fetchone() is not None
+
+
+def terminate(connection: Connection, processes: list[int]) -> None:
+    """End the sessions of these server processes."""
+    connection.execute("SELECT pg_terminate_backend(pid) FROM unnest(%s::int[]) AS pid", (processes,))
+
+
 def session_settings(connection: Connection) -> dict[str, SettingValue]:
     """Every setting by name, as a session of the load has it."""
     return {

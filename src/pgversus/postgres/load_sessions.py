@@ -95,6 +95,23 @@ class LoadSessions:
         self._usual_s = max((one.finished for one in finishes), default=stopped) - stopped if is_known else 0.0
         return finishes
 
+    def terminate(self, processes: Sequence[int]) -> None:
+        """End these sessions. ServerError when the server is gone."""
+        try:
+            catalog.terminate(self._connection, list(processes))
+        except psycopg.Error as error:
+            raise question_failed(self._target, error) from error
+
+    def wait_to_send(self) -> bool:
+        """Return whether a session of a load waits for its client to read a reply.
+
+        ServerError when the server is gone.
+        """
+        try:
+            return catalog.waits_to_send(self._connection)
+        except psycopg.Error as error:
+            raise question_failed(self._target, error) from error
+
     def mark(self) -> None:
         """Remember the processor time that watching has taken on the server until now."""
         self._marked = self._cpu_time()

@@ -1,4 +1,4 @@
-"""What the next block of a comparison would cost and tell, by its number of rounds.
+"""Expected cost and precision of the next block of a comparison, by its number of rounds.
 
 A block has two kinds of noise: that of its windows, which more of them average out, and that of its starts, which only
 more blocks do. It has two kinds of cost as well: its windows, and what it takes to start. From the blocks so far all
@@ -18,7 +18,7 @@ from pgversus.stats.trials import Block
 from pgversus.study.comparison import BASELINE
 from pgversus.study.design import FIRST_LOOK, Design, WindowKind
 from pgversus.study.metrics import Metric
-from pgversus.study.windows import round_s
+from pgversus.study.windows import between_s
 
 _FEWEST_BLOCKS = FIRST_LOOK - 1
 # With two blocks the spread between them is a single difference.
@@ -76,7 +76,8 @@ def block_model(blocks: Sequence[Block], contender: int, design: Design) -> Bloc
     Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013: start-to-start variance is what the
     blocks vary by beyond the mean variance from within.
     """
-    logs, errors, rounds, walls = [], [], [], []
+    logs, errors, rounds, starts_s, windows_s = [], [], [], [], []
+    arms = 0
     for block in blocks:
         if not block.has(BASELINE, contender):
             continue
@@ -86,14 +87,17 @@ def block_model(blocks: Sequence[Block], contender: int, design: Design) -> Bloc
         logs.append(math.log(trial.tps / block.trials[BASELINE].tps))
         errors.append(trial.ratio_error**2)
         rounds.append(trial.window_count)
-        walls.append(block.wall_s - trial.window_count * len(block.trials) * round_s(design))
+        rounds_s = sum(one.seconds + trial.window_count * between_s(design) for one in block.trials.values())
+        starts_s.append(block.wall_s - rounds_s)
+        windows_s.append(rounds_s / trial.window_count / len(block.trials))
+        arms = len(block.trials)
     if len(logs) < _FEWEST_BLOCKS:
         return None
     return BlockModel(
         window_variance=fmean(error * count for error, count in zip(errors, rounds, strict=True)),
         start_variance=max(0.0, variance(logs) - fmean(errors)),
-        start_s=max(0.0, fmean(walls)),
-        round_s=len(blocks[-1].trials) * round_s(design),
+        start_s=max(0.0, fmean(starts_s)),
+        round_s=arms * fmean(windows_s),
         blocks=len(rounds),
         inverse_rounds=math.fsum(1 / one for one in rounds),
     )
@@ -116,22 +120,26 @@ def may_choose_rounds(design: Design) -> bool:
 def soonest_rounds(model: BlockModel, design: Design, rule: LookRule, left_s: float) -> int:
     """Return the rounds of the next block with which the interval is soonest as narrow as is wanted next.
 
-    That is the margin, and once it is so narrow, half of what it is; where no number of rounds gets there, the least
-    above it that one does. Where none is left, the rounds with which it will be narrowest when the time is over.
-    left_s: of the budget.
+    That is the margin, and once it is so narrow, half of what it is; where no number of rounds gets there in time, the
+    least above it that one does. Otherwise, the rounds with which it will be narrowest when the time is over.
+    left_s: of the budget. A block that does not fit into it is chosen only if none does.
     """
     now = model.half_width(0, design.rounds, rule)
     wanted = design.log_margin if now > design.log_margin else now / 2
     factors = _FACTORS if model.blocks < _MOST_SMALL_BLOCKS else _FACTORS[1:]
-    choices = sorted({max(_FEWEST_ROUNDS, 2 * round(factor * design.rounds / 2)) for factor in factors})
+    possible = sorted({max(_FEWEST_ROUNDS, 2 * round(factor * design.rounds / 2)) for factor in factors})
+    choices = [rounds for rounds in possible if model.block_s(rounds) <= left_s] or possible[:1]
     for looser in _LOOSER:
-        times = _times(model, choices, looser * wanted, rule)
+        times = _times(model, choices, looser * wanted, rule, left_s)
         if times and looser * wanted < now:
             return min(times, key=times.__getitem__)
     return min(choices, key=lambda rounds: model.last_half_width(left_s, rounds, rule))
 
 
-def _times(model: BlockModel, choices: Sequence[int], half_width: float, rule: LookRule) -> dict[int, float]:
-    """Seconds until the half width is reached, by rounds with which it is."""
+def _times(
+    model: BlockModel, choices: Sequence[int], half_width: float, rule: LookRule, left_s: float
+) -> dict[int, float]:
+    """Return the seconds until the half width is reached, by rounds with which it is in time."""
     needed = {rounds: model.blocks_until(half_width, rounds, rule) for rounds in choices}
-    return {rounds: more * model.block_s(rounds) for rounds, more in needed.items() if more is not None}
+    times = {rounds: more * model.block_s(rounds) for rounds, more in needed.items() if more is not None}
+    return {rounds: seconds for rounds, seconds in times.items() if seconds <= left_s}

@@ -38,12 +38,19 @@ class Recall:
 
 
 def counterfactual_study(
-    study: Study, context: Context, design: Design, contender: int, recall: Recall, *, blocks: int
+    study: Study,
+    context: Context,
+    design: Design,
+    contender: int,
+    recall: Recall,
+    *,
+    blocks: int,
+    rounds: int | None = None,
 ) -> Study:
     """The study of one context that measures a contender, the baseline, and the contender with the baseline's plans.
 
-    design: as it was run, with its windows fitted. Their length stays; with three arms instead of two a block has a
-    third fewer of them, so that it takes about as long as before.
+    design: as it was run, with its windows fitted. Their length stays. rounds: of each block; if None, a third fewer
+    than in the design, so that a block of three arms takes about as long as one of two did.
     """
     comparison = context.comparison
     old, new = comparison.baseline, comparison.arms[contender]
@@ -68,7 +75,11 @@ def counterfactual_study(
         arms=arms,
         factors=tuple(dict.fromkeys((*comparison.factors, *recalled))),
         design=replace(
-            design, fixed_blocks=blocks, window_is_given=True, rounds=_rounds(design.rounds), rounds_are_given=True
+            design,
+            fixed_blocks=blocks,
+            window_is_given=True,
+            rounds=_rounds(design.rounds) if rounds is None else rounds,
+            rounds_are_given=True,
         ),
         cache=comparison.cache,
     )

@@ -7,7 +7,7 @@ from pgversus.study.design import FIRST_LOOK, Design
 from pgversus.study.disk import disk_bytes, snapshots_of
 from pgversus.study.parts import parts_of
 from pgversus.study.study import Study
-from pgversus.study.windows import FirstLoad, fit_windows, round_s
+from pgversus.study.windows import FirstLoad, between_s, fit_windows
 from pgversus.study.workload import PgbenchWorkload
 
 _START_S = 0.5
@@ -69,7 +69,9 @@ def _block_s(comparison: Comparison, contexts: int) -> float:
     # From cold every window has a start of its own, and so has the one in which memory is looked at.
     is_cold = comparison.cache is CacheState.COLD
     starts, unmeasured_s = (design.rounds + 1, design.window_s) if is_cold else (1, design.warm_up_s)
-    return len(comparison.arms) * (_START_S * starts + unmeasured_s + design.rounds * round_s(design))
+    return len(comparison.arms) * (
+        _START_S * starts + unmeasured_s + design.rounds * (design.window_s + between_s(design))
+    )
 
 
 def _fitted(comparison: Comparison, contexts: int) -> Design:

@@ -26,7 +26,7 @@ _LATENCIES_PER_SLICE = 20
 # A transaction of several statements may be stopped between two of them; then it counts where it ends.
 _TAILS_PER_SLICE = 4
 # The 99th percentile of the latency fits so often into it.
-_LATENCIES_OF_CLIENTS = 4
+_LATENCIES_OF_CLIENTS, _TAILS_OF_CLIENTS = 4, 2
 # Several clients finish one after another at the end of a slice, and meanwhile fewer and fewer share the processors.
 _LONGEST_OF_CLIENTS_S = 0.25
 # From here on several clients execute once for each window in sessions of its own, which takes a quarter of the load;
@@ -37,7 +37,8 @@ _IN_FLIGHT_S, _IN_FLIGHT_SHARE = 0.005, 0.25
 # How long after the beginning of an execution; at most this share of the mean latency.
 _SHORT_BLOCK_S, _SHORTEST_BLOCK_S = 1.0, 0.2
 # Of load for each arm in a block of short windows. Where contexts share a start, load grows with the root of what a
-# context pays of it (docs/statistics.md, "Rounds per block").
+# context pays of it, since the cheapest number of rounds grows with the root of the overhead (docs/statistics.md,
+# "Rounds per block").
 _SESSION_S, _EXECUTIONS_PER_SESSION = 0.5, 20
 # Of load for each arm between two reconnections; connecting takes about one execution more.
 _FEWEST_ROUNDS, _LONGEST_OF_TWO_QUADS_S = 4, 0.5
@@ -74,6 +75,8 @@ class FirstLoad:
     is_one_statement: bool = True
     """Whether each transaction is one statement, so that all clients are between two transactions once none is at
     work."""
+    replies_wait: bool = False
+    """Whether a server waits for its client to read a reply, so that it cannot finish while the client is stopped."""
 
 
 def least_window_s(rate: float | None) -> float:
@@ -96,9 +99,7 @@ def fit_windows(design: Design, load: FirstLoad, *, arms: int, contexts: int) ->
     if design.window_transactions is not None:
         return _transactions(design, load, design.window_transactions, contexts)
     slice_s = _slice_s(load)
-    longest_s = design.window_s if design.window_is_given else _LONGEST_SLICE_S
-    are_slow_clients = load.clients > 1 and load.latency_s >= _LONGEST_OF_CLIENTS_S and not design.window_is_given
-    if load.may_pause and not are_slow_clients and (load.is_one_statement or slice_s <= longest_s):
+    if _may_slice(design, load, slice_s):
         # One that was fitted to another comparison of the same load stays as it is.
         given_s = design.slice_s or design.window_s
         return _slices(design, load, given_s if design.window_is_given else slice_s, contexts)
@@ -106,14 +107,33 @@ def fit_windows(design: Design, load: FirstLoad, *, arms: int, contexts: int) ->
     return _transactions(design, load, max(1, round(wanted_s / max(load.latency_s, 1e-6))), contexts)
 
 
-def round_s(design: Design) -> float:
-    """Wall time of one window of one arm, with what it takes to begin and to end it."""
+def _may_slice(design: Design, load: FirstLoad, slice_s: float) -> bool:
+    """Whether a slice suits the load: it must hold whole executions, and its clients must not wait long at its end."""
+    if not load.may_pause:
+        return False
+    if load.clients > 1:
+        if _wait_long(load) and not design.window_is_given:
+            return False
+    elif load.latency_s >= _ONE_EXECUTION_S and load.replies_wait:
+        # The only execution of a slice would not end in it.
+        return False
+    longest_s = design.window_s if design.window_is_given else _LONGEST_SLICE_S
+    return load.is_one_statement or slice_s <= longest_s
+
+
+def between_s(design: Design) -> float:
+    """Return the wall time that it takes to begin and to end one window of one arm, in seconds."""
     between = {WindowKind.SLICE: _BETWEEN_SLICES_S, WindowKind.TRANSACTIONS: _RUN_S, WindowKind.RUN: _RUN_S}
-    return design.window_s + between[design.window_kind]
+    return between[design.window_kind]
 
 
 def _asks_for_seconds(design: Design) -> bool:
     return design.window_is_given and design.window_kind is WindowKind.RUN
+
+
+def _wait_long(load: FirstLoad) -> bool:
+    """Whether several clients would wait long for one another at the end of each slice."""
+    return max(load.latency_s, load.latency_p99_s / 2) >= _LONGEST_OF_CLIENTS_S
 
 
 def _slice_s(load: FirstLoad) -> float:
@@ -121,7 +141,7 @@ def _slice_s(load: FirstLoad) -> float:
     if not load.is_one_statement:
         needed_s = max(_SHORTEST_S, _LATENCIES_PER_SLICE * load.latency_s, _TAILS_PER_SLICE * load.latency_p99_s)
     elif load.clients > 1:
-        needed_s = max(_SHORTEST_S, _LATENCIES_OF_CLIENTS * load.latency_s)
+        needed_s = max(_SHORTEST_S, _LATENCIES_OF_CLIENTS * load.latency_s, _TAILS_OF_CLIENTS * load.latency_p99_s)
     elif load.latency_s < _ONE_EXECUTION_S:
         needed_s = _SHORTEST_S
     else:

@@ -20,7 +20,9 @@ class QueryMode(StrEnum):
 _WEIGHT = re.compile(r"[0-9]{1,9}")
 _PAUSE = re.compile(r"^\s*\\(?:sleep|shell|setshell)\b|\bpg_sleep", re.MULTILINE | re.IGNORECASE)
 # pgbench's meta-commands, and the server's functions.
-_QUOTED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_QUOTED = re.compile(
+    r"\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"[^\"]*\"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/", re.DOTALL
+)
 # Strings, names, bodies of functions, comments: what may hold a semicolon that ends no statement.
 VARIABLE_NAME = r"\w+"
 """What pgbench and psql take for the name of a variable, as a regular expression."""

@@ -283,3 +283,16 @@ def test_a_damaged_measurement_of_plans_leaves_the_verdict_readable(tmp_path: Pa
     assert "results cannot be read" in one.attributed[1].failure
     # Nor does a run fail over it.
     assert attribute(study(), tmp_path, Measuring(), Silence()) == {}
+
+
+def test_one_that_has_ended_stays_when_the_comparison_gets_blocks_of_another_size(tmp_path: Path) -> None:
+    measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
+    attribute(study(), tmp_path, Measuring(), Silence())
+    results = Results(tmp_path)
+    longer = rate_block(9, 1009.0, 2001.0)
+    trials = {arm: trial._replace(window_count=100) for arm, trial in longer.trials.items()}
+    results.add_block(1, longer._replace(trials=trials, wall_s=10.0))
+    results.close()
+    measuring = Measuring()
+    assert attribute(study(), tmp_path, measuring, Silence()) == {}
+    assert measuring.asked == []

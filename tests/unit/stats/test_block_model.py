@@ -13,18 +13,19 @@ from pgversus.stats.confidence import look_rule
 from pgversus.stats.trials import Block, Trial
 from pgversus.study.design import Design, WindowKind
 from pgversus.study.metrics import Metric
-from pgversus.study.windows import round_s
+from pgversus.study.windows import between_s
 
 DESIGN = Design(window_kind=WindowKind.SLICE, window_s=0.02, rounds=50)
 RULE = look_rule(DESIGN, 1)
+ROUND_S = DESIGN.window_s + between_s(DESIGN)
 CHOICES = (24, 50, 76, 100, 150, 200)
 
 
 def trial(arm: int, log_tps: float, rounds: int, error: float | None = None) -> Trial:
     return Trial(
         arm=arm,
-        transactions=round(1e9 * math.exp(log_tps)),
-        seconds=1e6,
+        transactions=round(1e9 * rounds * math.exp(log_tps)),
+        seconds=rounds * DESIGN.window_s,
         latency_sum_s=1.0,
         latency_max_s=1.0,
         quantiles={},
@@ -34,7 +35,7 @@ def trial(arm: int, log_tps: float, rounds: int, error: float | None = None) -> 
 
 
 def block(number: int, ratio: float, *, error: float | None = 0.01, rounds: int = 50, start_s: float = 0.5) -> Block:
-    wall_s = start_s + 2 * rounds * round_s(DESIGN)
+    wall_s = start_s + 2 * rounds * ROUND_S
     trials = {0: trial(0, 0.0, rounds), 1: trial(1, ratio, rounds, error)}
     return Block(number=number, trials=trials, wall_s=wall_s)
 
@@ -49,7 +50,7 @@ def model(*, windows: float, starts: float, start_s: float = 0.5, count: int = 3
         window_variance=50 * windows**2,
         start_variance=starts**2,
         start_s=start_s,
-        round_s=2 * round_s(DESIGN),
+        round_s=2 * ROUND_S,
         blocks=count,
         inverse_rounds=count / 50,
     )

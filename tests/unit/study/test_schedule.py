@@ -68,3 +68,23 @@ def test_chance_decides_who_is_first(arms: list[int]) -> None:
     for first in (Counter(plan.rounds[0][0] for plan in plans), Counter(plan.start_order[0] for plan in plans)):
         assert set(first) == set(arms)
         assert all(abs(count - 600 / len(arms)) < 75 for count in first.values())
+
+
+@pytest.mark.parametrize(
+    ("rounds", "per_session", "sizes"),
+    [
+        (50, 24, [26, 24]),
+        (56, 28, [28, 28]),
+        (10, 10, [10]),
+        (4, 24, [4]),
+        (8, 1, [1] * 8),
+        (6, 4, [4, 2]),
+        (1, 1, [1]),
+    ],
+)
+def test_sessions_hold_whole_quads_and_every_round_once(rounds: int, per_session: int, sizes: list[int]) -> None:
+    plan = schedule(1, [0, 1], rounds)
+    sessions = list(plan.sessions(per_session))
+    assert [len(session.rounds) for session in sessions] == sizes
+    assert [one for session in sessions for one in session.rounds] == list(plan.rounds)
+    assert [session.first_round for session in sessions] == [1 + sum(sizes[:n]) for n in range(len(sizes))]

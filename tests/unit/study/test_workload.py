@@ -108,3 +108,32 @@ def test_a_rate_opens_the_loop() -> None:
 def test_a_file_is_no_builtin_even_when_it_is_empty() -> None:
     assert Script(name="tpcb-like").is_builtin
     assert not Script(name="tpcb-like", text="").is_builtin
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("SELECT 1", True),
+        ("SELECT 1;\n", True),
+        ("\\set id random(1, 10)\nSELECT :id;", True),
+        ("SELECT 'a;b', \"c;d\", $$e;f$$, $x$g;$$h;$x$;", True),
+        ("SELECT 1; -- a comment; with semicolons", True),
+        ("/* one; two; */ SELECT 1;", True),
+        ("SELECT E'it\\'s; one';", True),
+        ("SELECT e'\\\\';", True),
+        ("SELECT 1; SELECT 2;", False),
+        ("BEGIN; SELECT 1; COMMIT;", False),
+        ("SELECT E'it\\'s'; SELECT 'x';", False),
+        ("SELECT e'\\\\'; SELECT 'x';", False),
+        ("SELECT 'a''b'; SELECT 'c';", False),
+        ("SELECT 1 AS a \\gset\nSELECT :a;", False),
+        ("SELECT 1 \\; SELECT 2;", False),
+        ("SELECT 1;\n\\set id 1", False),
+    ],
+)
+def test_one_statement_is_told_from_several(text: str, *, is_one: bool) -> None:
+    assert Script(name="q.sql", text=text).is_one_statement is is_one
+
+
+def test_of_the_builtin_scripts_one_is_a_single_statement() -> None:
+    assert [name for name in BUILTIN_SCRIPTS if Script(name=name, text=None).is_one_statement] == ["select-only"]

@@ -89,6 +89,7 @@ class LoadHarness:
             is_cold=comparison.cache is CacheState.COLD,
             may_pause=self._may_pause(settings),
             is_one_statement=all(load.workload.is_one_statement for load in self._loads),
+            replies_wait=pilot.replies_wait,
         )
         design = fit_windows(comparison.design, first, arms=len(comparison.arms), contexts=self._contexts)
         processors = self._processors(comparison.design)

@@ -1,8 +1,8 @@
-"""On which processors the tasks of a load begin each window.
+"""Initial placement of client and server processes on processors in each window.
 
-Where the kernel places a client and its server process is luck that stays for as long as they live, and on a host with
-two processors it makes most of the spread of fast statements (docs/statistics.md, "Processors"). Here it is drawn anew
-for every quad, the same for all arms; a moment later the kernel is free to move them.
+Where the kernel places a client and its server process is random and persists for their lifetime. On a host with two
+processors it causes most of the spread of fast statements (docs/statistics.md, "Places"). Here it is drawn for every
+quad, the same for all arms; a moment later the kernel is free to move them.
 """
 
 import os
@@ -27,6 +27,7 @@ class Places:
         self._servers = design.server_processors or usable
         self._rng = np.random.default_rng(seed)
         self._windows = 0
+        self._is_permitted = True
         # Which server process serves which thread is not told. On few processors it matters whether they share one, so
         # there all threads begin on the same.
         self._share_one = len(usable) < _FEW_PROCESSORS
@@ -38,8 +39,13 @@ class Places:
             self._for_clients = for_clients[:1] if self._share_one else for_clients
             self._for_servers = self._rng.permutation(self._servers).tolist()
         self._windows += 1
+        if not self._is_permitted:
+            return
         place(clients, self._for_clients)
-        place(servers, self._for_servers)
+        if not place(servers, self._for_servers):
+            # A client that is placed without its server processes would only be in their way.
+            self._is_permitted = False
+            release(clients, self._clients)
 
     def free(self, clients: Sequence[int], servers: Sequence[int]) -> None:
         """Let them go."""

@@ -4,7 +4,6 @@ Contexts whose arms are the same servers with the same settings and data share o
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 from pgversus.errors import PgversusError
 from pgversus.lab.measuring.arms import ArmServer
@@ -65,7 +64,7 @@ class ServerSet:
         for arm in tuple(self._counters):
             # An open session would be waited for when the writes are counted.
             self._close_counters(arm)
-        forgets = writes or self._copies_are_luck
+        forgets = writes or self._needs_fresh_copies
         try:
             # A load that seemed to read only; its trials tell which one of those that share the servers it was.
             forgets = forgets or self._wrote()
@@ -78,10 +77,10 @@ class ServerSet:
                     server.forget_copy()
 
     @property
-    def _copies_are_luck(self) -> bool:
-        """Whether fresh copies are to be had for little, and where they lie on disk and in the page cache matters.
+    def _needs_fresh_copies(self) -> bool:
+        """Whether each block needs a fresh copy: copies are cheap, and data are read from disk or the page cache.
 
-        It does not for data that shared buffers hold, which each start lays out anew.
+        Data that shared buffers hold are laid out again by each start.
         """
         return self._copies_are_cheap and not all(self._in_memory.values())
 
@@ -100,14 +99,19 @@ class ServerSet:
         return any(self._wrote_on(arm) for arm in self._written_before)
 
     def _wrote_on(self, arm: int) -> bool:
-        # A server that died in this block: its failed trial says so already.
-        with suppress(PgversusError):
+        try:
             return wrote_since(self.servers[arm], self._written_before[arm])
-        return False
+        except PgversusError:
+            # A server that died in this block. Its failed trial says so; recovery changes its copy: unlogged tables are
+            # empty afterwards.
+            return True
 
 
 def wrote_since(server: ArmServer, before: int) -> bool:
-    """Whether rows were changed since the count was `before`; waits until ended sessions have reported."""
+    """Whether rows were changed since the count was `before`, or a crash has reset it.
+
+    Waits until ended sessions have reported.
+    """
     with connect(server.target) as connection:
         catalog.wait_for_reports(connection)
-        return catalog.rows_written(connection) > before
+        return catalog.rows_written(connection) != before

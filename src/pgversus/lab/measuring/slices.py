@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from pgversus.errors import PgversusError
 from pgversus.host.commands import Finished
@@ -30,6 +31,7 @@ _CONNECT_POLL_S = 0.002
 _CONNECT_TIMEOUT_S, _NEXT_CLIENT_S = 60.0, 5.0
 _FIRST_LOAD_S = 0.01
 # After connecting: the first transactions, which fill the caches of a session.
+_CLOCK_READINGS = 5
 _PLACED_S = 0.002
 # From the beginning of a window, in which all tasks wake up. The two of a single client stay for the whole window.
 
@@ -164,6 +166,8 @@ class _Session:
         self._log_name = log_name
         self._program: PausableProgram | None = None
         self._processes: list[int] = []
+        self._not_clients: set[int] = set()
+        """Sessions of pgbench that are none of its clients'."""
         self._begins: list[int] = []
         """When each window began, in microseconds since 1970 by pgbench's clock."""
         self._stops: list[Stop] = []
@@ -172,22 +176,23 @@ class _Session:
     def open(self, seed: int) -> None:
         """Connect the clients, run for a moment, and stop. TrialFailedError when pgbench ends before."""
         self._load.scratch.mkdir(parents=True, exist_ok=True)
+        # Whether there are logs tells how far pgbench has come.
+        clear_logs(self._load, self._log_prefix, None)
         arguments = pgbench_command(self._load, self._target, ("-T", _LONGEST_RUN_S), seed, self._log_prefix)
         # pgbench reads the time of day once and counts on by the monotonic clock; so do we, at the same moment.
-        self._epoch_ns = time.time_ns() - time.monotonic_ns()
+        self._epoch_ns = _epoch_ns()
         self._began = self._now() / 1e6
         with started_on(self._load.processors):
             self._program = PausableProgram(arguments, environment=self._target.environment())
         self._wait_until_connected()
         self._pause()
         while self._connected() != self._processes:
-            # Stopped in the connection that pgbench makes for itself before those of its clients.
+            # One that ended was none of a client's.
             self._running.resume()
             self._wait_until_connected()
             self._pause()
         self._stops.append(self._drained())
-        with _failing_the_trial():
-            self._tasks = threads_of(self._running.pid), self._processes
+        self._tasks = threads_of(self._running.pid), self._processes
 
     def run(self, seconds: float) -> None:
         """Continue for one window, and until what was sent in it is answered."""
@@ -243,13 +248,17 @@ class _Session:
             # A client that fails ends its session, and the others go on.
             patience_s = (_NEXT_CLIENT_S if found else _CONNECT_TIMEOUT_S) + self._load.connect_allowance_s
             if time.monotonic() - changed > patience_s:
-                self._refuse_clients()
+                self._refuse_clients("pgbench's clients were not connected in time")
             time.sleep(_FIRST_LOAD_S if len(found) == clients else _CONNECT_POLL_S)
 
     def _connected(self) -> list[int]:
-        """The processes of the clients; sessions that these open by themselves come after them."""
+        """Return the server processes of the clients; sessions that these open by themselves come after them."""
         with _failing_the_trial():
-            return self._watch.processes(self._began)[: self._load.workload.clients]
+            found = self._watch.processes(self._began)
+        if not log_files(self._load, self._log_prefix):
+            # pgbench has closed a first connection of its own when it opens its logs, then connects its clients.
+            self._not_clients.update(found)
+        return [process for process in found if process not in self._not_clients][: self._load.workload.clients]
 
     def _pause(self) -> None:
         try:
@@ -263,19 +272,23 @@ class _Session:
         with _failing_the_trial():
             found = self._watch.finished(self._processes, stopped / 1e6, self._load.longest_s)
         if found is None:
+            with _failing_the_trial():
+                self._watch.terminate(self._processes)
             raise TrialHungError(f"a statement is still at work {self._load.longest_s:.0f} s after its window")
+        if len(found) != self._load.workload.clients:
+            self._refuse_clients("a session of pgbench's clients has ended")
         # By the same clock of the same host, unless somebody sets it meanwhile.
         now = self._now()
         sessions = ((round(1e6 * one.began), min(max(stopped, round(1e6 * one.finished)), now)) for one in found)
         return Stop(stopped=stopped, sessions=tuple(sessions))
 
-    def _refuse_clients(self) -> None:
+    def _refuse_clients(self, problem: str) -> NoReturn:
         # pgbench goes on as long as one client does; the signal on which it lets them finish ends it.
         finished = self._running.finish(signal.SIGALRM, self._load.longest_s)
         check_end(finished, self._load.longest_s)
-        raise TrialFailedError(f"pgbench's clients were not connected in time\n{output_of(finished)}")
+        raise TrialFailedError(f"{problem}\n{output_of(finished)}")
 
-    def _refuse_end(self) -> None:
+    def _refuse_end(self) -> NoReturn:
         finished = self._running.ended()
         check_end(finished, 0.0)
         raise TrialFailedError(f"pgbench ended by itself\n{output_of(finished)}")
@@ -311,6 +324,16 @@ class _Session:
         if known:
             return sum(one.latency_sum_s for one in found) / known
         return seconds * self._load.workload.clients / max(1, sum(one.transactions for one in found))
+
+
+def _epoch_ns() -> int:
+    """Return the epoch at which the monotonic clock was 0, in nanoseconds."""
+    offsets = []
+    for _ in range(_CLOCK_READINGS):
+        before, epoch, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        offsets.append((after - before, epoch - (before + after) // 2))
+    # Of the reading during which we were not kept waiting.
+    return min(offsets)[1]
 
 
 def _window(one: Slice, seconds: float, mean_latency_s: float) -> Window:

@@ -6,6 +6,6 @@ SELECT pid,
     state IN ('active', 'fastpath function call'),
     coalesce(wait_event_type, '') IN ('Client', 'Lock'),
     extract(epoch FROM coalesce(xact_start, query_start, backend_start))::float8,
-    extract(epoch FROM state_change)::float8
+    extract(epoch FROM coalesce(state_change, backend_start))::float8
 FROM pg_stat_activity
 WHERE pid = ANY (%s)

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pytest
 
@@ -61,3 +61,20 @@ def test_client_and_servers_stay_on_processors_of_their_own(sleeping: list[int])
         assert where(sleeping) == [{client}, {server}, {server}, {server}]
     places.free(sleeping[:1], sleeping[1:])
     assert where(sleeping) == [{client}, {server}, {server}, {server}]
+
+
+def test_where_servers_may_not_be_placed_clients_are_not_either(
+    sleeping: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.sched_setaffinity
+
+    def refused(task: int, processors: Iterable[int]) -> None:
+        if task in sleeping[1:]:
+            raise PermissionError
+        real(task, processors)
+
+    monkeypatch.setattr(os, "sched_setaffinity", refused)
+    places = Places(Design(), seed=1)
+    for _ in range(3):
+        places.begin(sleeping[:1], sleeping[1:])
+        assert where(sleeping) == [USABLE] * 4

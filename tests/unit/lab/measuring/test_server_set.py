@@ -1,4 +1,4 @@
-"""Copies of data are given up when any arm has written, whatever became of the others."""
+"""Copies of data are removed when any arm has written or died."""
 
 import pytest
 
@@ -18,14 +18,17 @@ class Kept(SomebodysServer):
         self.forgotten = True
 
 
-@pytest.mark.parametrize(("writer", "forgets"), [(1, True), (None, False)])
-def test_an_arm_that_died_does_not_hide_that_another_wrote(
-    monkeypatch: pytest.MonkeyPatch, writer: int | None, *, forgets: bool
+@pytest.mark.parametrize(
+    ("dead", "writer", "forgets"),
+    [(0, 1, True), (0, None, True), (1, None, True), (None, 1, True), (None, None, False)],
+)
+def test_copies_are_removed_after_a_crash_and_after_a_write(
+    monkeypatch: pytest.MonkeyPatch, dead: int | None, writer: int | None, *, forgets: bool
 ) -> None:
     servers = [Kept(arm, "postgresql:///nowhere") for arm in comparison().arms]
 
     def wrote_since(server: ArmServer, _before: int) -> bool:
-        if server.arm.index == 0:
+        if server.arm.index == dead:
             raise ServerError("dead", slug="server-connection", where="arm 0")
         return server.arm.index == writer
 
