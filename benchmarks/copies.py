@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache, make_directory, open_cache
-from pgversus.host.identity import ServerUser, server_user
+from pgversus.host.identity import server_user
 from pgversus.host.reflink import way_of_copying
 from pgversus.lab.data.loading import LoadedCluster, Loading
 from pgversus.lab.data.recipes import Recipe, recipe_of
@@ -63,10 +63,10 @@ def main() -> int:
         cache = Cache(root=Path(name))
         make_directory(cache.runs, 0o755)
         with run_directory(cache, user) as directory:
-            return _measure(build, cache, directory, user)
+            return _measure(build, cache, directory)
 
 
-def _measure(build: Build, cache: Cache, directory: RunDirectory, user: ServerUser) -> int:
+def _measure(build: Build, cache: Cache, directory: RunDirectory) -> int:
     loading = Loading(directory, fixed_client())
     shelf = SnapshotShelf(cache, directory, Silence(), 10**12)
     dataset = Dataset(pgbench_scale=SCALE)
@@ -78,7 +78,7 @@ def _measure(build: Build, cache: Cache, directory: RunDirectory, user: ServerUs
         workload=PgbenchWorkload(scripts=()),
         dataset=dataset,
     )
-    recipe = recipe_of(dataset, build, user, loading.client, LOADING_SETTINGS)
+    recipe = recipe_of(dataset, build, loading.client, LOADING_SETTINGS)
     assert recipe is not None
     times: dict[str, list[float]] = {"load": [], "copy": [], "keep": [], "take": []}
     size = 0

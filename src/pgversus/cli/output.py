@@ -79,34 +79,6 @@ def hand_on_json(context: click.Context, *, as_json: bool) -> None:
         raise click.UsageError(f"{context.invoked_subcommand} prints no JSON document")
 
 
-def write_file(file: Path, content: str | bytes | Iterable[str], *, with_folder: bool = False) -> None:
-    """Write a file whole or not at all; HostError when it cannot be.
-
-    content: whole, or in pieces. with_folder: make its folder where there is none.
-    """
-    pieces: Iterable[str | bytes] = (content,) if isinstance(content, str | bytes) else content
-    beside = file.parent / f".{file.name}.part"
-    try:
-        if with_folder:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as part:
-            part.writelines(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
-        beside.replace(file)
-    except OSError as error:
-        raise HostError(
-            "the report could not be written",
-            slug="host-output",
-            where=str(file),
-            found=error.strerror or str(error),
-            expected="a file in a folder that this user may write to",
-            to_do="name another one with --output",
-        ) from error
-    finally:
-        # Gone already where all went well; Ctrl-C leaves nothing either.
-        with suppress(OSError):
-            beside.unlink()
-
-
 def write_out(text: str | Iterable[str], results: str) -> None:
     """Print a text, whole or in pieces; HostError when it cannot be, which says where the results are."""
     try:

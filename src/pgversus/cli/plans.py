@@ -11,8 +11,9 @@ from pgversus.cli.arms import arms_options, variable_options
 from pgversus.cli.files import read_text
 from pgversus.cli.language import language_option
 from pgversus.cli.means import build_options, in_asked_manner
-from pgversus.cli.output import write_file, write_out
+from pgversus.cli.output import write_out
 from pgversus.errors import PlanError
+from pgversus.host.output_file import write_file
 from pgversus.language import Language, speaking, tell
 
 if TYPE_CHECKING:

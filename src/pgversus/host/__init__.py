@@ -5,6 +5,7 @@ identity.py     which user PostgreSQL's programs run as
 commands.py     running a program to its end, with an environment of our own
 processors.py   which processors clients and servers run on
 pausable.py     a program that is stopped and continued
+output_file.py  writing a file that the user names
 guard.py        cleans up after pgversus when pgversus itself is killed
 leftovers.py    ends and removes what a run that died left behind
 fonts.py        whether the writing of a language can be drawn

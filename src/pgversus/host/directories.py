@@ -80,7 +80,8 @@ class Cache:
 def open_cache() -> Cache:
     """The cache of this user, made when missing: PGVERSUS_CACHE, else /var/cache for root, else the user's own.
 
-    HostError when it cannot be written, or when servers that run as another user could not reach it.
+    HostError when it cannot be written, when another user could change what is in it, or when servers that run as
+    another user could not reach it.
     """
     override = os.environ.get("PGVERSUS_CACHE")
     is_root = os.geteuid() == 0
@@ -95,6 +96,9 @@ def open_cache() -> Cache:
         for directory in (root, *cache.places):
             # Where servers run as another user, that one must get in.
             make_directory(directory, 0o755 if is_root else 0o700)
+            _check_trusted(directory)
+        for parent in root.parents:
+            _check_not_replaceable(parent)
     except OSError as error:
         raise HostError(
             "the cache directory cannot be made",
@@ -123,6 +127,34 @@ def socket_directory() -> Path:
     Not in $TMPDIR: a socket's path may have 107 bytes, and TMPDIR is often long.
     """
     return _SOCKET_ROOT / f"pgv-{secrets.token_hex(8)}"
+
+
+def _check_trusted(directory: Path) -> None:
+    """Programs in the cache are run, and data in it are believed: nobody but us and root may put anything there."""
+    state = directory.stat()
+    if state.st_uid not in {0, os.geteuid()}:
+        raise _not_trusted(directory, f"it belongs to user id {state.st_uid}", f"chown {os.geteuid()} {directory}")
+    if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        found = f"mode {stat.S_IMODE(state.st_mode):o}, in which others may write"
+        raise _not_trusted(directory, found, f"chmod go-w {directory}")
+
+
+def _check_not_replaceable(parent: Path) -> None:
+    """Who may write to a directory above the cache can put another one in its place, unless it is like /tmp."""
+    mode = parent.stat().st_mode
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        raise _not_trusted(parent, f"mode {stat.S_IMODE(mode):o}, in which others may write", f"chmod o-w {parent}")
+
+
+def _not_trusted(directory: Path, found: str, command: str) -> HostError:
+    return HostError(
+        "other users can change the cache directory, and programs in it are run",
+        slug="host-cache-untrusted",
+        where=str(directory),
+        found=found,
+        expected="a directory of this user or of root, which nobody else may write to",
+        to_do=f"remove what others may have put there and {command}, or name another one in PGVERSUS_CACHE",
+    )
 
 
 def _check_reachable(root: Path) -> None:

@@ -2,12 +2,16 @@
 
 A run directory belongs to a living run while that run holds the lock file beside it. One whose lock is free is swept
 by the next run. Processes are found by their working directory, which for every PostgreSQL process is its data
-directory: never by name and never by owner, since the same user may run servers of somebody else.
+directory: never by name, since the same user may run other servers, and never by a postmaster.pid, which the servers'
+user can write. A process of any other user is left alone, and signals are sent as the servers' user: whatever that user
+writes, nothing of root's or of others can be hit.
 """
 
 import os
 import re
 import shutil
+import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -23,17 +27,22 @@ _LOCK = ".lock"
 
 
 def processes_in(directory: Path) -> list[psutil.Process]:
-    """All processes whose working directory is this one or lies below it."""
+    """Return the servers' processes that work in this directory or below it."""
     return list(_processes_in(directory.resolve()))
 
 
-def end_processes_in(directory: Path) -> None:
-    """Kill every process that works in this directory, and wait until they are gone."""
+def signal_processes_in(directory: Path, number: signal.Signals) -> list[psutil.Process]:
+    """Send a signal to each of the servers' processes that work in this directory or below it, and return them."""
     processes = processes_in(directory)
     for process in processes:
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
-    psutil.wait_procs(processes, timeout=_PATIENCE_S)
+        with suppress(psutil.Error):
+            _signal(process, number)
+    return processes
+
+
+def end_processes_in(directory: Path) -> None:
+    """Kill every process of the servers that works in this directory, and wait until they are gone."""
+    psutil.wait_procs(signal_processes_in(directory, signal.SIGKILL), timeout=_PATIENCE_S)
 
 
 def sweep(runs: Path) -> list[str]:
@@ -106,6 +115,38 @@ def _remove_sockets(run_directory: Path) -> None:
 
 def _processes_in(directory: Path) -> Iterator[psutil.Process]:
     for process in psutil.process_iter():
-        with suppress(psutil.Error):
-            if Path(process.cwd()).is_relative_to(directory):
+        with suppress(psutil.Error, OSError):
+            working_directory = Path(process.cwd())
+            if working_directory.is_relative_to(directory) and process.uids().real == _servers_user(
+                directory, working_directory
+            ):
                 yield process
+
+
+def _servers_user(directory: Path, working_directory: Path) -> int | None:
+    """Return the user id to whom the servers below a directory belong; None where all of it is root's.
+
+    It is the owner of the first directory on the way down that is not root's: root made and gave it away. Below it that
+    user can create what it likes, so nothing below it counts.
+    """
+    below = working_directory.relative_to(directory)
+    for path in (directory / part for part in reversed([below, *below.parents])):
+        if owner := path.stat().st_uid:
+            return owner
+    return None
+
+
+def _signal(process: psutil.Process, number: signal.Signals) -> None:
+    if os.geteuid() != 0:
+        process.send_signal(number)
+        return
+    # In a shell, since kill(1) is not everywhere; it prints an error if the process has ended meanwhile.
+    subprocess.run(
+        ["/bin/sh", "-c", 'kill -s "$0" "$1"', number.name.removeprefix("SIG"), str(process.pid)],
+        user=process.uids().real,
+        group=process.gids().real,
+        extra_groups=[],
+        cwd="/",
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )

@@ -73,9 +73,15 @@ def first_change(directory: Path, entries: Sequence[TreeEntry], uid: int) -> str
 
 
 def take_tree(source: Path, target: Path) -> None:
-    """The same tree a second time: by hard links, else as a copy; HostError, and nothing there, when it fails."""
-    # From one file system to another, or on one that has no hard links, only a copy can be had.
-    problem = _copied(["--link"], source, target) and _copied(["--reflink=auto"], source, target)
+    """Make the same tree a second time, ours; HostError, and nothing there, when it fails.
+
+    It is made of hard links. From one file system to another, or on one without hard links, it is a copy; and if the
+    source belongs to another user, who could go on writing to a file that was only linked.
+    """
+    copy = ["--recursive", "--no-dereference", "--preserve=mode,timestamps", "--reflink=auto"]
+    is_ours = source.is_dir() and source.stat().st_uid == os.geteuid()
+    problem = not is_ours or _copied(["--archive", "--link"], source, target)
+    problem = problem and _copied(copy, source, target)
     if problem:
         if said := words_of_full_disk(problem):
             raise full_disk(target, said)
@@ -99,7 +105,7 @@ def is_linked(directory: Path) -> bool:
 
 def _copied(how: Sequence[str], source: Path, target: Path) -> str:
     """The words of cp where it failed; nothing is left then."""
-    finished = run(["cp", "--archive", *how, "--", str(source), str(target)], ends_with_us=True)
+    finished = run(["cp", *how, "--", str(source), str(target)], ends_with_us=True)
     if finished.succeeded:
         return ""
     shutil.rmtree(target, ignore_errors=True)

@@ -28,10 +28,9 @@ class RunDirectory:
         return self.root / f"snapshot-{number}"
 
     def copy_directory(self, server_set: int, arm: int) -> Path:
-        """For the data directory that one arm's load runs on; its parent is made here, for the servers' user alone."""
+        """For the data directory that one arm's load runs on; its parent is made here, and stays ours."""
         parent = self.root / f"copies-{server_set}"
-        make_directory(parent, 0o700)
-        self.user.give(parent)
+        make_directory(parent, 0o711)
         return parent / f"arm-{arm}"
 
     def server_log(self, arm: int) -> Path:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pgversus.errors import HostError, ServerError
 from pgversus.host.commands import run
+from pgversus.host.directories import make_directory
 from pgversus.host.identity import ServerUser
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.session import SUPERUSER
@@ -40,17 +41,20 @@ class Cluster:
     user: ServerUser
 
 
-def make_home(directory: Path, user: ServerUser) -> Path:
-    """A new directory for a cluster, which the servers' user alone can enter; where its data directory will be."""
-    directory.mkdir(parents=True)
-    directory.chmod(0o700)
-    user.give(directory)
+def make_home(directory: Path) -> Path:
+    """Create a directory for a cluster, and return the path that its data directory will have.
+
+    It stays ours: what root writes beside a data directory would otherwise go where the servers' user can plant links.
+    """
+    make_directory(directory, 0o711)
     return directory / "data"
 
 
 def make_cluster(build: Build, directory: Path, user: ServerUser) -> Cluster:
     """A new cluster in directory/data; ServerError with initdb's words when it fails."""
-    data_directory = make_home(directory, user)
+    data_directory = make_home(directory)
+    make_directory(data_directory, 0o700)
+    user.give(data_directory)
     arguments = [str(build.program("initdb")), "-D", str(data_directory), *INITDB_OPTIONS]
     finished = run(arguments, user=user, directory=directory)
     if not finished.succeeded:
@@ -69,12 +73,15 @@ def make_cluster(build: Build, directory: Path, user: ServerUser) -> Cluster:
 def copy_cluster(source: Cluster, target: Path) -> Cluster:
     """A copy of a stopped cluster, on disk when this returns; shared blocks where the file system can (reflink).
 
-    The copy's dirty pages would otherwise be written during the first windows. HostError when it fails: then there is
-    no copy, not half of one.
+    The copy's dirty pages would otherwise be written during the first windows. It belongs to the servers' user, also
+    where the source is ours. HostError when it fails: then there is no copy, not half of one.
     """
     part = target.with_name(f"{target.name}.part")
     try:
         _run_or_fail(["cp", "-a", "--reflink=auto", "--", str(source.data_directory), str(part)], target)
+        if not source.user.is_self:
+            owner = f"{source.user.uid}:{source.user.gid}"
+            _run_or_fail(["chown", "--recursive", "--no-dereference", "--", owner, str(part)], target)
         _run_or_fail(["sync", "--file-system", str(part)], target)
         part.rename(target)
     finally:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.errors import HostError
 from pgversus.host.directories import make_directory, open_cache
 
 
@@ -60,3 +61,30 @@ def test_every_directory_of_a_new_cache_can_be_reached_by_the_servers(
     cache = open_cache()
     expected = 0o755 if os.geteuid() == 0 else 0o700
     assert [mode(path) for path in (open_directory / "far", cache.root, cache.runs)] == [expected] * 3
+
+
+@pytest.mark.parametrize(("place", "permissions"), [("", 0o775), ("", 0o757), ("builds", 0o777), ("snapshots", 0o1777)])
+def test_a_cache_that_others_may_write_to_is_refused(
+    open_directory: Path, monkeypatch: pytest.MonkeyPatch, place: str, permissions: int
+) -> None:
+    monkeypatch.setenv("PGVERSUS_CACHE", str(open_directory / "cache"))
+    open_cache()
+    (open_directory / "cache" / place).chmod(permissions)
+    with pytest.raises(HostError) as caught:
+        open_cache()
+    assert caught.value.slug == "host-cache-untrusted"
+    assert caught.value.where == str(open_directory / "cache" / place)
+    assert "chmod go-w" in caught.value.to_do
+
+
+def test_a_cache_of_another_user_is_refused(open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGVERSUS_CACHE", str(open_directory / "cache"))
+    open_cache()
+    # As another user finds it: only root could give it away.
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    if os.getuid() == 0:
+        os.chown(open_directory / "cache" / "builds", 65534, 65534)
+    with pytest.raises(HostError) as caught:
+        open_cache()
+    assert caught.value.slug == "host-cache-untrusted"
+    assert "belongs to user id" in caught.value.found

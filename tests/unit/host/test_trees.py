@@ -95,6 +95,19 @@ def test_where_there_are_no_hard_links_a_copy_with_the_same_times_is_taken(tree:
         shutil.rmtree(target, ignore_errors=True)
 
 
+def test_a_tree_of_another_user_is_copied_and_the_copy_is_ours(tree: Path, tmp_path: Path) -> None:
+    source = tree
+    if os.geteuid() == 0:
+        for path in (source, *source.rglob("*")):
+            os.chown(path, 65534, 65534)
+    else:
+        # Whoever we are, it belongs to root.
+        source = Path("/etc/skel")
+    take_tree(source, tmp_path / "taken")
+    assert not is_linked(tmp_path / "taken")
+    assert first_change(tmp_path / "taken", manifest(source), os.geteuid()) == ""
+
+
 def test_a_tree_that_cannot_be_taken_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(HostError) as caught:
         take_tree(tmp_path / "nowhere", tmp_path / "taken")

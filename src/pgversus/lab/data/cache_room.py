@@ -22,12 +22,12 @@ def most_kept_bytes() -> int:
 def make_room_for(new_bytes: int, cache: Cache, most_bytes: int) -> bool:
     """Whether a new snapshot of that size may be kept; the least recently used have then gone for it.
 
-    A tenth of the file system stays free. The data of the new one are there already, in the run that has made it.
+    A tenth of the file system stays free, also while the run that has made the new one has its own copy.
     """
     kept = kept_snapshots(cache)
     there = sum(one.size_bytes for one in kept)
     usage = shutil.disk_usage(cache.root)
-    most = min(most_bytes, there + new_bytes + usage.free - _FREE_SHARE * usage.total)
+    most = min(most_bytes, there + usage.free - _FREE_SHARE * usage.total)
     if new_bytes > most:
         return False
     for one in kept:

@@ -70,7 +70,7 @@ class Loading:
         Nothing reads the tables: a sequential scan would tidy up dead rows on its way. What they hold is looked at on
         another copy, which then goes.
         """
-        cluster = copy_cluster(loaded, make_home(home, loaded.user))
+        cluster = copy_cluster(loaded, make_home(home))
         with self._running(cluster, arm, settings) as server:
             for file in arm.dataset.prepare:
                 path = self._path_of(file)

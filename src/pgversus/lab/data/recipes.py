@@ -12,7 +12,6 @@ from json import dumps
 from pathlib import Path
 
 from pgversus.host.hashes import file_sha256
-from pgversus.host.identity import ServerUser
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
 from pgversus.postgres.cluster import INITDB_OPTIONS
@@ -50,8 +49,6 @@ class Recipe:
     origin: str
     build_sha256: str
     """Of the artifact; of the program postgres where there is none."""
-    owner: int
-    """The user id of its files."""
     initdb_options: tuple[str, ...]
     settings: tuple[tuple[str, str], ...]
     """With which its server ran while it was made, by name."""
@@ -69,9 +66,7 @@ class Recipe:
         return hashlib.sha256(dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:_KEY_DIGITS]
 
 
-def recipe_of(
-    dataset: Dataset, build: Build, user: ServerUser, client: Client, settings: Mapping[str, str]
-) -> Recipe | None:
+def recipe_of(dataset: Dataset, build: Build, client: Client, settings: Mapping[str, str]) -> Recipe | None:
     """What the snapshot of a dataset is made of; None where that cannot be told beforehand.
 
     settings: with which its server runs while it is made.
@@ -85,7 +80,6 @@ def recipe_of(
         version=build.version,
         origin=build.origin,
         build_sha256=sha256,
-        owner=user.uid,
         initdb_options=INITDB_OPTIONS,
         settings=tuple(sorted(settings.items())),
         pgbench_scale=dataset.pgbench_scale,

@@ -18,7 +18,6 @@ from pydantic import TypeAdapter, ValidationError
 from pgversus.errors import HostError
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache, make_directory
-from pgversus.host.identity import ServerUser
 from pgversus.host.trees import TreeEntry, first_change, is_linked, manifest, take_tree, tree_sha256
 from pgversus.lab.data.recipes import Recipe
 from pgversus.postgres.cluster import make_home
@@ -72,10 +71,10 @@ class KeptSnapshot:
 _CODEC = TypeAdapter(SnapshotRecord)
 
 
-def record_of(
+def _record_of(
     data: Path, recipe: Recipe, *, size_bytes: int, fingerprint: Fingerprint, has_prewarm: bool
 ) -> SnapshotRecord:
-    """The record of a new snapshot, every file of it read once; OSError or ValueError when it cannot be."""
+    """Return the record of a new snapshot, every file of it read once; OSError or ValueError when it cannot be read."""
     files = manifest(data)
     return SnapshotRecord(
         made_of=recipe,
@@ -88,9 +87,7 @@ def record_of(
     )
 
 
-def take(
-    cache: Cache, recipe: Recipe, directory: Path, user: ServerUser, say: Callable[[str], None]
-) -> SnapshotRecord | None:
+def take(cache: Cache, recipe: Recipe, directory: Path, say: Callable[[str], None]) -> SnapshotRecord | None:
     """A kept snapshot in directory/data, which is made here; None, and no directory, where there is none to be used.
 
     One that is not what it was when it was kept is removed. HostError when it cannot be taken for another reason.
@@ -101,7 +98,7 @@ def take(
         return None
     problem = "it cannot be read" if record is None else ""
     if record is not None:
-        data = make_home(directory, user)
+        data = make_home(directory)
         problem = _taken(kept, record, recipe, data)
         if not problem:
             # It may be removed by now; we have it.
@@ -114,15 +111,28 @@ def take(
     return None
 
 
-def keep(cache: Cache, record: SnapshotRecord, data: Path, scratch: Path) -> bool:
-    """Put a snapshot into the cache; False where another run was quicker. OSError or HostError when it cannot be.
+def keep(
+    cache: Cache,
+    recipe: Recipe,
+    data: Path,
+    scratch: Path,
+    *,
+    size_bytes: int,
+    fingerprint: Fingerprint,
+    has_prewarm: bool,
+) -> bool:
+    """Put a snapshot into the cache; False where another run was quicker.
 
-    It gets its name by one rename once all of it is on disk, so that a kill or a full disk leaves nothing half-written
-    there. scratch: a path of the run's own for what is not done yet, which goes with the run.
+    OSError, ValueError or HostError when it cannot be done. It gets its name by one rename once all of it is on disk,
+    so that a kill or a full disk leaves nothing half-written there. scratch: a path of the run's own for what is not
+    done yet, which goes with the run.
     """
     try:
         scratch.mkdir(mode=0o700)
         take_tree(data, scratch / _DATA)
+        record = _record_of(
+            scratch / _DATA, recipe, size_bytes=size_bytes, fingerprint=fingerprint, has_prewarm=has_prewarm
+        )
         (scratch / _RECORD).write_bytes(_CODEC.dump_json(record))
         _sync(scratch)
         make_directory(cache.snapshots, 0o755)
@@ -168,7 +178,7 @@ def _taken(kept: Path, record: SnapshotRecord, recipe: Recipe, data: Path) -> st
             raise
         return "it was removed meanwhile"
     # Of what we have, not of what is there: that may be on its way out.
-    return first_change(data, record.files, recipe.owner)
+    return first_change(data, record.files, os.geteuid())
 
 
 def _read(kept: Path) -> SnapshotRecord | None:

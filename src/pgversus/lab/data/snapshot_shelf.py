@@ -8,7 +8,7 @@ from pgversus.host.full_disk import is_full
 from pgversus.lab.data.cache_room import make_room_for
 from pgversus.lab.data.loading import LoadedCluster
 from pgversus.lab.data.recipes import Recipe
-from pgversus.lab.data.snapshot_cache import keep, record_of, take
+from pgversus.lab.data.snapshot_cache import keep, take
 from pgversus.lab.progress import Progress
 from pgversus.lab.run_directory import RunDirectory
 from pgversus.postgres.builds.model import Build
@@ -31,7 +31,7 @@ class SnapshotShelf:
 
         HostError when there is one and it cannot be taken.
         """
-        record = take(self._cache, recipe, home, self._directory.user, self._progress.say)
+        record = take(self._cache, recipe, home, self._progress.say)
         if record is None:
             return None
         cluster = Cluster(build=build, data_directory=home / "data", user=self._directory.user)
@@ -48,11 +48,16 @@ class SnapshotShelf:
             if not make_room_for(needed, self._cache, self._most_bytes):
                 self._say_not_kept(f"the cache may not grow by {size(needed)}")
                 return
-            record = record_of(
-                data, recipe, size_bytes=needed, fingerprint=made.fingerprint, has_prewarm=made.has_prewarm
-            )
             # False where another run was quicker: then there is one.
-            keep(self._cache, record, data, self._directory.root / "to-be-kept")
+            keep(
+                self._cache,
+                recipe,
+                data,
+                self._directory.root / "to-be-kept",
+                size_bytes=needed,
+                fingerprint=made.fingerprint,
+                has_prewarm=made.has_prewarm,
+            )
         except (OSError, ValueError, PgversusError) as error:
             self._say_not_kept(_words(error))
 

@@ -111,7 +111,7 @@ class Snapshots:
 
     def _taken_or_made(self, arm: Arm, build: Build, shaping: Sequence[Setting]) -> LoadedCluster:
         settings = {**self._common, **{setting.name: setting.value for setting in shaping}, **LOADING_SETTINGS}
-        recipe = recipe_of(arm.dataset, build, self._directory.user, self._loading.client, settings)
+        recipe = recipe_of(arm.dataset, build, self._loading.client, settings)
         home = self._directory.snapshot_directory(next(self._homes))
         if recipe is not None and (taken := self._shelf.take(recipe, home, build)) is not None:
             self._progress.say(f"{arm.label} begins with data that an earlier run has kept")

@@ -6,7 +6,7 @@ from pathlib import Path
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab.data.recipes import Recipe
-from pgversus.lab.data.snapshot_cache import SnapshotRecord, keep, record_of
+from pgversus.lab.data.snapshot_cache import keep
 from pgversus.postgres.catalog import ServerProperties, SettingValue, TableDigest
 from pgversus.postgres.fingerprint import Fingerprint
 
@@ -36,7 +36,6 @@ def recipe(scale: int = 1) -> Recipe:
         version="17.8",
         origin="zonky",
         build_sha256="a",
-        owner=USER.uid,
         initdb_options=("--locale=C",),
         settings=(("fsync", "off"),),
         pgbench_scale=scale,
@@ -48,22 +47,33 @@ def recipe(scale: int = 1) -> Recipe:
     )
 
 
-def made(directory: Path, of: Recipe | None = None, size_bytes: int = 1000) -> tuple[Path, SnapshotRecord]:
-    """Data as a run has them, and their record."""
+def made(directory: Path) -> Path:
+    """Data as a run has them."""
     data = directory / "data"
     (data / "base").mkdir(parents=True)
     (data / "pg_notify").mkdir()
     (data / "PG_VERSION").write_text("17\n")
     (data / "base" / "1247").write_bytes(b"x" * 100)
-    found = record_of(data, of or recipe(), size_bytes=size_bytes, fingerprint=FINGERPRINT, has_prewarm=True)
-    return data, found
+    return data
+
+
+def put(cache: Cache, data: Path, of: Recipe | None = None, size_bytes: int = 1000, scratch: str = "scratch") -> bool:
+    """Put data into the cache."""
+    return keep(
+        cache,
+        of or recipe(),
+        data,
+        cache.runs / scratch,
+        size_bytes=size_bytes,
+        fingerprint=FINGERPRINT,
+        has_prewarm=True,
+    )
 
 
 def kept(cache: Cache, of: Recipe, size_bytes: int = 1000, last_used: float | None = None) -> Path:
     """A snapshot in the cache whose run has ended."""
     directory = cache.runs / of.key
-    data, record = made(directory, of, size_bytes)
-    assert keep(cache, record, data, cache.runs / "scratch")
+    assert put(cache, made(directory), of, size_bytes)
     for path in sorted(directory.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     directory.rmdir()

@@ -1,20 +1,17 @@
 """Snapshots are found again by what they are made of, all of it and nothing else."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pgversus.host.hashes import file_sha256
-from pgversus.host.identity import ServerUser
 from pgversus.lab.data.recipes import Recipe, recipe_of, takes_from_elsewhere
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
 from pgversus.study.dataset import Dataset, SetupFile
 
 BUILD = Build(version="17.8", bin_directory=Path("/nowhere/bin"), origin="zonky", sha256="a" * 64)
-USER = ServerUser(name="me", uid=os.getuid(), gid=os.getgid(), is_self=True)
 CLIENT = Client(pgbench=Path("/pgbench"), psql=Path("/psql"), version="18.6", origin="here")
 SETUP = SetupFile(path="a.sql", sha256="1", text="CREATE TABLE t AS SELECT 1 AS x;")
 PREPARE = SetupFile(path="b.sql", sha256="2", text="UPDATE t SET x = x WHERE x % 100 < :share;")
@@ -25,11 +22,10 @@ SETTINGS = {"fsync": "off"}
 def recipe(
     dataset: Dataset = DATASET,
     build: Build = BUILD,
-    user: ServerUser = USER,
     client: Client = CLIENT,
     settings: dict[str, str] | None = None,
 ) -> Recipe:
-    found = recipe_of(dataset, build, user, client, SETTINGS if settings is None else settings)
+    found = recipe_of(dataset, build, client, SETTINGS if settings is None else settings)
     assert found is not None
     return found
 
@@ -37,7 +33,6 @@ def recipe(
 OTHERS = {
     "build": recipe(build=replace(BUILD, sha256="b" * 64)),
     "family": recipe(build=replace(BUILD, origin="wheel")),
-    "owner": recipe(user=replace(USER, uid=USER.uid + 1)),
     "pgbench": recipe(client=replace(CLIENT, version="17.0")),
     "settings": recipe(settings={"fsync": "off", "default_statistics_target": "1000"}),
     "scale": recipe(replace(DATASET, pgbench_scale=11)),
@@ -59,7 +54,7 @@ def test_where_it_lies_and_how_it_is_called_is_not() -> None:
     elsewhere = replace(DATASET, setup_files=(replace(SETUP, path="/else/where.sql"),))
     build = replace(BUILD, bin_directory=Path("/other"))
     client = replace(CLIENT, pgbench=Path("/other"), origin="there")
-    assert recipe(elsewhere, build, replace(USER, name="x"), client).key == recipe().key
+    assert recipe(elsewhere, build, client).key == recipe().key
 
 
 def test_without_pgbenchs_tables_its_version_has_no_part() -> None:
@@ -69,7 +64,7 @@ def test_without_pgbenchs_tables_its_version_has_no_part() -> None:
 
 def test_a_build_of_the_users_is_known_by_its_program(tmp_path: Path) -> None:
     own = Build(version="18devel", bin_directory=tmp_path, origin="bin directory")
-    assert recipe_of(DATASET, own, USER, CLIENT, {}) is None
+    assert recipe_of(DATASET, own, CLIENT, {}) is None
     (tmp_path / "postgres").write_text("one")
     assert recipe(build=own).build_sha256 == file_sha256(tmp_path / "postgres")
 
@@ -95,7 +90,7 @@ def test_a_build_of_the_users_is_known_by_its_program(tmp_path: Path) -> None:
 )
 def test_what_depends_on_more_than_the_text_is_loaded_in_each_run(text: str) -> None:
     assert takes_from_elsewhere(text)
-    assert recipe_of(Dataset(setup_files=(replace(SETUP, text=text),)), BUILD, USER, CLIENT, {}) is None
+    assert recipe_of(Dataset(setup_files=(replace(SETUP, text=text),)), BUILD, CLIENT, {}) is None
 
 
 @pytest.mark.parametrize(
@@ -118,8 +113,8 @@ def test_files_on_disk_are_looked_into(tmp_path: Path) -> None:
     file = tmp_path / "s.sql"
     file.write_text("SELECT 1;")
     dataset = Dataset(setup_files=(SetupFile(path=str(file), sha256="x"),))
-    assert recipe_of(dataset, BUILD, USER, CLIENT, {}) is not None
+    assert recipe_of(dataset, BUILD, CLIENT, {}) is not None
     file.write_text("\\i other.sql")
-    assert recipe_of(dataset, BUILD, USER, CLIENT, {}) is None
+    assert recipe_of(dataset, BUILD, CLIENT, {}) is None
     file.unlink()
-    assert recipe_of(dataset, BUILD, USER, CLIENT, {}) is None
+    assert recipe_of(dataset, BUILD, CLIENT, {}) is None

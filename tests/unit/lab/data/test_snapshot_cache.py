@@ -1,6 +1,7 @@
 """A snapshot is in the cache whole or not at all, and what comes out of it is what went in."""
 
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -13,8 +14,8 @@ import pytest
 from pgversus.host.directories import Cache
 from pgversus.host.trees import first_change, take_tree
 from pgversus.lab.data import snapshot_cache
-from pgversus.lab.data.snapshot_cache import SnapshotRecord, keep, kept_snapshots, remove, take
-from tests.unit.lab.data.kept import USER, cache_in, kept, made, recipe
+from pgversus.lab.data.snapshot_cache import SnapshotRecord, kept_snapshots, remove, take
+from tests.unit.lab.data.kept import FINGERPRINT, cache_in, kept, made, put, recipe
 
 
 @pytest.fixture
@@ -24,17 +25,17 @@ def cache(tmp_path: Path) -> Cache:
 
 def taken(cache: Cache, name: str = "home") -> tuple[SnapshotRecord | None, list[str]]:
     said: list[str] = []
-    return take(cache, recipe(), cache.runs / name, USER, said.append), said
+    return take(cache, recipe(), cache.runs / name, said.append), said
 
 
 def test_what_comes_out_is_what_went_in(cache: Cache) -> None:
-    data, record = made(cache.runs / "first")
-    assert keep(cache, record, data, cache.runs / "scratch")
+    data = made(cache.runs / "first")
+    assert put(cache, data)
     found, said = taken(cache)
-    assert (found, said) == (record, [])
+    assert found is not None
+    assert (found.made_of, found.fingerprint, said) == (recipe(), FINGERPRINT, [])
     home = cache.runs / "home"
     assert (home / "data" / "PG_VERSION").samefile(data / "PG_VERSION")
-    assert home.stat().st_mode & 0o777 == 0o700
     assert sorted(path.name for path in cache.runs.iterdir()) == ["first", "home"]
 
 
@@ -92,6 +93,24 @@ def test_one_that_is_not_what_it_was_is_removed_and_said_so(
     assert list(cache.runs.iterdir()) == []
 
 
+def test_under_root_a_process_of_the_servers_cannot_change_what_is_in_the_cache(cache: Cache) -> None:
+    data = made(cache.runs / "first")
+    # Only root runs servers as another user, and can give files to it.
+    if is_root := os.geteuid() == 0:
+        nobody = pwd.getpwnam("nobody")
+        for path in (data, *data.rglob("*")):
+            os.chown(path, nobody.pw_uid, nobody.pw_gid)
+    # As a server, or whatever it has started, may still have a file of its own open.
+    with (data / "PG_VERSION").open("r+") as still_open:
+        assert put(cache, data)
+        still_open.write("99\n" if is_root else "17\n")
+    record, _ = taken(cache)
+    assert record is not None
+    for place in (cache.snapshots / recipe().key / "data", cache.runs / "home" / "data"):
+        assert (place / "PG_VERSION").read_text() == "17\n"
+        assert {path.stat().st_uid for path in (place, *place.rglob("*"))} == {os.geteuid()}
+
+
 def test_files_of_another_user_are_not_taken(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     kept(cache, recipe())
     monkeypatch.setattr(snapshot_cache, "first_change", lambda data, files, uid: first_change(data, files, uid + 1))
@@ -101,12 +120,12 @@ def test_files_of_another_user_are_not_taken(cache: Cache, monkeypatch: pytest.M
 
 
 def test_of_two_that_made_the_same_the_second_keeps_its_own(cache: Cache) -> None:
-    (data, record), (other, same) = made(cache.runs / "first"), made(cache.runs / "second")
-    assert keep(cache, record, data, cache.runs / "scratch-1")
-    assert not keep(cache, same, other, cache.runs / "scratch-2")
+    data, other = made(cache.runs / "first"), made(cache.runs / "second")
+    assert put(cache, data, scratch="scratch-1")
+    assert not put(cache, other, scratch="scratch-2")
     assert (other / "PG_VERSION").read_text() == "17\n"
     assert sorted(path.name for path in cache.runs.iterdir()) == ["first", "second"]
-    assert (cache.snapshots / record.made_of.key / "data" / "PG_VERSION").samefile(data / "PG_VERSION")
+    assert (cache.snapshots / recipe().key / "data" / "PG_VERSION").samefile(data / "PG_VERSION")
 
 
 def test_removing_it_disturbs_nobody_who_has_it(cache: Cache) -> None:
@@ -145,7 +164,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from pgversus.lab.data import snapshot_cache as made_of
-from tests.unit.lab.data.kept import cache_in, made
+from tests.unit.lab.data.kept import cache_in, made, put
 
 moment, place = sys.argv[1], Path(sys.argv[2])
 
@@ -153,10 +172,10 @@ def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
 cache = cache_in(place)
-data, record = made(cache.runs / "run")
+data = made(cache.runs / "run")
 if moment != "afterwards":
     setattr(made_of, moment, die)
-made_of.keep(cache, record, data, cache.runs / "scratch")
+put(cache, data)
 die()
 """
 
@@ -176,13 +195,12 @@ def test_wherever_it_is_killed_the_cache_has_all_of_it_or_nothing(tmp_path: Path
 FULL = """
 import subprocess, sys
 from pathlib import Path
-from pgversus.lab.data.snapshot_cache import keep
-from tests.unit.lab.data.kept import cache_in, made
+from tests.unit.lab.data.kept import cache_in, made, put
 
 disk = Path(sys.argv[1])
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
 cache = cache_in(disk)
-data, record = made(cache.runs / "run")
+data = made(cache.runs / "run")
 with (disk / "filler").open("wb", buffering=0) as filler:
     try:
         while True:
@@ -190,7 +208,7 @@ with (disk / "filler").open("wb", buffering=0) as filler:
     except OSError:
         pass
 try:
-    keep(cache, record, data, cache.runs / "scratch")
+    put(cache, data)
 except OSError as error:
     print(error.strerror)
 print([path.name for path in cache.snapshots.iterdir()], [path.name for path in cache.runs.iterdir()])

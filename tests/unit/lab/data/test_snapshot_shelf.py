@@ -38,7 +38,7 @@ def shelf(cache: Cache, said: Said, most_bytes: int = 10**9) -> SnapshotShelf:
 
 
 def loaded(cache: Cache) -> LoadedCluster:
-    data, _ = made(cache.runs / "first")
+    data = made(cache.runs / "first")
     return LoadedCluster(
         cluster=Cluster(build=BUILD, data_directory=data, user=USER), fingerprint=FINGERPRINT, has_prewarm=True
     )
@@ -71,7 +71,7 @@ def test_what_is_kept_comes_back_as_a_cluster_of_the_same_data(cache: Cache) -> 
 def test_that_they_cannot_be_kept_is_said_and_ends_nothing(
     cache: Cache, monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
 ) -> None:
-    def fail(*_: object) -> bool:
+    def fail(*_: object, **__: object) -> bool:
         raise error
 
     said = Said()

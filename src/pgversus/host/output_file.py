@@ -1,0 +1,116 @@
+"""Writing a file that the user names, with no harm to whatever is there.
+
+A regular file is replaced as a whole: readers see the earlier content or the new one, whenever we are killed. Anything
+else that can be written to (a device, a FIFO, /dev/stdout) stays what it is and receives the bytes.
+"""
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from pgversus.errors import HostError
+
+_MOST_LINKS = 40
+# As many as the Linux kernel follows (path_resolution(7)).
+_DESCRIPTORS = ("/dev/fd", "/proc/self/fd")
+
+
+def write_file(file: Path, content: str | bytes | Iterable[str], *, with_folder: bool = False) -> None:
+    """Write a file completely or not at all; HostError when it cannot be written.
+
+    A symbolic link is followed; a file that exists keeps its mode and its owner. content: complete, or in pieces.
+    with_folder: create its folder if it is missing.
+    """
+    pieces: Iterable[str | bytes] = (content,) if isinstance(content, str | bytes) else content
+    encoded = (piece.encode() if isinstance(piece, str) else piece for piece in pieces)
+    try:
+        if with_folder:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        target = _target(file)
+        if isinstance(target, int):
+            _write_through(os.dup(target), encoded)
+        elif target.exists() and not _is_replaceable(target.stat()):
+            _write_through(os.open(target, os.O_WRONLY | os.O_TRUNC), encoded)
+        else:
+            _replace(target, encoded)
+    except OSError as error:
+        raise HostError(
+            "the output file could not be written",
+            slug="host-output",
+            where=str(file),
+            found=error.strerror or str(error),
+            expected="a file in a folder that this user may write to",
+            to_do="name another one with --output",
+        ) from error
+
+
+def _target(file: Path) -> Path | int:
+    """Return the path at the end of all symbolic links, or the number of an open file descriptor (/dev/stdout).
+
+    OSError for a link that another user left in a directory in which everyone may create files: as Linux refuses it
+    with fs.protected_symlinks, whatever that is set to here.
+    """
+    path = file
+    for _ in range(_MOST_LINKS):
+        parent = Path(os.path.realpath(path.parent))
+        if parent in {Path(os.path.realpath(one)) for one in _DESCRIPTORS} and path.name.isdecimal():
+            return int(path.name)
+        if not path.is_symlink():
+            return parent / path.name
+        _check_link(path, parent)
+        path = parent / path.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def _check_link(link: Path, directory: Path) -> None:
+    state, above = link.lstat(), directory.stat()
+    is_shared = above.st_mode & stat.S_ISVTX and above.st_mode & stat.S_IWOTH
+    if is_shared and state.st_uid not in {os.geteuid(), above.st_uid}:
+        raise PermissionError(errno.EACCES, f"a symbolic link of user id {state.st_uid} in {directory}")
+
+
+def _is_replaceable(state: os.stat_result) -> bool:
+    """Whether a new file can take its place and have its owner and group; opening a directory fails by itself."""
+    is_root = os.geteuid() == 0
+    keeps_owner = is_root or (state.st_uid == os.geteuid() and state.st_gid in {os.getegid(), *os.getgroups()})
+    return stat.S_ISREG(state.st_mode) and keeps_owner
+
+
+def _write_through(descriptor: int, pieces: Iterable[bytes]) -> None:
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.writelines(pieces)
+
+
+def _replace(target: Path, pieces: Iterable[bytes]) -> None:
+    """Write beside the target, then rename."""
+    part = target.parent / f".{target.name[:64]}.{secrets.token_hex(8)}.part"
+    # Mode 0666 is cut by the umask, as for every new file of the user's.
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            with suppress(FileNotFoundError):
+                state = target.stat()
+                if (state.st_uid, state.st_gid) != (os.geteuid(), os.getegid()):
+                    os.fchown(descriptor, state.st_uid, state.st_gid)
+                os.fchmod(descriptor, stat.S_IMODE(state.st_mode))
+            stream.writelines(pieces)
+            stream.flush()
+            os.fsync(descriptor)
+        part.replace(target)
+        _sync_directory(target.parent)
+    finally:
+        # Already gone if everything succeeded; an interruption leaves nothing either.
+        with suppress(OSError):
+            part.unlink()
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,147 @@
+"""The guard ends the servers of its run, and no other process, whatever the servers' user has written."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pgversus.host import guard
+from pgversus.host.guard import Guard, clean_up
+from pgversus.host.leftovers import end_processes_in, processes_in
+
+NOBODY = 65534
+
+
+def start(directory: Path, user: int = os.geteuid()) -> "subprocess.Popen[str]":
+    """A process that works in a directory."""
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", "echo; trap '' INT; while :; do sleep 0.1; done"],
+        cwd=directory,
+        user=user,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run's directory with the data directory of a server in it, which its user may write to."""
+    data = tmp_path / "run" / "copies-0" / "arm-0"
+    data.mkdir(parents=True)
+    if os.geteuid() == 0:
+        os.chown(data, NOBODY, NOBODY)
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def processes() -> Iterator[list["subprocess.Popen[str]"]]:
+    """Ended after the test."""
+    started: list[subprocess.Popen[str]] = []
+    yield started
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def server_user() -> int:
+    return NOBODY if os.geteuid() == 0 else os.geteuid()
+
+
+@pytest.mark.parametrize("content", ["{pid}", "-1", "0", "-{pid}", "1", "+{pid}", "{pid} {pid}", "", "x", "9" * 30])
+def test_a_postmaster_pid_of_somebody_elses_process_ends_nothing(
+    run: Path, processes: list["subprocess.Popen[str]"], tmp_path: Path, content: str
+) -> None:
+    unrelated = start(tmp_path)
+    processes.append(unrelated)
+    (run / "copies-0" / "arm-0" / "postmaster.pid").write_text(content.format(pid=unrelated.pid) + "\n")
+    began = time.monotonic()
+    clean_up([run])
+    assert unrelated.poll() is None
+    assert not run.exists()
+    assert time.monotonic() - began < 5, "nothing of the run was there to be waited for"
+
+
+def test_a_process_of_another_user_in_the_run_is_left_alone(
+    run: Path, processes: list["subprocess.Popen[str]"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = start(run / "copies-0" / "arm-0")
+    processes.append(other)
+    if os.geteuid() != 0:
+        # The data directory is then as if it belonged to another user.
+        monkeypatch.setattr("pgversus.host.leftovers._servers_user", lambda *_: os.geteuid() + 1)
+    assert processes_in(run) == []
+    end_processes_in(run)
+    clean_up([run])
+    assert other.poll() is None
+
+
+def test_a_server_that_does_not_stop_is_ended(
+    run: Path, processes: list["subprocess.Popen[str]"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "_SHUTDOWN_S", 0.5)
+    server = start(run / "copies-0" / "arm-0", server_user())
+    processes.append(server)
+    assert server.pid in [process.pid for process in processes_in(run)]
+    clean_up([run])
+    assert server.wait(timeout=10) == -signal.SIGQUIT
+    assert not run.exists()
+
+
+def test_symbolic_links_in_the_run_are_not_followed(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "file").touch()
+    (run / "copies-0" / "arm-0" / "link").symlink_to(tmp_path / "kept")
+    (run / "link").symlink_to(tmp_path / "kept")
+    clean_up([run, run / "link"])
+    assert (tmp_path / "kept" / "file").exists()
+    assert not run.exists()
+
+
+def test_it_survives_what_ends_a_session_and_cleans_up_at_the_end(run: Path) -> None:
+    waiting = Guard([run])
+    pid = waiting._process.pid
+    deadline = time.monotonic() + 10
+    while not ignores(pid, signal.SIGTERM):
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(pid, number)
+    time.sleep(0.1)
+    assert run.exists()
+    waiting.close()
+    assert not run.exists()
+
+
+def ignores(pid: int, number: signal.Signals) -> bool:
+    status = Path(f"/proc/{pid}/status").read_text().splitlines()
+    mask = next(line.split()[1] for line in status if line.startswith("SigIgn:"))
+    return bool(int(mask, 16) & 1 << number - 1)
+
+
+def test_it_runs_with_what_its_parent_imports(tmp_path: Path) -> None:
+    """Also where pgversus is found by a path of the parent's alone."""
+    program = """
+import sys
+from pathlib import Path
+from pgversus.host.guard import Guard
+Path(sys.argv[1]).mkdir()
+Guard([Path(sys.argv[1])]).close()
+print(Path(sys.argv[1]).exists())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "run")],
+        cwd="/",
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(guard.__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "False\n"

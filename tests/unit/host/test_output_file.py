@@ -1,0 +1,181 @@
+"""An output file is written completely or not at all, and whatever is there stays what it is."""
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from pgversus.errors import HostError
+from pgversus.host.output_file import write_file
+
+OTHER_USER = 65534
+
+
+def pieces(ends_with: BaseException | None = None) -> Iterator[str]:
+    yield "first, "
+    if ends_with is not None:
+        raise ends_with
+    yield "second µ"
+
+
+def test_pieces_are_written_one_after_the_other(tmp_path: Path) -> None:
+    write_file(tmp_path / "f", pieces())
+    assert (tmp_path / "f").read_text(encoding="utf-8") == "first, second µ"
+
+
+@pytest.mark.parametrize("reason", [KeyboardInterrupt(), OSError("no space left")])
+def test_an_interrupted_write_leaves_the_earlier_file(tmp_path: Path, reason: BaseException) -> None:
+    write_file(tmp_path / "f", "before")
+    with pytest.raises((KeyboardInterrupt, HostError)):
+        write_file(tmp_path / "f", pieces(reason))
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"f": "before"}
+
+
+def test_a_fifo_stays_a_fifo_and_receives_the_content(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    received: list[str] = []
+    reader = threading.Thread(target=lambda: received.append(fifo.read_text()), daemon=True)
+    reader.start()
+    write_file(fifo, "report")
+    reader.join(timeout=10)
+    assert received == ["report"]
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+
+
+def test_a_terminal_stays_a_device_and_receives_the_content() -> None:
+    ours, theirs = os.openpty()
+    try:
+        device = Path(os.ttyname(theirs))
+        write_file(device, "report")
+        assert os.read(ours, 100) == b"report"
+        assert stat.S_ISCHR(device.stat().st_mode)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+@pytest.mark.parametrize("before", ["", "before\n"])
+def test_standard_output_is_continued_where_it_is(tmp_path: Path, name: str, before: str) -> None:
+    program = f"""
+import sys
+from pathlib import Path
+from pgversus.host.output_file import write_file
+print({before!r}, end="", flush=True)
+write_file(Path({name!r}), "report\\n")
+print("after", flush=True)
+"""
+    redirected = tmp_path / "out"
+    with redirected.open("w") as out:
+        subprocess.run([sys.executable, "-c", program], check=True, stdout=out)
+    assert redirected.read_text() == f"{before}report\nafter\n"
+    piped = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert piped.stdout == f"{before}report\nafter\n"
+
+
+def test_a_symbolic_link_is_followed_and_stays(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("second")
+    (tmp_path / "second").symlink_to(Path("folder") / "target")
+    for content in ("created", "replaced"):
+        write_file(tmp_path / "link", content)
+        assert (tmp_path / "folder" / "target").read_text() == content
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "second").is_symlink()
+
+
+def test_a_loop_of_links_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    assert "symbolic links" in refused(tmp_path / "a").found
+
+
+def test_a_link_of_another_user_in_a_shared_directory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    (tmp_path / "target").write_text("before")
+    (shared / "report.html").symlink_to(tmp_path / "target")
+    if os.geteuid() == 0:
+        os.lchown(shared / "report.html", OTHER_USER, OTHER_USER)
+    else:
+        # The directory and the link are then as those of another user.
+        shared.chmod(0o1777)
+        monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        monkeypatch.setattr(Path, "stat", as_of_root(Path.stat, shared))
+    assert "symbolic link of user id" in refused(shared / "report.html").found
+    assert (tmp_path / "target").read_text() == "before"
+
+
+def as_of_root(real: Callable[..., os.stat_result], directory: Path) -> Callable[..., os.stat_result]:
+    """Path.stat with one directory that belongs to root, as /tmp does."""
+
+    def state(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
+        found = real(path, follow_symlinks=follow_symlinks)
+        if path != directory:
+            return found
+        return os.stat_result((*found[:4], 0, 0, *found[6:]))
+
+    return state
+
+
+@pytest.mark.parametrize("permissions", [0o600, 0o640, 0o666, 0o4755])
+def test_a_file_that_exists_keeps_its_mode_and_owner(tmp_path: Path, permissions: int) -> None:
+    file = tmp_path / "report.html"
+    file.write_text("before")
+    if os.geteuid() == 0:
+        os.chown(file, OTHER_USER, OTHER_USER)
+    file.chmod(permissions)
+    before = file.stat()
+    write_file(file, "after")
+    after = file.stat()
+    assert file.read_text() == "after"
+    assert after.st_ino != before.st_ino
+    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+
+
+@pytest.mark.parametrize(("umask", "permissions"), [(0o022, 0o644), (0o077, 0o600), (0o000, 0o666)])
+def test_a_new_file_has_the_mode_that_the_umask_leaves(tmp_path: Path, umask: int, permissions: int) -> None:
+    before = os.umask(umask)
+    try:
+        write_file(tmp_path / "new", "report")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == permissions
+
+
+def test_a_planted_part_file_is_never_written_through(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("before")
+    (tmp_path / ".report.html.part").symlink_to("victim")
+    write_file(tmp_path / "report.html", "report")
+    assert (tmp_path / "victim").read_text() == "before"
+    assert (tmp_path / "report.html").read_text() == "report"
+
+
+@pytest.mark.parametrize("name", ["folder", "folder/.", "missing/report.html", "file/report.html", "n" * 300])
+def test_what_is_no_file_is_an_error_that_names_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    error = refused(tmp_path / name)
+    assert error.where == str(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_a_folder_is_created_on_request(tmp_path: Path) -> None:
+    write_file(tmp_path / "one" / "two" / "chart.svg", b"<svg/>", with_folder=True)
+    assert (tmp_path / "one" / "two" / "chart.svg").read_bytes() == b"<svg/>"
+
+
+def refused(file: Path) -> HostError:
+    with pytest.raises(HostError) as caught:
+        write_file(file, "report")
+    assert caught.value.slug == "host-output"
+    return caught.value
