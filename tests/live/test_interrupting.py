@@ -115,7 +115,8 @@ def test_what_a_run_left_that_died_with_its_guard_is_swept_by_the_next(command_l
     command_line.wait_for(lambda: command_line.postmaster(0) and command_line.postmaster(1))
     sockets = command_line.socket_directories()
     # As a reboot would: the guard and the watchdogs die first, so that nobody cleans up.
-    helpers = [child for child in psutil.Process(process.pid).children() if child.name() == "sh"]
+    children = psutil.Process(process.pid).children()
+    helpers = [child for child in children if child.name() == "sh" or "pgversus.host.guard" in child.cmdline()]
     assert len(helpers) == 3
     for helper in helpers:
         for child in helper.children():
