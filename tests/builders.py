@@ -1,5 +1,6 @@
 """Blocks, comparisons and answers made by hand, for tests."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from pgversus.host.identity import ServerUser
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.stats.analysis import analyse
 from pgversus.stats.confidence import look_rule
@@ -26,6 +28,8 @@ from pgversus.study.workload import PgbenchWorkload, QueryMode, Script, Workload
 
 DATA = Path(__file__).parent / "data"
 GOLDEN = Path(__file__).parent / "golden"
+MYSELF = ServerUser(name="me", uid=os.getuid(), gid=os.getgid(), is_self=True)
+"""For what must work without a directory that another user can enter."""
 
 Microseconds = npt.NDArray[np.int64]
 

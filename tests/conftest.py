@@ -1,6 +1,9 @@
 """What holds for every test: on CI a skipped test is a failed run."""
 
 import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -10,3 +13,12 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     skipped = reporter.stats.get("skipped", []) if reporter else []
     if os.environ.get("CI") and skipped and exitstatus == 0:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """Where every user may enter, which pytest's own directories are not."""
+    with tempfile.TemporaryDirectory(prefix="pgversus-test-", dir="/tmp") as name:
+        directory = Path(name)
+        directory.chmod(0o755)
+        yield directory

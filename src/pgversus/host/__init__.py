@@ -1,7 +1,8 @@
 """The machine that runs it all.
 
 directories.py  where the cache, a run's data and its sockets lie
-identity.py     which user PostgreSQL's programs run as
+identity.py     which user programs run as that others have a say in
+ownership.py    files that change hands between root and that user
 commands.py     running a program to its end, with an environment of our own
 processors.py   which processors clients and servers run on
 pausable.py     a program that is stopped and continued

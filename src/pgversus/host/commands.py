@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from pgversus.host.identity import ServerUser
 
@@ -42,10 +42,41 @@ class Finished:
 
 
 class Program(subprocess.Popen[bytes]):
-    """A program whose processor time is known once it has been waited for."""
+    """A running program; its processor time is known once it has been waited for."""
 
     cpu_s = 0.0
     cpu_user_s = 0.0
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        stdout: int | IO[bytes],
+        stderr: int | IO[bytes],
+        directory: Path | None = None,
+        user: ServerUser | None = None,
+        ends_with_us: bool = False,
+    ) -> None:
+        """Start it. OSError when that fails; with ends_with_us a program that is missing ends with exit code 127.
+
+        user: None for oneself. directory: None for ours; for / where the user may not enter ours. ends_with_us: kill -9
+        of pgversus ends the program too.
+        """
+        prefix = ending_with_us(user) if ends_with_us else ()
+        # With a user of its own Popen forks instead of borrowing our memory, which takes longer the more we have.
+        as_user = user.popen_arguments() if user is not None and not prefix else {}
+        super().__init__(
+            [*prefix, *arguments],
+            env=dict(environment),
+            cwd=directory or _directory_of(user),
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            # Its own group: Ctrl-C reaches pgversus alone, which then ends the program and whatever that has started.
+            process_group=0,
+            **as_user,
+        )
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
         # Where Popen asks the kernel for the end of exactly this child. RUSAGE_CHILDREN would need no such hook, but
@@ -72,20 +103,17 @@ def run(
 ) -> Finished:
     """The end of a program, its output decoded without ever failing on it.
 
-    user: None for oneself. A program that outlives timeout_s is killed and comes back with exit code -9.
-    ends_with_us: kill -9 of pgversus ends the program too; for load on servers that do not end with us themselves.
-    OSError when it cannot be started at all.
+    The rest is as for Program. A program that outlives timeout_s is killed and comes back with exit code -9.
+    ends_with_us: for load on servers that do not end with us themselves. OSError when it cannot be started at all.
     """
     process = Program(
-        [*(ending_with_us() if ends_with_us else ()), *arguments],
-        env=dict(environment),
-        cwd=directory,
-        stdin=subprocess.DEVNULL,
+        arguments,
+        environment=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # Its own group: Ctrl-C reaches pgversus alone, which then ends the program and whatever that has started.
-        process_group=0,
-        **(user.popen_arguments() if user else {}),
+        directory=directory,
+        user=user,
+        ends_with_us=ends_with_us,
     )
     timed_out = False
     try:
@@ -120,17 +148,61 @@ def client_environment(additions: Mapping[str, str], *, inherit_libpq: bool) -> 
     return environment | dict(additions)
 
 
-@cache
-def ending_with_us() -> tuple[str, ...]:
+def ending_with_us(user: ServerUser | None = None) -> tuple[str, ...]:
     """What is put before a command so that the kernel kills it when its parent has ended; nothing where it is missing.
 
     setpriv(1) asks for it and becomes the program: same process, same exit code. Done between fork and exec by
-    ourselves, it would run Python in a child of a process with threads.
+    ourselves, it would run Python in a child of a process with threads. user: whom it runs as, None for oneself. The
+    user is changed before the signal is asked for, since the kernel forgets it with every change of users; for the same
+    reason, and since nothing of it is needed, no program gains privileges by being executed.
     """
-    program = shutil.which("setpriv", path=CLEAN_ENVIRONMENT["PATH"])
-    if program is None or "--pdeathsig" not in run([program, "--help"]).stdout:
+    program = _setpriv()
+    if program is None:
         return ()
-    return (program, "--pdeathsig", "KILL", "--")
+    as_user = []
+    if user is not None and not user.is_self:
+        as_user = ["--reuid", str(user.uid), "--regid", str(user.gid), "--clear-groups", "--no-new-privs"]
+    return (program, *as_user, "--pdeathsig", "KILL", "--")
+
+
+@cache
+def _setpriv() -> str | None:
+    program = shutil.which("setpriv", path=CLEAN_ENVIRONMENT["PATH"])
+    return program if program is not None and "--pdeathsig" in run([program, "--help"]).stdout else None
+
+
+def may_read(user: ServerUser, path: Path) -> bool:
+    """Return whether a user can read a file, as the kernel decides it: by modes, ACLs, and every directory above.
+
+    True for oneself, without asking: whoever opens it says what is wrong, in the system's own words.
+    """
+    return _may(user, "-r", path)
+
+
+@cache
+def may_execute(user: ServerUser, path: Path) -> bool:
+    """Return whether a user can run a program or enter a directory, decided in the same way; asked once."""
+    return _may(user, "-x", path)
+
+
+def _may(user: ServerUser, test: str, path: Path) -> bool:
+    if user.is_self:
+        return True
+    return run(["/bin/sh", "-c", f'test {test} "$0"', str(path)], user=user, directory=Path("/")).succeeded
+
+
+def _directory_of(user: ServerUser | None) -> Path | None:
+    """Where a program begins that is given no directory of its own; None for where we are.
+
+    A process that begins in a directory can read what is there, even where it could not have entered those above it.
+    """
+    if user is None or user.is_self:
+        return None
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:
+        return Path("/")
+    return here if may_execute(user, here) else Path("/")
 
 
 def kill_group(process: subprocess.Popen[Any]) -> None:

@@ -7,6 +7,7 @@ CACHE/
     staging/    downloads and builds that are not finished
     logs/       of builds that failed
     ccache/     what was compiled, where ccache is installed; it keeps to a size of its own
+    client/     the pgbench and psql that come with pgversus, where the servers' user cannot enter the installation
     snapshots/  loaded data that later runs may begin with
     runs/       data directories and logs of running comparisons; a run that ends removes its own
 """
@@ -43,8 +44,13 @@ class Cache:
 
     @property
     def ccache(self) -> Path:
-        """What was compiled; ccache's own."""
+        """What was compiled; ccache's own, of the servers' user in a directory of that name."""
         return self.root / "ccache"
+
+    @property
+    def client(self) -> Path:
+        """Copies of the client, by version."""
+        return self.root / "client"
 
     @property
     def logs(self) -> Path:

@@ -1,11 +1,13 @@
-"""Which user PostgreSQL's programs run as: oneself, or an unprivileged user when pgversus runs as root.
+"""Which user programs run as that others have a say in: oneself, or an unprivileged user when pgversus runs as root.
 
-PostgreSQL refuses to run as root. Only its programs and /bin/sh run as the other user, never a Python of ours,
-which that user may not even be allowed to read.
+PostgreSQL refuses to run as root. Neither does root run what a study or a source tree says: psql, pgbench, commands,
+builds. Only such programs and /bin/sh run as the other user, never a Python of ours, which that user may not even be
+allowed to read.
 """
 
 import os
 import pwd
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +16,13 @@ from typing import Any
 from pgversus.errors import HostError
 
 DEFAULT_SERVER_USER = "nobody"
+_CLOSED = re.compile("Permission denied|No such file or directory")
+# The system's own words; a server that denies a permission writes it small.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerUser:
-    """The operating system user that owns clusters and runs servers."""
+    """The operating system user that owns clusters, and runs servers and whatever a study has a say in."""
 
     name: str
     uid: int
@@ -35,7 +39,16 @@ class ServerUser:
     def give(self, path: Path) -> None:
         """Hand a file or directory of ours over to this user."""
         if not self.is_self:
-            os.chown(path, self.uid, self.gid)
+            os.chown(path, self.uid, self.gid, follow_symlinks=False)
+
+    def way_out(self, words: str) -> str:
+        """Return what to do where a program of this user could not open a file; empty where it says nothing of one."""
+        if self.is_self or not _CLOSED.search(words):
+            return ""
+        return (
+            f"programs run as {self.name}, in this directory if {self.name} may enter it, else in /: put the files "
+            f"that they open where {self.name} can read them, or name another user with --run-as USER"
+        )
 
 
 def server_user(requested: str | None = None) -> ServerUser:

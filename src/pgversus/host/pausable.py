@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 
 from pgversus.host.commands import Finished, Program, ending_with_us, kill_group
+from pgversus.host.identity import ServerUser
 
 
 class ProgramEndedError(Exception):
@@ -21,18 +22,23 @@ def can_pause() -> bool:
 class PausableProgram:
     """A running program; its output goes to files, so that it never waits for a reader."""
 
-    def __init__(self, arguments: Sequence[str], *, environment: Mapping[str, str]) -> None:
-        """Start it; whoever does calls finish(), ended() or kill(). OSError when it cannot be started."""
+    def __init__(
+        self, arguments: Sequence[str], *, environment: Mapping[str, str], user: ServerUser | None = None
+    ) -> None:
+        """Start it; whoever does calls finish(), ended() or kill(). OSError when it cannot be started.
+
+        user: whom it runs as, None for oneself.
+        """
         self._stdout = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the program has ended
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             self._process = Program(
-                [*ending_with_us(), *arguments],
-                env=dict(environment),
-                stdin=subprocess.DEVNULL,
+                arguments,
+                environment=environment,
                 stdout=self._stdout,
                 stderr=self._stderr,
-                process_group=0,
+                user=user,
+                ends_with_us=True,
             )
         except BaseException:
             self._close()

@@ -10,7 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pgversus.host.commands import CLEAN_ENVIRONMENT, Finished, client_environment, run
+from pgversus.host.commands import CLEAN_ENVIRONMENT, Finished, client_environment, may_execute, may_read, run
+from pgversus.host.identity import server_user
 
 SHELL = "/bin/sh"
 
@@ -134,6 +135,71 @@ def test_a_program_that_ends_with_us_is_otherwise_as_any_other() -> None:
     finished = run([SHELL, "-c", "echo out; echo err >&2; exit 3"], ends_with_us=True)
     assert (finished.stdout, finished.stderr, finished.exit_code) == ("out\n", "err\n", 3)
     assert run([SHELL, "-c", "kill -TERM $$"], ends_with_us=True).exit_code == -signal.SIGTERM
+
+
+USER = server_user()
+
+
+@pytest.mark.parametrize("ends_with_us", [False, True])
+def test_a_program_of_the_servers_user_has_its_ids_and_no_group_of_ours(*, ends_with_us: bool) -> None:
+    finished = run([SHELL, "-c", "id -u; id -g; id -G"], user=USER, ends_with_us=ends_with_us)
+    groups = os.getgroups() if USER.is_self else []
+    uid, gid, found = finished.stdout.splitlines()
+    assert (int(uid), int(gid)) == (USER.uid, USER.gid)
+    assert {int(group) for group in found.split()} == {USER.gid, *groups}
+
+
+def test_a_program_of_another_user_gains_no_privileges() -> None:
+    status = run(["/bin/cat", "/proc/self/status"], user=USER, ends_with_us=True).stdout
+    fields = dict(line.split(":\t", maxsplit=1) for line in status.splitlines())
+    assert fields["NoNewPrivs"] == ("0" if USER.is_self else "1")
+    assert int(fields["CapEff"], 16) == 0 or USER.is_self
+
+
+def test_a_program_of_another_user_does_not_begin_where_that_user_cannot_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = tmp_path / "closed"
+    (closed / "open").mkdir(parents=True, mode=0o755)
+    (closed / "open" / "secret").write_text("secret")
+    closed.chmod(0o700)
+    monkeypatch.chdir(closed / "open")
+    # The directory itself is open to all: whoever begins in it can read it.
+    finished = run(["/bin/cat", "secret"], user=USER, ends_with_us=True)
+    assert finished.stdout == ("secret" if USER.is_self else "")
+    assert run(["/bin/pwd"], user=USER).stdout.strip() == (str(Path.cwd()) if USER.is_self else "/")
+
+
+def test_what_another_user_may_do_is_decided_by_every_directory_above(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    tmp_path.chmod(0o700)
+    assert may_read(USER, program) == may_execute(USER, program) == USER.is_self
+    assert may_read(USER, Path(SHELL))
+    assert may_execute(USER, Path(SHELL))
+    assert not may_read(USER, tmp_path / "nothing") or USER.is_self
+
+
+def test_a_program_of_another_user_ends_with_us_as_well(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    code = """
+import sys
+from pathlib import Path
+from pgversus.host.identity import server_user
+from pgversus.host.pausable import PausableProgram
+program = PausableProgram(["/bin/sleep", "60"], environment={}, user=server_user())
+Path(sys.argv[1]).write_text(str(program.pid))
+program.ended()
+"""
+    parent = subprocess.Popen([sys.executable, "-c", code, str(note)])
+    wait_until(lambda: note.exists() and bool(note.read_text()))
+    program = psutil.Process(int(note.read_text()))
+    wait_until(lambda: program.name() == "sleep")
+    assert program.uids().real == USER.uid
+    parent.kill()
+    parent.wait()
+    program.wait(timeout=10)
 
 
 def wait_until(happened: Callable[[], bool]) -> None:

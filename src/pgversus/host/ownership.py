@@ -1,0 +1,104 @@
+"""Files that change hands: what root gives to the servers' user, and what it takes back from that user.
+
+Whoever may write a directory can put a link in it at any moment. So root writes only where that user cannot, opens what
+that user has made without following a link, and keeps copies instead of that user's own files: a program that still
+runs may have them open. For an ordinary user, who runs everything as themselves, all of it changes nothing.
+"""
+
+import errno
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import BinaryIO
+
+from pgversus.host.directories import make_directory
+from pgversus.host.identity import ServerUser
+
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+# Without O_NONBLOCK opening a named pipe would wait for whoever writes to it.
+
+
+def make_private(user: ServerUser, directory: Path) -> None:
+    """Make a directory that this user and root alone can enter; one that is there is given to this user."""
+    make_directory(directory, 0o700)
+    user.give(directory)
+
+
+def write_private(user: ServerUser, path: Path, content: bytes) -> None:
+    """Write a file that this user and root alone can read, in place of an earlier one.
+
+    path: in a directory that the user cannot write.
+    """
+    path.unlink(missing_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:  # noqa: PTH123
+        file.write(content)
+    user.give(path)
+
+
+def give_tree(user: ServerUser, top: Path) -> None:
+    """Give a directory and everything in it to this user; the top last, so that nothing changes on the way.
+
+    A file with a second name stays as it is: that name may be anywhere.
+    """
+    if user.is_self:
+        return
+    for _, directories, files, here in os.fwalk(top, topdown=False, follow_symlinks=False):
+        for name in (*directories, *files):
+            found = os.stat(name, dir_fd=here, follow_symlinks=False)
+            if stat.S_ISDIR(found.st_mode) or found.st_nlink == 1:
+                os.chown(name, user.uid, user.gid, dir_fd=here, follow_symlinks=False)
+    user.give(top)
+
+
+def open_regular(path: Path | str, *, owner: int | None = None, dir_fd: int | None = None) -> BinaryIO:
+    """Open a file that another user may have put there; ValueError when it is a link or anything but a regular file.
+
+    owner: the user id that it must belong to. A hard link to a file of somebody else does not.
+    """
+    try:
+        file = os.open(path, _OPEN, dir_fd=dir_fd)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise ValueError(f"{path} is not a regular file") from error
+        raise
+    found = os.fstat(file)
+    if stat.S_ISREG(found.st_mode) and owner in (None, found.st_uid):
+        return open(file, "rb")  # noqa: PTH123 - a descriptor
+    os.close(file)
+    if stat.S_ISREG(found.st_mode):
+        raise ValueError(f"{path} belongs to user id {found.st_uid}, not {owner}")
+    raise ValueError(f"{path} is not a regular file")
+
+
+def copy_tree(source: Path, target: Path, user: ServerUser) -> None:
+    """Copy what this user has made to a new directory of one's own, closed to all others.
+
+    ValueError when it holds anything but directories, regular files of that user, and links that stay inside.
+    """
+    target.mkdir(mode=0o700)
+    links = []
+    for path, directories, files, here in os.fwalk(source, follow_symlinks=False):
+        below = target / Path(path).relative_to(source)
+        if below.is_symlink():
+            raise ValueError(f"{path} was a link a moment ago")
+        for name in (*directories, *files):
+            found = os.stat(name, dir_fd=here, follow_symlinks=False)
+            if stat.S_ISDIR(found.st_mode):
+                (below / name).mkdir(mode=0o700)
+            elif stat.S_ISLNK(found.st_mode):
+                links.append(below / name)
+                links[-1].symlink_to(os.readlink(name, dir_fd=here))
+            else:
+                _copy_file(name, here, below / name, user)
+    # Not before: a link may lead through others.
+    for link in links:
+        if not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(target)):
+            raise ValueError(f"{link.relative_to(target)} is a link to {link.readlink()}, which is elsewhere")
+
+
+def _copy_file(name: str, directory: int, target: Path, user: ServerUser) -> None:
+    with open_regular(name, owner=user.uid, dir_fd=directory) as file:
+        mode = 0o700 if os.fstat(file.fileno()).st_mode & stat.S_IXUSR else 0o600
+        with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as copy:  # noqa: PTH123
+            shutil.copyfileobj(file, copy)
