@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def _measure(build: Build, cache: Cache, directory: RunDirectory) -> int:
-    loading = Loading(directory, fixed_client())
+    loading = Loading(directory, fixed_client(directory.user))
     shelf = SnapshotShelf(cache, directory, Silence(), 10**12)
     dataset = Dataset(pgbench_scale=SCALE)
     arm = Arm(

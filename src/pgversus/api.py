@@ -93,9 +93,10 @@ def run(
         afresh=new,
     )
     asked = replace(asked, build_manner=manner_asked(asked.build_manner, build_profile, build_system))
+    user = server_user(run_as)
     means = Means(
-        user=server_user(run_as),
-        client=fixed_client() if pgbench is None else client_at(Path(pgbench)),
+        user=user,
+        client=fixed_client(user) if pgbench is None else client_at(Path(pgbench), user),
         results=folder,
         earlier=EarlierResults.PUT_ASIDE if new else EarlierResults.GO_ON,
         keep_logs=keep_logs,

@@ -353,15 +353,16 @@ def test_files_of_a_stopped_server_leave_the_page_cache() -> None:
 
 
 @pytest.mark.parametrize("version", ["12.22", "17.8"])
-def test_nothing_of_the_warm_up_is_in_the_first_window(servers: Servers, version: str, tmp_path: Path) -> None:
+def test_nothing_of_the_warm_up_is_in_the_first_window(servers: Servers, version: str, open_directory: Path) -> None:
     # Before 15 statistics that were asked for a moment ago are told again for half a second: so this load asks.
     script = Script(name="asking", text="SELECT pg_stat_get_db_xact_commit(0);\n")
     workload = PgbenchWorkload(scripts=(script,))
+    user = server_user()
     load = Load(
         workload=workload,
-        client=fixed_client(),
-        script_files=write_scripts(workload, tmp_path),
-        scratch=tmp_path / "logs",
+        client=fixed_client(user),
+        script_files=write_scripts(workload, open_directory, user),
+        scratch=open_directory / "logs",
         kept_logs=None,
         connect_allowance_s=0,
         longest_s=60.0,

@@ -139,7 +139,8 @@ def test_work_until_a_stopped_client_takes_no_more_rows_is_time_of_the_slice(
     # Half a second of work, then more rows than fit between server and client.
     script = "SELECT repeat('x', 1000), pg_sleep(CASE n WHEN 1 THEN 0.5 ELSE 0 END) FROM generate_series(1, 100000) n"
     reader = subprocess.Popen(
-        [str(fixed_client().psql), "-X", "-q", "-A", "-c", script, server.target.conninfo], stdout=subprocess.PIPE
+        [str(fixed_client(server_user()).psql), "-X", "-q", "-A", "-c", script, server.target.conninfo],
+        stdout=subprocess.PIPE,
     )
     try:
         while not watch.processes(since):
@@ -155,12 +156,13 @@ def test_work_until_a_stopped_client_takes_no_more_rows_is_time_of_the_slice(
 
 
 def load(script: str, folder: Path, *, clients: int = 1, is_builtin: bool = False) -> Load:
+    user = server_user()
     scripts = (Script(name=script, text=None) if is_builtin else Script(name="script", text=script),)
     workload = PgbenchWorkload(scripts=scripts, clients=clients)
     return Load(
         workload=workload,
-        client=fixed_client(),
-        script_files=write_scripts(workload, folder),
+        client=fixed_client(user),
+        script_files=write_scripts(workload, folder, user),
         scratch=folder / "logs",
         kept_logs=None,
         connect_allowance_s=0,
@@ -191,8 +193,8 @@ def windows(asked: SliceApparatus, number: int) -> list[Window]:
     return list(asked.collect(0))
 
 
-def test_a_slice_of_one_client_is_one_execution(server: Server, tmp_path: Path) -> None:
-    asked = apparatus(server, "SELECT pg_sleep(0.1);\n", tmp_path)
+def test_a_slice_of_one_client_is_one_execution(server: Server, open_directory: Path) -> None:
+    asked = apparatus(server, "SELECT pg_sleep(0.1);\n", open_directory)
     # However many sessions others have, and for how long.
     with session(server):
         try:
@@ -210,11 +212,11 @@ def test_a_slice_of_one_client_is_one_execution(server: Server, tmp_path: Path) 
     assert all(window.latency_sum_s == window.latency_max_s for window in executed)
     # Some are of connecting, and before 15 of our own readings; who asks for the end, over twenty times, is elsewhere.
     assert len(executed) <= counted["transactions_committed"] < 16
-    assert list((tmp_path / "logs").iterdir()) == []
+    assert list((open_directory / "logs").iterdir()) == []
 
 
-def test_a_block_watches_the_server_that_was_started_for_it(server: Server, tmp_path: Path) -> None:
-    asked = apparatus(server, "SELECT 1;\n", tmp_path, clients=2)
+def test_a_block_watches_the_server_that_was_started_for_it(server: Server, open_directory: Path) -> None:
+    asked = apparatus(server, "SELECT 1;\n", open_directory, clients=2)
     try:
         for _ in range(2):
             # As a block does it: what watches the load ends before the counters are read, and the server after them.
@@ -231,9 +233,9 @@ def test_a_block_watches_the_server_that_was_started_for_it(server: Server, tmp_
 
 
 def test_a_client_that_dies_between_two_windows_is_a_failed_trial_and_leaves_nothing(
-    server: Server, tmp_path: Path
+    server: Server, open_directory: Path
 ) -> None:
-    asked = apparatus(server, "SELECT 1;\n", tmp_path, clients=3)
+    asked = apparatus(server, "SELECT 1;\n", open_directory, clients=3)
     try:
         asked.start(0)
         asked.warm_up(0, seed=1)
@@ -247,11 +249,11 @@ def test_a_client_that_dies_between_two_windows_is_a_failed_trial_and_leaves_not
         asked.stop_all()
     with suppress(psutil.NoSuchProcess):
         assert client.status() == psutil.STATUS_ZOMBIE
-    assert list((tmp_path / "logs").iterdir()) == []
+    assert list((open_directory / "logs").iterdir()) == []
 
 
-def test_a_script_that_fails_in_a_session_says_so_in_the_words_of_pgbench(server: Server, tmp_path: Path) -> None:
-    asked = apparatus(server, "SELECT 1 / 0;\n", tmp_path)
+def test_a_script_that_fails_in_a_session_says_so_in_the_words_of_pgbench(server: Server, open_directory: Path) -> None:
+    asked = apparatus(server, "SELECT 1 / 0;\n", open_directory)
     try:
         asked.start(0)
         with pytest.raises(TrialFailedError, match="division by zero"):
@@ -261,9 +263,9 @@ def test_a_script_that_fails_in_a_session_says_so_in_the_words_of_pgbench(server
         asked.stop_all()
 
 
-def test_a_client_that_fails_beside_others_fails_the_trial_at_once(server: Server, tmp_path: Path) -> None:
+def test_a_client_that_fails_beside_others_fails_the_trial_at_once(server: Server, open_directory: Path) -> None:
     script = "\\if :client_id\nSELECT 1;\n\\else\nSELECT 1 / 0;\n\\endif\n"
-    asked = apparatus(server, script, tmp_path, clients=3)
+    asked = apparatus(server, script, open_directory, clients=3)
     try:
         asked.start(0)
         began = time.monotonic()
@@ -276,8 +278,8 @@ def test_a_client_that_fails_beside_others_fails_the_trial_at_once(server: Serve
         asked.stop_all()
 
 
-def test_a_statement_that_does_not_end_is_a_failed_trial(server: Server, tmp_path: Path) -> None:
-    asked = apparatus(server, "SELECT pg_sleep(30);\n", tmp_path)
+def test_a_statement_that_does_not_end_is_a_failed_trial(server: Server, open_directory: Path) -> None:
+    asked = apparatus(server, "SELECT pg_sleep(30);\n", open_directory)
     asked._loads = [replace(asked._loads[0], longest_s=0.5)]
     try:
         asked.start(0)
@@ -288,8 +290,8 @@ def test_a_statement_that_does_not_end_is_a_failed_trial(server: Server, tmp_pat
         asked.stop_all()
 
 
-def test_a_server_that_ends_under_its_load_is_a_failed_trial(server: Server, tmp_path: Path) -> None:
-    asked = apparatus(server, "SELECT 1;\n", tmp_path)
+def test_a_server_that_ends_under_its_load_is_a_failed_trial(server: Server, open_directory: Path) -> None:
+    asked = apparatus(server, "SELECT 1;\n", open_directory)
     try:
         asked.start(0)
         asked.warm_up(0, seed=1)

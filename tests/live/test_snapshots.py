@@ -79,7 +79,7 @@ def a_run(cache: Cache) -> Iterator[Run]:
     progress = Said()
     with run_directory(cache, USER) as directory:
         shelf = SnapshotShelf(cache, directory, progress, 10**10)
-        loading = Loading(directory, fixed_client())
+        loading = Loading(directory, fixed_client(USER))
         yield Run(directory, Snapshots(directory, loading, shelf, {}, progress), progress.lines)
 
 

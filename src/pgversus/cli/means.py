@@ -33,6 +33,11 @@ _BUILD_OPTIONS = (
         help="By what servers are built from source.  [default: configure, where their source has it]",
     ),
 )
+RUN_AS = click.option(
+    "--run-as",
+    metavar="USER",
+    help="As root: the user that servers, psql, pgbench, commands and builds run as.  [default: nobody]",
+)
 _OPTIONS = (
     *_BUILD_OPTIONS,
     click.option(
@@ -42,7 +47,7 @@ _OPTIONS = (
         metavar="PATH",
         help="Another pgbench than the one that comes with pgversus.",
     ),
-    click.option("--run-as", metavar="USER", help="As root: the user that servers run as.  [default: nobody]"),
+    RUN_AS,
     click.option("--keep-logs", is_flag=True, help="Keep pgbench's transaction logs among the results."),
     click.option(
         "--no-plans",
@@ -105,9 +110,10 @@ def measure(study: "Study", options: dict[str, Any], results: Path, *, earlier: 
     from pgversus.postgres.client import client_at, fixed_client  # noqa: PLC0415
     from pgversus.report.console import SafeConsole  # noqa: PLC0415
 
+    user = server_user(options["run_as"])
     means = Means(
-        user=server_user(options["run_as"]),
-        client=client_at(Path(options["pgbench_path"])) if options["pgbench_path"] else fixed_client(),
+        user=user,
+        client=client_at(Path(options["pgbench_path"]), user) if options["pgbench_path"] else fixed_client(user),
         results=results,
         keep_logs=options["keep_logs"],
         earlier=earlier,

@@ -10,7 +10,7 @@ import click
 from pgversus.cli.arms import arms_options, variable_options
 from pgversus.cli.files import read_text
 from pgversus.cli.language import language_option
-from pgversus.cli.means import build_options, in_asked_manner
+from pgversus.cli.means import RUN_AS, build_options, in_asked_manner
 from pgversus.cli.output import write_out
 from pgversus.errors import PlanError
 from pgversus.host.output_file import write_file
@@ -32,7 +32,7 @@ _FORMATS = ("text", "markdown", "html")
 @arms_options
 @variable_options
 @build_options
-@click.option("--run-as", metavar="USER", help="As root: the user that servers run as.  [default: nobody]")
+@RUN_AS
 @click.option(
     "--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="Form of the report."
 )
@@ -75,8 +75,9 @@ def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer
 
     comparison = explained_comparison_of({**options, "servers": names})
     study = in_asked_manner(study_of(comparison), options)
+    user = server_user(options["run_as"])
     with TerminalProgress(SafeConsole(stderr=True)) as progress:
-        return compare_plans(study, server_user(options["run_as"]), fixed_client(), progress)
+        return compare_plans(study, user, fixed_client(user), progress)
 
 
 def _of_files(names: "Sequence[str]") -> "PlansAnswer":

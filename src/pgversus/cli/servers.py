@@ -99,10 +99,12 @@ def verify(names: tuple[str, ...]) -> int:
     Exits with 3 when one is not as it was when it was fetched or built.
     """
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
+    from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
     from pgversus.lab.servers_here import named_builds, verified  # noqa: PLC0415 - the same
     from pgversus.report.visible import visible  # noqa: PLC0415 - the same
 
-    found = {one.name: verified(one) for one in named_builds(open_cache(), names)}
+    user = server_user()
+    found = {one.name: verified(one, user) for one in named_builds(open_cache(), names)}
     lines = [f"{name}: {what}" for name, what in found.items()]
     write_out("".join(f"{visible(line)}\n" for line in lines or ["no server is in the cache"]), "")
     return int(ExitCode.HOST if any(what.problems for what in found.values()) else ExitCode.DONE)

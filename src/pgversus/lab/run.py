@@ -32,7 +32,7 @@ from pgversus.lab.same_means import (
     client_facts,
 )
 from pgversus.lab.workshop import Workshop, opened_workshop
-from pgversus.postgres.client import Client, refuse_unencrypted
+from pgversus.postgres.client import Client, refuse_shut_out, refuse_unencrypted
 from pgversus.postgres.labels import label_of_running
 from pgversus.postgres.session import uri_target
 from pgversus.store.attributions import NOT_ATTRIBUTED
@@ -188,10 +188,11 @@ def _check_what_is_known(
 
 
 def _check_client(study: Study, client: Client) -> None:
-    """Servers of somebody else may ask for more than the client can."""
+    """Servers of somebody else may ask for more than the client can, or refuse the user that it runs as."""
     arms = [arm for context in study.contexts for arm in context.comparison.arms]
     with_files = {arm.server for arm in arms if arm.dataset.setup_files}
     for server in study.servers:
         if isinstance(server, RunningServer):
-            target = uri_target(server.uri, ())
-            refuse_unencrypted(client, target, label_of_running(server), runs_psql=server in with_files)
+            target, label = uri_target(server.uri, ()), label_of_running(server)
+            refuse_unencrypted(client, target, label, runs_psql=server in with_files)
+            refuse_shut_out(client, target, label)

@@ -11,6 +11,7 @@ from pgversus.host.directories import Cache, make_directory, socket_directory
 from pgversus.host.guard import Guard
 from pgversus.host.identity import ServerUser
 from pgversus.host.leftovers import lock_file, remember_socket_directory, run_name
+from pgversus.host.ownership import make_private
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +51,7 @@ class RunDirectory:
     def socket_directory(self, arm: int) -> Path:
         """For the socket of one arm's server; made when first asked for."""
         directory = self.sockets / str(arm)
-        make_directory(directory, 0o700)
-        self.user.give(directory)
+        make_private(self.user, directory)
         return directory
 
 

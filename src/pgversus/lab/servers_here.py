@@ -63,15 +63,21 @@ class Verified:
         return "as it was made" if self.has_checksums else "it runs; when it was fetched no checksums were kept"
 
 
-def verified(build: CachedBuild) -> Verified:
-    """What is wrong with a build in the cache: files that changed, libraries that are missing, another version."""
+def verified(build: CachedBuild, user: ServerUser) -> Verified:
+    """What is wrong with a build in the cache: files that changed, libraries that are missing, another version.
+
+    user: whom its programs are asked as.
+    """
     try:
         manifest = json.loads((build.directory / MANIFEST).read_text(encoding="utf-8"))
         version, programs = manifest["version"], build.directory / manifest["bin"]
         known = manifest.get("files_sha256")
     except (OSError, ValueError, KeyError, TypeError):
         return Verified(problems=("it is not whole: its manifest cannot be read",), has_checksums=False)
-    problems = (*_changes(build, known or {}, has_checksums=known is not None), *_what_does_not_run(programs, version))
+    problems = (
+        *_changes(build, known or {}, has_checksums=known is not None),
+        *_what_does_not_run(programs, version, user),
+    )
     return Verified(problems=problems, has_checksums=known is not None)
 
 
@@ -82,12 +88,12 @@ def _changes(build: CachedBuild, known: Mapping[str, str], *, has_checksums: boo
         yield f"changed since it was made: {', '.join(changed[:_MOST_SHOWN])}{more}"
 
 
-def _what_does_not_run(programs: Path, version: str) -> Iterator[str]:
-    if missing := missing_libraries(programs):
+def _what_does_not_run(programs: Path, version: str, user: ServerUser) -> Iterator[str]:
+    if missing := missing_libraries(programs, user):
         yield f"libraries are missing: {', '.join(missing)}"
         return
     try:
-        if (found := read_version(programs, None)) != version:
+        if (found := read_version(programs, user)) != version:
             yield f"it says that it is {found}"
     except BuildError as error:
         yield error.found

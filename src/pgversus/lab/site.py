@@ -230,7 +230,7 @@ class PostgresSite:
     def _load_of(self, workload: PgbenchWorkload, patience_s: float) -> Load:
         if workload not in self._scripts:
             folder = self._directory.root / f"scripts-{len(self._scripts) + 1}"
-            self._scripts[workload] = write_scripts(workload, folder)
+            self._scripts[workload] = write_scripts(workload, folder, self._directory.user)
         return Load(
             workload=workload,
             client=self._client,
@@ -253,7 +253,9 @@ class PostgresSite:
         builds = [self._builds[arm.server] for arm in comparison.arms]
         for arm, build, found in zip(comparison.arms, builds, fingerprints, strict=True):
             refuse_other_build(arm.label, build, found)
-        others = library_differences([linked_libraries(one.bin_directory) if one else frozenset() for one in builds])
+        user = self._directory.user
+        libraries = [linked_libraries(one.bin_directory, user) if one else frozenset[str]() for one in builds]
+        others = library_differences(libraries)
         return Preparation(
             design=first.design,
             arms=tuple(

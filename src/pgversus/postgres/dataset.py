@@ -1,6 +1,7 @@
 """Loading: pgbench's tables, the user's SQL files, then VACUUM ANALYZE and CHECKPOINT; preparing what is loaded."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from pgversus.errors import DatasetError
@@ -22,11 +23,11 @@ LOADING_SETTINGS = {
 }
 
 
-def make_pgbench_tables(target: Target, arguments: Sequence[str], label: str) -> None:
+def make_pgbench_tables(target: Target, client: Client, arguments: Sequence[str], label: str) -> None:
     """Run `pgbench -i`; DatasetError with its words when it fails."""
-    finished = run(arguments, environment=target.environment(), ends_with_us=True)
+    finished = run(arguments, environment=client.environment(target), user=client.user, ends_with_us=True)
     if not finished.succeeded:
-        raise _failed("pgbench could not make its tables", "pgbench -i", label, finished)
+        raise _failed("pgbench could not make its tables", "pgbench -i", label, finished, client)
 
 
 def run_setup_file(target: Target, client: Client, file: Path, label: str, *, name: str) -> None:
@@ -34,9 +35,9 @@ def run_setup_file(target: Target, client: Client, file: Path, label: str, *, na
 
     name: how the user knows the file.
     """
-    finished = _run_file(target, client, file, target.environment())
+    finished = _run_file(target, client, file, client.environment(target), name=name)
     if not finished.succeeded:
-        raise _failed("the setup file failed", name, label, finished)
+        raise _failed("the setup file failed", name, label, finished, client)
 
 
 def run_prepare_file(
@@ -47,9 +48,9 @@ def run_prepare_file(
     Programs that it runs find the server as those of an operation do, and its files in PGDATA.
     """
     environment = program_environment(client, server.target, server.cluster.data_directory)
-    finished = _run_file(server.target, client, file, environment, variables)
+    finished = _run_file(server.target, client, file, environment, variables, name=name)
     if not finished.succeeded:
-        raise _failed("the file that prepares the data failed", name, label, finished)
+        raise _failed("the file that prepares the data failed", name, label, finished, client)
 
 
 def write_out(target: Target) -> None:
@@ -74,20 +75,24 @@ def _run_file(
     file: Path,
     environment: Mapping[str, str],
     variables: Sequence[tuple[str, str]] = (),
+    *,
+    name: str,
 ) -> Finished:
     arguments = [str(client.psql), "-X", "-q", "-v", "ON_ERROR_STOP=1"]
-    for name, value in variables:
-        arguments += ["-v", f"{name}={value}"]
+    for variable, value in variables:
+        arguments += ["-v", f"{variable}={value}"]
     arguments += ["-f", str(file), "-d", target.conninfo]
-    return run(arguments, environment=environment, ends_with_us=True)
+    finished = run(arguments, environment=environment, user=client.user, ends_with_us=True)
+    return replace(finished, stderr=finished.stderr.replace(str(file), name))
 
 
-def _failed(what: str, where: str, label: str, finished: Finished) -> DatasetError:
+def _failed(what: str, where: str, label: str, finished: Finished, client: Client) -> DatasetError:
+    words = finished.stderr.strip() or f"exit code {finished.exit_code}"
     return DatasetError(
         what,
         slug="dataset-load-failed",
         where=f"{where}, on {label}",
-        found=finished.stderr.strip() or f"exit code {finished.exit_code}",
+        found=words,
         expected="a load without errors on every arm",
-        to_do="what is loaded must run on each of the servers compared",
+        to_do=client.user.way_out(words) or "what is loaded must run on each of the servers compared",
     )

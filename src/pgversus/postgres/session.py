@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,16 @@ def connect(target: Target, *, as_the_load: bool = False) -> Iterator[Connection
             yield connection
     except psycopg.Error as error:
         raise question_failed(target, error) from error
+
+
+@cache
+def password_of(target: Target) -> str:
+    """Return the password with which libpq connects: given, or from a password file; empty where it has none.
+
+    ServerError when it cannot connect.
+    """
+    with connect(target) as connection:
+        return os.fsdecode(connection.pgconn.password)
 
 
 def question_failed(target: Target, error: psycopg.Error) -> ServerError:

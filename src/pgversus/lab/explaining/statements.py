@@ -5,6 +5,8 @@ from pathlib import Path
 
 from pgversus.errors import WorkloadError
 from pgversus.host.commands import run
+from pgversus.host.directories import make_directory
+from pgversus.host.ownership import write_private
 from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target
 from pgversus.study.captured import Statement
@@ -29,11 +31,11 @@ def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scr
 
     What they write is rolled back. Of a load that prepares them also as they are prepared.
     """
-    scratch.mkdir(parents=True, exist_ok=True)
+    make_directory(scratch, 0o755)
     found = []
     for script in workload.scripts:
         file = scratch / "told.sql"
-        file.write_text(in_one_transaction(_text(script, client)), encoding="utf-8")
+        write_private(client.user, file, in_one_transaction(_text(script, client)).encode())
         texts = _sent(script, workload, client, target, file, QueryMode.SIMPLE)
         templates: list[str] = []
         if workload.query_mode is QueryMode.PREPARED:
@@ -63,7 +65,13 @@ def _sent(
         variables=workload.variables,
         seed=_SEED,
     )
-    finished = run(arguments, environment=target.environment(), timeout_s=_LONGEST_S, ends_with_us=True)
+    finished = run(
+        arguments,
+        environment=client.environment(target),
+        timeout_s=_LONGEST_S,
+        user=client.user,
+        ends_with_us=True,
+    )
     if not finished.succeeded:
         raise WorkloadError(
             "a script cannot be run in one transaction, to see what it sends",
@@ -79,4 +87,4 @@ def _sent(
 def _text(script: Script, client: Client) -> str:
     if script.text is not None:
         return script.text
-    return shown_script(run(shown_script_command(client.pgbench, script.name)).stderr)
+    return shown_script(run(shown_script_command(client.pgbench, script.name), user=client.user).stderr)

@@ -2,12 +2,15 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from pgversus.errors import StoreError
 from pgversus.host.commands import Finished, run
+from pgversus.host.directories import make_directory
+from pgversus.host.identity import ServerUser
+from pgversus.host.ownership import make_private, open_regular, write_private
 from pgversus.host.processors import started_on
 from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.postgres.client import Client
@@ -43,9 +46,10 @@ class Load:
     """A window that takes longer than this beyond its own length is given up: it hangs."""
 
 
-def write_scripts(workload: PgbenchWorkload, directory: Path) -> tuple[Path | None, ...]:
-    """Write each script of the mix to a file of ours; None for the built-ins."""
-    directory.mkdir(parents=True, exist_ok=True)
+def write_scripts(workload: PgbenchWorkload, directory: Path, user: ServerUser) -> tuple[Path | None, ...]:
+    """Write each script of the mix to a file for pgbench's user alone; None for the built-ins."""
+    # Root's own: what that user may write, root does not write to.
+    make_directory(directory, 0o755)
     files: list[Path | None] = []
     for index, script in enumerate(workload.scripts):
         if script.text is None:
@@ -53,7 +57,7 @@ def write_scripts(workload: PgbenchWorkload, directory: Path) -> tuple[Path | No
             continue
         file = directory / f"script-{index}.sql"
         # In what it was read in: the locale's own encoding may lack its characters, or spell them otherwise.
-        file.write_text(script.text, encoding="utf-8")
+        write_private(user, file, script.text.encode())
         files.append(file)
     return tuple(files)
 
@@ -88,7 +92,7 @@ def finished_transactions(
 
 @contextmanager
 def _logs(load: Load, log_name: str | None) -> Iterator[None]:
-    load.scratch.mkdir(parents=True, exist_ok=True)
+    make_private(load.client.user, load.scratch)
     try:
         yield
     finally:
@@ -113,7 +117,13 @@ def _finished(load: Load, target: Target, length: tuple[str, str], seed: int, se
     limit_s = seconds + load.longest_s + _GRACE_S
     arguments = pgbench_command(load, target, length, seed, _LOG)
     with started_on(load.processors):
-        finished = run(arguments, environment=target.environment(), timeout_s=limit_s, ends_with_us=True)
+        finished = run(
+            arguments,
+            environment=load.client.environment(target),
+            timeout_s=limit_s,
+            user=load.client.user,
+            ends_with_us=True,
+        )
     check_end(finished, limit_s)
     return finished
 
@@ -193,25 +203,27 @@ def clear_logs(load: Load, log_prefix: str, log_name: str | None) -> None:
     """Remove pgbench's logs with this prefix, or keep them under this name where logs are kept."""
     # pgbench's own names: PREFIX.PID of the first thread, PREFIX.PID.N of the others.
     for file in log_files(load, log_prefix):
-        if load.kept_logs is None or log_name is None:
-            file.unlink()
-        else:
+        if load.kept_logs is not None and log_name is not None:
             thread = file.name.split(".")[2:] or ["0"]
-            _keep(file, load.kept_logs, f"{log_name}-thread-{thread[0]}.log", stale=f"{log_name}-repeated-*")
+            name = f"{log_name}-thread-{thread[0]}.log"
+            _keep(file, load.client.user, load.kept_logs / name, stale=f"{log_name}-repeated-*")
+        file.unlink()
 
 
-def _keep(file: Path, folder: Path, name: str, *, stale: str) -> None:
+def _keep(file: Path, user: ServerUser, place: Path, *, stale: str) -> None:
     """stale: what a block that was not finished may have left of the same window, measured again, besides its log."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for left in sorted(folder.glob(stale)):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        for left in sorted(place.parent.glob(stale)):
             left.unlink()
-        shutil.move(file, folder / name)
+        # A copy, so that it belongs to whoever keeps it. What is no log of pgbench's was refused when it was read.
+        with suppress(ValueError), open_regular(file, owner=user.uid) as log, place.open("wb") as kept:
+            shutil.copyfileobj(log, kept)
     except OSError as error:
         raise StoreError(
             "a transaction log cannot be kept",
             slug="store-unwritable",
-            where=str(folder),
+            where=str(place.parent),
             found=error.strerror or str(error),
             expected="room for about 30 bytes for each transaction",
             to_do="make room there, or leave --keep-logs out; blocks that were finished are kept",

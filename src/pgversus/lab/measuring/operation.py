@@ -11,7 +11,8 @@ from pathlib import Path
 import psycopg
 from psycopg.errors import QueryCanceled
 
-from pgversus.host.commands import run
+from pgversus.host.commands import may_execute, run
+from pgversus.host.ownership import make_private
 from pgversus.host.process_tree import peak_resident_bytes
 from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.lab.measuring.watching import Watch
@@ -126,12 +127,16 @@ class _Ended:
 
 def _run_program(step: Step, target: Target, means: Means, data_directory: Path | None) -> _Ended:
     environment = program_environment(means.client, target, data_directory)
-    means.scratch.mkdir(parents=True, exist_ok=True)
+    user = means.client.user
+    make_private(user, means.scratch)
     # Asked before: else the words would be those of what starts it.
-    if not _is_there(step.program[0], environment["PATH"], means.scratch):
+    program = _place_of(step.program[0], environment["PATH"], means.scratch)
+    if program is None:
         raise TrialFailedError(
             f"there is no such program in {environment['PATH']}; a path counts from a directory made for the run"
         )
+    if not may_execute(user, program):
+        raise TrialFailedError(f"{user.name}, the user that programs run as, may not execute {program}")
     begin = time.perf_counter()
     try:
         finished = run(
@@ -139,6 +144,7 @@ def _run_program(step: Step, target: Target, means: Means, data_directory: Path 
             environment=environment,
             directory=means.scratch,
             timeout_s=means.patience_s,
+            user=user,
             ends_with_us=True,
         )
     except OSError as error:
@@ -150,14 +156,17 @@ def _run_program(step: Step, target: Target, means: Means, data_directory: Path 
     if not finished.succeeded:
         code = finished.exit_code
         how = f"exit code {code}" if code >= 0 else f"ended by signal {-code}"
-        raise TrialFailedError(f"{how}. {finished.stderr.strip()}".strip())
+        words = finished.stderr.strip()
+        raise TrialFailedError("\n".join(filter(None, (f"{how}. {words}".strip(), user.way_out(words)))))
     return _Ended(seconds=seconds, output=output, cpu_s=finished.cpu_s, cpu_user_s=finished.cpu_user_s)
 
 
-def _is_there(program: str, path: str, directory: Path) -> bool:
+def _place_of(program: str, path: str, directory: Path) -> Path | None:
+    """Where a program is; None where it is not."""
     if "/" in program:
-        return (directory / program).is_file()
-    return shutil.which(program, path=path) is not None
+        return directory / program if (directory / program).is_file() else None
+    found = shutil.which(program, path=path)
+    return None if found is None else Path(found)
 
 
 @contextmanager

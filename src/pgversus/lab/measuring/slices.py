@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from pgversus.errors import PgversusError
 from pgversus.host.commands import Finished
+from pgversus.host.ownership import make_private
 from pgversus.host.pausable import PausableProgram, ProgramEndedError
 from pgversus.host.processors import started_on, threads_of
 from pgversus.lab.apparatus import TrialFailedError, TrialHungError
@@ -175,15 +176,17 @@ class _Session:
 
     def open(self, seed: int) -> None:
         """Connect the clients, run for a moment, and stop. TrialFailedError when pgbench ends before."""
-        self._load.scratch.mkdir(parents=True, exist_ok=True)
+        client = self._load.client
+        make_private(client.user, self._load.scratch)
         # Whether there are logs tells how far pgbench has come.
         clear_logs(self._load, self._log_prefix, None)
         arguments = pgbench_command(self._load, self._target, ("-T", _LONGEST_RUN_S), seed, self._log_prefix)
+        environment = client.environment(self._target)
         # pgbench reads the time of day once and counts on by the monotonic clock; so do we, at the same moment.
         self._epoch_ns = _epoch_ns()
         self._began = self._now() / 1e6
         with started_on(self._load.processors):
-            self._program = PausableProgram(arguments, environment=self._target.environment())
+            self._program = PausableProgram(arguments, environment=environment, user=client.user)
         self._wait_until_connected()
         self._pause()
         while self._connected() != self._processes:

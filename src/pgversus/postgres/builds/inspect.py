@@ -50,25 +50,29 @@ def read_version(bin_directory: Path, user: ServerUser | None) -> str:
     return match[1].strip()
 
 
-def missing_libraries(bin_directory: Path) -> tuple[str, ...]:
-    """Shared libraries that postgres needs and this host lacks, by name; empty where ldd itself is missing."""
-    if shutil.which("ldd") is None:
-        return ()
-    output = run(["ldd", str(bin_directory / "postgres")]).stdout
-    return tuple(sorted({line.split()[0] for line in output.splitlines() if "not found" in line}))
+def missing_libraries(bin_directory: Path, user: ServerUser | None = None) -> tuple[str, ...]:
+    """Shared libraries that postgres needs and this host lacks, by name; empty where ldd itself is missing.
+
+    user: as which it is asked, None for oneself.
+    """
+    return tuple(sorted({line.split()[0] for line in _ldd(bin_directory, user) if "not found" in line}))
 
 
 @cache
-def linked_libraries(bin_directory: Path) -> frozenset[str]:
+def linked_libraries(bin_directory: Path, user: ServerUser) -> frozenset[str]:
     """Libraries that postgres is linked with, by name and version, without those of the C library.
 
     Empty where ldd itself is missing.
     """
-    if shutil.which("ldd") is None:
-        return frozenset()
-    output = run(["ldd", str(bin_directory / "postgres")]).stdout
-    names = (line.split()[0] for line in output.splitlines() if "=>" in line)
+    names = (line.split()[0] for line in _ldd(bin_directory, user) if "=>" in line)
     return frozenset(name for name in names if not _C_LIBRARY.match(name))
+
+
+def _ldd(bin_directory: Path, user: ServerUser | None) -> list[str]:
+    if shutil.which("ldd") is None:
+        return []
+    # It may run the program itself, by a loader that the program names.
+    return run(["ldd", str(bin_directory / "postgres")], user=user, directory=Path("/")).stdout.splitlines()
 
 
 def _cannot_run(program: Path, user: ServerUser | None, words: str) -> BuildError:

@@ -150,6 +150,22 @@ _SECTIONS: tuple[tuple[str, Path, str], ...] = (
 )
 """Title, path, and the model that describes it; where there is none, the key itself does."""
 
+_FILES = """\
+## Who reads the files
+
+pgversus reads scripts and setup files itself. As an ordinary user it runs everything else as that user. As root it runs
+psql, pgbench, the programs that they start, and commands as the user that servers run as: `nobody`, or the one that
+`--run-as` names.
+
+- A script may lie anywhere. pgbench gets a copy that its user alone can read.
+- A setup file, or one of `prepare`, may lie anywhere too. psql reads it where it lies if its user can; otherwise it
+  reads a copy, beside which `\\ir` finds nothing, so that a file with `\\ir` in it is refused.
+- Files that these read themselves (`\\i`, `\\ir`, `\\copy`) must be open to that user, with every directory above them.
+  `/root` is not. Relative names count from the directory in which pgversus was started; where that user cannot enter
+  it, from `/`.
+- Commands run in an empty directory of their own.
+"""
+
 _ROWS = """\
 ## [[exclude]], [[only]]
 
@@ -192,7 +208,7 @@ def page() -> str:
     """docs/study-file.md."""
     parts = [_BEGIN, _fenced(SHORT_EXAMPLE), _HOW, _fenced(OPERATION_EXAMPLE), _top()]
     parts += [_section(*section) for section in _SECTIONS]
-    parts += [_ROWS, _fenced(LONG_EXAMPLE), _quantities()]
+    parts += [_FILES, _ROWS, _fenced(LONG_EXAMPLE), _quantities()]
     return "\n".join(parts).rstrip() + "\n"
 
 

@@ -4,13 +4,13 @@ import os
 from pathlib import Path
 
 from pgversus.host.directories import Cache
-from pgversus.host.identity import ServerUser
 from pgversus.lab.data.recipes import Recipe
 from pgversus.lab.data.snapshot_cache import keep
 from pgversus.postgres.catalog import ServerProperties, SettingValue, TableDigest
 from pgversus.postgres.fingerprint import Fingerprint
+from tests.builders import MYSELF
 
-USER = ServerUser(name="me", uid=os.getuid(), gid=os.getgid(), is_self=True)
+USER = MYSELF
 FINGERPRINT = Fingerprint(
     tables={"public.t": TableDigest(rows=3, digest="abc")},
     indexes={"public.t_pkey": "CREATE INDEX"},

@@ -10,9 +10,10 @@ from pgversus.lab.data.recipes import Recipe, recipe_of, takes_from_elsewhere
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
 from pgversus.study.dataset import Dataset, SetupFile
+from tests.builders import MYSELF
 
 BUILD = Build(version="17.8", bin_directory=Path("/nowhere/bin"), origin="zonky", sha256="a" * 64)
-CLIENT = Client(pgbench=Path("/pgbench"), psql=Path("/psql"), version="18.6", origin="here")
+CLIENT = Client(pgbench=Path("/pgbench"), psql=Path("/psql"), version="18.6", origin="here", user=MYSELF)
 SETUP = SetupFile(path="a.sql", sha256="1", text="CREATE TABLE t AS SELECT 1 AS x;")
 PREPARE = SetupFile(path="b.sql", sha256="2", text="UPDATE t SET x = x WHERE x % 100 < :share;")
 DATASET = Dataset(pgbench_scale=10, setup_files=(SETUP,), prepare=(PREPARE,), variables=(("share", "70"),))

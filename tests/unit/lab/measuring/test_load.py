@@ -24,7 +24,7 @@ from pgversus.stats.trials import Window
 from pgversus.study.design import Design
 from pgversus.study.preparation import Preparation
 from pgversus.study.workload import PgbenchWorkload, Script
-from tests.builders import DATA, comparison, window
+from tests.builders import DATA, MYSELF, comparison, window
 
 CAPTURED = DATA / "pgbench"
 TARGET = Target(conninfo="host=/nowhere")
@@ -42,7 +42,7 @@ def load(directory: Path, program: str, *, longest_s: float = 60.0, kept_logs: P
     pgbench.chmod(0o755)
     return Load(
         workload=PgbenchWorkload(scripts=(Script(name="select-only"),), clients=2, threads=2),
-        client=Client(pgbench=pgbench, psql=pgbench, version="18", origin="captured"),
+        client=Client(pgbench=pgbench, psql=pgbench, version="18", origin="captured", user=MYSELF),
         script_files=(None,),
         scratch=directory / "scratch",
         kept_logs=kept_logs,
@@ -60,14 +60,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from pgversus.lab.measuring.load import write_scripts
 from pgversus.lab.data.loading import Loading
-from pgversus.study.dataset import SetupFile
+from pgversus.study.file.contents import inline_setup
 from pgversus.study.workload import PgbenchWorkload, Script
+from tests.builders import MYSELF
 folder, text = Path(sys.argv[1]), "SELECT '\\u00e9\\u65e5';"
-write_scripts(PgbenchWorkload(scripts=(Script(name="a.sql", text=text),)), folder)
-loading = Loading(SimpleNamespace(root=folder), None)
-loading._path_of(SetupFile(path="inline", sha256="0" * 64, text=text))
+write_scripts(PgbenchWorkload(scripts=(Script(name="a.sql", text=text),)), folder, MYSELF)
+loading = Loading(SimpleNamespace(root=folder), SimpleNamespace(user=MYSELF))
+loading._path_of(inline_setup("inline", text))
 """
-    subprocess.run([sys.executable, "-c", writing, str(tmp_path)], check=True, env={**os.environ, **locale})
+    here = {**os.environ, **locale, "PYTHONPATH": str(DATA.parents[1])}
+    subprocess.run([sys.executable, "-c", writing, str(tmp_path)], check=True, env=here)
     assert {file.read_bytes() for file in tmp_path.iterdir()} == {"SELECT 'é日';".encode()}
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -127,6 +129,23 @@ def test_the_log_of_a_window_that_is_run_anew_takes_the_place_of_what_was_left_o
         with finished_load(asked, TARGET, 1.0, 1, log_name=name):
             pass
     assert sorted({path.name.partition("-thread")[0] for path in kept.iterdir()}) == ["w-01", "w-02"]
+
+
+@pytest.mark.parametrize("plant", ['ln -s "$log"', "mkfifo"])
+def test_a_log_that_is_no_regular_file_is_neither_read_nor_kept(tmp_path: Path, plant: str) -> None:
+    # A script may put a link to anything there, for root to read.
+    program = AS_IT_WAS.replace(
+        f"cp {CAPTURED}/closed_loop.log0", plant.replace("$log", f"{CAPTURED}/closed_loop.log0")
+    )
+    kept = tmp_path / "kept"
+    asked = load(tmp_path, program, kept_logs=kept)
+    with (
+        pytest.raises(TrialFailedError, match="is not a regular file"),
+        finished_load(asked, TARGET, 1.0, 1, log_name="w") as finished,
+    ):
+        read_window(asked, finished)
+    assert sorted(path.name for path in kept.iterdir()) == ["w-thread-1.log"]
+    assert list(asked.scratch.iterdir()) == []
 
 
 def test_no_log_is_kept_of_a_load_that_is_thrown_away(tmp_path: Path) -> None:
