@@ -52,11 +52,11 @@ def provide(
     meant = _from_one_family(asked)
     releases = [name for name in meant if isinstance(name, Release)]
     # What is quick to find out, and ends it all when it is not there, comes before what takes minutes.
-    here = orders_here([name for name in meant if isinstance(name, SourceBuild)], manner, cache, compilers)
+    here = orders_here([name for name in meant if isinstance(name, SourceBuild)], manner, cache, user, compilers)
     own = {name: inspect_bin_directory(Path(name.path), user) for name in meant if isinstance(name, LocalPath)}
     ready_made = iter(_provide_releases(releases, cache, notify, progress.fetching)) if releases else iter(())
-    orders = fetched_orders(here, manner, cache, notify, progress.fetching, compilers)
-    built = {name: build(order, cache, notify, progress.building) for name, order in orders.items()}
+    orders = fetched_orders(here, manner, cache, user, notify, progress.fetching, compilers)
+    built = {name: build(order, cache, user, notify, progress.building) for name, order in orders.items()}
     result: list[Build | None] = []
     for name in meant:
         match name:
@@ -107,7 +107,7 @@ def builds_here(
             if builds[name] is None:
                 downloads[f"{choice.family} {choice.version}"] = None
     from_source = [one for one in meant.values() if isinstance(one, SourceBuild)]
-    orders = orders_here(from_source, manner, cache, compilers)
+    orders = orders_here(from_source, manner, cache, user, compilers)
     for name, one in meant.items():
         match one:
             case LocalPath(path=path):

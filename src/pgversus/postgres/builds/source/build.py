@@ -13,7 +13,10 @@ from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
 from pgversus.errors import BuildError
-from pgversus.host.directories import Cache
+from pgversus.host.directories import Cache, make_directory
+from pgversus.host.identity import ServerUser
+from pgversus.host.in_use import in_use, unused
+from pgversus.host.ownership import copy_tree, give_tree, make_private
 from pgversus.postgres.builds.files import file_hashes, open_to_all
 from pgversus.postgres.builds.inspect import read_version
 from pgversus.postgres.builds.model import FROM_SOURCE, MANIFEST, Build, MadeFrom, Notify, NotifySteps
@@ -31,7 +34,7 @@ _VERSION_IN = {
     "configure.in": re.compile(r"AC_INIT\(\[PostgreSQL\], \[(\d+)"),
     "meson.build": re.compile(r"^\s*version: '(\d+)", re.MULTILINE),
 }
-_LOG = "build.log"
+_LOG, _HOME, _TEMPORARY = "build.log", "home", "tmp"
 
 
 def built(cache: Cache, name: str) -> Build | None:
@@ -50,10 +53,11 @@ def built(cache: Cache, name: str) -> Build | None:
         return None
 
 
-def build(order: Order, cache: Cache, notify: Notify, progress: NotifySteps) -> Build:
+def build(order: Order, cache: Cache, user: ServerUser, notify: Notify, progress: NotifySteps) -> Build:
     """The build, from the cache or made now; two pgversus at once make it once.
 
-    BuildError when it cannot be made; then nothing of it is in the cache but the log of what was tried.
+    user: who runs what the source says; what comes out is not theirs. BuildError when it cannot be made; then nothing
+    of it is in the cache but the log of what was tried.
     """
     with _alone(order, cache, notify):
         found = built(cache, order.name)
@@ -63,7 +67,7 @@ def build(order: Order, cache: Cache, notify: Notify, progress: NotifySteps) -> 
             return replace(found, made_from=order.made_from)
         _sweep(cache)
         with _scratch(order, cache) as scratch:
-            _make(order, scratch, cache, notify, progress)
+            _make(order, scratch, cache, user, notify, progress)
     made = built(cache, order.name)
     assert made is not None  # noqa: S101 - it was moved there whole
     return made
@@ -97,13 +101,15 @@ def _scratch(order: Order, cache: Cache) -> Iterator[Path]:
     directory = cache.staging.resolve() / order.name
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
+    # Whoever builds enters it, and writes only where they are given a directory.
+    directory.chmod(0o755)
     try:
         yield directory
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _make(order: Order, scratch: Path, cache: Cache, notify: Notify, progress: NotifySteps) -> None:
+def _make(order: Order, scratch: Path, cache: Cache, user: ServerUser, notify: Notify, progress: NotifySteps) -> None:
     made = order.made_from
     compiler = compiler_of(made.options)
     places = Places(tree=scratch / "tree", build=scratch / "build", stage=scratch / "stage")
@@ -111,38 +117,71 @@ def _make(order: Order, scratch: Path, cache: Cache, notify: Notify, progress: N
     order.source.lay_out(places.tree)
     system = made.manner.system or BuildSystem.CONFIGURE
     _refuse_other_system(order, places.tree, system)
-    places.build.mkdir()
-    workshop = Workshop(
-        directory=places.build,
-        environment={
-            **with_ccache(scratch / "compiler", compiler),
-            # What was compiled before, wherever that lay, is what would be compiled now.
-            "CCACHE_DIR": str(cache.ccache),
-            "CCACHE_BASEDIR": str(scratch),
-            "CCACHE_NOHASHDIR": "1",
-            "CCACHE_COMPILERCHECK": "content",
-            # Some of perl's scripts and of meson's want one.
-            "HOME": str(scratch),
-        },
-        log=scratch / _LOG,
-        expected=_files_to_compile(places.tree, compiled_directories(made.manner)),
-        progress=lambda done, total: progress(order.label, done, total),
-    )
-    major = _major_of(places.tree)
-    jobs = len(os.sched_getaffinity(0))
+    major, expected = _major_of(places.tree), _files_to_compile(places.tree, compiled_directories(made.manner))
+    # From here on it is the user's who builds, and what is in it may be anything.
+    give_tree(user, places.tree)
+    for directory in (places.build, places.stage, scratch / _HOME, scratch / _TEMPORARY):
+        make_private(user, directory)
+    with _ccache_of(user, cache) as ccache:
+        workshop = Workshop(
+            directory=places.build,
+            environment=_environment(scratch, compiler, ccache),
+            user=user,
+            log=scratch / _LOG,
+            expected=expected,
+            progress=lambda done, total: progress(order.label, done, total),
+        )
+        jobs = len(os.sched_getaffinity(0))
+        try:
+            for command in commands(places, made.options, made.manner, compiler=compiler, major=major, jobs=jobs):
+                workshop.do(command)
+        except CommandFailedError as error:
+            raise _failed(order, error.words, str(error), _kept_log(order, scratch, cache)) from error
+    finished = scratch / "finished"
     try:
-        for command in commands(places, made.options, made.manner, compiler=compiler, major=major, jobs=jobs):
-            workshop.do(command)
-    except CommandFailedError as error:
-        raise _failed(order, error, _kept_log(order, scratch, cache)) from error
-    home = places.stage / PREFIX.strip("/")
-    _finish(order, home, scratch, cache)
+        copy_tree(places.stage / PREFIX.strip("/"), finished, user)
+    except ValueError as error:
+        raise _failed(order, "taking what was installed", str(error), _kept_log(order, scratch, cache)) from error
+    _finish(order, finished, scratch, cache, user)
 
 
-def _finish(order: Order, home: Path, scratch: Path, cache: Cache) -> None:
+def _environment(scratch: Path, compiler: str, ccache: Path) -> dict[str, str]:
+    return {
+        **with_ccache(scratch / "compiler", compiler),
+        # What was compiled before, wherever that lay, is what would be compiled now.
+        "CCACHE_DIR": str(ccache),
+        "CCACHE_BASEDIR": str(scratch),
+        "CCACHE_NOHASHDIR": "1",
+        "CCACHE_COMPILERCHECK": "content",
+        # Some of perl's scripts and of meson's want one.
+        "HOME": str(scratch / _HOME),
+        "TMPDIR": str(scratch / _TEMPORARY),
+    }
+
+
+@contextmanager
+def _ccache_of(user: ServerUser, cache: Cache) -> Iterator[Path]:
+    """What ccache keeps for this user, closed to that user between builds: commands of studies run as the same one."""
+    if user.is_self:
+        yield cache.ccache
+        return
+    make_directory(cache.ccache, 0o700)
+    try:
+        with in_use([cache.ccache]):
+            cache.ccache.chmod(0o711)
+            own = cache.ccache / user.name
+            make_private(user, own)
+            yield own
+    finally:
+        with suppress(FileNotFoundError), unused(cache.ccache) as is_free:
+            if is_free:
+                cache.ccache.chmod(0o700)
+
+
+def _finish(order: Order, home: Path, scratch: Path, cache: Cache, user: ServerUser) -> None:
     shutil.copyfile(scratch / _LOG, home / _LOG)
     open_to_all(home)
-    version = read_version(home / "bin", None)
+    version = read_version(home / "bin", user)
     _refuse_other_release(order, version)
     manifest = {
         "version": version,
@@ -206,12 +245,12 @@ def _kept_log(order: Order, scratch: Path, cache: Cache) -> Path:
     return kept
 
 
-def _failed(order: Order, error: CommandFailedError, log: Path) -> BuildError:
+def _failed(order: Order, step: str, words: str, log: Path) -> BuildError:
     return BuildError(
         f"{order.label} could not be built",
         slug="build-failed",
-        where=f"{order.made_from.source.words}, {error.words}",
-        found=str(error),
+        where=f"{order.made_from.source.words}, {step}",
+        found=words,
         expected="a build without errors",
         to_do=f"the whole log is in {log}",
     )

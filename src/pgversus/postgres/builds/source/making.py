@@ -1,11 +1,13 @@
 """Running the commands of a build: all they print goes into one log, and steps are counted as they appear."""
 
+import io
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pgversus.host.commands import CLEAN_ENVIRONMENT, ending_with_us, kill_group
+from pgversus.host.commands import CLEAN_ENVIRONMENT, Program, kill_group
+from pgversus.host.identity import ServerUser
 from pgversus.postgres.builds.source.build_output import Steps, first_error
 from pgversus.postgres.builds.source.recipe import Command, as_typed
 
@@ -31,12 +33,17 @@ class Workshop:
         *,
         directory: Path,
         environment: Mapping[str, str],
+        user: ServerUser,
         log: Path,
         expected: int,
         progress: Callable[[int, int], None],
     ) -> None:
-        """environment: beside what every program of ours gets. expected: steps. progress: takes steps done and all."""
+        """environment: beside what every program of ours gets. user: who builds. log: where that user cannot write.
+
+        expected: steps. progress: takes steps done and all.
+        """
         self._directory = directory
+        self._user = user
         self._environment = {**CLEAN_ENVIRONMENT, **environment}
         self._log = log
         self._steps = Steps(expected)
@@ -55,20 +62,17 @@ class Workshop:
                 raise CommandFailedError(command.words, first_error(log))
 
     def _run(self, command: Command, write: Callable[[str], int]) -> int:
-        process = subprocess.Popen(
-            [*ending_with_us(), *command.arguments],
-            cwd=command.directory or self._directory,
-            env={**self._environment, **command.environment},
-            stdin=subprocess.DEVNULL,
+        process = Program(
+            command.arguments,
+            environment={**self._environment, **command.environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            # Its own group: make and its compilers are ended together.
-            process_group=0,
+            directory=command.directory or self._directory,
+            user=self._user,
+            ends_with_us=True,
         )
         assert process.stdout is not None  # noqa: S101 - asked for above
-        with process.stdout as printed:
+        with io.TextIOWrapper(process.stdout, encoding="utf-8", errors="replace") as printed:
             try:
                 for line in printed:
                     write(line)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
+from pgversus.host.identity import ServerUser
 from pgversus.postgres.builds.model import Notify, NotifyBytes
 from pgversus.postgres.builds.source.archive import archive_source, is_archive
 from pgversus.postgres.builds.source.build import built
@@ -31,19 +32,24 @@ def as_asked(name: ServerName) -> ServerName:
 
 
 def orders_here(
-    names: Iterable[SourceBuild], manner: BuildManner, cache: Cache, compilers: Mapping[ServerName, str]
+    names: Iterable[SourceBuild],
+    manner: BuildManner,
+    cache: Cache,
+    user: ServerUser,
+    compilers: Mapping[ServerName, str],
 ) -> dict[SourceBuild, Order | None]:
     """What is to be built for each server, nothing fetched; None where its source is not on this host yet.
 
-    compilers: by which some were built before, where those builds are still there; the others by that of today.
-    BuildError when one is no source, or that names all that is missing on this host to build those that are not in
-    the cache.
+    user: who builds. compilers: by which some were built before, where those builds are still there; the others by that
+    of today. BuildError when one is no source, or that names all that is missing on this host to build those that are
+    not in the cache.
     """
     sources = {name: _source_here(name, cache) for name in dict.fromkeys(names)}
     orders = {
-        name: None if source is None else _order(name, source, manner, compilers) for name, source in sources.items()
+        name: None if source is None else _order(name, source, manner, user, compilers)
+        for name, source in sources.items()
     }
-    _refuse_missing_tools(orders, manner, cache)
+    _refuse_missing_tools(orders, manner, cache, user)
     return orders
 
 
@@ -51,6 +57,7 @@ def fetched_orders(
     here: Mapping[SourceBuild, Order | None],
     manner: BuildManner,
     cache: Cache,
+    user: ServerUser,
     notify: Notify,
     progress: NotifyBytes,
     compilers: Mapping[ServerName, str],
@@ -64,25 +71,28 @@ def fetched_orders(
         if order is not None and isinstance(name.source, LocalPath | Checkout):
             orders[name] = order
         else:
-            orders[name] = _order(name, _fetched(name, cache, notify, progress), manner, compilers)
-    _refuse_missing_tools(orders, manner, cache)
+            orders[name] = _order(name, _fetched(name, cache, notify, progress), manner, user, compilers)
+    _refuse_missing_tools(orders, manner, cache, user)
     return orders
 
 
-def _order(name: SourceBuild, source: Source, manner: BuildManner, compilers: Mapping[ServerName, str]) -> Order:
-    compiler = compilers.get(name) or compiler_version(name.options)
+def _order(
+    name: SourceBuild, source: Source, manner: BuildManner, user: ServerUser, compilers: Mapping[ServerName, str]
+) -> Order:
+    compiler = compilers.get(name) or compiler_version(name.options, user)
     release = name.source if isinstance(name.source, Release) else None
     return order_of(str(name), source, name.options, manner, compiler, release)
 
 
-def _refuse_missing_tools(orders: Mapping[SourceBuild, Order | None], manner: BuildManner, cache: Cache) -> None:
+def _refuse_missing_tools(
+    orders: Mapping[SourceBuild, Order | None], manner: BuildManner, cache: Cache, user: ServerUser
+) -> None:
     lacking = [(name, order) for name, order in orders.items() if order is None or built(cache, order.name) is None]
     if lacking:
         # What is not here yet is a release or a tarball of one, and those have a configure.
         systems = [order.made_from.manner.system if order is not None else manner.system for _, order in lacking]
-        refuse_missing_tools(
-            [name.options for name, _ in lacking], manner, [system or BuildSystem.CONFIGURE for system in systems]
-        )
+        options = [name.options for name, _ in lacking]
+        refuse_missing_tools(options, manner, [system or BuildSystem.CONFIGURE for system in systems], user)
 
 
 def _source_here(name: SourceBuild, cache: Cache) -> Source | None:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgversus.errors import BuildError
-from pgversus.host.commands import CLEAN_ENVIRONMENT, run
+from pgversus.host.commands import CLEAN_ENVIRONMENT, may_execute, run
+from pgversus.host.directories import make_directory
+from pgversus.host.identity import ServerUser
 from pgversus.study.build_options import USUAL_COMPILER, BuildManner, BuildOptions, BuildProfile, BuildSystem
 
 _PATH = CLEAN_ENVIRONMENT["PATH"]
@@ -52,18 +54,26 @@ def compiler_of(options: BuildOptions) -> str:
     return options.compiler or USUAL_COMPILER
 
 
-def compiler_version(options: BuildOptions) -> str:
-    """The first line of what it says of itself; its name where it says nothing, or is not there."""
+def compiler_version(options: BuildOptions, user: ServerUser) -> str:
+    """The first line of what it says of itself; its name where it says nothing, or is not there.
+
+    user: who builds.
+    """
     words = compiler_of(options).split()
-    if not words or shutil.which(words[0], path=_PATH) is None:
+    if not words or not _is_there(words[0], user):
         return compiler_of(options)
-    finished = run([*words, "--version"])
+    finished = run([*words, "--version"], user=user)
     lines = finished.stdout.splitlines()
     return lines[0].strip() if finished.succeeded and lines else words[0]
 
 
-def refuse_missing_tools(options: Iterable[BuildOptions], manner: BuildManner, systems: Iterable[BuildSystem]) -> None:
-    """BuildError that names every program and header that these builds lack, with the packages that have them."""
+def refuse_missing_tools(
+    options: Iterable[BuildOptions], manner: BuildManner, systems: Iterable[BuildSystem], user: ServerUser
+) -> None:
+    """BuildError that names every program and header that these builds lack, with the packages that have them.
+
+    user: who builds; a program that this user may not run is missing as well.
+    """
     asked = list(dict.fromkeys(options))
     programs = [_compiler_need(one) for one in asked] + list(_COMMON)
     programs += [need for system in dict.fromkeys(systems) for need in _OF_SYSTEM[system]]
@@ -71,12 +81,12 @@ def refuse_missing_tools(options: Iterable[BuildOptions], manner: BuildManner, s
     if manner.profile is BuildProfile.FULL:
         programs.append(_PKG_CONFIG)
         headers = (_C_LIBRARY, *_OF_FULL)
-    missing = [need for need in dict.fromkeys(programs) if shutil.which(need.name, path=_PATH) is None]
+    missing = [need for need in dict.fromkeys(programs) if not _is_there(need.name, user)]
     compiler = compiler_of(asked[0])
-    if shutil.which(compiler.split()[0], path=_PATH) is not None:
-        missing += [need for need in headers if not _has_header(need.name, compiler)]
+    if _is_there(compiler.split()[0], user):
+        missing += [need for need in headers if not _has_header(need.name, compiler, user)]
     if missing:
-        raise _missing(missing, asked)
+        raise _missing(missing, asked, user)
 
 
 def with_ccache(directory: Path, compiler: str) -> Mapping[str, str]:
@@ -89,7 +99,7 @@ def with_ccache(directory: Path, compiler: str) -> Mapping[str, str]:
     name = compiler.split(maxsplit=1)[0]
     if ccache is None or "/" in name:
         return {}
-    directory.mkdir(parents=True, exist_ok=True)
+    make_directory(directory, 0o755)
     mask = directory / name
     mask.unlink(missing_ok=True)
     mask.symlink_to(ccache)
@@ -101,15 +111,20 @@ def _compiler_need(options: BuildOptions) -> _Need:
     return _Need(name=name, debian=name, fedora=name)
 
 
-def _has_header(name: str, compiler: str) -> bool:
+def _is_there(program: str, user: ServerUser) -> bool:
+    found = shutil.which(program, path=_PATH)
+    return found is not None and may_execute(user, Path(found).absolute())
+
+
+def _has_header(name: str, compiler: str, user: ServerUser) -> bool:
     """Whether the compiler finds it; of what lies in a folder of its own, whether it is where systems have it."""
     path = Path(name)
     text = f"#include <{path if path.parts[0] != 'libxml2' else path.relative_to('libxml2')}>\n"
     arguments = [*compiler.split(), "-I/usr/include/libxml2", "-E", "-x", "c", "-"]
-    return run(["/bin/sh", "-c", 'printf "%s" "$0" | "$@"', text, *arguments]).succeeded
+    return run(["/bin/sh", "-c", 'printf "%s" "$0" | "$@"', text, *arguments], user=user).succeeded
 
 
-def _missing(needs: Sequence[_Need], options: Sequence[BuildOptions]) -> BuildError:
+def _missing(needs: Sequence[_Need], options: Sequence[BuildOptions], user: ServerUser) -> BuildError:
     manager = next((name for name in _MANAGERS if shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin")), None)
     packages = [need.fedora if manager in ("dnf", "zypper") else need.debian for need in needs]
     named = [
@@ -121,6 +136,7 @@ def _missing(needs: Sequence[_Need], options: Sequence[BuildOptions]) -> BuildEr
         slug="build-missing-tools",
         where=f"build from source{', '.join(text for text in map(str, options) if text)}",
         found=f"no {', no '.join(named)}",
-        expected="a compiler, its headers, and what makes PostgreSQL's parsers",
+        expected="a compiler, its headers, and what makes PostgreSQL's parsers"
+        + ("" if user.is_self else f", for {user.name}, who builds"),
         to_do=f"{_MANAGERS.get(manager or '', 'install')} {' '.join(dict.fromkeys(packages))}",
     )

@@ -9,6 +9,7 @@ from filelock import FileLock
 
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
+from pgversus.host.identity import ServerUser, server_user
 from pgversus.postgres.builds.files import changed_files
 from pgversus.postgres.builds.in_cache import cached_builds
 from pgversus.postgres.builds.model import Build
@@ -16,9 +17,11 @@ from pgversus.postgres.builds.source import tools
 from pgversus.postgres.builds.source.build import build, built
 from pgversus.postgres.builds.source.order import Order, order_of
 from pgversus.postgres.builds.source.recipe import compiled_directories
+from pgversus.postgres.builds.source.tools import compiler_version, refuse_missing_tools
 from pgversus.postgres.builds.source.tree import tree_source
 from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildOptions, BuildSystem
 from pgversus.study.servers import Release
+from tests.builders import MYSELF
 
 DIRECTORIES = compiled_directories(USUAL_MANNER)
 # A compiler is not needed for it: "compiling" is a line that is printed, and postgres a script.
@@ -78,10 +81,10 @@ def order(tree: Path, options: BuildOptions, manner: BuildManner = USUAL_MANNER)
     return order_of("17.8+cassert", tree_source(tree), options, manner, "cc 1.0")
 
 
-def made(order: Order, cache: Cache) -> tuple[Build, list[str], list[tuple[str, int, int]]]:
+def made(order: Order, cache: Cache, user: ServerUser = MYSELF) -> tuple[Build, list[str], list[tuple[str, int, int]]]:
     said: list[str] = []
     steps: list[tuple[str, int, int]] = []
-    found = build(order, cache, said.append, lambda *step: steps.append(step))
+    found = build(order, cache, user, said.append, lambda *step: steps.append(step))
     return found, said, steps
 
 
@@ -198,3 +201,53 @@ def test_a_source_that_is_called_after_another_release_is_refused(
     assert len(list(cache.builds.iterdir())) == is_there
     found, _, _ = made(replace(asked, release=Release(major=17, minor=None)), cache)
     assert found.version == "17.8"
+
+
+def test_all_that_a_source_has_a_say_in_runs_as_the_servers_user_and_what_comes_out_is_not_theirs(
+    tree: Path, open_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user, notes = server_user(), open_directory / "notes"
+    notes.mkdir()
+    notes.chmod(0o777)
+    cache = Cache(root=open_directory / "cache")
+    for place in cache.places:
+        place.mkdir(parents=True)
+    programs = open_directory / "programs"
+    programs.mkdir()
+    for name in ("bison", "flex", "m4", "perl", "make"):
+        (programs / name).write_text("#!/bin/sh\n")
+    (programs / "cc-1").write_text(f"#!/bin/sh\nid -u >> {notes}/cc\necho 'cc 1.0'\n")
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    monkeypatch.setattr(tools, "_PATH", str(programs))
+    # As any source may: what it builds with, it runs.
+    (tree / "configure").write_text(
+        f'{CONFIGURE}\nset -e\nid -u > {notes}/configure\nmkdir -p "$CCACHE_DIR"\n'
+        'touch "$HOME/file" "$TMPDIR/file" "$CCACHE_DIR/file"\n'
+        'for argument; do case $argument in CC=*) "${argument#CC=}" -c conftest.c;; esac; done\n'
+    )
+    makefile = MAKEFILE.replace("\t@echo gcc", f"\t@id -u > {notes}/make\n\t@echo gcc")
+    (tree / "src" / "makefile").write_text(makefile.replace("install:\n", f"install:\n\tid -u > {notes}/install\n"))
+    (tree / "src" / "backend" / "postgres").write_text(f"{POSTGRES}id -u > {notes}/postgres\n")
+    options = BuildOptions(compiler=str(programs / "cc-1"))
+    assert compiler_version(options, user) == "cc 1.0"
+    refuse_missing_tools([options], USUAL_MANNER, [BuildSystem.CONFIGURE], user)
+    found, _, _ = made(order(tree, options), cache, user)
+    ran_as = {note.name: set(note.read_text().split()) for note in notes.iterdir()}
+    assert ran_as == {name: {str(user.uid)} for name in ("cc", "configure", "make", "install", "postgres")}
+    home = found.bin_directory.parent
+    states = [path.lstat() for path in (home, *home.rglob("*"))]
+    assert {state.st_uid for state in states} == {MYSELF.uid}
+    assert {state.st_mode & 0o022 for state in states} == {0}
+    assert left(cache) == []
+    # Commands of a study run as the same user.
+    assert user.is_self or (cache.ccache.stat().st_uid, cache.ccache.stat().st_mode & 0o777) == (MYSELF.uid, 0o700)
+
+
+def test_a_build_that_installs_a_link_to_elsewhere_is_not_kept(tree: Path, cache: Cache, options: BuildOptions) -> None:
+    (tree / "src" / "makefile").write_text(f"{MAKEFILE}\tln -sf /etc/passwd $(DESTDIR)/pgversus/bin/build.json\n")
+    with pytest.raises(BuildError) as caught:
+        made(order(tree, options), cache)
+    assert caught.value.slug == "build-failed"
+    assert caught.value.found == "bin/build.json is a link to /etc/passwd, which is elsewhere"
+    assert (list(cache.builds.iterdir()), left(cache)) == ([], [])

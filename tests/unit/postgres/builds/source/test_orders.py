@@ -15,6 +15,7 @@ from pgversus.postgres.builds.source.order import Order
 from pgversus.postgres.builds.source.orders import fetched_orders, orders_here
 from pgversus.study.build_options import USUAL_MANNER, BuildSystem
 from pgversus.study.servers import Release, ServerName, SourceBuild, parse_to_build
+from tests.builders import MYSELF
 from tests.unit.postgres.builds.source.tarballs import tarball
 
 PROGRAMS = ("gcc", "bison", "flex", "m4", "perl", "make")
@@ -67,7 +68,7 @@ def fill(path: Path, *names: str) -> None:
 def test_what_all_of_them_lack_is_said_before_any_source_is_fetched(tmp_path: Path, cache: Cache) -> None:
     names = [to_build("17+cc=clang-99"), only_meson(tmp_path / "tree"), to_build("18")]
     with pytest.raises(BuildError) as caught:
-        orders_here(names, USUAL_MANNER, cache, {})
+        orders_here(names, USUAL_MANNER, cache, MYSELF, {})
     assert (caught.value.slug, caught.value.where) == ("build-missing-tools", "build from source+cc=clang-99")
     missing = ("clang-99", "gcc", "bison", "flex", "m4", "perl", "make", "meson", "ninja (package ninja-build)")
     assert caught.value.found == f"no {', no '.join(missing)}"
@@ -78,7 +79,7 @@ def test_a_tree_is_looked_at_once_and_a_release_is_fetched_when_it_is_known_to_b
 ) -> None:
     fill(path, *PROGRAMS, "meson", "ninja")
     tree, release = only_meson(tmp_path / "tree"), to_build("17+cassert")
-    here = orders_here([tree, release, tree], USUAL_MANNER, cache, {})
+    here = orders_here([tree, release, tree], USUAL_MANNER, cache, MYSELF, {})
     assert list(here) == [tree, release]
     assert here[release] is None
     found = here[tree]
@@ -89,7 +90,7 @@ def test_a_tree_is_looked_at_once_and_a_release_is_fetched_when_it_is_known_to_b
         "debian_archive",
         lambda _, directory: (tarball(directory / "postgresql-17_17.8.orig.tar.bz2"), "17.8-1"),
     )
-    orders = fetched_orders(here, USUAL_MANNER, cache, lambda _: None, lambda _, __: None, {})
+    orders = fetched_orders(here, USUAL_MANNER, cache, MYSELF, lambda _: None, lambda _, __: None, {})
     assert orders[tree] is found
     assert orders[release].made_from.source.words == "postgresql-17.8.tar.bz2"
     assert orders[release].made_from.options.cassert
@@ -98,7 +99,7 @@ def test_a_tree_is_looked_at_once_and_a_release_is_fetched_when_it_is_known_to_b
 def test_nothing_is_asked_for_where_it_was_built_before(path: Path, tmp_path: Path, cache: Cache) -> None:
     fill(path, *PROGRAMS, "meson", "ninja")
     tree = only_meson(tmp_path / "tree")
-    order = orders_here([tree], USUAL_MANNER, cache, {})[tree]
+    order = orders_here([tree], USUAL_MANNER, cache, MYSELF, {})[tree]
     assert order is not None
     home = cache.builds / order.name
     home.mkdir()
@@ -108,11 +109,11 @@ def test_nothing_is_asked_for_where_it_was_built_before(path: Path, tmp_path: Pa
     for program in path.iterdir():
         if program.name != "gcc":
             program.unlink()
-    assert keys(orders_here([tree], USUAL_MANNER, cache, {})) == [order.key]
+    assert keys(orders_here([tree], USUAL_MANNER, cache, MYSELF, {})) == [order.key]
     # A study that goes on names the compiler of its first day: the one of today may be gone.
     (path / "gcc").unlink()
     before: dict[ServerName, str] = {tree: order.made_from.compiler}
-    assert keys(orders_here([tree], USUAL_MANNER, cache, before)) == [order.key]
+    assert keys(orders_here([tree], USUAL_MANNER, cache, MYSELF, before)) == [order.key]
 
 
 def keys(orders: Mapping[SourceBuild, Order | None]) -> list[str | None]:

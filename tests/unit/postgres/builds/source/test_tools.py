@@ -9,6 +9,7 @@ from pgversus.errors import BuildError, ExitCode
 from pgversus.postgres.builds.source import tools as module
 from pgversus.postgres.builds.source.tools import compiler_of, compiler_version, refuse_missing_tools, with_ccache
 from pgversus.study.build_options import NO_OPTIONS, USUAL_MANNER, BuildManner, BuildOptions, BuildProfile, BuildSystem
+from tests.builders import MYSELF
 
 PROGRAMS = ("bison", "flex", "m4", "perl", "make")
 FULL = BuildManner(profile=BuildProfile.FULL)
@@ -41,7 +42,7 @@ def compiler(path: Path, missing: str = "nothing") -> BuildOptions:
 
 def refused(options: BuildOptions, manner: BuildManner, system: BuildSystem) -> BuildError:
     with pytest.raises(BuildError) as caught:
-        refuse_missing_tools([options], manner, [system])
+        refuse_missing_tools([options], manner, [system], MYSELF)
     assert (caught.value.slug, caught.value.exit_code) == ("build-missing-tools", ExitCode.HOST)
     return caught.value
 
@@ -66,7 +67,7 @@ def test_what_is_there_is_not_named(path: Path) -> None:
     for name in PROGRAMS:
         program(path / name)
     asked = compiler(path)
-    refuse_missing_tools([asked], USUAL_MANNER, [BuildSystem.CONFIGURE])
+    refuse_missing_tools([asked], USUAL_MANNER, [BuildSystem.CONFIGURE], MYSELF)
     (path / "flex").unlink()
     (path / "m4").chmod(0o644)
     assert refused(asked, USUAL_MANNER, BuildSystem.CONFIGURE).found == "no flex, no m4"
@@ -94,7 +95,7 @@ def test_headers_that_are_missing_are_named(
 def test_libraries_are_no_need_of_a_minimal_build(path: Path) -> None:
     for name in PROGRAMS:
         program(path / name)
-    refuse_missing_tools([compiler(path, "lz4.h")], USUAL_MANNER, [BuildSystem.CONFIGURE])
+    refuse_missing_tools([compiler(path, "lz4.h")], USUAL_MANNER, [BuildSystem.CONFIGURE], MYSELF)
 
 
 def test_every_compiler_that_is_asked_for_is_looked_for(path: Path) -> None:
@@ -105,16 +106,17 @@ def test_every_compiler_that_is_asked_for_is_looked_for(path: Path) -> None:
             [BuildOptions(compiler=name) for name in ("clang -m64", "tcc", "icx")],
             USUAL_MANNER,
             [BuildSystem.CONFIGURE],
+            MYSELF,
         )
     assert "no tcc, no icx" in caught.value.found
     assert "no clang" not in caught.value.found
 
 
 def test_a_compiler_is_known_by_the_first_line_that_it_says(path: Path) -> None:
-    assert compiler_version(compiler(path)) == "cc (Some Linux) 14.2.0"
+    assert compiler_version(compiler(path), MYSELF) == "cc (Some Linux) 14.2.0"
     mute = BuildOptions(compiler=str(program(path / "mute", "#!/bin/sh\nexit 1\n")))
-    assert compiler_version(mute) == str(path / "mute")
-    assert compiler_version(BuildOptions(compiler="clang-99 -m64")) == "clang-99 -m64"
+    assert compiler_version(mute, MYSELF) == str(path / "mute")
+    assert compiler_version(BuildOptions(compiler="clang-99 -m64"), MYSELF) == "clang-99 -m64"
     assert compiler_of(NO_OPTIONS) == "gcc"
 
 
