@@ -7,7 +7,7 @@ borrows its objects.
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from pgversus.errors import BuildError
@@ -21,6 +21,9 @@ _MADE_IN_PLACE = ("GNUmakefile", "config.status", "config.log", "config.cache")
 # What configure leaves in a tree that was built where it stands.
 _COMPILED = frozenset({".o", ".a", ".so", ".bc"})
 _MOST_WORDS = 500
+_RUNS_NOTHING = {"core.fsmonitor": "", "core.hooksPath": "/dev/null", "diff.ignoreSubmodules": "all"}
+_FILTERS = ("config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$")
+_UNREADABLE = "\ufffd"
 
 
 def is_tree(path: Path) -> bool:
@@ -78,7 +81,7 @@ def diff_stat(baseline: SourceFacts, contender: SourceFacts) -> str | None:
         # It would note in the user's index which files it has found unchanged.
         quiet = ("-c", "diff.autoRefreshIndex=false")
         here = Path(baseline.repository)
-        changed = _git(here, *quiet, "diff", "--stat", *commits, "--").rstrip()
+        changed = _git(here, *quiet, "diff", "--no-ext-diff", "--stat", *commits, "--").rstrip()
         return "\n".join(part for part in (*_new_files(here, contender), changed) if part) or "no difference"
     except BuildError:
         return None
@@ -186,12 +189,32 @@ def _git(directory: Path, *arguments: str, where: str = "") -> str:
     """What git prints; BuildError with its words when it is not there or fails."""
     if shutil.which("git", path=CLEAN_ENVIRONMENT["PATH"]) is None:
         raise _no_git(directory)
-    # Its own configuration says which directories of others it may trust.
-    home = {"HOME": str(Path.home()), "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
-    finished = run(["git", "-C", str(directory), *arguments], environment={**CLEAN_ENVIRONMENT, **home})
+    names = _run_git(directory, {}, *_FILTERS).stdout.split("\0")[:-1]
+    if any(_UNREADABLE in name for name in names):
+        raise _no_repository(directory, where, "a filter in its configuration whose name is not UTF-8")
+    # Nobody's filter: a file is what git has stored.
+    filters = {name: "false" if name.endswith(".required") else "" for name in names}
+    finished = _run_git(directory, {**_RUNS_NOTHING, **filters}, *arguments)
     if not finished.succeeded:
         raise _no_repository(directory, where, _words(finished))
     return finished.stdout
+
+
+def _run_git(directory: Path, settings: Mapping[str, str], *arguments: str) -> Finished:
+    """settings: of git, before those of the repository: whoever made it need not be whom the user trusts."""
+    environment = {
+        **CLEAN_ENVIRONMENT,
+        # Its own configuration says which directories of others it may trust.
+        "HOME": str(Path.home()),
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        # What is missing is not fetched, by whatever the repository calls a protocol.
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_CONFIG_COUNT": str(len(settings)),
+    }
+    for number, (name, value) in enumerate(settings.items()):
+        environment |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return run(["git", "-C", str(directory), *arguments], environment=environment)
 
 
 def _words(finished: Finished) -> str:

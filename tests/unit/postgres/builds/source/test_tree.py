@@ -271,3 +271,47 @@ def test_sources_that_are_not_of_one_repository_have_no_difference(repository: P
     assert diff_stat(plain, plain) is None
     shutil.rmtree(repository)
     assert diff_stat(here, here) is None, "the repository is gone by now"
+
+
+def test_nothing_that_a_repository_names_in_its_configuration_is_run(repository: Path, tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    ran.mkdir()
+
+    def noting(name: str) -> str:
+        return f"sh -c 'touch {ran}/{name}; cat'"
+
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    for hook in ("post-checkout", "post-index-change", "fsmonitor"):
+        (hooks / hook).write_text(f"#!/bin/sh\ntouch {ran}/{hook}\n")
+        (hooks / hook).chmod(0o755)
+    settings = {
+        "core.hooksPath": str(hooks),
+        "core.fsmonitor": str(hooks / "fsmonitor"),
+        "diff.external": noting("diff"),
+        "diff.mine.textconv": noting("textconv"),
+        "filter.mine.clean": noting("clean"),
+        "filter.mine.smudge": noting("smudge"),
+        "filter.mine.required": "true",
+        "filter.other.process": noting("process"),
+    }
+    write(repository, ".gitattributes", "two.c filter=mine diff=mine\nmain.c filter=other\n")
+    for name, value in settings.items():
+        git(repository, "config", name, value)
+    # So that git has to look into them.
+    write(repository, "src/backend/two.c", "int three;\n")
+    write(repository, "src/backend/main.c", "int three;\n")
+    first, now = commit_source(repository, "first"), tree_source(repository)
+    assert now.facts.is_changed
+    first.lay_out(tmp_path / "first")
+    now.lay_out(tmp_path / "now")
+    assert "two.c" in (diff_stat(first.facts, now.facts) or "")
+    assert list(ran.iterdir()) == []
+
+
+def test_a_filter_whose_name_cannot_be_said_is_refused(repository: Path) -> None:
+    with (repository / ".git" / "config").open("ab") as configuration:
+        configuration.write(b'[filter "\xff"]\n\tclean = touch ran\n')
+    with pytest.raises(BuildError) as caught:
+        tree_source(repository)
+    assert "not UTF-8" in caught.value.found
