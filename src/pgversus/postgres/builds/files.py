@@ -1,5 +1,6 @@
-"""Files of a build in the cache: open to the servers' user, and known by their hashes."""
+"""Files of a build in the cache: open to the servers' user, on disk before they have names, known by their hashes."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +18,15 @@ def open_to_all(directory: Path) -> None:
         path.chmod(0o755 if is_open else 0o644)
 
 
+def put_in_place(made: Path, place: Path) -> None:
+    """Give a file or a directory its final name once all of it is on disk: after a crash it is whole, or not there."""
+    for path in (made, *made.rglob("*")):
+        if not path.is_symlink():
+            _write_to_disk(path)
+    made.rename(place)
+    _write_to_disk(place.parent)
+
+
 def file_hashes(directory: Path) -> dict[str, str]:
     """SHA-256 of every file but the manifest, by its path inside."""
     return {
@@ -30,3 +40,11 @@ def changed_files(directory: Path, known: Mapping[str, str]) -> list[str]:
     """Files that are gone, came later, or hold something else than when the build was made."""
     now = file_hashes(directory)
     return sorted(name for name in {*known, *now} if known.get(name) != now.get(name))
+
+
+def _write_to_disk(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

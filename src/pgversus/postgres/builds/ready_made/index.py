@@ -10,6 +10,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from pgversus.postgres.builds.files import put_in_place
 from pgversus.postgres.builds.model import FamilyOffer
 from pgversus.postgres.builds.ready_made.families import SOURCES, RegistryError
 from pgversus.study.servers import Family, Version
@@ -68,4 +69,4 @@ def _write(file: Path, versions: tuple[Version, ...], scratch: Path) -> None:
     document = {"fetched_at": time.time(), "versions": [[version.major, version.minor] for version in versions]}
     whole = scratch / file.name
     whole.write_text(json.dumps(document), encoding="utf-8")
-    whole.replace(file)
+    put_in_place(whole, file)

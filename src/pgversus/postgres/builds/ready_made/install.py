@@ -1,7 +1,6 @@
 """One build into the cache: fetched once, checked, unpacked beside its place and moved there whole."""
 
 import json
-import os
 import re
 import shutil
 import tempfile
@@ -16,7 +15,7 @@ from filelock import FileLock
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.host.hashes import file_sha256
-from pgversus.postgres.builds.files import file_hashes, open_to_all
+from pgversus.postgres.builds.files import file_hashes, open_to_all, put_in_place
 from pgversus.postgres.builds.inspect import missing_libraries, read_version
 from pgversus.postgres.builds.model import MANIFEST, Build, NotifyBytes
 from pgversus.postgres.builds.ready_made.checksums import known_checksum
@@ -99,10 +98,9 @@ def _install(cache: Cache, choice: Choice, scratch: Path, progress: NotifyBytes)
         "files_sha256": file_hashes(unpacked),
     }
     (unpacked / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    os.sync()
     place = _place(cache, choice)
     shutil.rmtree(place, ignore_errors=True)
-    unpacked.rename(place)
+    put_in_place(unpacked, place)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from pgversus.host.directories import Cache, make_directory
 from pgversus.host.identity import ServerUser
 from pgversus.host.in_use import in_use, unused
 from pgversus.host.ownership import copy_tree, give_tree, make_private
-from pgversus.postgres.builds.files import file_hashes, open_to_all
+from pgversus.postgres.builds.files import file_hashes, open_to_all, put_in_place
 from pgversus.postgres.builds.inspect import read_version
 from pgversus.postgres.builds.model import FROM_SOURCE, MANIFEST, Build, MadeFrom, Notify, NotifySteps
 from pgversus.postgres.builds.source.debian import released_version
@@ -191,10 +191,9 @@ def _finish(order: Order, home: Path, scratch: Path, cache: Cache, user: ServerU
         "files_sha256": file_hashes(home),
     }
     (home / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
-    os.sync()
     place = cache.builds / order.name
     shutil.rmtree(place, ignore_errors=True)
-    home.rename(place)
+    put_in_place(home, place)
 
 
 def _refuse_other_release(order: Order, version: str) -> None:
