@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import subprocess
-import tarfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from pgversus.host.identity import server_user
+from pgversus.postgres.builds.source.archive import is_archive
+from pgversus.postgres.builds.unpacking import unpack
 from tests.live.conftest import QUICK, CommandLine
 
 RELEASE = "17"
@@ -27,11 +29,10 @@ PLANTED = "\tfor (volatile int wasted = 0; wasted < 300; wasted++)\n\t\t;\t\t\t\
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Iterator[Path]:
     """A git repository of the release, in which the second commit, `slow`, wastes time in every row of a scan."""
-    archive = max(shared_cache.glob(f"sources/postgresql-{RELEASE}.*.tar.*"))
+    archive = max(path for path in shared_cache.glob(f"sources/postgresql-{RELEASE}.*") if is_archive(path))
     home = tmp_path_factory.mktemp("source")
-    with tarfile.open(archive) as content:
-        content.extractall(home, filter="data") if hasattr(tarfile, "data_filter") else content.extractall(home)  # noqa: S202
-    (found,) = home.iterdir()
+    unpack(archive, home / "unpacked", server_user())
+    (found,) = (home / "unpacked").iterdir()
     git(found, "init", "--quiet", "--initial-branch=master")
     commit(found, "as it was published")
     git(found, "tag", "fast")

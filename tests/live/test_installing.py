@@ -11,6 +11,7 @@ import pytest
 
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
+from pgversus.host.identity import server_user
 from pgversus.postgres.builds.model import NotifyBytes
 from pgversus.postgres.builds.ready_made.families import SOURCES, Artifact, ZonkySource
 from pgversus.postgres.builds.ready_made.install import install, installed
@@ -22,14 +23,19 @@ INSTALL = """
 import sys
 from pathlib import Path
 from pgversus.host.directories import open_cache
+from pgversus.host.identity import server_user
 from pgversus.postgres.builds.ready_made.install import install
 from pgversus.postgres.builds.ready_made.resolve import Choice
 from pgversus.study.servers import Family, Version
 fetched = []
 choice = Choice(family=Family.ZONKY, version=Version(major=17, minor=8))
-install(open_cache(), choice, lambda name, size: fetched.append(size))
+install(open_cache(), choice, server_user(), lambda name, size: fetched.append(size))
 print(len(fetched))
 """
+
+
+def quiet(_name: str, _size: int) -> None:
+    pass
 
 
 @pytest.fixture
@@ -79,7 +85,7 @@ def test_a_build_cut_short_is_refused_and_not_kept(
     # Once the checksum beside the artifact tells, once only what pgversus itself knows of it.
     monkeypatch.setitem(SOURCES, Family.ZONKY, _Truncated(honest=honest))
     with pytest.raises(BuildError) as caught:
-        install(cache, CHOICE, lambda _name, _size: None)
+        install(cache, CHOICE, server_user(), quiet)
     assert caught.value.slug == "build-damaged"
     assert "SHA-256" in caught.value.found
     assert installed(cache, CHOICE) is None
@@ -88,6 +94,6 @@ def test_a_build_cut_short_is_refused_and_not_kept(
 
 def test_a_version_that_is_listed_and_not_there_is_told_from_no_network(cache: Cache) -> None:
     with pytest.raises(BuildError) as caught:
-        install(cache, Choice(family=Family.ZONKY, version=Version(major=17, minor=99)), lambda _name, _size: None)
+        install(cache, Choice(family=Family.ZONKY, version=Version(major=17, minor=99)), server_user(), quiet)
     assert caught.value.slug == "build-fetch-failed"
     assert "://" not in str(caught.value.found), "no address of a registry in our messages"

@@ -54,7 +54,7 @@ def provide(
     # What is quick to find out, and ends it all when it is not there, comes before what takes minutes.
     here = orders_here([name for name in meant if isinstance(name, SourceBuild)], manner, cache, user, compilers)
     own = {name: inspect_bin_directory(Path(name.path), user) for name in meant if isinstance(name, LocalPath)}
-    ready_made = iter(_provide_releases(releases, cache, notify, progress.fetching)) if releases else iter(())
+    ready_made = iter(_provide_releases(releases, cache, user, notify, progress.fetching)) if releases else iter(())
     orders = fetched_orders(here, manner, cache, user, notify, progress.fetching, compilers)
     built = {name: build(order, cache, user, notify, progress.building) for name, order in orders.items()}
     result: list[Build | None] = []
@@ -134,7 +134,9 @@ def _from_one_family(names: Sequence[ServerName]) -> list[ServerName]:
     return [SourceBuild(source=name) if isinstance(name, Release) and name.family is None else name for name in names]
 
 
-def _provide_releases(releases: Sequence[Release], cache: Cache, notify: Notify, progress: NotifyBytes) -> list[Build]:
+def _provide_releases(
+    releases: Sequence[Release], cache: Cache, user: ServerUser, notify: Notify, progress: NotifyBytes
+) -> list[Build]:
     _check_platform(releases[0])
     lists = _offers_for(releases, cache)
     for offer in lists:
@@ -145,7 +147,7 @@ def _provide_releases(releases: Sequence[Release], cache: Cache, notify: Notify,
         for release, choice in zip(releases, choices, strict=True):
             _say_newer(release, choice, lists, notify)
         try:
-            return [install(cache, choice, progress) for choice in choices]
+            return [install(cache, choice, user, progress) for choice in choices]
         except MissingLibrariesError as error:
             family = error.choice.family
             if any(release.family == family for release in releases) or len(lists) == 1:

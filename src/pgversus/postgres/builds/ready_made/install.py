@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import tempfile
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,12 +14,14 @@ from filelock import FileLock
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.host.hashes import file_sha256
+from pgversus.host.identity import ServerUser
 from pgversus.postgres.builds.files import file_hashes, open_to_all, put_in_place
 from pgversus.postgres.builds.inspect import missing_libraries, read_version
 from pgversus.postgres.builds.model import MANIFEST, Build, NotifyBytes
 from pgversus.postgres.builds.ready_made.checksums import known_checksum
 from pgversus.postgres.builds.ready_made.families import SOURCES, RegistryError
 from pgversus.postgres.builds.ready_made.resolve import Choice
+from pgversus.postgres.builds.unpacking import ArchiveError
 
 # Which registry serves a client is the user's configuration and not ours to print.
 _ADDRESS = re.compile(r"https?://\S+")
@@ -39,19 +40,20 @@ def installed(cache: Cache, choice: Choice) -> Build | None:
     directory = _place(cache, choice)
     try:
         manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return Build(
+            version=manifest["version"],
+            bin_directory=directory / manifest["bin"],
+            origin=choice.family.value,
+            sha256=manifest["sha256"],
+        )
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    return Build(
-        version=manifest["version"],
-        bin_directory=directory / manifest["bin"],
-        origin=choice.family.value,
-        sha256=manifest["sha256"],
-    )
 
 
-def install(cache: Cache, choice: Choice, progress: NotifyBytes) -> Build:
+def install(cache: Cache, choice: Choice, user: ServerUser, progress: NotifyBytes) -> Build:
     """The build, from the cache or fetched into it; two pgversus at once fetch it once.
 
+    user: who unpacks it and runs its programs for the first time.
     BuildError when it cannot be fetched, or is not what it should be; then nothing is left in the cache.
     MissingLibrariesError when it is sound and this host lacks libraries that it needs.
     """
@@ -59,17 +61,17 @@ def install(cache: Cache, choice: Choice, progress: NotifyBytes) -> Build:
         build = installed(cache, choice)
         if build is None:
             with _scratch(cache, choice) as scratch:
-                _install(cache, choice, scratch, progress)
+                _install(cache, choice, scratch, user, progress)
             build = installed(cache, choice)
     if build is None:
         raise _damaged(choice, "it vanished from the cache as soon as it was there")
-    missing = missing_libraries(build.bin_directory)
+    missing = missing_libraries(build.bin_directory, user)
     if missing:
         raise MissingLibrariesError(choice, missing)
     return build
 
 
-def _install(cache: Cache, choice: Choice, scratch: Path, progress: NotifyBytes) -> None:
+def _install(cache: Cache, choice: Choice, scratch: Path, user: ServerUser, progress: NotifyBytes) -> None:
     download, unpacked = scratch / "download", scratch / "build"
     download.mkdir()
     source = SOURCES[choice.family]
@@ -82,13 +84,13 @@ def _install(cache: Cache, choice: Choice, scratch: Path, progress: NotifyBytes)
         if expected and expected != sha256:
             raise _damaged(choice, f"SHA-256 {sha256}", expected=f"SHA-256 {expected}")
     try:
-        home = source.unpack(artifact.path, unpacked)
-    except (ValueError, EOFError, OSError, zipfile.BadZipFile, StopIteration) as error:
+        home = source.unpack(artifact.path, unpacked, user)
+    except ArchiveError as error:
         raise _damaged(choice, str(error)) from error
     open_to_all(unpacked)
     bin_directory = home / "bin"
-    if not missing_libraries(bin_directory):
-        version = read_version(bin_directory, None)
+    if not missing_libraries(bin_directory, user):
+        version = read_version(bin_directory, user)
         if version != str(choice.version):
             raise _damaged(choice, f"PostgreSQL {version}", expected=f"PostgreSQL {choice.version}")
     manifest = {
@@ -109,6 +111,8 @@ def _scratch(cache: Cache, choice: Choice) -> Iterator[Path]:
     for old in cache.staging.glob(f"{_name(choice)}-*"):
         shutil.rmtree(old, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f"{_name(choice)}-", dir=cache.staging) as directory:
+        # For the user that runs what was unpacked.
+        Path(directory).chmod(0o755)
         yield Path(directory)
 
 

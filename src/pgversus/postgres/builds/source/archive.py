@@ -1,26 +1,18 @@
 """Tarballs of PostgreSQL's source: what one is, whether it is what was published, and what is in it."""
 
-import lzma
 import re
-import sys
-import zlib
 from pathlib import Path
 
-if sys.version_info >= (3, 12):
-    import tarfile
-else:  # extraction filters came to 3.11 in a patch release, and Debian 12 has an older one
-    from backports import tarfile
-
 from pgversus.errors import BuildError
-from pgversus.host.full_disk import is_full
 from pgversus.host.hashes import file_sha256
+from pgversus.host.identity import ServerUser
 from pgversus.postgres.builds.model import SourceFacts
 from pgversus.postgres.builds.source.source import Source
 from pgversus.postgres.builds.source.tree import is_tree
+from pgversus.postgres.builds.unpacking import ArchiveError, unpack
 
 _SUFFIXES = (".tar.bz2", ".tar.gz", ".tar.xz", ".tgz", ".tar")
 _MOST_SHOWN = 5
-_PIECE = 1 << 20
 _SHA256 = re.compile(r"\b[0-9a-fA-F]{64}\b")
 
 
@@ -69,23 +61,17 @@ class _Archive:
         self.facts = facts
         self._path = path
 
-    def lay_out(self, target: Path) -> None:
+    def lay_out(self, target: Path, user: ServerUser) -> None:
         """What is inside its only directory; BuildError when it is no tarball, or not one of PostgreSQL's source."""
         part = target.with_name(f"{target.name}.part")
         try:
-            with tarfile.open(self._path, "r:*") as archive:
-                archive.extractall(part, filter="data")
-                # The sum that tells a damaged one stands at its end, behind what tar itself reads.
-                while archive.fileobj is not None and archive.fileobj.read(_PIECE):
-                    pass
-        except (tarfile.TarError, EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
-            if isinstance(error, OSError) and is_full(error):
-                raise
+            unpack(self._path, part, user)
+        except ArchiveError as error:
             raise not_an_archive(self._path, str(error)) from error
-        tops = list(part.iterdir()) if part.is_dir() else []
+        tops = list(part.iterdir())
         home = tops[0] if len(tops) == 1 and tops[0].is_dir() else part
         if not is_tree(home):
-            names = sorted(path.name for path in (home.iterdir() if home.is_dir() else ()))
+            names = sorted(path.name for path in home.iterdir())
             raise not_an_archive(self._path, f"a tarball with {', '.join(names[:_MOST_SHOWN]) or 'nothing'} in it")
         home.rename(target)
 

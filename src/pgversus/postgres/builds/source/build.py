@@ -114,7 +114,7 @@ def _make(order: Order, scratch: Path, cache: Cache, user: ServerUser, notify: N
     compiler = compiler_of(made.options)
     places = Places(tree=scratch / "tree", build=scratch / "build", stage=scratch / "stage")
     notify(f"building {order.label} from {made.source.words}")
-    order.source.lay_out(places.tree)
+    order.source.lay_out(places.tree, user)
     system = made.manner.system or BuildSystem.CONFIGURE
     _refuse_other_system(order, places.tree, system)
     major, expected = _major_of(places.tree), _files_to_compile(places.tree, compiled_directories(made.manner))

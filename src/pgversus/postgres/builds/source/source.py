@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Protocol
 
+from pgversus.host.identity import ServerUser
 from pgversus.postgres.builds.model import SourceFacts
 
 
@@ -13,5 +14,8 @@ class Source(Protocol):
     def facts(self) -> SourceFacts:
         """What it is."""
 
-    def lay_out(self, target: Path) -> None:
-        """Its files, in a directory that is not there yet; BuildError when it is not what it seemed to be."""
+    def lay_out(self, target: Path, user: ServerUser) -> None:
+        """Its files, in a directory that is not there yet; BuildError when it is not what it seemed to be.
+
+        user: who unpacks what others have packed.
+        """

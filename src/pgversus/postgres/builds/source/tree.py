@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pgversus.errors import BuildError
 from pgversus.host.commands import CLEAN_ENVIRONMENT, Finished, run
+from pgversus.host.identity import ServerUser
 from pgversus.postgres.builds.model import SourceFacts
 from pgversus.postgres.builds.source.source import Source
 
@@ -103,8 +104,9 @@ class _Tree:
         self._path = path
         self._is_git = is_git
 
-    def lay_out(self, target: Path) -> None:
+    def lay_out(self, target: Path, user: ServerUser) -> None:
         """A copy of it; BuildError when it was changed since it was looked at."""
+        del user
         files = list(_git_files(self._path) if self._is_git else _plain_files(self._path))
         for name in files:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -127,8 +129,9 @@ class _Commit:
         self.facts = facts
         self._path = path
 
-    def lay_out(self, target: Path) -> None:
+    def lay_out(self, target: Path, user: ServerUser) -> None:
         """Its files, by a repository that borrows the user's objects: nothing is written into the user's own."""
+        del user
         target.mkdir(parents=True)
         objects = self._path / _git(self._path, "rev-parse", "--git-path", "objects").strip()
         with tempfile.TemporaryDirectory(prefix="clone-", dir=target.parent) as name:

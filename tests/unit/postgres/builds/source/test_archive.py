@@ -1,12 +1,14 @@
 """A tarball is what was published, or nothing is built from it; what is no source of PostgreSQL is said to be none."""
 
-import tarfile
+import os
 from pathlib import Path
 
 import pytest
 
 from pgversus.errors import BuildError, ExitCode
+from pgversus.host.identity import server_user
 from pgversus.postgres.builds.source.archive import archive_source, is_archive
+from tests.unit.postgres.builds.archives import link, packed
 from tests.unit.postgres.builds.source.tarballs import FILES, publish, sha256, tarball
 
 
@@ -14,7 +16,7 @@ def refused(path: Path) -> str:
     """What was found, of a tarball that cannot be laid out; nothing of it is."""
     target = path.with_name("tree")
     with pytest.raises(BuildError) as caught:
-        archive_source(path).lay_out(target)
+        archive_source(path).lay_out(target, server_user())
     error = caught.value
     assert (error.slug, error.exit_code, error.where) == ("build-no-tarball", ExitCode.HOST, str(path))
     assert "postgresql-17.8.tar.bz2" in error.expected
@@ -28,7 +30,7 @@ def test_a_tarball_is_laid_out_however_it_is_packed(tmp_path: Path, name: str) -
     assert is_archive(path)
     source = archive_source(path)
     assert (source.facts.words, source.facts.sha256, source.facts.checked) == (name, sha256(path), None)
-    source.lay_out(tmp_path / "tree")
+    source.lay_out(tmp_path / "tree", server_user())
     assert {name: (tmp_path / "tree" / name).read_text() for name in FILES} == FILES
     assert (tmp_path / "tree" / "configure").stat().st_mode & 0o100
 
@@ -39,7 +41,7 @@ def test_what_is_not_called_as_a_tarball_is_none(name: str) -> None:
 
 
 def test_a_tarball_without_a_directory_of_its_own_is_laid_out_as_well(tmp_path: Path) -> None:
-    archive_source(tarball(tmp_path / "p.tar", top="")).lay_out(tmp_path / "tree")
+    archive_source(tarball(tmp_path / "p.tar", top="")).lay_out(tmp_path / "tree", server_user())
     assert (tmp_path / "tree" / "src" / "backend" / "main.c").is_file()
 
 
@@ -87,7 +89,7 @@ def test_half_a_tarball_is_none(tmp_path: Path, name: str) -> None:
 def test_a_file_that_is_no_tarball_is_said(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "p.tar.bz2"
     path.write_bytes(content)
-    assert "file could not be opened" in refused(path)
+    assert refused(path) == "this is not a tar archive, or it is cut off or damaged"
 
 
 def test_a_tarball_of_something_else_is_said_with_what_is_in_it(tmp_path: Path) -> None:
@@ -98,24 +100,19 @@ def test_a_tarball_of_something_else_is_said_with_what_is_in_it(tmp_path: Path) 
 @pytest.mark.parametrize("name", ["../../outside", "../../../outside", "src/../../../outside"])
 def test_nothing_is_written_outside_of_where_it_is_laid_out(tmp_path: Path, name: str) -> None:
     path = tarball(tmp_path / "deep" / "er" / "p.tar", {**FILES, name: "mine"})
-    assert "outside the destination" in refused(path)
+    assert "leads outside of the archive" in refused(path)
     assert list(tmp_path.rglob("outside")) == []
 
 
-def test_a_name_that_is_absolute_is_one_below_where_it_is_laid_out(tmp_path: Path) -> None:
+def test_a_name_that_is_absolute_is_refused(tmp_path: Path) -> None:
     outside = tmp_path / "outside" / "file"
     path = tarball(tmp_path / "p.tar", {str(outside): "mine"}, top="")
-    refused(path)
+    assert "leads outside of the archive" in refused(path)
     assert not outside.exists()
 
 
 def test_a_link_that_leads_outside_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "p.tar"
-    with tarfile.open(path, "w") as archive:
-        link = tarfile.TarInfo("p/src")
-        link.type, link.linkname = tarfile.SYMTYPE, "../../.."
-        archive.addfile(link)
-    assert "outside" in refused(path)
+    assert "outside" in refused(packed(tmp_path / "p.tar", link("p/src", "../../..")))
 
 
 def test_a_tarball_without_anything_in_it_is_none(tmp_path: Path) -> None:
@@ -135,3 +132,9 @@ def test_a_tarball_that_is_damaged_in_the_middle_is_none(tmp_path: Path, name: s
     content[middle : middle + 40] = bytes(40)
     path.write_bytes(bytes(content))
     assert refused(path)
+
+
+def test_what_is_laid_out_belongs_to_us_whoever_has_unpacked_it(tmp_path: Path) -> None:
+    archive_source(tarball(tmp_path / "p.tar")).lay_out(tmp_path / "tree", server_user())
+    found = [path.lstat() for path in (tmp_path / "tree", *(tmp_path / "tree").rglob("*"))]
+    assert {(state.st_uid, state.st_mode & 0o022) for state in found} == {(os.geteuid(), 0)}

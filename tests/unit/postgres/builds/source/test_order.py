@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.host.identity import ServerUser
 from pgversus.postgres.builds.model import SourceFacts
 from pgversus.postgres.builds.source import order as module
 from pgversus.postgres.builds.source.order import Order, order_of
@@ -20,8 +21,8 @@ class Tarball:
     def __init__(self, facts: SourceFacts) -> None:
         self.facts = facts
 
-    def lay_out(self, target: Path) -> None:
-        raise AssertionError(target)
+    def lay_out(self, target: Path, user: ServerUser) -> None:
+        raise AssertionError(target, user)
 
 
 def order(

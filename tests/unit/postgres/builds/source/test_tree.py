@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.errors import BuildError, ExitCode
+from pgversus.host.identity import server_user
 from pgversus.postgres.builds.source.tree import commit_source, diff_stat, is_tree, tree_source
 
 FILES = {"configure": "#!/bin/sh\n", "src/backend/main.c": "int one;\n", ".gitignore": "*.o\n"}
@@ -124,7 +125,7 @@ def test_a_repository_without_a_commit_is_said(tmp_path: Path) -> None:
 def test_a_commit_is_laid_out_whatever_is_checked_out(repository: Path, tmp_path: Path) -> None:
     write(repository, "src/backend/main.c", "int changed;\n")
     source = commit_source(repository, "first")
-    source.lay_out(tmp_path / "out" / "tree")
+    source.lay_out(tmp_path / "out" / "tree", server_user())
     assert laid_out(tmp_path / "out" / "tree") == FILES
     assert (tmp_path / "out" / "tree" / "configure").stat().st_mode & 0o100
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["tree"]
@@ -133,7 +134,7 @@ def test_a_commit_is_laid_out_whatever_is_checked_out(repository: Path, tmp_path
 def test_a_commit_that_is_on_no_branch_is_laid_out(repository: Path, tmp_path: Path) -> None:
     lost = commit(repository, "src/backend/lost.c", "int lost;\n")
     git(repository, "reset", "--quiet", "--hard", "HEAD~1")
-    commit_source(repository, lost).lay_out(tmp_path / "tree")
+    commit_source(repository, lost).lay_out(tmp_path / "tree", server_user())
     assert (tmp_path / "tree" / "src" / "backend" / "lost.c").exists()
 
 
@@ -141,7 +142,7 @@ def test_a_commit_of_a_shallow_repository_is_laid_out(repository: Path, tmp_path
     shallow = tmp_path / "shallow"
     git(tmp_path, "clone", "--quiet", "--depth", "1", repository.as_uri(), str(shallow))
     git(shallow, "fetch", "--quiet", "--depth", "1", "origin", "feature/x:refs/remotes/origin/x")
-    commit_source(shallow, "origin/x").lay_out(tmp_path / "tree")
+    commit_source(shallow, "origin/x").lay_out(tmp_path / "tree", server_user())
     assert "src/backend/two.c" not in laid_out(tmp_path / "tree")
 
 
@@ -150,8 +151,8 @@ def test_nothing_is_written_into_a_repository(repository: Path, tmp_path: Path) 
     write(repository, "src/backend/main.c", "int one;\n")
     write(repository, "src/backend/new.c", "int new;\n")
     before = everything(repository)
-    tree_source(repository).lay_out(tmp_path / "one")
-    commit_source(repository, "first").lay_out(tmp_path / "two")
+    tree_source(repository).lay_out(tmp_path / "one", server_user())
+    commit_source(repository, "first").lay_out(tmp_path / "two", server_user())
     diff_stat(commit_source(repository, "first").facts, commit_source(repository, "master").facts)
     assert everything(repository) == before
     assert git(repository, "worktree", "list").count("\n") == 0
@@ -175,7 +176,7 @@ def test_a_tree_is_built_with_what_is_in_no_commit(repository: Path, tmp_path: P
     assert source.facts.is_changed
     assert source.facts.words.endswith("with changes")
     assert (source.facts.commit, source.facts.sha256 == clean.sha256) == (clean.commit, False)
-    source.lay_out(tmp_path / "tree")
+    source.lay_out(tmp_path / "tree", server_user())
     assert laid_out(tmp_path / "tree") == {**FILES, "src/backend/two.c": "int two;\n", name: text}
     assert (tmp_path / "tree" / "configure").stat().st_mode & 0o100
 
@@ -185,7 +186,7 @@ def test_what_git_ignores_and_what_was_removed_is_no_part_of_a_tree(repository: 
     write(repository, "src/backend/main.o", "compiled")
     assert tree_source(repository).facts.sha256 == before
     (repository / "src" / "backend" / "two.c").unlink()
-    tree_source(repository).lay_out(tmp_path / "tree")
+    tree_source(repository).lay_out(tmp_path / "tree", server_user())
     assert laid_out(tmp_path / "tree") == FILES
 
 
@@ -198,7 +199,7 @@ def test_a_program_that_is_none_any_more_is_another_tree(repository: Path) -> No
 def test_a_link_is_known_and_copied_as_a_link(repository: Path, tmp_path: Path) -> None:
     (repository / "src" / "backend" / "link.c").symlink_to("main.c")
     before = tree_source(repository)
-    before.lay_out(tmp_path / "tree")
+    before.lay_out(tmp_path / "tree", server_user())
     assert str((tmp_path / "tree" / "src" / "backend" / "link.c").readlink()) == "main.c"
     (repository / "src" / "backend" / "link.c").unlink()
     (repository / "src" / "backend" / "link.c").symlink_to("two.c")
@@ -214,7 +215,7 @@ def test_a_tree_that_was_changed_since_it_was_looked_at_is_refused(
     source = tree_source(repository)
     write(repository, "src/backend/main.c", "int later;\n")
     with pytest.raises(BuildError) as caught:
-        source.lay_out(tmp_path / "tree")
+        source.lay_out(tmp_path / "tree", server_user())
     assert (caught.value.slug, caught.value.where) == ("build-tree-changed", str(repository))
     assert "@REF" in caught.value.to_do
 
@@ -226,7 +227,7 @@ def test_a_tree_without_git_is_all_its_files_but_what_was_compiled(tmp_path: Pat
     write(tree, "src/backend/main.o", "compiled")
     write(tree, "src/backend/new.c", "int new;\n")
     assert tree_source(tree).facts.sha256 != facts.sha256
-    tree_source(tree).lay_out(tmp_path / "out")
+    tree_source(tree).lay_out(tmp_path / "out", server_user())
     assert laid_out(tmp_path / "out") == {**FILES, "src/backend/new.c": "int new;\n"}
 
 

@@ -1,0 +1,370 @@
+"""Unpacking archives that others have packed: every member is checked, by a process that can do nothing else.
+
+Python's own filter for tar archives can be bypassed with long chains of links (CVE-2025-4517), so nothing here relies
+on it. A member is judged by its text alone, before any of it is written, and one bad member refuses the archive.
+
+Parsers and decompressors run in a child process without privileges, with little memory and processor time. It is
+forked without exec: the servers' user may not be allowed to read our Python (think of /root/.venv), but a fork has it
+in memory. Archive and directory are open before privileges are dropped: that user need not be able to reach them.
+"""
+
+import bz2
+import codecs
+import gc
+import gzip
+import io
+import json
+import lzma
+import os
+import posixpath
+import resource
+import signal
+import tarfile
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NoReturn, Self
+
+from pgversus.host.identity import ServerUser
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+MOST_MEMBERS = 100_000
+"""PostgreSQL's source has about 10,000 files and directories, a full build about 3,000."""
+MOST_BYTES = 2 << 30
+"""Unpacked, headers included. PostgreSQL's source has about 200 MB, a build with debug information less than 1 GB."""
+MOST_NAME_BYTES = 1000
+_MOST_COMPONENT_BYTES = 255
+# NAME_MAX: no file system of Linux has longer ones.
+_MOST_DEPTH = 100
+# What is deeper than Python's recursion limit could be written, and not be removed again.
+_MOST_MEMORY_BYTES = 1 << 30
+# More than the process has when it begins. The largest need is the dictionary of xz, 64 MB at its highest level.
+_MOST_CPU_S = 600
+# A slow processor unpacks MOST_BYTES of bzip2 in about 200 s.
+_MOST_ANSWER_BYTES = 16_384
+_MOST_WORDS = 1000
+_MOST_SHOWN = 100
+_PIECE_BYTES = 1 << 20
+_FORMATS: tuple[tuple[bytes, Callable[[Any], Any]], ...] = (
+    (b"\x1f\x8b", gzip.open),
+    (b"BZh", bz2.open),
+    (b"\xfd7zXZ\x00", lzma.open),
+)
+
+
+class ArchiveError(Exception):
+    """Why an archive was not unpacked."""
+
+
+def unpack(archive: Path, target: Path, user: ServerUser, *, inner: str = "") -> None:
+    """Unpack an archive to `target`, which must not exist yet; ArchiveError, and nothing there, when it is refused.
+
+    user: the user of the servers, whose rights the unpacking process has; what it has written belongs to us at the end.
+    inner: how the name of the only tar archive in a zip archive ends; wheels and jars are zip archives.
+    OSError when the archive cannot be read, or when the host cannot hold what is in it.
+    """
+    # Names in zip archives have this encoding, and the child may not be able to import it.
+    codecs.lookup("cp437")
+    # It lets nobody else in: while the tree belongs to the servers' user, a server could change what is in it.
+    with archive.open("rb") as file, tempfile.TemporaryDirectory(prefix=f"{target.name}-", dir=target.parent) as name:
+        tree = Path(name) / "tree"
+        tree.mkdir()
+        tree.chmod(0o755)
+        user.give(tree)
+        _in_child(partial(_write_tree, file, inner, parent=os.getpid()), tree, user, archive_fd=file.fileno())
+        if not user.is_self:
+            take_over(tree, user)
+        tree.rename(target)
+
+
+def take_over(tree: Path, user: ServerUser) -> None:
+    """Make us the owner of a tree that `user` has written, so that no server can change its own programs.
+
+    Links are not followed. ArchiveError where something in it is not the user's: a hard link to another's file.
+    """
+    for name, directory in _entries(tree):
+        if os.stat(name, dir_fd=directory, follow_symlinks=False).st_uid != user.uid:
+            raise ArchiveError(f"{_shown(name)} does not belong to {user.name}, who has unpacked it")
+    for name, directory in _entries(tree):
+        os.chown(name, os.geteuid(), os.getegid(), dir_fd=directory, follow_symlinks=False)
+
+
+def _entries(tree: Path) -> Iterator[tuple[str, int]]:
+    """Yield the name of everything in a tree, and an open file descriptor of its directory; the tree itself is `.`."""
+    for at, directories, files, directory in os.fwalk(tree, follow_symlinks=False):
+        yield from ((name, directory) for name in (*directories, *files))
+        if at == str(tree):
+            yield ".", directory
+
+
+def _in_child(work: Callable[[], None], directory: Path, user: ServerUser, *, archive_fd: int) -> None:
+    """Do some work in a confined child process; ArchiveError or OSError when it fails there."""
+    reading, writing = os.pipe()
+    with open(reading, "rb") as answers, open(writing, "wb") as told:  # noqa: PTH123 - file descriptors
+        child = 0
+        try:
+            with warnings.catch_warnings():
+                # Python warns of a fork beside other threads: locks that they hold stay locked in the child. It takes
+                # none of theirs: it imports, logs and prints nothing.
+                warnings.simplefilter("ignore", DeprecationWarning)
+                child = os.fork()
+            if child == 0:
+                _work_and_exit(work, directory, user, archive_fd, told.fileno())
+            told.close()
+            answer = answers.read(_MOST_ANSWER_BYTES)
+        finally:
+            # Whether it has answered, hangs, or we are being interrupted: it has nothing more to do.
+            if child:
+                os.kill(child, signal.SIGKILL)
+                _, status = os.waitpid(child, 0)
+    if not answer:
+        is_slow = os.waitstatus_to_exitcode(status) == -signal.SIGXCPU
+        raise ArchiveError(
+            f"unpacking it takes more than {_MOST_CPU_S} s of processor time"
+            if is_slow
+            else "the process that unpacks it was killed"
+        )
+    words, number = json.loads(answer)
+    if number:
+        raise OSError(number, words)
+    if words:
+        raise ArchiveError(words)
+
+
+def _work_and_exit(
+    work: Callable[[], None], directory: Path, user: ServerUser, archive_fd: int, answer_fd: int
+) -> NoReturn:
+    """Never returns into the copy of our own stack. The answer is a sentence, empty for success, and an errno or 0."""
+    words, number = "unpacking it was interrupted", 0
+    try:
+        _confine(directory, user, {archive_fd, answer_fd})
+        work()
+        words = ""
+    except MemoryError:
+        words = f"unpacking it takes more than {_MOST_MEMORY_BYTES >> 20} MB of memory"
+    except OSError as error:
+        words, number = error.strerror or str(error), error.errno or 0
+    except Exception as error:  # noqa: BLE001 - the end of this process: whatever an archive sets off becomes a message
+        words = str(error) or type(error).__name__
+    finally:
+        try:
+            os.write(answer_fd, json.dumps([words[:_MOST_WORDS], number]).encode())
+        finally:
+            os._exit(0)
+
+
+def _confine(directory: Path, user: ServerUser, kept: set[int]) -> None:
+    """Give up what unpacking does not need: signals, open files, privileges, memory and processor time."""
+    # Ctrl-C reaches pgversus alone, which then ends this process.
+    os.setpgid(0, 0)
+    for interrupt in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(interrupt, signal.SIG_DFL)
+    # The garbage collector must not run finalisers of the parent's objects: they could close our files by number.
+    gc.freeze()
+    null = os.open(os.devnull, os.O_RDWR)
+    standard = {0, 1, 2} - kept
+    for number in standard:
+        os.dup2(null, number)
+    for number in {int(path.name) for path in Path("/proc/self/fd").iterdir()} - standard - kept:
+        with suppress(OSError):
+            os.close(number)
+    os.chdir(directory)
+    os.umask(0o022)
+    if not user.is_self:
+        os.setgroups([])
+        os.setresgid(user.gid, user.gid, user.gid)
+        os.setresuid(user.uid, user.uid, user.uid)
+    pages = int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[0])
+    _limit(resource.RLIMIT_AS, pages * resource.getpagesize() + _MOST_MEMORY_BYTES)
+    _limit(resource.RLIMIT_CPU, _MOST_CPU_S)
+    _limit(resource.RLIMIT_CORE, 0)
+
+
+def _limit(which: int, most: int) -> None:
+    _, hard = resource.getrlimit(which)
+    resource.setrlimit(which, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def _write_tree(file: IO[bytes], inner: str, *, parent: int) -> None:
+    """Write what is in an archive below the working directory."""
+    if not inner:
+        _write_members(_bounded(_decompressed(_bounded(file, parent)), parent))
+        return
+    with zipfile.ZipFile(file) as outer:
+        names = [name for name in outer.namelist() if name.endswith(inner)]
+        if len(names) != 1:
+            raise ArchiveError(f"expected one *{inner} in it, found {len(names)}")
+        with outer.open(names[0]) as packed:
+            _write_members(_bounded(_decompressed(_bounded(packed, parent)), parent))
+
+
+def _decompressed(packed: io.BufferedReader) -> IO[bytes]:
+    """Return what comes out of a compressed file; the file itself when it is not compressed."""
+    beginning = packed.peek(max(len(magic) for magic, _ in _FORMATS))
+    return next((opened(packed) for magic, opened in _FORMATS if beginning.startswith(magic)), packed)
+
+
+def _bounded(stream: IO[bytes], parent: int) -> io.BufferedReader:
+    return io.BufferedReader(_Bounded(stream, parent), _PIECE_BYTES)
+
+
+class _Bounded(io.RawIOBase):
+    """A stream that ends with an ArchiveError behind MOST_BYTES, or when pgversus has been killed."""
+
+    def __init__(self, stream: IO[bytes], parent: int) -> None:
+        self._stream = stream
+        self._parent = parent
+        self._left = MOST_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        if os.getppid() != self._parent:
+            raise ArchiveError("pgversus has ended")
+        piece = self._stream.read(memoryview(buffer).nbytes)
+        self._left -= len(piece)
+        if self._left < 0:
+            raise _too_big()
+        memoryview(buffer)[: len(piece)] = piece
+        return len(piece)
+
+
+class _Header(tarfile.TarInfo):
+    """The header of a member. tarfile takes a damaged one for the end of the archive, and leaves out what follows."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """Return the member of this header; HeaderError for the block of zeros that ends an archive."""
+        try:
+            return super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if len(buf) == tarfile.BLOCKSIZE and not any(buf):
+                raise
+            raise ArchiveError("this is not a tar archive, or it is cut off or damaged") from error
+
+
+def _write_members(content: io.BufferedReader) -> None:
+    with tarfile.open(fileobj=content, mode="r|", tarinfo=_Header) as archive:
+        members = _Members()
+        for member in archive:
+            members.write(member, archive)
+    # The checksum of a compressed file stands at its end, behind what tar itself reads.
+    while content.read(_PIECE_BYTES):
+        pass
+
+
+class _Members:
+    """The members of one archive, as they are written below the working directory.
+
+    Why no link leads outside: its own directory is a real one, since no member may lie beneath a link. Its target goes
+    up only in the beginning, no further than the root, and then down, through directories or links of the same kind.
+    """
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, bytes] = {}
+        self._count = 0
+        self._bytes = 0
+
+    def write(self, member: tarfile.TarInfo, archive: tarfile.TarFile) -> None:
+        """Write one member; ArchiveError when it is not what it may be."""
+        self._write(member, archive)
+        self._count += 1
+        # Directories that have no header of their own count as well.
+        if max(self._count, len(self._kinds)) > MOST_MEMBERS:
+            raise ArchiveError(f"it has more than {MOST_MEMBERS} members")
+
+    def _write(self, member: tarfile.TarInfo, archive: tarfile.TarFile) -> None:
+        name = _checked_name(member.name)
+        if member.isdir():
+            self._make_directories(name)
+            return
+        if not name or name in self._kinds:
+            raise ArchiveError(f"{_shown(name)} is in it twice")
+        self._make_directories(posixpath.dirname(name))
+        if member.issym():
+            _check_symbolic_link(name, member.linkname)
+            Path(name).symlink_to(member.linkname)
+            self._kinds[name] = tarfile.SYMTYPE
+            return
+        if member.islnk():
+            target = _checked_name(member.linkname)
+            if self._kinds.get(target) != tarfile.REGTYPE:
+                raise ArchiveError(f"{_shown(name)} is a hard link to {_shown(target)}, which is not a file before it")
+            os.link(target, name, follow_symlinks=False)
+        elif member.isreg() and not member.issparse():
+            self._write_file(name, member, archive)
+        else:
+            raise ArchiveError(f"{_shown(name)} is neither a file, nor a directory, nor a link")
+        self._kinds[name] = tarfile.REGTYPE
+
+    def _write_file(self, name: str, member: tarfile.TarInfo, archive: tarfile.TarFile) -> None:
+        self._bytes += max(member.size, 0)
+        content = archive.extractfile(member)
+        if member.size < 0 or content is None:
+            raise ArchiveError(f"{_shown(name)} has an impossible size")
+        if self._bytes > MOST_BYTES:
+            raise _too_big()
+        # O_EXCL: nothing is replaced, and no link at the end of the path is followed.
+        opened = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(opened, "wb") as file:  # noqa: PTH123 - a file descriptor
+            while piece := content.read(_PIECE_BYTES):
+                file.write(piece)
+            file.flush()
+            # Without setuid, setgid and sticky bits, and writable by its owner alone.
+            os.fchmod(file.fileno(), member.mode & 0o755 | 0o600)
+            # make compares the times of sources and of what was generated from them.
+            os.utime(file.fileno(), (int(member.mtime), int(member.mtime)))
+
+    def _make_directories(self, name: str) -> None:
+        """Make a directory and those above it, as far as they are not there yet."""
+        above = ""
+        for part in name.split("/") if name else ():
+            above = posixpath.join(above, part)
+            if above not in self._kinds:
+                Path(above).mkdir(0o755)
+                self._kinds[above] = tarfile.DIRTYPE
+            elif self._kinds[above] != tarfile.DIRTYPE:
+                raise ArchiveError(f"{_shown(above)} is not a directory, and {_shown(name)} needs it to be one")
+
+
+def _checked_name(name: str) -> str:
+    """Return the name of a member below the root, empty for the root itself; ArchiveError when it leads elsewhere."""
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if (
+        name.startswith("/")
+        or "\0" in name
+        or ".." in parts
+        or len(parts) > _MOST_DEPTH
+        or len(os.fsencode(name)) > MOST_NAME_BYTES
+        or any(len(os.fsencode(part)) > _MOST_COMPONENT_BYTES for part in parts)
+    ):
+        raise ArchiveError(f"the name {_shown(name)} is too long, or leads outside of the archive")
+    return "/".join(parts)
+
+
+def _check_symbolic_link(name: str, target: str) -> None:
+    parts = [part for part in target.split("/") if part not in ("", ".")]
+    up = next((count for count, part in enumerate(parts) if part != ".."), len(parts))
+    if (
+        target.startswith("/")
+        or "\0" in target
+        or up > name.count("/")
+        or ".." in parts[up:]
+        or len(os.fsencode(target)) > MOST_NAME_BYTES
+    ):
+        raise ArchiveError(f"the link {_shown(name)} to {_shown(target)} may lead outside of the archive")
+
+
+def _shown(name: str) -> str:
+    return repr(name if len(name) <= _MOST_SHOWN else f"{name[:_MOST_SHOWN]}...")
+
+
+def _too_big() -> ArchiveError:
+    return ArchiveError(f"it has more than {MOST_BYTES >> 20} MB unpacked")
