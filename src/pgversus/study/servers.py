@@ -77,10 +77,12 @@ class Download:
     """A tarball at an address."""
 
     address: str
+    sha256: str | None = None
+    """What its SHA-256 must be; None where that is published beside it."""
 
     def __str__(self) -> str:
-        """The address."""
-        return self.address
+        """`https://host/postgresql-17.8.tar.bz2#sha256=...`."""
+        return self.address if self.sha256 is None else f"{self.address}{_HASH_MARK}{self.sha256}"
 
 
 SourceName = Release | LocalPath | Checkout | Download
@@ -112,6 +114,8 @@ ServerName = Named | RunningServer
 _RELEASE = re.compile(r"(?:(?P<family>[a-z]+):)?(?P<major>[0-9]{1,2})(?:\.(?P<minor>[0-9]{1,3}))?")
 _URI = re.compile(r"postgres(ql)?://", re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
+_HASH_MARK = "#sha256="
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _CONNECTION = re.compile(r"\s*(\w+\s*=|(jdbc:)?postgres(ql)?:)", re.IGNORECASE)
 # Other ways of saying where to connect; a password may be in them, so they are not shown.
 _OPTION = re.compile(
@@ -132,10 +136,8 @@ def parse_server(text: str) -> ServerName:
     if _URI.match(text):
         return RunningServer(uri=text)
     if _ADDRESS.match(text):
-        address, options = _split_options(text)
-        if re.search(r"[?#]|//[^/]*@", address):
-            raise _secret_address()
-        return SourceBuild(source=Download(address=address), options=options)
+        named, options = _split_options(text)
+        return SourceBuild(source=_download(named), options=options)
     if _CONNECTION.match(text):
         raise _not_a_uri()
     bare, options = _split_options(text)
@@ -176,6 +178,15 @@ def _split_options(text: str) -> tuple[str, BuildOptions]:
         bare, *unknown = bare.split("+")
         words = unknown + words
     return bare, parse_build_options(words, text) if words else NO_OPTIONS
+
+
+def _download(text: str) -> Download:
+    address, mark, sha256 = text.partition(_HASH_MARK)
+    if re.search(r"[?#]|//[^/]*@", address):
+        raise _secret_address()
+    if mark and not _SHA256.fullmatch(sha256):
+        raise _not_a_hash()
+    return Download(address=address, sha256=sha256.lower() or None)
 
 
 def _of_path(text: str, options: BuildOptions) -> LocalPath | SourceBuild:
@@ -246,8 +257,19 @@ def _secret_address() -> StudyError:
         slug="study-unknown-server",
         where="server",
         found="an address with a user, a query or a fragment (not shown)",
-        expected="https://host/path/postgresql-17.8.tar.bz2",
+        expected=f"https://host/path/postgresql-17.8.tar.bz2, with {_HASH_MARK}HASH behind it at most",
         to_do="fetch the tarball yourself, and name the file: ./postgresql-17.8.tar.bz2",
+    )
+
+
+def _not_a_hash() -> StudyError:
+    return StudyError(
+        f"what follows {_HASH_MARK} in an address is not a SHA-256",
+        slug="study-unknown-server",
+        where="server",
+        found="something else (not shown, because it may be a secret)",
+        expected="64 hexadecimal digits",
+        to_do="sha256sum postgresql-17.8.tar.bz2 prints them; give those that a place you trust has published",
     )
 
 

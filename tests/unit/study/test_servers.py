@@ -25,13 +25,18 @@ from pgversus.study.servers import (
 
 SEVENTEEN = Release(major=17, minor=None)
 TARBALL = "https://ftp.example/a+b/postgresql-17.8.tar.bz2"
+HASH = "0123456789abcdef" * 4
 PATHS = st.from_regex(r"\.{0,2}/([a-z+.][a-z0-9+. -]{0,5}/){0,2}([a-z0-9.][a-z0-9. -]{0,5})?", fullmatch=True)
 REFS = st.from_regex(r"[a-zA-Z0-9_][a-zA-Z0-9_.~^-]{0,6}(/[a-zA-Z0-9_.]{1,6})?", fullmatch=True)
 SOURCES: st.SearchStrategy[SourceName] = (
     st.builds(Release, major=st.integers(OLDEST_MAJOR, 99), minor=st.none() | st.integers(0, 999))
     | st.builds(LocalPath, path=PATHS)
     | st.builds(Checkout, path=PATHS, ref=REFS)
-    | st.builds(Download, address=st.sampled_from([TARBALL, "http://h/p.tar", "HTTPS://h:80/a@b/p.tgz"]))
+    | st.builds(
+        Download,
+        address=st.sampled_from([TARBALL, "http://h/p.tar", "HTTPS://h:80/a@b/p.tgz"]),
+        sha256=st.sampled_from([None, HASH, "0" * 64]),
+    )
 )
 FLAGS = st.none() | st.from_regex(r"-[A-Za-z][a-z0-9=/. -]{0,9}", fullmatch=True)
 OPTIONS = st.builds(
@@ -119,6 +124,8 @@ def test_anything_else_names_no_server(text: str) -> None:
         (TARBALL, built(Download(address=TARBALL))),
         (f"{TARBALL}+blocksize=32", built(Download(address=TARBALL), block_size_kb=32)),
         ("http://localhost/p.tar", built(Download(address="http://localhost/p.tar"))),
+        (f"{TARBALL}#sha256={HASH}", built(Download(address=TARBALL, sha256=HASH))),
+        (f"{TARBALL}#sha256={HASH.upper()}+cassert", built(Download(address=TARBALL, sha256=HASH), cassert=True)),
         ("./a+b/tree+cassert", built(LocalPath(path="./a+b/tree"), cassert=True)),
         (".+cassert", built(LocalPath(path="."), cassert=True)),
         ("./c++/+cassert", built(LocalPath(path="./c++/"), cassert=True)),
@@ -359,3 +366,21 @@ def test_an_address_that_may_hold_a_secret_is_refused_and_not_shown(address: str
 
 def test_the_usual_compiler_need_not_be_said() -> None:
     assert parse_server("17+cc=gcc") == parse_server("source:17")
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    ["word", "#sha256=", f"sha256={HASH}0", f"sha256={HASH[1:]}", f"sha256={HASH}#word", f"md5={HASH}", "x=word"],
+)
+def test_an_address_ends_with_a_hash_or_with_nothing(fragment: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_server(f"{TARBALL}#{fragment}")
+    assert caught.value.slug == "study-unknown-server"
+    assert "word" not in str(caught.value)
+    assert HASH[1:] not in str(caught.value)
+
+
+def test_a_hash_that_is_not_one_is_answered_with_what_one_is() -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_server(f"{TARBALL}#sha256=abc")
+    assert caught.value.expected == "64 hexadecimal digits"

@@ -9,7 +9,7 @@ from pgversus.host.directories import Cache
 from pgversus.lab.data.recipes import Recipe
 from pgversus.lab.data.snapshot_cache import KeptSnapshot, kept_snapshots, remove
 from pgversus.postgres.builds.in_cache import CachedBuild, cached_builds, remove_build
-from pgversus.postgres.builds.source.known import kept_tarballs
+from pgversus.postgres.builds.source.stored import remove_stored, stored_tarballs
 from pgversus.report.cached import CachedThing, Kind
 from pgversus.report.units import count
 
@@ -21,7 +21,7 @@ def cached_things(cache: Cache) -> list[CachedThing]:
     """Everything in the cache, builds first."""
     return [
         *map(_build_shown, cached_builds(cache)),
-        *map(_source_shown, kept_tarballs(cache)),
+        *map(_source_shown, stored_tarballs(cache)),
         *_ccache_shown(cache.ccache),
         *map(_snapshot_shown, reversed(kept_snapshots(cache))),
     ]
@@ -43,7 +43,7 @@ def take_out(cache: Cache, things: Sequence[CachedThing]) -> list[CachedThing]:
         if thing.kind is Kind.SNAPSHOT:
             remove(cache.snapshots / thing.name)
         elif thing.kind is Kind.SOURCE:
-            (cache.sources / thing.name).unlink(missing_ok=True)
+            remove_stored(cache.sources / thing.name)
         elif thing.kind is Kind.CCACHE:
             shutil.rmtree(cache.ccache)
         elif thing.name in builds and not remove_build(builds[thing.name], cache):

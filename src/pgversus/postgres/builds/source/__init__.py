@@ -8,6 +8,7 @@ archive.py       tarballs
 known.py         sources of releases: the user's own, earlier ones, apt's
 debian.py        by way of the machine's own apt
 download.py      by an address that the user gives
+stored.py        tarballs in the cache, with what they must be
 tools.py         programs and headers that a build needs
 recipe.py        the commands
 build.py         one build into the cache: made once, whole or not at all

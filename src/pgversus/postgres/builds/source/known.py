@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,12 +15,14 @@ from filelock import FileLock
 
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
+from pgversus.host.hashes import file_sha256
 from pgversus.postgres.builds.model import Notify, NotifyBytes
 from pgversus.postgres.builds.source.archive import archive_source, is_archive
 from pgversus.postgres.builds.source.debian import AptError, debian_archive, released_version
 from pgversus.postgres.builds.source.download import DownloadError, downloaded, name_of, place_of
 from pgversus.postgres.builds.source.source import Source
-from pgversus.study.servers import Release, Version
+from pgversus.postgres.builds.source.stored import store, stored_source
+from pgversus.study.servers import Download, Release, Version
 
 VARIABLE = "PGVERSUS_SOURCES"
 _NAME = re.compile(r"postgresql-(\d+\.\d+)\.(?:tar\.\w+|tgz|tar)")
@@ -28,11 +31,13 @@ _BY_APT = "the index that the distribution signed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Kept:
-    """A tarball and the version that is in it."""
+class _Stored:
+    """A tarball that apt has fetched before."""
 
     version: Version
-    path: Path
+    fetched_at: float
+    """Seconds since 1970."""
+    source: Source
 
 
 def release_source(release: Release, cache: Cache, notify: Notify, progress: NotifyBytes) -> Source:
@@ -41,16 +46,16 @@ def release_source(release: Release, cache: Cache, notify: Notify, progress: Not
     given = os.environ.get(VARIABLE, "")
     if given and (found := _of_user(release, given, cache, progress, tried)) is not None:
         return found
-    kept = _newest(release, _kept(cache.sources))
-    if kept is not None and (release.minor is not None or time.time() - kept.path.stat().st_mtime < _FRESH_S):
-        return _of_apt(kept)
+    stored = _stored(release, cache)
+    if stored is not None and (release.minor is not None or time.time() - stored.fetched_at < _FRESH_S):
+        return stored.source
     notify(f"asking apt for the source of PostgreSQL {release}")
     try:
-        return _of_apt(_fetched(release, cache))
+        return _fetched(release, cache)
     except AptError as error:
-        if kept is not None:
-            notify(f"PostgreSQL {kept.version} is taken, which is here already: {error}")
-            return _of_apt(kept)
+        if stored is not None:
+            notify(f"PostgreSQL {stored.version} is taken, which is here already: {error}")
+            return stored.source
         raise _no_source(release, [*tried, f"apt ({error})"]) from error
 
 
@@ -58,35 +63,27 @@ def source_here(release: Release, cache: Cache) -> Source | None:
     """The same without fetching anything: None for one that is not on this host yet."""
     given = os.environ.get(VARIABLE, "")
     if given and not _is_address(given):
-        mine = _newest(release, _kept(Path(given)))
+        mine = _newest_of_user(release, Path(given))
         if mine is not None:
-            return archive_source(mine.path)
+            return archive_source(mine)
     elif given and release.minor is not None:
-        place = place_of(given.replace("{version}", str(release)), cache)
-        if place.exists():
-            return archive_source(place, name=name_of(place))
-    kept = _newest(release, _kept(cache.sources))
-    return None if kept is None else _of_apt(kept)
-
-
-def kept_tarballs(cache: Cache) -> list[Path]:
-    """Every tarball in the cache, by name."""
-    return sorted(path for path in cache.sources.glob("*") if is_archive(path))
-
-
-def _of_apt(kept: _Kept) -> Source:
-    return archive_source(kept.path, checked=_BY_APT)
+        place = place_of(_download(given, release), cache)
+        source = stored_source(place, name_of(place))
+        if source is not None:
+            return source
+    stored = _stored(release, cache)
+    return None if stored is None else stored.source
 
 
 def _of_user(release: Release, given: str, cache: Cache, progress: NotifyBytes, tried: list[str]) -> Source | None:
     """From where the user keeps them; None, and why, when it is not there."""
     if not _is_address(given):
-        mine = _newest(release, _kept(Path(given)))
+        mine = _newest_of_user(release, Path(given))
         if mine is None:
             tried.append(
                 f"{given} ({VARIABLE}; no postgresql-{release}{'' if release.minor is not None else '.*'}.tar.*)"
             )
-        return None if mine is None else archive_source(mine.path)
+        return None if mine is None else archive_source(mine)
     if "{version}" not in given:
         tried.append(f"{VARIABLE} (an address needs {{version}} in it)")
         return None
@@ -94,7 +91,7 @@ def _of_user(release: Release, given: str, cache: Cache, progress: NotifyBytes, 
         tried.append(f"{VARIABLE} (an address cannot be asked for the newest {release}: name the minor)")
         return None
     try:
-        return downloaded(given.replace("{version}", str(release)), cache, progress)
+        return downloaded(_download(given, release), cache, progress)
     except DownloadError as error:
         tried.append(f"{VARIABLE} ({error})")
         return None
@@ -104,7 +101,11 @@ def _is_address(text: str) -> bool:
     return "://" in text
 
 
-def _fetched(release: Release, cache: Cache) -> _Kept:
+def _download(given: str, release: Release) -> Download:
+    return Download(address=given.replace("{version}", str(release)))
+
+
+def _fetched(release: Release, cache: Cache) -> Source:
     """By way of apt, kept under the name that it was published with. AptError when there is none."""
     with FileLock(cache.staging / "apt.lock"):
         archive, text = debian_archive(release, cache.staging / "apt")
@@ -112,28 +113,34 @@ def _fetched(release: Release, cache: Cache) -> _Kept:
         assert version is not None  # noqa: S101 - only such are chosen
         suffix = archive.name.partition(".orig")[2]
         place = cache.sources / f"postgresql-{version}{suffix}"
-        part = place.with_name(f"{place.name}.part")
+        part = cache.staging / "apt" / place.name
         shutil.copyfile(archive, part)
-        part.rename(place)
+        store(part, place, sha256=file_sha256(part), checked=_BY_APT)
         # Lists of packages, tens of megabytes, which are of another day when they are asked for again.
         shutil.rmtree(cache.staging / "apt", ignore_errors=True)
-    return _Kept(version=version, path=place)
+    return archive_source(place, checked=_BY_APT)
 
 
-def _kept(directory: Path) -> list[_Kept]:
-    if not directory.is_dir():
-        return []
-    found = []
-    for path in sorted(directory.iterdir()):
+def _stored(release: Release, cache: Cache) -> _Stored | None:
+    """The newest in the cache that is still what was stored there."""
+    for version, path in sorted(_tarballs(release, cache.sources), reverse=True):
+        source = stored_source(path, path.name)
+        if source is not None:
+            return _Stored(version=version, fetched_at=path.stat().st_mtime, source=source)
+    return None
+
+
+def _newest_of_user(release: Release, directory: Path) -> Path | None:
+    return max(_tarballs(release, directory), default=(None, None))[1]
+
+
+def _tarballs(release: Release, directory: Path) -> Iterator[tuple[Version, Path]]:
+    """Version and path of the tarballs of a release in a directory, as far as their names tell."""
+    for path in directory.iterdir() if directory.is_dir() else ():
         match = _NAME.fullmatch(path.name)
         version = released_version(match[1]) if match and is_archive(path) else None
-        if version is not None:
-            found.append(_Kept(version=version, path=path))
-    return found
-
-
-def _newest(release: Release, kept: list[_Kept]) -> _Kept | None:
-    return max((one for one in kept if release.admits(one.version)), key=lambda one: one.version, default=None)
+        if version is not None and release.admits(version):
+            yield version, path
 
 
 def _no_source(release: Release, tried: list[str]) -> BuildError:

@@ -13,6 +13,7 @@ from pgversus.postgres.builds.source.download import DownloadError, downloaded, 
 from pgversus.postgres.builds.source.known import release_source, source_here
 from pgversus.postgres.builds.source.order import Order, order_of
 from pgversus.postgres.builds.source.source import Source
+from pgversus.postgres.builds.source.stored import stored_source
 from pgversus.postgres.builds.source.tools import compiler_version, refuse_missing_tools
 from pgversus.postgres.builds.source.tree import commit_source, is_tree, no_tree, tree_source
 from pgversus.study.build_options import BuildManner, BuildSystem
@@ -99,9 +100,9 @@ def _source_here(name: SourceBuild, cache: Cache) -> Source | None:
     match name.source:
         case Release() as release:
             return source_here(release, cache)
-        case Download(address=address):
-            place = place_of(address, cache)
-            return archive_source(place, name=name_of(place)) if place.exists() else None
+        case Download() as download:
+            place = place_of(download, cache)
+            return stored_source(place, name_of(place))
         case LocalPath() | Checkout() as local:
             return _local(local)
 
@@ -110,11 +111,11 @@ def _fetched(name: SourceBuild, cache: Cache, notify: Notify, progress: NotifyBy
     match name.source:
         case Release() as release:
             return release_source(release, cache, notify, progress)
-        case Download(address=address):
+        case Download() as download:
             try:
-                return downloaded(address, cache, progress)
+                return downloaded(download, cache, progress)
             except DownloadError as error:
-                raise _not_downloaded(address, error) from error
+                raise _not_downloaded(download, error) from error
         case LocalPath() | Checkout() as local:
             return _local(local)
 
@@ -139,12 +140,14 @@ def _holds_source(path: Path) -> bool:
         return False
 
 
-def _not_downloaded(address: str, error: DownloadError) -> BuildError:
+def _not_downloaded(download: Download, error: DownloadError) -> BuildError:
     return BuildError(
         "a tarball of PostgreSQL's source could not be fetched",
         slug="build-no-source",
-        where=address,
+        where=str(download),
         found=str(error),
-        expected="a tarball at this address",
-        to_do="see whether the address is right; a tarball on this host does as well: ./postgresql-17.8.tar.bz2",
+        expected="a tarball at this address, and its hash beside it in a file that ends with .sha256",
+        to_do="see whether the address is right; give a hash that is published elsewhere: "
+        f"{download.address}#sha256=HASH; "
+        "or give a tarball on this host: ./postgresql-17.8.tar.bz2",
     )

@@ -11,6 +11,7 @@ from pgversus.postgres.builds.source import known as module
 from pgversus.postgres.builds.source.debian import AptError
 from pgversus.postgres.builds.source.known import VARIABLE, release_source, source_here
 from pgversus.postgres.builds.source.source import Source
+from pgversus.postgres.builds.source.stored import store
 from pgversus.study.servers import Release
 from tests.unit.postgres.builds.source.tarballs import publish, sha256, tarball
 
@@ -65,6 +66,14 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (directory / name).touch()
     monkeypatch.setenv(VARIABLE, str(directory))
     return directory
+
+
+def stored(cache: Cache, version: str) -> Path:
+    """A tarball in the cache, as an earlier run has left it."""
+    place = cache.sources / f"postgresql-{version}.tar.bz2"
+    part = tarball(cache.staging / place.name, {"configure": version, "src/backend/main.c": ""})
+    store(part, place, sha256=sha256(part), checked="the index")
+    return place
 
 
 def found(release: Release, cache: Cache) -> tuple[Source, list[str]]:
@@ -133,7 +142,7 @@ def test_an_address_has_no_newest_minor(cache: Cache, monkeypatch: pytest.Monkey
     assert "name the minor" in caught.value.found
     with pytest.raises(BuildError) as caught:
         found(Release(major=17, minor=8), cache)
-    assert f"{VARIABLE} (/v17.8.tar.bz2: " in caught.value.found
+    assert f"{VARIABLE} (/v17.8.tar.bz2.sha256: " in caught.value.found
     assert source_here(SEVENTEEN, cache) is None
 
 
@@ -150,11 +159,14 @@ def test_what_apt_has_is_kept_for_the_next_time(cache: Cache, apt: Apt) -> None:
     assert here is not None
     assert [*again, here.facts] == [source.facts] * 3
     assert len(apt.asked) == 1
-    assert [path.name for path in cache.sources.iterdir()] == ["postgresql-17.11.tar.bz2"]
+    assert sorted(path.name for path in cache.sources.iterdir()) == [
+        "postgresql-17.11.tar.bz2",
+        "postgresql-17.11.tar.bz2.json",
+    ]
 
 
 def test_the_newest_is_asked_for_again_after_a_day_and_a_named_minor_never(cache: Cache, apt: Apt) -> None:
-    kept = tarball(cache.sources / "postgresql-17.10.tar.bz2")
+    kept = stored(cache, "17.10")
     os.utime(kept, (kept.stat().st_mtime - 2 * DAY_S,) * 2)
     assert found(Release(major=17, minor=10), cache)[0].facts.words == kept.name
     assert apt.asked == []
@@ -167,7 +179,26 @@ def test_the_newest_is_asked_for_again_after_a_day_and_a_named_minor_never(cache
 
 
 def test_the_directory_of_the_user_comes_before_what_is_kept(mine: Path, cache: Cache) -> None:
-    tarball(cache.sources / "postgresql-17.12.tar.bz2")
-    tarball(cache.sources / "postgresql-15.2.tar.bz2")
+    stored(cache, "17.12")
+    stored(cache, "15.2")
     assert found(SEVENTEEN, cache)[0].facts.sha256 == sha256(mine / "postgresql-17.10.tar.gz")
     assert found(Release(major=15, minor=2), cache)[0].facts.words == "postgresql-15.2.tar.bz2"
+
+
+@pytest.mark.parametrize("length", [0, 100, -1])
+def test_a_tarball_that_is_not_what_apt_had_fetched_is_fetched_again_once(cache: Cache, apt: Apt, length: int) -> None:
+    apt.version = "17.11-0+deb13u1"
+    facts = found(SEVENTEEN, cache)[0].facts
+    kept = cache.sources / "postgresql-17.11.tar.bz2"
+    kept.write_bytes(kept.read_bytes()[:length])
+    assert source_here(SEVENTEEN, cache) is None
+    assert [found(SEVENTEEN, cache)[0].facts for _ in range(2)] == [facts] * 2
+    assert len(apt.asked) == 2
+
+
+def test_an_older_tarball_is_taken_in_place_of_a_newer_one_that_has_changed(cache: Cache) -> None:
+    older, newer = stored(cache, "17.10"), stored(cache, "17.11")
+    newer.write_bytes(b"changed")
+    source = source_here(SEVENTEEN, cache)
+    assert source is not None
+    assert source.facts.words == older.name
