@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ from pgversus.postgres.builds.unpacking import ArchiveError, unpack
 from pgversus.study.servers import OLDEST_MAJOR, Family, Version
 
 _POLL_S = 0.2
+_LONGEST_S = 1800.0
+_MOST_BYTES = 1 << 30
+"""Ready-made builds have 10 to 60 MB."""
 
 
 class RegistryError(Exception):
@@ -128,7 +132,8 @@ def _ask(arguments: Sequence[str]) -> str:
 def _watch(arguments: Sequence[str], staging: Path | None, progress: Callable[[int], None]) -> str:
     """The output of a registry's client, reporting the growth of its staging directory while it runs.
 
-    The client ends with us, however we end. RegistryError with its words when it fails.
+    The client ends with us, however we end. RegistryError with its words when it fails, or when it fetches too long or
+    too much.
     """
     process = subprocess.Popen(
         [*ending_with_us(), *arguments],
@@ -140,21 +145,31 @@ def _watch(arguments: Sequence[str], staging: Path | None, progress: Callable[[i
         # Its own group, which is ended whole.
         process_group=0,
     )
+    ends_at = time.monotonic() + _LONGEST_S
     try:
         while True:
             try:
                 stdout, stderr = process.communicate(timeout=_POLL_S)
                 break
             except subprocess.TimeoutExpired:
+                size = 0 if staging is None else _size_of(staging)
+                _check_bounds(size, ends_at)
                 if staging is not None:
-                    progress(_size_of(staging))
+                    progress(size)
     except BaseException:
         kill_group(process)
-        process.wait()
+        process.communicate()
         raise
     if process.returncode != 0:
         raise RegistryError(stderr.strip() or f"exit code {process.returncode}")
     return stdout
+
+
+def _check_bounds(size: int, ends_at: float) -> None:
+    if size > _MOST_BYTES:
+        raise RegistryError(f"it sends more than {_MOST_BYTES >> 20} MB")
+    if time.monotonic() > ends_at:
+        raise RegistryError(f"no end after {_LONGEST_S:.0f} s")
 
 
 def _size_of(directory: Path) -> int:

@@ -20,6 +20,7 @@ def main(arguments: list[str]) -> int:
     import truststore  # noqa: PLC0415 - only this process may patch ssl
 
     truststore.inject_into_ssl()
+    refuse_plain_http()
     from jgo.maven import MavenContext  # noqa: PLC0415 - after the patch
 
     try:
@@ -37,6 +38,20 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 1
     return 0
+
+
+def refuse_plain_http() -> None:
+    """Let the client connect over https alone: it would follow a redirect to http, for an artifact and its hash."""
+    from requests import exceptions, sessions  # noqa: PLC0415 - the same
+
+    adapter_for = sessions.Session.get_adapter
+
+    def secure_adapter_for(self: Any, url: str) -> Any:
+        if not url.lower().startswith("https://"):
+            raise exceptions.InvalidSchema("a redirect leads to another scheme than https")
+        return adapter_for(self, url)
+
+    sessions.Session.get_adapter = secure_adapter_for  # type: ignore[method-assign]
 
 
 def _list(project: Any) -> list[str]:

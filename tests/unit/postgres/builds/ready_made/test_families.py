@@ -10,6 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from pgversus.postgres.builds.ready_made import families as module
+from pgversus.postgres.builds.ready_made.families import RegistryError
+
 # A client that starts a program of its own, as some do.
 CLIENT = 'sleep 60 & echo "$$ $!" > "$0.part"; mv "$0.part" "$0"; wait'
 PROGRAM = (
@@ -56,3 +59,16 @@ def test_a_client_ends_with_us(tmp_path: Path, number: signal.Signals) -> None:
         assert has_ended(started)
     else:
         os.kill(started, signal.SIGKILL)
+
+
+def test_a_client_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LONGEST_S", 0.3)
+    with pytest.raises(RegistryError, match="no end after"):
+        module._watch(["/bin/sleep", "60"], None, lambda _: None)
+
+
+def test_a_client_that_fetches_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST_BYTES", 1 << 20)
+    command = ["/bin/sh", "-c", 'head -c 3000000 /dev/zero > "$0"; sleep 60', str(tmp_path / "jar")]
+    with pytest.raises(RegistryError, match="more than 1 MB"):
+        module._watch(command, tmp_path, lambda _: None)
