@@ -304,8 +304,8 @@ def test_nothing_that_a_repository_names_in_its_configuration_is_run(repository:
     write(repository, "src/backend/main.c", "int three;\n")
     first, now = commit_source(repository, "first"), tree_source(repository)
     assert now.facts.is_changed
-    first.lay_out(tmp_path / "first")
-    now.lay_out(tmp_path / "now")
+    first.lay_out(tmp_path / "first", server_user())
+    now.lay_out(tmp_path / "now", server_user())
     assert "two.c" in (diff_stat(first.facts, now.facts) or "")
     assert list(ran.iterdir()) == []
 
