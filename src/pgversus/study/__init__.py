@@ -14,6 +14,8 @@ counterfactual.py  the comparison that tells what a changed plan accounts for
 comparison.py  arms, dataset, workload and design together
 asked.py       how a study was asked for
 hidden.py      users and passwords taken out of texts
+secret_values.py  where a secret value begins and ends
+hidden_documents.py  JSON documents without the secrets in them
 study.py       all comparisons of one study, each in its context
 file/          a study read from a TOML file
 design.py      blocks, windows, margin, budget

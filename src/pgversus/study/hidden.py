@@ -1,63 +1,123 @@
-"""Users and passwords taken out of texts that are kept or shown.
+"""Users and passwords taken out of texts that are stored or shown.
 
 What is a password cannot always be told from what stands around it: where that is in doubt more is hidden, and never
-less. Only connection URIs are left as readable as they can be, for they say what a study compares.
+less. Only connection URIs are left as readable as they can be, for they say what a study compares; and of SQL, commands
+and connection strings no more is hidden than the value, for they are compared when a study is resumed.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import product
 from urllib.parse import unquote
 
-_HIDDEN = "..."
-_MARK, _COLON = "\ue000", "\ue001"
-"""Stand for what was hidden, and for a colon in a URI, until all is done: neither is then taken for what it is not."""
+from pgversus.errors import PgversusError, StudyFileError
+from pgversus.study.secret_values import (
+    COLON,
+    HIDDEN,
+    KEYS,
+    MARK,
+    PERCENT,
+    PORT,
+    Extent,
+    SecretValues,
+    end_of_line,
+    end_of_run,
+    is_secret,
+    is_user,
+)
 
-_SCHEME = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]++://")
-_RUN = re.compile(r"(?:\\.|\S)*", re.DOTALL)
+_HINTS = (
+    *("pass", "pwd", "secret", "token", "credential", "://", "line "),
+    *(f"{whose}{joint}key" for whose, joint in product(KEYS, ("", "_", "-"))),
+)
+_SCHEME = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]+://")
 _CLOSING = {quote: re.compile(rf"(?<![\\'\"]){quote}(?=[\s,;)\]}}#]|\Z)") for quote in "\"'"}
-"""The end of a text in quotes: no quote that the text holds escaped, doubled, or as a shell has it."""
+"""The end of a URI in quotes: no quote that the URI holds escaped, doubled, or as a shell has it."""
 _KEYWORD = re.compile(r"[?&]([^=&?\s]*)=")
-_SECRET = re.compile(
-    r"pass(?:word|wd|phrase|file|code)|pwd|secret|token|credential|(?:api|private|client|server)_?key", re.IGNORECASE
-)
-_NAMED = re.compile(
-    r"""(?<![\w.%-])
-    (?: (?P<assigned>[\w.%-]++)(?:\\?["'])?\s*[=:]\s*
-      | (?<!/)(?P<named>\w++)(?:\s|/\*(?:[^*]|\*(?!/))*\*/|--[^\n]*\n)++(?=\\?["']|[EeUu]&?'|\$)
-      | (?<!/)(?P<joined>[Pp][Aa][Ss][Ss][Ww][Oo][Rr][Dd])(?='|\$)
-    )""",
-    re.VERBOSE,
-)
-"""A name and what begins its value: an assignment, or as SQL has it a text in quotes behind the name."""
-_QUOTED = re.compile(r"(?:[EeUu]&?)?(\\?[\"'])|(\$\w*\$)")
-_BEHIND = r"(?=[\s,;)\]}\"'&#]|\Z)"
-_ENDS_OF_QUOTED = {
-    quote: tuple(
-        re.compile(
-            rf"(?:{escape}{quote}{quote}|[^{quote}{escaping}]|{quote}(?!{_BEHIND}))*+{quote}{_BEHIND}", re.DOTALL
-        )
-        for escape, escaping in ((r"\\.|", r"\\"), ("", ""))
-    )
-    for quote in "\"'"
-} | {f"\\{quote}": (re.compile(rf".*?(?<!\\)\\{quote}{_BEHIND}", re.DOTALL),) for quote in "\"'"}
-"""By what opens it. A backslash protects a quote in a connection string, and does not in SQL: the later end counts."""
-_USER = re.compile(r"(?i)(?:pg)?user(?:name)?")
+_SWITCH = re.compile(r"on|off|true|false|yes|no", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
+_OF_PASSWORD = re.compile(r"pass|pwd|secret", re.IGNORECASE)
+_TAKES_CODE = re.compile(r"-[A-Za-z]*c")
+"""What `sh -lc` and `psql -c` have before a text of their own language."""
+_PARTS = "what", "where", "found", "expected", "to_do"
 
 
 def without_secrets(text: str) -> str:
     """The text without the users and passwords that may be in it: of URIs, connection strings, SQL and variables."""
-    return _hidden(text, is_word=False)
+    return _hidden(text, Extent.LINE, users=True)
+
+
+def message_without_secrets(text: str) -> str:
+    """The same of the words of a server, a program or an error, which say who was refused."""
+    return _hidden(text, Extent.LINE)
 
 
 def word_without_secrets(word: str) -> str:
     """The same of one argument of a command, in which white space and quotes end nothing."""
-    return _hidden(word, is_word=True)
+    return _hidden(word, Extent.WORD, users=True)
 
 
-def _hidden(text: str, *, is_word: bool) -> str:
-    text = text.replace(_MARK, "").replace(_COLON, "")
-    text = "".join(_uris_hidden(text, is_word=is_word))
-    return "".join(_values_hidden(text, is_word=is_word)).replace(_MARK, _HIDDEN).replace(_COLON, ":")
+def code_without_secrets(text: str) -> str:
+    """The same of SQL, a shell's command or a connection string, of which all but the passwords stays as it is."""
+    return _hidden(text, Extent.VALUE)
+
+
+def value_without_secrets(name: str, value: str) -> str:
+    """The value of a setting or a variable: hidden as a whole where its name is that of a secret."""
+    is_harmless = _SWITCH.fullmatch(value) or (_NUMBER.fullmatch(value) and not _OF_PASSWORD.search(name))
+    if value and is_secret(name) and not is_harmless:
+        return HIDDEN
+    return code_without_secrets(value)
+
+
+def holds_secret(name: str, value: str) -> bool:
+    """Whether something of such a value is hidden."""
+    return value_without_secrets(name, value) != value
+
+
+def command_without_secrets(words: Sequence[str]) -> tuple[str, ...]:
+    """A program and its arguments, which can still be told from those of another command."""
+    found: list[str] = []
+    before = ""
+    for word in words:
+        if _is_secret_option(before) and not word.startswith("-"):
+            found.append(HIDDEN)
+        else:
+            is_code = _TAKES_CODE.fullmatch(before) and not _SCHEME.match(word)
+            found.append(_hidden(word, Extent.VALUE if is_code else Extent.ARGUMENT))
+        before = word
+    return tuple(found)
+
+
+def hide_in_error(error: PgversusError) -> None:
+    """Hide what is secret in every part of an error, whose words may be those of a server or a program."""
+    for part in _PARTS:
+        setattr(error, part, message_without_secrets(getattr(error, part)))
+    if isinstance(error, StudyFileError):
+        for problem in error.problems:
+            hide_in_error(problem)
+
+
+def may_hold_secrets(text: str) -> bool:
+    """Whether something in this text may have to be hidden, users aside: of most texts this is told quickly."""
+    small = text.lower()
+    if any(hint in small for hint in _HINTS):
+        return True
+    return PORT.search(text) is not None or ("%" in text and PERCENT.search(text) is not None)
+
+
+def _hidden(text: str, extent: Extent, *, users: bool = False) -> str:
+    """users: whether what is assigned to a user is hidden as well."""
+    if not may_hold_secrets(text) and not (users and "user" in text.lower()):
+        return text
+    text = text.replace(MARK, "").replace(COLON, "")
+    text = "".join(_uris_hidden(text, is_word=extent in (Extent.WORD, Extent.ARGUMENT)))
+    return "".join(SecretValues(text, extent, users=users).hidden()).replace(MARK, HIDDEN).replace(COLON, ":")
+
+
+def _is_secret_option(word: str) -> bool:
+    """Whether an option's value is the next word."""
+    return word.startswith("--") and not word.startswith("--no-") and "=" not in word and is_secret(word)
 
 
 def _uris_hidden(text: str, *, is_word: bool) -> Iterator[str]:
@@ -66,7 +126,7 @@ def _uris_hidden(text: str, *, is_word: bool) -> Iterator[str]:
     while (scheme := _SCHEME.search(text, done)) is not None:
         end = len(text) if is_word else _end_of_uri(text, scheme.start(), scheme.end())
         yield text[done : scheme.end()]
-        yield _uri_hidden(text[scheme.end() : end]).replace(":", _COLON)
+        yield _uri_hidden(text[scheme.end() : end]).replace(":", COLON)
         done = end
     yield text[done:]
 
@@ -75,71 +135,31 @@ def _end_of_uri(text: str, start: int, after: int) -> int:
     """Where the quote is that closes it, else the white space behind it."""
     quote = text[start - 1 : start]
     if quote in _CLOSING:
-        line_end = _line_end(text, after)
+        line_end = end_of_line(text, after)
         # In three of them each quote may be one of the text's own.
         is_open = text.endswith(quote * 3, 0, start)
         closing = None if is_open else _CLOSING[quote].search(text, after, line_end)
         return line_end if closing is None else closing.start()
-    run = _RUN.match(text, after)
-    return run.end() if run else after
+    return end_of_run(text, after)
 
 
 def _uri_hidden(body: str) -> str:
     """What is behind the scheme; nothing of it where a user and a keyword cannot be told apart."""
     before, at, place = body.rpartition("@")
-    if at and any(_is_hidden(found[1]) for found in _KEYWORD.finditer(before)):
-        return _MARK
-    pieces, done = [], 0
+    if at and any(_is_hidden(name) for name in _KEYWORD.findall(before)):
+        return MARK
+    # As messages have it: postgresql://user@host.
+    pieces, done = ["user@"] if before == "user" else [], 0
     while (found := _KEYWORD.search(place, done)) is not None:
         pieces.append(place[done : found.end()])
         done = found.end()
         if _is_hidden(found[1]):
-            done += len(place[done:].partition("&")[0])
-            pieces.append(_MARK)
+            end = place.find("&", done)
+            done = len(place) if end < 0 else end
+            pieces.append(MARK)
     return "".join([*pieces, place[done:]])
 
 
-def _values_hidden(text: str, *, is_word: bool) -> Iterator[str]:
-    """The text in pieces, without values of secret names and what stands behind them in their line."""
-    done = searched = 0
-    while (found := _NAMED.search(text, searched)) is not None:
-        name = unquote(found[found.lastindex or 0])
-        if text.startswith(_MARK, found.end()) or not _is_hidden(name):
-            # Behind it, not behind what it is assigned: that may be a name as well.
-            searched = found.end(found.lastindex or 0)
-            continue
-        yield text[done : found.end()] + _MARK
-        is_secret = _SECRET.search(name) is not None
-        if is_word and is_secret:
-            return
-        done = searched = _end_of_value(text, found.end(), is_secret=is_secret)
-    yield text[done:]
-
-
-def _end_of_value(text: str, start: int, *, is_secret: bool) -> int:
-    """Of a user behind the word; of a secret the end of the line in which it ends."""
-    quoted = _QUOTED.match(text, start)
-    end = start if quoted is None else _end_of_quoted(text, quoted)
-    if is_secret:
-        return _line_end(text, end)
-    run = _RUN.match(text, end)
-    return run.end() if run else end
-
-
-def _end_of_quoted(text: str, opening: re.Match[str]) -> int:
-    """Behind the quote that closes it; the end of the text where none does."""
-    if opening[2]:
-        end = text.find(opening[2], opening.end())
-        return len(text) if end < 0 else end + len(opening[2])
-    closings = [end.match(text, opening.end()) for end in _ENDS_OF_QUOTED[opening[1]]]
-    return max(len(text) if closing is None else closing.end() for closing in closings)
-
-
-def _line_end(text: str, start: int) -> int:
-    end = text.find("\n", start)
-    return len(text) if end < 0 else end
-
-
-def _is_hidden(name: str) -> bool:
-    plain = unquote(name)
-    return _SECRET.search(plain) is not None or _USER.fullmatch(plain) is not None
+def _is_hidden(keyword: str) -> bool:
+    name = unquote(keyword)
+    return is_secret(name) or is_user(name)

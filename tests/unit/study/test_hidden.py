@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import time
+from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -9,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.cli.command import command_typed
-from pgversus.study.hidden import without_secrets, word_without_secrets
+from pgversus.errors import StudyError, StudyFileError
+from pgversus.study.hidden import (
+    code_without_secrets,
+    command_without_secrets,
+    hide_in_error,
+    message_without_secrets,
+    value_without_secrets,
+    without_secrets,
+    word_without_secrets,
+)
 
 
 @pytest.mark.parametrize(
@@ -138,3 +149,201 @@ def kept_of(password: str) -> list[str]:
 @given(PASSWORDS)
 def test_no_part_of_a_password_is_kept(password: str) -> None:
     assert [text for text in kept_of(password) if _CORE in text] == []
+
+
+@pytest.mark.parametrize(
+    ("code", "kept"),
+    [
+        ("ALTER ROLE a PASSWORD 'x'; VACUUM t;", "ALTER ROLE a PASSWORD ...; VACUUM t;"),
+        ("CREATE USER a WITH ENCRYPTED PASSWORD E'it\\'s' LOGIN", "CREATE USER a WITH ENCRYPTED PASSWORD ... LOGIN"),
+        ("CREATE ROLE a PASSWORD'x';", "CREATE ROLE a PASSWORD...;"),
+        ("PASSWORD /* a */ -- b\n 'x'; c", "PASSWORD /* a */ -- b\n ...; c"),
+        ("OPTIONS (user 'u', password 'x y', port '1')", "OPTIONS (user 'u', password ..., port '1')"),
+        ("OPTIONS (SET \"password\" 'x')", 'OPTIONS (SET "password" ...)'),
+        (
+            "CONNECTION 'host=h password=x dbname=d' PUBLICATION p",
+            "CONNECTION 'host=h password=... dbname=d' PUBLICATION p",
+        ),
+        ("CONNECTION 'host=h password=''x y'' dbname=d' z", "CONNECTION 'host=h password=... z"),
+        ("dblink('postgresql://u:x@h/d', 'SELECT 1')", "dblink('postgresql://h/d', 'SELECT 1')"),
+        ("SELECT set_config('my.secret', 'x', false), 1", "SELECT set_config('my.secret', ..., false), 1"),
+        ("ALTER SYSTEM SET my.secret TO 'x'; SELECT 1", "ALTER SYSTEM SET my.secret TO ...; SELECT 1"),
+        ("\\set password x y\nSELECT 1", "\\set password ...\nSELECT 1"),
+        ("\\setenv PGPASSWORD x\nSELECT 1", "\\setenv PGPASSWORD ...\nSELECT 1"),
+        ("ALTER ROLE a PASSWORD :'password'; SELECT 1", "ALTER ROLE a PASSWORD :'password'; SELECT 1"),
+        ("-- password: a b\nSELECT 1", "-- password: ...\nSELECT 1"),
+        ("PGPASSWORD=x pg_dump -Fc", "PGPASSWORD=... pg_dump -Fc"),
+        ("PGPASSWORD='a'\"'\"' b' pg_dump -Fc", "PGPASSWORD=... pg_dump -Fc"),
+        ("PGPASSWORD=a'b c' pg_dump\npg_restore", "PGPASSWORD=...\npg_restore"),
+        ("archive --cipher-pass=x --repo-path=/r push", "archive --cipher-pass=... --repo-path=/r push"),
+        ("echo h:5432:db:u:x y > .pgpass\nb", "echo h:5432:db:u:...\nb"),
+        ("psql postgresql://u:x@h/d -c 'SELECT 1'", "psql postgresql://h/d -c 'SELECT 1'"),
+        ("host=h sslpassword=x dbname=d", "host=h sslpassword=... dbname=d"),
+        ("(((u.password)::text = 'x'::text) AND (id = 5))", "(((u.password)::text = 'x'::text) AND (id = 5))"),
+        ("((token = 'x'::text) AND (id = 5))", "((token = ...::text) AND (id = 5))"),
+        ("SELECT username FROM u WHERE username = 'joe'", "SELECT username FROM u WHERE username = 'joe'"),
+        ("SET password_encryption = 'md5'; SELECT 1", "SET password_encryption = 'md5'; SELECT 1"),
+        ("SELECT 'the passwords' AS password, 1", "SELECT 'the passwords' AS password, 1"),
+    ],
+)
+def test_of_code_the_value_alone_is_hidden(code: str, kept: str) -> None:
+    assert code_without_secrets(code) == kept
+    assert code_without_secrets(kept) == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("primary_conninfo", "host=h password=x application_name=a", "host=h password=... application_name=a"),
+        ("archive_command", "PGPASSWORD=x cp %p /a", "PGPASSWORD=... cp %p /a"),
+        ("restore_command", "get postgresql://u:x@h/d %f", "get postgresql://h/d %f"),
+        ("ssl_passphrase_command", "echo x", "..."),
+        ("my.api_key", "x", "..."),
+        ("bench.tokens", "5", "5"),
+        ("my.password", "12345", "..."),
+        ("password_encryption", "scram-sha-256", "scram-sha-256"),
+        ("ssl_passphrase_command_supports_reload", "on", "on"),
+        ("work_mem", "4MB", "4MB"),
+        ("my.secret", "", ""),
+    ],
+)
+def test_a_value_is_hidden_by_its_name_or_by_what_is_in_it(name: str, value: str, kept: str) -> None:
+    assert value_without_secrets(name, value) == kept
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("psql postgresql://u:x@h -c 'SELECT 1'", "psql postgresql://h -c 'SELECT 1'"),
+        ("psql 'host=h password=x dbname=d' -f a.sql", "psql 'host=h password=... dbname=d' -f a.sql"),
+        ("env PGPASSWORD='a b' psql -f a.sql", "env PGPASSWORD=... psql -f a.sql"),
+        ("sh -c 'PGPASSWORD=x pg_dump -Fc'", "sh -c 'PGPASSWORD=... pg_dump -Fc'"),
+        ("psql -c \"ALTER ROLE a PASSWORD 'x'; VACUUM\"", "psql -c 'ALTER ROLE a PASSWORD ...; VACUUM'"),
+        ("load --password 'a b' --into t", "load --password ... --into t"),
+        ("pg_dump -Fc 'postgresql://u:a b@h/d'", "pg_dump -Fc postgresql://h/d"),
+        ("pg_dump --no-password -d mydb", "pg_dump --no-password -d mydb"),
+    ],
+)
+def test_a_command_without_its_passwords_is_still_told_from_another(typed: str, kept: str) -> None:
+    assert list(command_without_secrets(shlex.split(typed))) == shlex.split(kept)
+
+
+def code_forms(password: str) -> list[str]:
+    """SQL, commands and connection strings that hold it, each in the way of its own."""
+    connection = f"host=h password={conninfo(password)} dbname=d"
+    return [
+        f"ALTER ROLE me PASSWORD {doubled(password)}; SELECT 'a', \"b\";",
+        f"DO $$ BEGIN EXECUTE {doubled(f'ALTER ROLE me PASSWORD {doubled(password)}')}; END $$; SELECT 1",
+        f"OPTIONS (user 'me', password {doubled(password)}, port '1')",
+        f"CREATE ROLE me PASSWORD E{conninfo(password)} LOGIN; SELECT 'a'",
+        f"SELECT set_config('my.secret', {doubled(password)}, true)",
+        connection,
+        f"host=h password = {bare(password)} dbname=d",
+        f"SELECT dblink({doubled(connection)}, 'SELECT 1'); SELECT 2",
+        f"SELECT dblink({doubled(f'host=h password={bare(password)}')}, 'SELECT 1')",
+        f"SELECT dblink('postgresql://me:{quote(password, safe='')}@h/d', 'SELECT 1')",
+        f"PGPASSWORD={shlex.quote(password)} psql -c 'SELECT 1'",
+        f"pg --password={shlex.quote(password)} --and='more'",
+        f"pg --password {shlex.quote(password)} --and='more'",
+        f"\\set password {doubled(password)} b\nSELECT 1",
+    ]
+
+
+@given(PASSWORDS)
+def test_no_part_of_a_password_is_kept_in_code(password: str) -> None:
+    kept = [code_without_secrets(form) for form in (*code_forms(password), *code_forms(f" {password}"))]
+    assert [text for text in kept if _CORE in text] == []
+    assert [code_without_secrets(text) for text in kept] == kept
+
+
+@given(PASSWORDS)
+def test_what_is_hidden_stays_as_it_is(password: str) -> None:
+    for hide in (without_secrets, message_without_secrets, code_without_secrets):
+        kept = [hide(text) for text in forms(password)]
+        assert [hide(text) for text in kept] == kept
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [
+        (
+            'ERROR: syntax error at or near "BAD"\nLINE 1: ...cret\' BAD\n        ^',
+            'ERROR: syntax error at or near "BAD"\nLINE 1: ...\n        ^',
+        ),
+        ("LINE 1: ...FROM t BAD", "LINE 1: ...FROM t BAD"),
+        ("LINE 1: ALTER ROLE a PASSWORD 'x' BAD", "LINE 1: ALTER ROLE a PASSWORD ..."),
+        ('invalid value for parameter "my.secret": "x"', 'invalid value for parameter "my.secret": ...'),
+        ('password authentication failed for user "joe"', 'password authentication failed for user "joe"'),
+        ("write postgresql://user@host:5432/db", "write postgresql://user@host:5432/db"),
+    ],
+)
+def test_of_what_a_server_says_users_stay_and_a_cut_off_statement_goes(words: str, kept: str) -> None:
+    assert message_without_secrets(words) == kept
+
+
+def test_every_part_of_an_error_is_hidden() -> None:
+    parts = {"what": "password=x1", "where": "PASSWORD 'x2'", "found": "a://b:x3@c", "expected": "", "to_do": "pwd: x4"}
+    problem = StudyError(slug="s", **parts)
+    whole = StudyFileError("pwd=x5", slug="s", problems=(problem,))
+    hide_in_error(whole)
+    assert str(whole) == (
+        "error[s]: password=...\n  where:    PASSWORD ...\n  found:    a://c\n  to do:    pwd: ...\n\n: pwd=..."
+    )
+
+
+_HOSTILE = [
+    *("a /*", "password /*", "password /*password */", "password --\n", "user /*", "/**/password", "pwd--pwd\n"),
+    *(
+        "password=' '\"",
+        "password='' ",
+        "password=''a ",
+        "password='a' ",
+        'password="',
+        "PASSWORD 'x",
+        "$a$password $a$",
+    ),
+    *("a://", "'a://", '"a://b" ', "a://?password=", "a://b@", "x?y&", "://", "&password=a", "%6F", "password%6F=%"),
+    *(
+        "x:5432:",
+        "x:5432:a:",
+        "x:5432:a:b:c ",
+        ":*:",
+        "\\",
+        "\\'password=\\",
+        "'",
+        '"',
+        "''",
+        "$",
+        "$a",
+        "token",
+        "token.",
+        "-pass",
+    ),
+    *("LINE 1: ...'\n", "LINE 1: ...", "password to ", "\\set password ", "set_config('password', ", "--password "),
+    *(
+        "password" + " " * 50,
+        "password=a'b ",
+        "password:",
+        "a.b.",
+        "-- password=",
+        "-- password=\n",
+        "password \n",
+        "password\t",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [without_secrets, message_without_secrets, code_without_secrets, word_without_secrets],
+    ids=lambda f: f.__name__,
+)
+def test_hostile_texts_take_no_longer_than_others(hide: Callable[[str], str]) -> None:
+    slow = {}
+    for unit in _HOSTILE:
+        for text in (unit * (100_000 // len(unit)), "x" + unit * (100_000 // len(unit)) + "*/'\"\n"):
+            begin = time.process_time()
+            hide(text)
+            if (seconds := time.process_time() - begin) > 1.0:
+                slow[text[:20]] = seconds
+    assert slow == {}

@@ -1,0 +1,321 @@
+"""Secret values by their names: where one begins in a text, and where it ends.
+
+Every pattern here takes time that grows with the length of a text and no faster, whatever the text.
+"""
+
+import re
+from collections.abc import Iterator
+from enum import Enum, auto
+from typing import NamedTuple
+from urllib.parse import unquote
+
+HIDDEN = "..."
+"""What stands in the place of everything that is hidden."""
+MARK, COLON = "\ue000", "\ue001"
+"""Stand for what was hidden, and for a colon in a URI, until all is done: neither is then taken for what it is not."""
+KEYS = "api", "private", "client", "server", "access"
+PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
+PORT = re.compile(r":(?:[0-9]{3,5}|\*):")
+"""In a line of a password file."""
+
+_SECRET = re.compile(
+    r"pass(?:word|wd|phrase|file|code)|pwd|secret|token|credential|[_.-]pass(?![a-z])"
+    rf"|(?:{'|'.join(KEYS)})[_-]?key",
+    re.IGNORECASE,
+)
+_NO_SECRETS = frozenset(
+    {
+        "krb_server_keyfile",
+        "password_encryption",
+        "password_required",
+        "ssl_passphrase_command_supports_reload",
+    }
+)
+"""Names of PostgreSQL's that only look like those of secrets."""
+_USER = re.compile(r"(?i)(?:pg)?user(?:name)?")
+
+_RUN = re.compile(r"(?:\\.|[^\s\\]|\\\Z)*", re.DOTALL)
+_POINT = re.compile(
+    rf"(?P<excerpt>^[ \t]*LINE [0-9]+: \.\.\.)|(?P<port>{PORT.pattern})|{_SECRET.pattern}|user|{PERCENT.pattern}",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Where something may have to be hidden."""
+_REST_OF_NAME = re.compile(r"[\w.%-]*")
+_ASSIGNED = re.compile(
+    r"""(?:\\?["'])?\s*(?:(?P<colon>:(?![:=]))|:=|=>|==?|(?<=\s)[Tt][Oo](?=\s+(?:\\?["']|[EeUu]&?'|\$\w*\$)))\s*"""
+)
+_SPACE = re.compile(r"\s+")
+_OPENS = re.compile(r"""\\?["']|[EeUu]&?'|\$\w*\$""")
+_QUOTED = re.compile(r"(?:[EeUu]&?)?(\\?[\"'])|(\$\w*\$)")
+_PSQL_VARIABLE = re.compile(r"""\s+:(?:'\w+'|"\w+"|\w)""")
+_OF_OPTION = re.compile(r"\s+(?=[^\s-])")
+_PSQL_SET, _SET_CONFIG = re.compile(r"\\set(?:env)?[ \t]+\Z"), re.compile(r"set_config\s*\(\s*'\Z", re.IGNORECASE)
+_NEXT_ARGUMENT, _NEXT_WORD = re.compile(r"'\s*,\s*"), re.compile(r"[ \t]+(?=\S)")
+_LOOK_BACK = 30
+_FIELDS = re.compile(r"(?:(?:\\.|[^\s:\\'\"])+:){2}(?=[^\s:])")
+"""Database and user of a line in a password file, behind host and port."""
+
+_BEHIND = r"[\s,;)\]}\"'&#|<>]|::|\Z"
+_ENDS = re.compile(_BEHIND)
+_OPENS_INSIDE = re.compile(rf"[\"'](?!{_BEHIND})")
+_STOPS = {(quote, escapes): re.compile(rf"[\\{quote}]" if escapes else quote) for quote in "\"'" for escapes in (0, 1)}
+_ESCAPED_END = {quote: re.compile(rf"(?<!\\)\\{quote}(?={_BEHIND})") for quote in "\"'"}
+_QUOTES = {quote: re.compile(rf"(?<![\\{quote}]){quote}+") for quote in "\"'"}
+_SHELL_WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", re.DOTALL)
+
+
+class Extent(Enum):
+    """How much is hidden with a secret value."""
+
+    LINE = auto()
+    """The rest of the line in which it ends: for texts of which nobody knows what they are."""
+    WORD = auto()
+    """All behind its name: in one argument of a command white space and quotes end nothing."""
+    ARGUMENT = auto()
+    """As WORD, unless the argument is a text of several words itself."""
+    VALUE = auto()
+    """The value alone: for SQL, commands and connection strings, which say where it ends."""
+
+
+_CALLS = (_PSQL_SET, _NEXT_WORD, Extent.LINE), (_SET_CONFIG, _NEXT_ARGUMENT, Extent.VALUE)
+"""What stands before a name and behind it where its value comes next, and how far that reaches."""
+
+
+def is_secret(name: str) -> bool:
+    """Whether a value of this name is a secret."""
+    return _SECRET.search(name) is not None and name.lower() not in _NO_SECRETS
+
+
+def is_user(name: str) -> bool:
+    """Whether a value of this name is a user."""
+    return _USER.fullmatch(name) is not None
+
+
+def end_of_run(text: str, start: int) -> int:
+    """The next white space that no backslash protects, else the end of the text."""
+    run = _RUN.match(text, start)
+    return run.end() if run else start
+
+
+def end_of_line(text: str, start: int) -> int:
+    """The next line feed, else the end of the text."""
+    end = text.find("\n", start)
+    return len(text) if end < 0 else end
+
+
+class _Value(NamedTuple):
+    """What stands behind a name."""
+
+    begin: int
+    extent: Extent
+    is_shell: bool = False
+    """Whether it may be written as a shell has it, which goes on behind a quote."""
+
+
+class SecretValues:
+    """The secret values of one text, found from its beginning to its end."""
+
+    def __init__(self, text: str, extent: Extent, *, users: bool) -> None:
+        self._text = text
+        self._extent = extent
+        self._users = users
+        self._line = self._comment = (0, -1)
+        self._prose = (0, -1, 0)
+        self._gaps = {-1: -1}
+
+    def hidden(self) -> Iterator[str]:
+        """The text in pieces, without them."""
+        text, done, searched = self._text, 0, 0
+        while (point := _POINT.search(text, searched)) is not None:
+            if point["excerpt"]:
+                begin, end = self._of_excerpt(point)
+            elif point["port"]:
+                begin, end = self._of_password_file(point)
+            else:
+                begin, end = self._of_name(point, done)
+            if begin < end:
+                yield text[done:begin] + MARK
+                done = end
+            # Each of them comes behind the first character of the point at least.
+            searched = end
+        yield text[done:]
+
+    def _of_excerpt(self, point: re.Match[str]) -> tuple[int, int]:
+        """The line of a statement in an error, cut off where a literal may have its name, or in the middle of one."""
+        end = self._line_end(point.end())
+        if any(self._text.find(quote, point.end(), end) >= 0 for quote in "'$"):
+            return point.end() - len(HIDDEN), end
+        return point.end(), point.end()
+
+    def _of_password_file(self, point: re.Match[str]) -> tuple[int, int]:
+        """The last field of host:port:database:user:password."""
+        host = self._text[max(0, point.start() - 1) : point.start()]
+        fields = _FIELDS.match(self._text, point.end())
+        if fields is None or not host or host.isspace() or host in "\"'":
+            return point.end() - 1, point.end() - 1
+        if self._is_hidden(fields.end()):
+            return fields.end(), fields.end()
+        return fields.end(), self._line_end(fields.end())
+
+    def _of_name(self, point: re.Match[str], done: int) -> tuple[int, int]:
+        text, start = self._text, point.start()
+        while start > done and (text[start - 1].isalnum() or text[start - 1] in "_.%-"):
+            start -= 1
+        rest = _REST_OF_NAME.match(text, point.end())
+        end = rest.end() if rest else point.end()
+        name = unquote(text[start:end])
+        secret = is_secret(name.lstrip("-"))
+        if not secret and not (self._users and is_user(name)):
+            return end, end
+        value = self._value(start, end, name, secret=secret)
+        if value is None or text.startswith(MARK, value.begin) or self._is_hidden(value.begin):
+            # Behind the name, not behind what it is assigned: that may be a name as well.
+            return end, end
+        if secret and self._extent is Extent.ARGUMENT:
+            self._extent = Extent.VALUE if _SPACE.search(text, 0, start) else Extent.WORD
+        return value.begin, max(end, self._end_of_value(value, secret=secret))
+
+    def _is_hidden(self, position: int) -> bool:
+        """Whether it has been before, by whoever stored the text."""
+        after = position + len(HIDDEN)
+        return self._text.startswith(HIDDEN, position) and _ENDS.match(self._text, after) is not None
+
+    def _value(self, start: int, end: int, name: str, *, secret: bool) -> _Value | None:
+        """What is assigned to a name, or stands behind it as SQL, psql and options have it."""
+        text, extent = self._text, Extent.VALUE
+        is_variable = self._extent is Extent.VALUE and _PSQL_VARIABLE.match(text, end) is not None
+        if not is_variable and (assigned := _ASSIGNED.match(text, end)):
+            # As in prose, whose values have blanks: `password: correct horse`.
+            is_prose = assigned["colon"] is not None or self._is_in_comment(start)
+            is_shell = text.startswith("=", assigned.end() - 1)
+            return _Value(assigned.end(), Extent.LINE if is_prose else extent, is_shell)
+        before = text[max(0, start - _LOOK_BACK) : start]
+        for place, gap, reach in _CALLS:
+            if place.search(before) and (found := gap.match(text, end)):
+                return _Value(found.end(), reach)
+        if not before.endswith("/") and (value := self._behind_gap(end, before)):
+            return value._replace(is_shell=name.startswith("--"))
+        if name.lower() == "password" and not before.endswith((":", "'", '"', "/")) and _OPENS.match(text, end):
+            return _Value(end, extent)
+        if secret and name.startswith("--") and not name.startswith("--no-"):
+            option = _OF_OPTION.match(text, end)
+            return None if option is None else _Value(option.end(), extent, is_shell=True)
+        return None
+
+    def _behind_gap(self, end: int, before: str) -> _Value | None:
+        """A text in quotes behind a name, white space and comments."""
+        text = self._text
+        begin = end + 1 if before.endswith('"') and text.startswith('"', end) else end
+        position = self._end_of_gap(begin)
+        if position < 0:
+            return _Value(begin, Extent.WORD)
+        return _Value(position, Extent.VALUE) if position > begin and _OPENS.match(text, position) else None
+
+    def _end_of_gap(self, begin: int) -> int:
+        """Behind white space and comments; negative where a comment does not end. Each piece is passed once."""
+        text, position = self._text, begin
+        passed: list[int] = []
+        while position not in self._gaps:
+            passed.append(position)
+            if space := _SPACE.match(text, position):
+                position = space.end()
+            elif text.startswith("--", position):
+                position = self._line_end(position)
+            elif text.startswith("/*", position):
+                position = self._comment_end(position)
+            else:
+                self._gaps[position] = position
+        end = self._gaps[position]
+        self._gaps |= dict.fromkeys(passed, end)
+        return end
+
+    def _end_of_value(self, value: _Value, *, secret: bool) -> int:
+        extents = (self._extent, value.extent)
+        if secret and Extent.WORD in extents:
+            return len(self._text)
+        is_line = Extent.LINE in extents
+        quoted = _QUOTED.match(self._text, value.begin)
+        if quoted is not None:
+            end = self._end_of_quoted(quoted, is_line=is_line, is_shell=value.is_shell)
+        elif secret and not is_line:
+            end = self._end_of_bare(value.begin)
+        else:
+            end = value.begin
+        if secret and is_line:
+            return self._line_end(end)
+        # So that it is known for what it is when the text is read again.
+        return end if secret and _ENDS.match(self._text, end) else end_of_run(self._text, end)
+
+    def _end_of_bare(self, begin: int) -> int:
+        """The white space behind it; where it holds a quote that opens something, the end of that as well."""
+        end = end_of_run(self._text, begin)
+        if _OPENS_INSIDE.search(self._text, begin, end):
+            return max(self._line_end(begin), self._end_of_shell_word(begin))
+        return end
+
+    def _end_of_quoted(self, opening: re.Match[str], *, is_line: bool, is_shell: bool) -> int:
+        """Behind the quote that closes it, in whichever language it does so last; the end of the text where none does.
+
+        A backslash protects a quote in a connection string, and does not in SQL. A shell goes on behind a quote, and a
+        connection string in SQL has each of its own quotes twice.
+        """
+        text, begin = self._text, opening.end()
+        if opening[2]:
+            end = text.find(opening[2], begin)
+            return len(text) if end < 0 else end + len(opening[2])
+        quote = opening[1]
+        if quote.startswith("\\"):
+            escaped = _ESCAPED_END[quote[1]].search(text, begin)
+            return len(text) if escaped is None else escaped.end()
+        ends = [self._closing(begin, quote, escapes=escapes) for escapes in (0, 1)]
+        if is_shell and not is_line:
+            ends.append(self._end_of_shell_word(opening.start()))
+        if not is_line and text.startswith(quote, begin):
+            ends.append(self._closing_doubled(begin + 1, quote))
+        return max(ends)
+
+    def _closing(self, begin: int, quote: str, *, escapes: int) -> int:
+        text, position = self._text, begin
+        while (stop := _STOPS[quote, escapes].search(text, position)) is not None:
+            after = stop.end()
+            if stop[0] == "\\" or text.startswith(quote, after):
+                position = after + 1
+            elif _ENDS.match(text, after):
+                return after
+            else:
+                position = after
+        return len(text)
+
+    def _closing_doubled(self, begin: int, quote: str) -> int:
+        """In a text in quotes, where each of the inner quotes is there twice, and one that is doubled four times."""
+        for run in _QUOTES[quote].finditer(self._text, begin):
+            if len(run[0]) % 4 and _ENDS.match(self._text, run.end()):
+                return run.end()
+        return begin
+
+    def _end_of_shell_word(self, begin: int) -> int:
+        """As a shell reads it; the end of the text where a quote is not closed."""
+        word = _SHELL_WORD.match(self._text, begin)
+        end = word.end() if word else begin
+        return len(self._text) if self._text[end : end + 1] in ("'", '"', "\\") else end
+
+    def _is_in_comment(self, position: int) -> bool:
+        """Whether a comment of SQL begins before it in its line."""
+        if not self._prose[0] <= position <= self._prose[1]:
+            begin, end = self._text.rfind("\n", 0, position) + 1, self._line_end(position)
+            comment = self._text.find("-- ", begin, end)
+            self._prose = (begin, end, end if comment < 0 else comment)
+        return self._prose[2] < position
+
+    def _line_end(self, position: int) -> int:
+        # Remembered: a line of names would be read to its end for each of them.
+        if not self._line[0] <= position <= self._line[1]:
+            self._line = (position, end_of_line(self._text, position))
+        return self._line[1]
+
+    def _comment_end(self, position: int) -> int:
+        """Behind the comment that begins here; negative where it does not end. Remembered, as above."""
+        if not self._comment[0] <= position + 2 <= self._comment[1]:
+            end = self._text.find("*/", position + 2)
+            self._comment = (position + 2, len(self._text) + 2 if end < 0 else end)
+        return self._comment[1] + 2 if self._comment[1] < len(self._text) else -1
