@@ -12,6 +12,7 @@ leftovers.py    ends and removes what a run that died left behind
 fonts.py        whether the writing of a language can be drawn
 facts.py        processor, memory, kernel, file system
 full_disk.py    telling a full disk from other failures
+private.py      files and directories that only their owner reads
 hashes.py       telling files apart by their content
 trees.py        frozen directory trees: what is in them, and taking them elsewhere by hard links
 reflink.py      whether copies can share blocks

@@ -80,7 +80,12 @@ class Cache:
     @property
     def places(self) -> tuple[Path, ...]:
         """All of these."""
-        return self.builds, self.sources, self.index, self.staging, self.logs, self.snapshots, self.runs
+        return self.builds, self.sources, self.index, self.staging, self.runs, *self.private_places
+
+    @property
+    def private_places(self) -> tuple[Path, ...]:
+        """Those in which no program of another user has anything to look for."""
+        return self.logs, self.snapshots
 
 
 def open_cache() -> Cache:
@@ -101,7 +106,8 @@ def open_cache() -> Cache:
             _check_reachable(root)
         for directory in (root, *cache.places):
             # Where servers run as another user, that one must get in.
-            make_directory(directory, 0o755 if is_root else 0o700)
+            is_open = is_root and directory not in cache.private_places
+            make_directory(directory, 0o755 if is_open else 0o700)
             _check_trusted(directory)
         for parent in root.parents:
             _check_not_replaceable(parent)
@@ -123,7 +129,7 @@ def make_directory(directory: Path, mode: int) -> None:
     The umask has no say: under 077 the servers' user could not enter what root has made. OSError when it cannot be.
     """
     for path in reversed([path for path in (directory, *directory.parents) if not path.is_dir()]):
-        path.mkdir(exist_ok=True)
+        path.mkdir(mode, exist_ok=True)
         path.chmod(mode)
 
 

@@ -18,6 +18,7 @@ from pgversus.errors import HostError
 DEFAULT_SERVER_USER = "nobody"
 _CLOSED = re.compile("Permission denied|No such file or directory")
 # The system's own words; a server that denies a permission writes it small.
+_ENTERED_BY_GROUP = 0o710
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +50,12 @@ class ServerUser:
             f"programs run as {self.name}, in this directory if {self.name} may enter it, else in /: put the files "
             f"that they open where {self.name} can read them, or name another user with --run-as USER"
         )
+
+    def let_through(self, directory: Path) -> None:
+        """Let this user enter a directory of ours, which stays ours; it cannot be listed, and nobody else gets in."""
+        if not self.is_self:
+            os.chown(directory, -1, self.gid)
+            directory.chmod(_ENTERED_BY_GROUP)
 
 
 def server_user(requested: str | None = None) -> ServerUser:

@@ -18,7 +18,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
-from filelock import FileLock, Timeout
+from filelock import Timeout
+
+from pgversus.host.private import private_lock
 
 _PATIENCE_S = 10
 _RUN_NAME = re.compile(r"run-[0-9]{8}T[0-9]{6}-[0-9]+")
@@ -56,7 +58,7 @@ def sweep(runs: Path) -> list[str]:
 
 def _swept(lock_path: Path) -> bool:
     """Whether the run of this lock file is no more, and what it has left was removed."""
-    lock = FileLock(lock_path)
+    lock = private_lock(lock_path)
     try:
         lock.acquire(blocking=False)
     except Timeout:

@@ -5,13 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock
-
 from pgversus.host.directories import Cache, make_directory, socket_directory
 from pgversus.host.guard import Guard
 from pgversus.host.identity import ServerUser
 from pgversus.host.leftovers import lock_file, remember_socket_directory, run_name
 from pgversus.host.ownership import make_private
+from pgversus.host.private import PRIVATE_DIRECTORY, private_lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +40,8 @@ class RunDirectory:
     def settings_directory(self) -> Path:
         """An empty configuration, for asking a server's program about settings; the servers' user can enter it."""
         directory = self.root / "settings"
-        make_directory(directory, 0o755)
+        make_directory(directory, PRIVATE_DIRECTORY)
+        self.user.let_through(directory)
         return directory
 
     def server_logs(self) -> list[Path]:
@@ -63,16 +63,17 @@ def run_directory(cache: Cache, user: ServerUser) -> Iterator[RunDirectory]:
     """
     root = cache.runs / run_name()
     sockets = socket_directory()
-    lock = FileLock(lock_file(root))
+    lock = private_lock(lock_file(root))
     # First of all: whatever is made from here on goes, wherever we are killed.
     guard = Guard([root, sockets, lock_file(root)])
     try:
         lock.acquire()
-        make_directory(root, 0o755)
+        make_directory(root, PRIVATE_DIRECTORY)
+        user.let_through(root)
         # Before they are there: a sweep finds them by this note.
         remember_socket_directory(root, sockets)
         # An error where it is there already: then somebody else has made it.
-        sockets.mkdir(mode=0o700)
+        sockets.mkdir(mode=PRIVATE_DIRECTORY)
         user.give(sockets)
         yield RunDirectory(root=root, sockets=sockets, user=user)
     finally:

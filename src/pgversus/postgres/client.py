@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
 
-from filelock import FileLock
 from psycopg import conninfo
 
 from pgversus.errors import BuildError, ServerError
 from pgversus.host.commands import may_execute, run
 from pgversus.host.directories import make_directory, open_cache
 from pgversus.host.identity import ServerUser
+from pgversus.host.private import private_lock
 from pgversus.postgres.builds.files import open_to_all
 from pgversus.postgres.session import Target, password_of
 
@@ -161,7 +161,7 @@ def _copy_for_all(package: Path, version: str) -> Path:
     cache = open_cache()
     make_directory(cache.client, 0o755)
     place = cache.client / version
-    with FileLock(cache.staging / f"client-{version}.lock"):
+    with private_lock(cache.staging / f"client-{version}.lock"):
         if not place.exists():
             with tempfile.TemporaryDirectory(prefix="client-", dir=cache.staging) as name:
                 copy = Path(name) / version

@@ -4,9 +4,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from pgversus.errors import StoreError
+from pgversus.host.directories import make_directory
+from pgversus.host.private import PRIVATE_DIRECTORY, private_lock
 from pgversus.store.files import holds_results, unwritable
 
 _NAME = "lock"
@@ -20,9 +22,9 @@ def locked_folder(folder: Path) -> Iterator[None]:
     file that is removed after its release holds a lock on nothing.
     """
     made = [] if holds_results(folder) else _missing(folder)
-    lock = FileLock(folder / _NAME)
+    lock = private_lock(folder / _NAME)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_directory(folder, PRIVATE_DIRECTORY)
         lock.acquire(blocking=False)
     except Timeout as error:
         raise _in_use(folder) from error

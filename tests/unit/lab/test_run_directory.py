@@ -1,12 +1,19 @@
 """A run that is killed while its directories are made leaves nothing, wherever that is."""
 
+import os
 import signal
+import stat
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from pgversus.host.directories import Cache
+from pgversus.host.identity import server_user
+from pgversus.host.leftovers import lock_file
+from pgversus.lab.run_directory import run_directory
 
 # The moments are what run_directory() calls, one after the other; at one of them pgversus is killed.
 PROGRAM = """
@@ -41,3 +48,25 @@ def test_a_run_that_is_killed_leaves_nothing_behind(tmp_path: Path, moment: str)
     while left := [*(tmp_path / "cache" / "runs").iterdir(), *(tmp_path / "sockets").iterdir()]:
         assert time.monotonic() < deadline, left
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_nobody_but_the_servers_user_gets_into_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, umask: int
+) -> None:
+    user = server_user()
+    cache = Cache(root=tmp_path / "cache")
+    cache.runs.mkdir(parents=True)
+    monkeypatch.setattr("pgversus.host.directories._SOCKET_ROOT", tmp_path)
+    before = os.umask(umask)
+    try:
+        with run_directory(cache, user) as directory:
+            entered = 0o700 if user.is_self else 0o710
+            for path in (directory.root, directory.settings_directory()):
+                found = path.stat()
+                assert (stat.S_IMODE(found.st_mode), found.st_gid) == (entered, user.gid)
+            for path in (directory.sockets, directory.socket_directory(0), directory.copy_directory(1, 0).parent):
+                assert (stat.S_IMODE(path.stat().st_mode), path.stat().st_uid) == (0o700, user.uid)
+            assert stat.S_IMODE(lock_file(directory.root).stat().st_mode) == 0o600
+    finally:
+        os.umask(before)

@@ -1,6 +1,7 @@
 """A results folder belongs to one run at a time, and what nothing was kept in does not stay."""
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -66,3 +67,17 @@ def test_the_lock_ends_with_its_process_however_it_ends(tmp_path: Path) -> None:
     os.waitpid(child, 0)
     with locked_folder(tmp_path / "r"):
         pass
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_a_new_folder_and_its_lock_are_private_and_one_that_is_there_keeps_its_mode(tmp_path: Path, umask: int) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old").chmod(0o755)
+    before = os.umask(umask)
+    try:
+        for name, mode in (("new", 0o700), ("old", 0o755)):
+            with locked_folder(tmp_path / name):
+                assert stat.S_IMODE((tmp_path / name).stat().st_mode) == mode
+                assert stat.S_IMODE((tmp_path / name / "lock").stat().st_mode) == 0o600
+    finally:
+        os.umask(before)

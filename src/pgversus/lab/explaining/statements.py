@@ -31,7 +31,7 @@ def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scr
 
     What they write is rolled back. Of a load that prepares them also as they are prepared.
     """
-    make_directory(scratch, 0o755)
+    make_directory(scratch, 0o711)
     found = []
     for script in workload.scripts:
         file = scratch / "told.sql"

@@ -49,7 +49,7 @@ class Load:
 def write_scripts(workload: PgbenchWorkload, directory: Path, user: ServerUser) -> tuple[Path | None, ...]:
     """Write each script of the mix to a file for pgbench's user alone; None for the built-ins."""
     # Root's own: what that user may write, root does not write to.
-    make_directory(directory, 0o755)
+    make_directory(directory, 0o711)
     files: list[Path | None] = []
     for index, script in enumerate(workload.scripts):
         if script.text is None:

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from pgversus.host.directories import Cache
 from pgversus.host.in_use import in_use, unused
+from pgversus.host.private import private_lock
 from pgversus.postgres.builds.model import FROM_SOURCE, MANIFEST, Build
 from pgversus.postgres.builds.source.build import built
 
@@ -65,7 +66,7 @@ def cached_builds(cache: Cache) -> list[CachedBuild]:
 def remove_build(build: CachedBuild, cache: Cache) -> bool:
     """Whether it was taken out of the cache; not while a run uses it or fetches it. OSError when it cannot be."""
     try:
-        with FileLock(cache.staging / f"{build.name}.lock", blocking=False), unused(build.directory) as is_free:
+        with private_lock(cache.staging / f"{build.name}.lock", blocking=False), unused(build.directory) as is_free:
             if is_free:
                 # First what makes it a build, so that nobody finds half of one.
                 (build.directory / MANIFEST).unlink(missing_ok=True)

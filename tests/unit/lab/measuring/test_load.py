@@ -1,6 +1,7 @@
 """What happens around one run of pgbench, with a program in its place that prints and logs what a real one did."""
 
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.lab.measuring import load as load_module
 from pgversus.lab.measuring import postgres_apparatus
 from pgversus.lab.measuring.arms import SomebodysServer
-from pgversus.lab.measuring.load import Load, finished_load, read_window, run_window
+from pgversus.lab.measuring.load import Load, finished_load, read_window, run_window, write_scripts
 from pgversus.lab.measuring.postgres_apparatus import WarmApparatus
 from pgversus.lab.measuring.readings import Reading
 from pgversus.lab.measuring.server_set import ServerSet
@@ -192,3 +193,19 @@ def test_servers_and_host_are_read_before_the_log_is(tmp_path: Path, monkeypatch
     prepared = Preparation(design=Design(), arms=(), differences=(), writes=False, connect_allowance_s=0)
     WarmApparatus(Servers(), [load(tmp_path, AS_IT_WAS)], prepared).measure(0, 1, "w")
     assert journal == ["load", "readings", "log"]
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_scripts_and_logs_are_private(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        write_scripts(PgbenchWorkload(scripts=(Script(name="a.sql", text="SELECT 1;"),)), tmp_path / "scripts")
+        asked = load(tmp_path, AS_IT_WAS, kept_logs=tmp_path / "kept")
+        with finished_load(asked, TARGET, 1.0, 1, log_name="one"):
+            pass
+    finally:
+        os.umask(before)
+    for folder in (tmp_path / "scripts", asked.scratch, tmp_path / "kept"):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    files = [*(tmp_path / "scripts").iterdir(), *(tmp_path / "kept").iterdir()]
+    assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600] * 3

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock
-
+from pgversus.host.private import private_lock
 from pgversus.postgres.builds.files import put_in_place
 from pgversus.postgres.builds.model import FamilyOffer
 from pgversus.postgres.builds.ready_made.families import SOURCES, RegistryError
@@ -48,7 +47,7 @@ def _offer(index: Path, family: Family, *, must_be_fresh: bool) -> FamilyOffer:
 @contextmanager
 def _scratch(index: Path) -> Iterator[Path]:
     """A directory for one fetch, one at a time; what a killed one left is removed first."""
-    with FileLock(index / "fetch.lock"):
+    with private_lock(index / "fetch.lock"):
         for old in index.glob(f"{_SCRATCH}*"):
             shutil.rmtree(old, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=index) as directory:

@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock
-
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.host.hashes import file_sha256
 from pgversus.host.identity import ServerUser
+from pgversus.host.private import private_lock
 from pgversus.postgres.builds.files import file_hashes, open_to_all, put_in_place
 from pgversus.postgres.builds.inspect import missing_libraries, read_version
 from pgversus.postgres.builds.model import MANIFEST, Build, NotifyBytes
@@ -57,7 +56,7 @@ def install(cache: Cache, choice: Choice, user: ServerUser, progress: NotifyByte
     BuildError when it cannot be fetched, or is not what it should be; then nothing is left in the cache.
     MissingLibrariesError when it is sound and this host lacks libraries that it needs.
     """
-    with FileLock(cache.staging / f"{_name(choice)}.lock"):
+    with private_lock(cache.staging / f"{_name(choice)}.lock"):
         build = installed(cache, choice)
         if build is None:
             with _scratch(cache, choice) as scratch:

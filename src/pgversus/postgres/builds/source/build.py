@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 from pydantic import TypeAdapter, ValidationError
 
 from pgversus.errors import BuildError
@@ -17,6 +17,7 @@ from pgversus.host.directories import Cache, make_directory
 from pgversus.host.identity import ServerUser
 from pgversus.host.in_use import in_use, unused
 from pgversus.host.ownership import copy_tree, give_tree, make_private
+from pgversus.host.private import private_lock
 from pgversus.postgres.builds.files import file_hashes, open_to_all, put_in_place
 from pgversus.postgres.builds.inspect import read_version
 from pgversus.postgres.builds.model import FROM_SOURCE, MANIFEST, Build, MadeFrom, Notify, NotifySteps
@@ -75,7 +76,7 @@ def build(order: Order, cache: Cache, user: ServerUser, notify: Notify, progress
 
 @contextmanager
 def _alone(order: Order, cache: Cache, notify: Notify) -> Iterator[None]:
-    lock = FileLock(cache.staging / f"{order.name}.lock")
+    lock = private_lock(cache.staging / f"{order.name}.lock")
     try:
         lock.acquire(blocking=False)
     except Timeout:
@@ -91,7 +92,7 @@ def _sweep(cache: Cache) -> None:
     """Remove what builds that were killed have left."""
     for left in cache.staging.glob(f"{FROM_SOURCE}-*"):
         if left.is_dir():
-            with suppress(Timeout), FileLock(f"{left}.lock", blocking=False):
+            with suppress(Timeout), private_lock(left.with_name(f"{left.name}.lock"), blocking=False):
                 shutil.rmtree(left, ignore_errors=True)
 
 

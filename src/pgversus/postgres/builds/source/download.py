@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO
 
 import truststore
-from filelock import FileLock
 
 from pgversus.host.directories import Cache
+from pgversus.host.private import private_lock
 from pgversus.postgres.builds.model import NotifyBytes
 from pgversus.postgres.builds.source.archive import archive_source, check_published
 from pgversus.postgres.builds.source.source import Source
@@ -53,7 +53,7 @@ def downloaded(download: Download, cache: Cache, progress: NotifyBytes) -> Sourc
     """
     place = place_of(download, cache)
     name = name_of(place)
-    with FileLock(cache.staging / f"{place.name}.lock"):
+    with private_lock(cache.staging / f"{place.name}.lock"):
         found = stored_source(place, name)
         if found is not None:
             return found

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock
-
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.host.hashes import file_sha256
+from pgversus.host.private import private_lock
 from pgversus.postgres.builds.model import Notify, NotifyBytes
 from pgversus.postgres.builds.source.archive import archive_source, is_archive
 from pgversus.postgres.builds.source.debian import AptError, debian_archive, released_version
@@ -107,7 +106,7 @@ def _download(given: str, release: Release) -> Download:
 
 def _fetched(release: Release, cache: Cache) -> Source:
     """By way of apt, kept under the name that it was published with. AptError when there is none."""
-    with FileLock(cache.staging / "apt.lock"):
+    with private_lock(cache.staging / "apt.lock"):
         archive, text = debian_archive(release, cache.staging / "apt")
         version = released_version(text)
         assert version is not None  # noqa: S101 - only such are chosen
