@@ -1,12 +1,11 @@
 """Files that flags name, read once, when the question is asked."""
 
-import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
 
 from pgversus.errors import StudyError
-from pgversus.study.dataset import SetupFile
+from pgversus.study.dataset import SetupFile, setup_file
 
 
 def read_text(path: str, flag: str) -> str:
@@ -27,10 +26,7 @@ def read_text(path: str, flag: str) -> str:
 
 def setup_files(paths: Iterable[str], flag: str) -> tuple[SetupFile, ...]:
     """Files for psql, known by the hash of their content; StudyError for one that cannot be read."""
-    return tuple(
-        SetupFile(path=str(Path(path).absolute()), sha256=hashlib.sha256(_read_bytes(path, flag)).hexdigest())
-        for path in paths
-    )
+    return tuple(setup_file(str(Path(path).absolute()), _read_bytes(path, flag)) for path in paths)
 
 
 def _read_bytes(path: str, flag: str) -> bytes:

@@ -1,14 +1,15 @@
 """`report --style article`: the write-up, with the text of SQL files that are still as they were."""
 
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from pgversus.study.dataset import SetupFile, setup_file
+from pgversus.study.hidden import code_without_secrets
+
 if TYPE_CHECKING:
     from pgversus.report.answer import StudyAnswer
-    from pgversus.study.dataset import SetupFile
 
 STYLES = ("tables", "article")
 _LARGEST = 1_000_000
@@ -28,13 +29,14 @@ def write_up(answer: "StudyAnswer") -> str:
     return article(answer, unchanged_text)
 
 
-def unchanged_text(file: "SetupFile") -> str | None:
-    """The text of a file whose content is still what was loaded; None of any other."""
+def unchanged_text(file: SetupFile) -> str | None:
+    """The text of a file whose content is still what was loaded, but for passwords; None of any other."""
     path = Path(file.path)
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:
             return None
         content = path.read_bytes()
-        return content.decode() if hashlib.sha256(content).hexdigest() == file.sha256 else None
+        now = setup_file(file.path, content)
+        return code_without_secrets(content.decode()) if file.sha256 in (now.sha256, now.hidden_sha256) else None
     except (OSError, UnicodeDecodeError):
         return None

@@ -1,22 +1,29 @@
 """What a run writes to its results folder, and when."""
 
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from pgversus.host.private import open_private
 from pgversus.lab.course import Course
 from pgversus.lab.resuming import LOADED, labels_of_loaded, without_secrets
 from pgversus.lab.run_directory import RunDirectory
 from pgversus.postgres.labels import label_of_running
 from pgversus.stats.trials import Block
+from pgversus.store.codec import study_without_secrets
 from pgversus.store.files import holds_results
 from pgversus.store.reading import StoredStudy
 from pgversus.store.results import Results
 from pgversus.study.design import StopReason
+from pgversus.study.hidden import message_without_secrets
 from pgversus.study.servers import RunningServer
 from pgversus.study.study import Study
+
+_AS_IT_IS = "surrogateescape"
+# Of bytes that are no UTF-8.
+_LARGEST_ENTRY = 10_000_000
+# Bytes: more than any statement of a person, and as much as may be held in memory.
 
 
 class Keeper:
@@ -83,7 +90,7 @@ class Keeper:
 
     def _go_on(self, earlier: StoredStudy) -> Results:
         results = Results(self._folder)
-        if earlier.study != self._study.fact:
+        if earlier.study != study_without_secrets(self._study.fact):
             # Its words, and what is of interest in it: of its contexts nothing has changed.
             results.add_study(self._study.fact)
         for name, value in self._facts.items():
@@ -97,5 +104,20 @@ def keep_server_logs(directory: RunDirectory, results: Path) -> None:
     with suppress(OSError):
         for log in directory.server_logs():
             if holds_results(results):
-                with log.open("rb") as words, (results / log.name).open("ab") as kept:
-                    shutil.copyfileobj(words, kept)
+                with log.open("rb") as words, open_private(results / log.name, "a") as kept:
+                    kept.writelines(
+                        message_without_secrets(entry).encode(errors=_AS_IT_IS) for entry in _entries(words)
+                    )
+
+
+def _entries(log: IO[bytes]) -> Iterator[str]:
+    """The entries of a server's log: lines that begin with a tab belong to the one before, as those of a statement."""
+    entry: list[str] = []
+    size = 0
+    for line in log:
+        if entry and (not line.startswith(b"\t") or size > _LARGEST_ENTRY):
+            yield "".join(entry)
+            entry, size = [], 0
+        entry.append(line.decode(errors=_AS_IT_IS))
+        size += len(line)
+    yield "".join(entry)

@@ -8,6 +8,7 @@ from pgversus.errors import StoreError
 from pgversus.lab.changes import changes_between
 from pgversus.lab.course import Course
 from pgversus.postgres.labels import label_of_running
+from pgversus.store.codec import context_without_secrets
 from pgversus.store.reading import StoredContext, StoredStudy
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.study import Context, Study
@@ -18,7 +19,7 @@ _MOST_SHOWN = 8
 
 
 def without_secrets(study: Study) -> Study:
-    """The same study with URIs as they may be shown and stored."""
+    """The same study as it may be shown and stored."""
     return replace(study, contexts=tuple(_without_secrets(context) for context in study.contexts))
 
 
@@ -92,14 +93,14 @@ def _running_servers(study: Study, chosen: Sequence[bool]) -> frozenset[RunningS
 def _without_secrets(context: Context) -> Context:
     comparison = context.comparison
     if not any(isinstance(arm.server, RunningServer) for arm in comparison.arms):
-        return context
+        return context_without_secrets(context)
     arms = tuple(
         replace(arm, server=RunningServer(uri=label_of_running(arm.server)))
         if isinstance(arm.server, RunningServer)
         else arm
         for arm in comparison.arms
     )
-    return replace(context, comparison=replace(comparison, arms=arms))
+    return context_without_secrets(replace(context, comparison=replace(comparison, arms=arms)))
 
 
 def _changes(earlier: StoredStudy, study: Study) -> Iterator[str]:

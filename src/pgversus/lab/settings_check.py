@@ -10,6 +10,7 @@ from pgversus.errors import StudyError, StudyFileError
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.settings_check import SettingAnswer, accepts_sessions, ask_running_server
 from pgversus.study.comparison import BASELINE, Arm
+from pgversus.study.hidden import value_without_secrets
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Skipped, Study
@@ -176,12 +177,12 @@ def _is_comparison(context: Context, arms: list[Arm]) -> bool:
     return len(arms) > 1 and arms[BASELINE].label == context.comparison.baseline.label
 
 
-def _same(name: str, first: str, second: str) -> StudyError:
+def _same(name: str, *levels: str) -> StudyError:
     return StudyError(
         "two levels of a setting are the same to the server",
         slug="study-same-levels",
         where=name,
-        found=f"{first} and {second}",
+        found=" and ".join(value_without_secrets(name, level) for level in levels),
         expected="levels that differ",
         to_do="leave one of them out; for an A/A comparison name the server twice",
     )

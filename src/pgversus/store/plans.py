@@ -18,6 +18,8 @@ from pgversus.study.captured import (
     SampledPlans,
     Statement,
 )
+from pgversus.study.hidden import code_without_secrets
+from pgversus.study.hidden_documents import document_without_secrets
 from pgversus.study.planner_switches import PlannerSetting, Undoing
 
 Row = tuple[str, Mapping[str, Any]]
@@ -47,9 +49,9 @@ def plan_rows(context: int, plans: CapturedPlans) -> Iterator[Row]:
     """Every row of a context's plans."""
     for arm, captured in enumerate(plans.arms):
         at = {"context": context, "arm": arm}
-        settings = _SETTINGS.dump_json(dict(captured.settings)).decode()
+        settings = document_without_secrets(_SETTINGS.dump_json(dict(captured.settings)).decode())
         row = {**at, "settings": settings, "statistics": json.dumps(dict(captured.statistics))}
-        sampled = _SAMPLED.dump_json(plans.sampled[arm]).decode() if plans.sampled else None
+        sampled = _sampled(plans.sampled[arm]) if plans.sampled else None
         yield "explained_arm", {**row, "is_searched": plans.is_searched, "sampled": sampled}
         undone_by = plans.undone_by[arm - 1] if arm else (None,) * len(captured.statements)
         for number, (one, undoing) in enumerate(zip(captured.statements, undone_by, strict=True), start=1):
@@ -70,11 +72,11 @@ def read_plans(database: sqlite3.Connection, context: int) -> CapturedPlans | No
         Captured(
             statements=tuple(statements[arm]),
             statistics=json.loads(statistics),
-            settings=_SETTINGS.validate_json(settings),
+            settings=_SETTINGS.validate_json(document_without_secrets(settings)),
         )
         for arm, settings, statistics, *_ in rows
     )
-    sampled = tuple(_SAMPLED.validate_json(told) for *_, told in rows if told is not None)
+    sampled = tuple(_SAMPLED.validate_json(document_without_secrets(told)) for *_, told in rows if told is not None)
     undoings = tuple(tuple(undone_by[arm]) for arm, *_ in rows[1:])
     if not arms:
         return None
@@ -92,27 +94,46 @@ def _has_tables(database: sqlite3.Connection) -> bool:
     return database.execute(_TABLES).fetchone() is not None
 
 
+def _sampled(plans: SampledPlans) -> str:
+    return document_without_secrets(_SAMPLED.dump_json(plans).decode())
+
+
 def _statement(one: CapturedStatement, undoing: Undoing | None) -> dict[str, Any]:
     statement, explained, rows = one.statement, one.explained, one.rows
     return {
         "script": statement.script,
         "number": statement.number,
-        "text": statement.text,
-        "template": statement.template,
-        "parameters": json.dumps(statement.parameters) if statement.template is not None else None,
-        "planned": None if explained is None else explained.planned,
-        "run": None if explained is None else explained.run,
+        "text": code_without_secrets(statement.text),
+        "template": statement.template and code_without_secrets(statement.template),
+        "parameters": _parameters(statement) if statement.template is not None else None,
+        "planned": None if explained is None else document_without_secrets(explained.planned),
+        "run": None if explained is None else document_without_secrets(explained.run),
         "row_count": None if rows is None else rows.rows,
         "rows_digest": None if rows is None else rows.digest,
         "undone_by": None if undoing is None else _UNDOING.dump_json(undoing).decode(),
     }
 
 
+def _parameters(statement: Statement) -> str:
+    return json.dumps([code_without_secrets(one) for one in statement.parameters])
+
+
 def _captured(values: list[Any]) -> CapturedStatement:
     script, number, text, template, parameters, planned, run, row_count, rows_digest = values
-    filled = () if parameters is None else tuple(json.loads(parameters))
+    filled = () if parameters is None else tuple(map(code_without_secrets, json.loads(parameters)))
+    statement = Statement(
+        script=script,
+        number=number,
+        text=code_without_secrets(text),
+        template=template and code_without_secrets(template),
+        parameters=filled,
+    )
     return CapturedStatement(
-        statement=Statement(script=script, number=number, text=text, template=template, parameters=filled),
-        explained=None if planned is None else Explained(planned=planned, run=run),
+        statement=statement,
+        explained=None if planned is None else _explained(planned, run),
         rows=None if row_count is None else RowsDigest(rows=row_count, digest=rows_digest),
     )
+
+
+def _explained(planned: str, run: str) -> Explained:
+    return Explained(planned=document_without_secrets(planned), run=document_without_secrets(run))

@@ -17,13 +17,15 @@ from pgversus.stats.counter_table import Columns
 from pgversus.stats.histogram import LatencyHistogram
 from pgversus.stats.on_demand import Once
 from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
-from pgversus.store.codec import CONTEXT, PREPARATION, STUDY
+from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, fact_without_secrets
 from pgversus.store.columns import selected
 from pgversus.store.counters import counter_names, counter_rows
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, holds_results, unreadable
 from pgversus.store.latencies import read_latencies
 from pgversus.store.plans import checked_contexts, read_plans
 from pgversus.study.captured import CapturedPlans
+from pgversus.study.hidden import message_without_secrets
+from pgversus.study.hidden_documents import document_without_secrets
 from pgversus.study.metrics import QUANTILES
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context, StudyFact
@@ -118,11 +120,14 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
     (version,) = database.execute("SELECT version FROM schema").fetchone() or (None,)
     if version != SCHEMA_VERSION:
         raise unreadable(folder, f"schema version {version}")
-    facts = {name: json.loads(value) for name, value in database.execute("SELECT name, value FROM fact ORDER BY rowid")}
+    facts = {
+        name: json.loads(fact_without_secrets(name, value))
+        for name, value in database.execute("SELECT name, value FROM fact ORDER BY rowid")
+    }
     # Contexts on the same servers were mostly found alike: a study of thousands has a few texts.
-    preparation_of = cache(PREPARATION.validate_json)
+    preparation_of = cache(_preparation)
     prepared = {
-        context: (None if found is None else preparation_of(found), words)
+        context: (None if found is None else preparation_of(found), words and message_without_secrets(words))
         for context, found, words in database.execute("SELECT context, found, failed_words FROM preparation")
     }
     study = STUDY.validate_python(facts["study"])
@@ -131,7 +136,7 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
     days = {context: (first, last) for context, first, last in database.execute(_DAYS)}
     contexts = []
     for number, text in database.execute("SELECT context, comparison FROM context ORDER BY context"):
-        fact = CONTEXT.validate_json(text)
+        fact = CONTEXT.validate_json(document_without_secrets(text))
         preparation, failure = prepared.get(number, (None, None))
         contexts.append(
             StoredContext(
@@ -150,6 +155,10 @@ def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
     return StoredStudy(study=study, facts=facts, contexts=tuple(contexts))
 
 
+def _preparation(text: str) -> Preparation:
+    return PREPARATION.validate_json(document_without_secrets(text))
+
+
 def _later(read: Callable[[sqlite3.Connection, int], Read], folder: Path, context: int) -> Read:
     try:
         with closing(sqlite3.connect(_uri(folder), uri=True)) as database:
@@ -163,7 +172,7 @@ def _blocks(database: sqlite3.Connection, folder: Path) -> Mapping[int, list[Blo
     failures: dict[tuple[int, int], list[FailedTrial]] = defaultdict(list)
     columns = Columns(counter_names(database))
     for context, block, arm, phase, words in database.execute(_FAILED):
-        failures[context, block].append(FailedTrial(arm=arm, phase=Phase(phase), words=words))
+        failures[context, block].append(FailedTrial(arm=arm, phase=Phase(phase), words=message_without_secrets(words)))
     later = {name: selected(database, name) for name in ("ratio_error", "windows")}
     cursor = database.execute(_FINISHED.format(**later))
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):

@@ -10,12 +10,16 @@ from importlib import metadata, resources
 from pathlib import Path
 from typing import Any, Self
 
+from pgversus.host.directories import make_directory
+from pgversus.host.private import PRIVATE_DIRECTORY, write_private
 from pgversus.stats.trials import Block, FailedTrial, Trial
-from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, ContextFact
+from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, ContextFact, fact_without_secrets
 from pgversus.store.columns import add_missing_columns
 from pgversus.store.counters import counter_names, counters_blob
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, unwritable
 from pgversus.store.plans import Row, plan_rows, plan_tables
+from pgversus.study.hidden import code_without_secrets, message_without_secrets
+from pgversus.study.hidden_documents import document_without_secrets
 from pgversus.study.metrics import QUANTILES
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context, StudyFact
@@ -48,8 +52,10 @@ class Results:
         """
         part = folder / f"{FILE_NAME}.part"
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_directory(folder, PRIVATE_DIRECTORY)
             part.unlink(missing_ok=True)
+            # SQLite gives what it puts beside a file the mode of that file.
+            write_private(part, "")
             _write_whole(part, study, contexts, facts or {})
             part.rename(folder / FILE_NAME)
             _sync_directory(folder)
@@ -79,8 +85,8 @@ class Results:
             "context": context,
             "recorded_at": _now(),
             "status": "failed" if preparation is None else "ready",
-            "found": None if preparation is None else PREPARATION.dump_json(preparation, exclude={"plans"}).decode(),
-            "failed_words": failure,
+            "found": None if preparation is None else _found(preparation),
+            "failed_words": None if failure is None else message_without_secrets(failure),
         }
         plans = None if preparation is None else preparation.plans
         self._write([("preparation", row), *(() if plans is None else plan_rows(context, plans))])
@@ -158,20 +164,22 @@ def _insert(database: sqlite3.Connection, rows: Iterable[Row]) -> None:
 
 
 def _fact(name: str, value: Any) -> Row:
-    return "fact", {"name": name, "recorded_at": _now(), "value": json.dumps(value)}
+    return "fact", {"name": name, "recorded_at": _now(), "value": fact_without_secrets(name, json.dumps(value))}
+
+
+def _found(preparation: Preparation) -> str:
+    return document_without_secrets(PREPARATION.dump_json(preparation, exclude={"plans"}).decode())
 
 
 def _context(context: Context) -> list[Row]:
     fact = ContextFact(levels=context.levels, comparison=context.comparison)
-    rows: list[Row] = [
-        (
-            "context",
-            {"context": context.number, "label": context.label, "comparison": CONTEXT.dump_json(fact).decode()},
-        )
-    ]
+    comparison = document_without_secrets(CONTEXT.dump_json(fact).decode())
+    label = code_without_secrets(context.label)
+    rows: list[Row] = [("context", {"context": context.number, "label": label, "comparison": comparison})]
     for arm in context.comparison.arms:
-        settings = json.dumps({setting.name: setting.value for setting in arm.settings})
-        row = {"context": context.number, "arm": arm.index, "label": arm.label, "settings": settings}
+        settings = document_without_secrets(json.dumps({setting.name: setting.value for setting in arm.settings}))
+        label = code_without_secrets(arm.label)
+        row = {"context": context.number, "arm": arm.index, "label": label, "settings": settings}
         rows.append(("arm", row))
     return rows
 
@@ -209,7 +217,7 @@ def _failed(failure: FailedTrial) -> dict[str, Any]:
         "arm": failure.arm,
         "status": "failed",
         "failed_phase": failure.phase.value,
-        "failed_words": failure.words,
+        "failed_words": message_without_secrets(failure.words),
     }
 
 
@@ -220,7 +228,7 @@ def _windows(trial: Trial) -> list[dict[str, Any]]:
             "round": number,
             "transactions": window.transactions,
             "seconds": window.seconds,
-            "raw_output": window.output,
+            "raw_output": message_without_secrets(window.output),
         }
         for number, window in enumerate(trial.windows, 1)
     ]

@@ -8,6 +8,7 @@ from itertools import count, product
 from pgversus.errors import StudyError
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import MOST_CONTENDERS, Design
+from pgversus.study.hidden import value_without_secrets
 from pgversus.study.servers import ServerName
 from pgversus.study.settings import Setting, SettingLevels
 from pgversus.study.workload import Workload
@@ -124,7 +125,7 @@ def _label(
     factors: Sequence[SettingLevels],
 ) -> str:
     varied = {setting.name for setting in factors}
-    parts = [f"{name}={value}" for name, value in levels if name in varied]
+    parts = [f"{name}={value_without_secrets(name, value)}" for name, value in levels if name in varied]
     if len(servers) > 1 or not parts:
         parts.insert(0, server)
     return " ".join(parts)

@@ -1,6 +1,9 @@
 """What is loaded into each arm before anything is measured."""
 
+import hashlib
 from dataclasses import dataclass, replace
+
+from pgversus.study.hidden_documents import hidden_sha256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,6 +15,14 @@ class SetupFile:
     """Of its content when the comparison began."""
     text: str | None = None
     """The SQL itself, where it stands in a study file and `path` is only its name; None for a file on disk."""
+    hidden_sha256: str | None = None
+    """Of its content without passwords, which is stored in the place of the other; None where there are none in it."""
+
+
+def setup_file(path: str, content: bytes, *, text: str | None = None) -> SetupFile:
+    """A file as it is when the comparison begins. text: where it stands in a study file."""
+    sha256 = hashlib.sha256(content).hexdigest()
+    return SetupFile(path=path, sha256=sha256, text=text, hidden_sha256=hidden_sha256(content))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pgversus.errors import StudyError
+from pgversus.study.hidden import value_without_secrets
 
 # A GUC's name, or the two parts of a custom one (bench.delay), as guc.c accepts them.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)*")
@@ -75,7 +76,7 @@ def parse_setting(text: str) -> SettingLevels:
             f'the levels of "{name}" are not all different',
             slug="study-repeated-level",
             where=f"--set {text}",
-            found=", ".join(levels),
+            found=", ".join(value_without_secrets(name, level) for level in levels),
             expected="each level once",
             to_do="leave the repeated level out, or name the same server twice for an A/A comparison",
         )
@@ -106,7 +107,7 @@ def _split_levels(values: str, text: str) -> list[str]:
                 "a quote is not closed, or something stands beside it",
                 slug="study-bad-setting",
                 where=f"--set {text}",
-                found=values[at:],
+                found=value_without_secrets(text.partition("=")[0], values[at:]),
                 expected="VALUE or 'VALUE, WITH COMMAS'",
                 to_do="close the quote; a quote inside of quotes is written twice",
             )

@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from pgversus.errors import StudyError
 from pgversus.study.comparison import unique_labels
+from pgversus.study.hidden import code_without_secrets
 from pgversus.study.operation import Step
 
 _LONGEST = 60
@@ -21,7 +22,9 @@ def statement_step(sql: str, where: str, name: str | None = None) -> Step:
 
     where: the flag or the key, for messages.
     """
-    return Step(name=name or _shortened(_checked(sql, where)), sql=sql)
+    # A name stands in every output.
+    shown = code_without_secrets(name or _checked(sql, where))
+    return Step(name=shown if name else _shortened(shown), sql=sql)
 
 
 def program_step(command: str, where: str, name: str | None = None) -> Step:
@@ -43,7 +46,7 @@ def program_step(command: str, where: str, name: str | None = None) -> Step:
             expected="a program and its arguments, quoted as in a shell",
             to_do=f"{where} 'pg_dump -Fc -f db.dump'",
         )
-    return Step(name=name or PurePath(program[0]).name or program[0], program=program)
+    return Step(name=code_without_secrets(name or PurePath(program[0]).name or program[0]), program=program)
 
 
 def verifying_sql(sql: str, where: str) -> str:

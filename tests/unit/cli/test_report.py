@@ -12,7 +12,7 @@ from pgversus.cli.report import report
 from pgversus.cli.write_up import unchanged_text
 from pgversus.errors import StoreError
 from pgversus.host.hashes import file_sha256
-from pgversus.study.dataset import SetupFile
+from pgversus.study.dataset import SetupFile, setup_file
 from tests.unit.lab.test_answers import one_block
 
 
@@ -114,3 +114,14 @@ def test_the_text_of_a_file_is_had_as_long_as_it_is_what_was_loaded(tmp_path: Pa
     assert unchanged_text(kept) is None
     assert unchanged_text(SetupFile(path=str(tmp_path), sha256="0")) is None
     assert unchanged_text(SetupFile(path=str(tmp_path / "nowhere"), sha256="0")) is None
+
+
+def test_the_text_of_a_file_is_shown_without_its_passwords(tmp_path: Path) -> None:
+    file = tmp_path / "a.sql"
+    file.write_text("ALTER ROLE u PASSWORD 'Geheim99';\nVACUUM;\n")
+    asked = setup_file(str(file), file.read_bytes())
+    stored = SetupFile(path=str(file), sha256=asked.hidden_sha256 or "")
+    for one in (asked, stored):
+        assert unchanged_text(one) == "ALTER ROLE u PASSWORD ...;\nVACUUM;\n"
+    file.write_text("ALTER ROLE u PASSWORD 'Geheim99';\nVACUUM FULL;\n")
+    assert unchanged_text(stored) is None

@@ -1,12 +1,18 @@
 """What a run says of itself in its results, and the next one after it."""
 
+import os
 import sqlite3
+import stat
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from pgversus.host.identity import ServerUser
 from pgversus.lab.course import Course
-from pgversus.lab.keeping import Keeper
+from pgversus.lab.keeping import Keeper, keep_server_logs
+from pgversus.lab.run_directory import RunDirectory
 from pgversus.store.files import FILE_NAME
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.design import StopReason
@@ -47,3 +53,26 @@ def test_what_could_not_be_prepared_is_a_fact_of_one_run(tmp_path: Path) -> None
     assert first.facts["not_prepared"] == {"2": "it is not there"}
     assert [one.failure for one in first.contexts] == [None, None]
     assert run(tmp_path, first, failing=False).facts["not_prepared"] == {}
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_kept_logs_of_servers_are_private_and_without_passwords(tmp_path: Path, umask: int) -> None:
+    root, results = tmp_path / "run", tmp_path / "results"
+    root.mkdir()
+    run(results, None, failing=False)
+    (root / "arm-0.log").write_bytes(
+        b"LOG:  statement: ALTER ROLE u\n\tPASSWORD\n\t'Geheim99';\nERROR:  it failed \xe9\n"
+        b"STATEMENT:  SELECT dblink('host=h password=Geheim99')\nLOG:  done\n"
+    )
+    user = ServerUser(name="me", uid=os.getuid(), gid=os.getgid(), is_self=True)
+    before = os.umask(umask)
+    try:
+        keep_server_logs(RunDirectory(root=root, sockets=tmp_path, user=user), results)
+    finally:
+        os.umask(before)
+    kept = results / "arm-0.log"
+    assert kept.read_bytes() == (
+        b"LOG:  statement: ALTER ROLE u\n\tPASSWORD\n\t...\nERROR:  it failed \xe9\n"
+        b"STATEMENT:  SELECT dblink('host=h password=...\nLOG:  done\n"
+    )
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600

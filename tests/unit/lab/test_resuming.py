@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.errors import StoreError
+from pgversus.lab.changes import changes_between
 from pgversus.lab.keeping import Keeper
 from pgversus.lab.resuming import (
     check_same_study,
@@ -20,7 +21,8 @@ from pgversus.lab.resuming import (
 from pgversus.store.files import holds_results
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.comparison import CacheState, Comparison
-from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.dataset import Dataset, SetupFile, setup_file
+from pgversus.study.operation import Operation, Step
 from pgversus.study.preparation import Preparation
 from pgversus.study.servers import LocalPath, RunningServer
 from pgversus.study.settings import Setting
@@ -211,3 +213,55 @@ def test_a_server_that_was_loaded_before_the_run_ended_is_known_before_any_conte
     # Nobody knows whether its load was tried.
     assert worn_before(earlier, running) == set(uris[:2])
     assert PASSWORD not in repr(earlier)
+
+
+def with_commands(password: str, *, rest: str) -> Study:
+    """A study that holds a password in every place that is compared, and something else beside it."""
+    sql = f"ALTER ROLE u PASSWORD '{password}'; {rest}"
+    steps = (
+        Step(name="a", sql=sql),
+        Step(name="b", program=("psql", f"postgresql://u:{password}@h", "-c", rest)),
+        Step(name="c", program=("sh", "-c", f"PGPASSWORD='{password}' psql -c '{rest}'")),
+        Step(name="d", program=("psql", f"host=h password={password} dbname={rest}")),
+    )
+    data = Dataset(
+        setup_files=(setup_file("/a.sql", sql.encode()), setup_file("s inline", sql.encode(), text=sql)),
+        variables=(("pw_secret", password),),
+    )
+    settings = (
+        Setting(name="primary_conninfo", value=f"host=h password={password} application_name={rest}"),
+        Setting(name="archive_command", value=f"PGPASSWORD={password} {rest}"),
+    )
+    asked = comparison(workload=Operation(name="o", steps=steps), dataset=data)
+    return study(replace(asked, arms=tuple(replace(arm, settings=settings) for arm in asked.arms)))
+
+
+def kept_by(asked: Study, folder: Path) -> StoredStudy:
+    with ExitStack() as stack:
+        Keeper(asked, folder, None, {}, begin=lambda: None, stack=stack).keep_fact("x", 1)
+    return read_results(folder)
+
+
+def test_a_changed_password_is_the_same_study_and_a_changed_command_another(tmp_path: Path) -> None:
+    earlier = kept_by(with_commands("Geheim99", rest="one"), tmp_path)
+    check_same_study(earlier, with_commands("GanzGeheim7", rest="one"), FOLDER)
+    with pytest.raises(StoreError) as caught:
+        check_same_study(earlier, with_commands("Geheim99", rest="two"), FOLDER)
+    assert "Geheim99" not in caught.value.found
+
+
+def test_each_place_that_holds_a_password_is_still_compared(tmp_path: Path) -> None:
+    before, now = (without_secrets(with_commands("Geheim99", rest=rest)) for rest in ("one", "two"))
+    changes = " ".join(changes_between(before.contexts, now.contexts))
+    for changed in (
+        *(
+            "workload.steps.1.sql",
+            "workload.steps.2.program.4",
+            "workload.steps.3.program.3",
+            "workload.steps.4.program.2",
+        ),
+        *("dataset.setup.1.sha256", "dataset.setup.2.sha256", "dataset.setup.2.text"),
+        *("settings.primary_conninfo", "settings.archive_command"),
+    ):
+        assert f"{changed}: " in changes
+    assert kept_by(with_commands("Geheim99", rest="one"), tmp_path).contexts[0].context == before.contexts[0]

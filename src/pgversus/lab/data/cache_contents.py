@@ -120,7 +120,7 @@ def _snapshot_shown(snapshot: KeptSnapshot) -> CachedThing:
         name=snapshot.key,
         size_bytes=snapshot.size_bytes,
         last_used=snapshot.last_used,
-        what="not readable" if snapshot.record is None else _words(snapshot.record.made_of),
+        what="not readable" if snapshot.record is None else _words(snapshot.record.made_of.hidden),
     )
 
 

@@ -7,7 +7,7 @@ that data which come from such files are loaded anew in each run.
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from json import dumps
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
 from pgversus.postgres.cluster import INITDB_OPTIONS
 from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.hidden import value_without_secrets
 
 FORM = 3
 """One more whenever loading changes in a way that nothing below tells."""
@@ -65,6 +66,11 @@ class Recipe:
         """The name under which such a snapshot is kept."""
         return hashlib.sha256(dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:_KEY_DIGITS]
 
+    @property
+    def hidden(self) -> "Recipe":
+        """What is stored and shown of it, without the secrets that only its key is made of."""
+        return replace(self, settings=_hidden(self.settings), variables=_hidden(self.variables))
+
 
 def recipe_of(dataset: Dataset, build: Build, client: Client, settings: Mapping[str, str]) -> Recipe | None:
     """What the snapshot of a dataset is made of; None where that cannot be told beforehand.
@@ -89,6 +95,10 @@ def recipe_of(dataset: Dataset, build: Build, client: Client, settings: Mapping[
         variables=dataset.variables,
         full_statistics=dataset.full_statistics,
     )
+
+
+def _hidden(pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value_without_secrets(name, value)) for name, value in pairs)
 
 
 def takes_from_elsewhere(text: str) -> bool:

@@ -9,7 +9,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,10 +18,12 @@ from pydantic import TypeAdapter, ValidationError
 from pgversus.errors import HostError
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache, make_directory
+from pgversus.host.private import PRIVATE_DIRECTORY, write_private
 from pgversus.host.trees import TreeEntry, first_change, is_linked, manifest, take_tree, tree_sha256
 from pgversus.lab.data.recipes import Recipe
 from pgversus.postgres.cluster import make_home
 from pgversus.postgres.fingerprint import Fingerprint
+from pgversus.study.hidden import value_without_secrets
 
 _DATA, _RECORD = "data", "snapshot.json"
 _REMOVED = ".removed-"
@@ -128,14 +130,14 @@ def keep(
     done yet, which goes with the run.
     """
     try:
-        scratch.mkdir(mode=0o700)
+        scratch.mkdir(mode=PRIVATE_DIRECTORY)
         take_tree(data, scratch / _DATA)
         record = _record_of(
             scratch / _DATA, recipe, size_bytes=size_bytes, fingerprint=fingerprint, has_prewarm=has_prewarm
         )
-        (scratch / _RECORD).write_bytes(_CODEC.dump_json(record))
+        write_private(scratch / _RECORD, _CODEC.dump_json(_without_secrets(record)).decode())
         _sync(scratch)
-        make_directory(cache.snapshots, 0o755)
+        make_directory(cache.snapshots, PRIVATE_DIRECTORY)
         return _renamed(scratch, cache.snapshots / record.made_of.key)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -167,7 +169,7 @@ def remove(kept: Path) -> None:
 
 def _taken(kept: Path, record: SnapshotRecord, recipe: Recipe, data: Path) -> str:
     """Why what was taken to `data` is not the snapshot; empty where it is."""
-    if record.made_of != recipe:
+    if record.made_of != recipe.hidden:
         return "it is made of something else"
     if not (kept / _DATA).is_dir():
         return "its data are missing"
@@ -179,6 +181,14 @@ def _taken(kept: Path, record: SnapshotRecord, recipe: Recipe, data: Path) -> st
         return "it was removed meanwhile"
     # Of what we have, not of what is there: that may be on its way out.
     return first_change(data, record.files, os.geteuid())
+
+
+def _without_secrets(record: SnapshotRecord) -> SnapshotRecord:
+    settings = {
+        name: replace(found, value=value_without_secrets(name, found.value))
+        for name, found in record.fingerprint.settings.items()
+    }
+    return replace(record, made_of=record.made_of.hidden, fingerprint=replace(record.fingerprint, settings=settings))
 
 
 def _read(kept: Path) -> SnapshotRecord | None:

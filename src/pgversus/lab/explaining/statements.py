@@ -7,6 +7,7 @@ from pgversus.errors import WorkloadError
 from pgversus.host.commands import run
 from pgversus.host.directories import make_directory
 from pgversus.host.ownership import write_private
+from pgversus.host.private import PRIVATE_DIRECTORY
 from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target
 from pgversus.study.captured import Statement
@@ -31,7 +32,8 @@ def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scr
 
     What they write is rolled back. Of a load that prepares them also as they are prepared.
     """
-    make_directory(scratch, 0o711)
+    make_directory(scratch, PRIVATE_DIRECTORY)
+    client.user.let_through(scratch)
     found = []
     for script in workload.scripts:
         file = scratch / "told.sql"

@@ -11,6 +11,7 @@ from pgversus.host.commands import Finished, run
 from pgversus.host.directories import make_directory
 from pgversus.host.identity import ServerUser
 from pgversus.host.ownership import make_private, open_regular, write_private
+from pgversus.host.private import PRIVATE_DIRECTORY, open_private
 from pgversus.host.processors import started_on
 from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.postgres.client import Client
@@ -49,7 +50,8 @@ class Load:
 def write_scripts(workload: PgbenchWorkload, directory: Path, user: ServerUser) -> tuple[Path | None, ...]:
     """Write each script of the mix to a file for pgbench's user alone; None for the built-ins."""
     # Root's own: what that user may write, root does not write to.
-    make_directory(directory, 0o711)
+    make_directory(directory, PRIVATE_DIRECTORY)
+    user.let_through(directory)
     files: list[Path | None] = []
     for index, script in enumerate(workload.scripts):
         if script.text is None:
@@ -213,11 +215,11 @@ def clear_logs(load: Load, log_prefix: str, log_name: str | None) -> None:
 def _keep(file: Path, user: ServerUser, place: Path, *, stale: str) -> None:
     """stale: what a block that was not finished may have left of the same window, measured again, besides its log."""
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        make_directory(place.parent, PRIVATE_DIRECTORY)
         for left in sorted(place.parent.glob(stale)):
             left.unlink()
         # A copy, so that it belongs to whoever keeps it. What is no log of pgbench's was refused when it was read.
-        with suppress(ValueError), open_regular(file, owner=user.uid) as log, place.open("wb") as kept:
+        with suppress(ValueError), open_regular(file, owner=user.uid) as log, open_private(place, "w") as kept:
             shutil.copyfileobj(log, kept)
     except OSError as error:
         raise StoreError(

@@ -1,10 +1,9 @@
 """The files that a study names, each read once."""
 
-import hashlib
 from collections.abc import Callable
 
 from pgversus.errors import StudyError
-from pgversus.study.dataset import SetupFile
+from pgversus.study.dataset import SetupFile, setup_file
 from pgversus.study.file.places import Path
 from pgversus.study.file.problems import Problems
 from pgversus.study.file.values import shown
@@ -44,7 +43,7 @@ class Contents:
     def setup(self, name: str, path: Path) -> SetupFile | None:
         """A setup file with the hash of its content; None when it cannot be read."""
         found = self._content(name, path)
-        return None if found is None else SetupFile(path=found[0], sha256=hashlib.sha256(found[1]).hexdigest())
+        return None if found is None else setup_file(*found)
 
     def _content(self, name: str, path: Path) -> tuple[str, bytes] | None:
         if name in self._known:
@@ -65,4 +64,4 @@ class Contents:
 
 def inline_setup(name: str, sql: str) -> SetupFile:
     """SQL that stands in the study file itself."""
-    return SetupFile(path=f"{name} inline", sha256=hashlib.sha256(sql.encode()).hexdigest(), text=sql)
+    return setup_file(f"{name} inline", sql.encode(), text=sql)

@@ -7,7 +7,7 @@ from pgversus.errors import StudyError
 from pgversus.study.comparison import CacheState, unique_labels
 from pgversus.study.file import schema
 from pgversus.study.file.description import nearest
-from pgversus.study.file.matrix import Factor, Level, Matrix, refuse_repeats
+from pgversus.study.file.matrix import Factor, Level, Matrix, refuse_repeats, value_labels
 from pgversus.study.file.problems import Problems
 from pgversus.study.file.settings import check_names
 from pgversus.study.file.values import as_key
@@ -124,7 +124,10 @@ def _settings(factors: schema.Factors, problems: Problems) -> tuple[Factor[Setti
             continue
         names.append(name)
         refuse_repeats(("factors", name), values, problems)
-        levels = tuple(Level(word=value, label=value, value=Setting(name=name, value=value)) for value in values)
+        levels = tuple(
+            Level(word=value, label=label, value=Setting(name=name, value=value))
+            for value, label in zip(values, value_labels(name, values), strict=True)
+        )
         result.append(Factor(name=name, levels=levels))
     check_names(names, ("factors",), problems)
     return tuple(result)

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pgversus.errors import StudyError
-from pgversus.study.comparison import CacheState
+from pgversus.study.comparison import CacheState, unique_labels
 from pgversus.study.file.description import listed, nearest
 from pgversus.study.file.places import Path
 from pgversus.study.file.problems import Problems
-from pgversus.study.file.values import as_key, as_toml, shown
+from pgversus.study.file.values import as_key, as_toml, shown, shown_value
 from pgversus.study.file.workloads import NamedDataset, NamedLoad, NamedWorkload
+from pgversus.study.hidden import value_without_secrets
 from pgversus.study.servers import ServerName
 from pgversus.study.settings import Setting
 
@@ -95,6 +96,12 @@ class Matrix:
         return named.get(name.lower())
 
 
+def value_labels(name: str, values: Sequence[str]) -> list[str]:
+    """How the levels of a setting or a variable are shown: without passwords, and no two alike."""
+    labels = [value_without_secrets(name, value) for value in values]
+    return labels if labels == list(values) else unique_labels(labels)
+
+
 def unknown_factor(name: str, names: Sequence[str]) -> StudyError:
     """The problem of a name that no factor has."""
     meant = nearest(name, list(names))
@@ -112,9 +119,9 @@ def unknown_level(word: str, factor: Factor[Any]) -> StudyError:
     labels = [level.label for level in factor.levels]
     meant = nearest(word, labels)
     return StudyError(
-        f"{shown(word)} is no level of {as_key(factor.name)}",
+        f"{shown_value(factor.name, word)} is no level of {as_key(factor.name)}",
         slug="study-unknown-level",
-        found=shown(word),
+        found=shown_value(factor.name, word),
         expected=listed([shown(label) for label in labels], joint=" or ") or "a level that it has",
         to_do=f"{as_key(factor.name)} = {as_toml(meant)}, if that is meant"
         if meant
@@ -132,7 +139,7 @@ def refuse_repeats(path: Path, words: Sequence[str], problems: Problems) -> None
                 StudyError(
                     f"the levels of {as_key(str(path[-1]))} are not all different",
                     slug="study-repeated-level",
-                    found=f"{shown(word)} again",
+                    found=f"{shown_value(str(path[-1]), word)} again",
                     expected="each level once",
                     to_do="leave it out, or name the same server twice for an A/A comparison",
                 ),

@@ -12,7 +12,7 @@ from pgversus.study.file.description import Schema, example_at, in_words, names_
 from pgversus.study.file.places import Path
 from pgversus.study.file.problems import Problems
 from pgversus.study.file.schema import StudyFile
-from pgversus.study.file.values import as_key, as_toml, shown
+from pgversus.study.file.values import as_key, as_toml, shown, shown_value
 
 _OF_A_NAME = "[key]"
 # pydantic's mark of a mistake in the key itself.
@@ -65,7 +65,7 @@ def _problem(details: ErrorDetails, path: Path, problems: Problems) -> StudyErro
     return StudyError(
         f"this is no value of {_key_of(path)}",
         slug="study-file-bad-value",
-        found=shown(value),
+        found=shown_value(next(part for part in reversed(path) if isinstance(part, str)), value),
         expected=in_words(schema) + (" without NUL characters" if isinstance(value, str) and "\0" in value else ""),
         to_do=_remedy(path, value, schema),
     )

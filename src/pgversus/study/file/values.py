@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pgversus.study.hidden import without_secrets
+from pgversus.study.hidden import value_without_secrets, without_secrets
 
 _LONGEST = 60
 _LARGEST = 2**63
@@ -24,6 +24,11 @@ def shown(value: Any) -> str:
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
     return _kind(value)
+
+
+def shown_value(name: str, value: Any) -> str:
+    """The same of the value of a key, whose name may be that of a secret."""
+    return shown(value_without_secrets(name, value) if isinstance(value, str) else value)
 
 
 def _kind(value: Any) -> str:

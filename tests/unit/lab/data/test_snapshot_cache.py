@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -220,3 +221,16 @@ def test_a_disk_that_is_full_keeps_nothing_and_leaves_nothing(tmp_path: Path) ->
     command = ["unshare", "--mount", *as_root, sys.executable, "-c", FULL, str(tmp_path)]
     ended = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[4])
     assert ended.stdout.splitlines() == ["No space left on device", "[] ['run']"]
+
+
+def test_no_password_is_in_a_record_and_another_one_makes_other_data(cache: Cache) -> None:
+    settings = (("primary_conninfo", "host=h password=Geheim99"), ("my.secret", "Geheim99"))
+    of = replace(recipe(), settings=settings, variables=(("pw_secret", "Geheim99"),))
+    place = kept(cache, of)
+    assert "Geheim99" not in (place / "snapshot.json").read_text()
+    assert (place / "snapshot.json").stat().st_mode & 0o777 == 0o600
+    found = take(cache, of, cache.runs / "home", lambda _: None)
+    assert found is not None
+    assert found.made_of == of.hidden
+    other = replace(of, variables=(("pw_secret", "Geheim98"),))
+    assert take(cache, other, cache.runs / "other", lambda _: None) is None

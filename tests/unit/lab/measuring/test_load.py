@@ -199,7 +199,7 @@ def test_servers_and_host_are_read_before_the_log_is(tmp_path: Path, monkeypatch
 def test_scripts_and_logs_are_private(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
-        write_scripts(PgbenchWorkload(scripts=(Script(name="a.sql", text="SELECT 1;"),)), tmp_path / "scripts")
+        write_scripts(PgbenchWorkload(scripts=(Script(name="a.sql", text="SELECT 1;"),)), tmp_path / "scripts", MYSELF)
         asked = load(tmp_path, AS_IT_WAS, kept_logs=tmp_path / "kept")
         with finished_load(asked, TARGET, 1.0, 1, log_name="one"):
             pass
