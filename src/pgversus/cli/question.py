@@ -27,6 +27,7 @@ from pgversus.study.workload import (
     Workload,
     find_builtin,
     refuse_impossible_load,
+    refuse_secret_variables,
     split_weight,
     threads_used,
 )
@@ -93,12 +94,14 @@ def _load(options: Mapping[str, Any]) -> PgbenchWorkload:
         name, weight = split_weight(text, "-f")
         scripts.append(Script(name=name, weight=weight, text=read_text(name, "-f")))
     clients = options.get("clients") or 1
+    variables = tuple(parse_variable(text) for text in options["variables"])
+    refuse_secret_variables(variables)
     return PgbenchWorkload(
         scripts=tuple(scripts) or (Script(name="tpcb-like"),),
         clients=clients,
         threads=threads_used(options.get("jobs") or 1, clients),
         query_mode=QueryMode(options.get("protocol") or QueryMode.SIMPLE),
-        variables=tuple(parse_variable(text) for text in options["variables"]),
+        variables=variables,
         rate=rate,
         scale=options["scale"],
     )

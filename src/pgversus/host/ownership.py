@@ -25,7 +25,7 @@ def make_private(user: ServerUser, directory: Path) -> None:
     user.give(directory)
 
 
-def write_private(user: ServerUser, path: Path, content: bytes) -> None:
+def write_for(user: ServerUser, path: Path, content: bytes) -> None:
     """Write a file that this user and root alone can read, in place of an earlier one.
 
     path: in a directory that the user cannot write.

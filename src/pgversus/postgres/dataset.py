@@ -8,6 +8,7 @@ from pgversus.errors import DatasetError
 from pgversus.host.commands import Finished, run
 from pgversus.postgres import catalog
 from pgversus.postgres.client import Client, program_environment
+from pgversus.postgres.quoting import quoted
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, connect
 
@@ -41,9 +42,9 @@ def run_setup_file(target: Target, client: Client, file: Path, label: str, *, na
 
 
 def run_prepare_file(
-    server: Server, client: Client, file: Path, label: str, *, name: str, variables: Sequence[tuple[str, str]]
+    server: Server, client: Client, file: Path, label: str, *, name: str, variables: Path | None
 ) -> None:
-    """The same with a file that brings loaded data into another state. variables: psql's, by name.
+    """The same with a file that brings loaded data into another state. variables: a file with variable_commands().
 
     Programs that it runs find the server as those of an operation do, and its files in PGDATA.
     """
@@ -51,6 +52,11 @@ def run_prepare_file(
     finished = _run_file(server.target, client, file, environment, variables, name=name)
     if not finished.succeeded:
         raise _failed("the file that prepares the data failed", name, label, finished, client)
+
+
+def variable_commands(variables: Sequence[tuple[str, str]]) -> str:
+    """The commands that set psql's variables: what stands on its command line is read by every user of the host."""
+    return "".join(f"\\set {name} {quoted(value)}\n" for name, value in variables)
 
 
 def write_out(target: Target) -> None:
@@ -74,13 +80,12 @@ def _run_file(
     client: Client,
     file: Path,
     environment: Mapping[str, str],
-    variables: Sequence[tuple[str, str]] = (),
+    variables: Path | None = None,
     *,
     name: str,
 ) -> Finished:
     arguments = [str(client.psql), "-X", "-q", "-v", "ON_ERROR_STOP=1"]
-    for variable, value in variables:
-        arguments += ["-v", f"{variable}={value}"]
+    arguments += ["-f", str(variables)] if variables is not None else []
     arguments += ["-f", str(file), "-d", target.conninfo]
     finished = run(arguments, environment=environment, user=client.user, ends_with_us=True)
     return replace(finished, stderr=finished.stderr.replace(str(file), name))

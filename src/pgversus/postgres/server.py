@@ -17,8 +17,11 @@ from typing import IO
 from pgversus.errors import ServerError
 from pgversus.host.commands import CLEAN_ENVIRONMENT
 from pgversus.host.leftovers import end_processes_in
+from pgversus.host.private import open_private, write_private
 from pgversus.postgres.cluster import Cluster
+from pgversus.postgres.quoting import quoted
 from pgversus.postgres.session import PORT, Target, own_target
+from pgversus.study.hidden import holds_secret
 
 _START_TIMEOUT_S = 120.0
 # Fast shutdown with its checkpoint, then immediate, then the kernel's way; seconds of patience with each.
@@ -53,7 +56,11 @@ class Server:
     """A postmaster on one cluster, started and stopped as often as wanted."""
 
     def __init__(self, cluster: Cluster, socket_directory: Path, log_file: Path, settings: Mapping[str, str]) -> None:
-        """settings: by name, given on the command line, where nothing in the cluster can overrule them."""
+        """settings: by name, given on the command line, where nothing in the cluster can overrule them.
+
+        Those with a secret in them are not: every user of the host reads command lines. They are in a private file
+        beside the log.
+        """
         self.cluster = cluster
         self.settings = dict(settings)
         self._socket_directory = socket_directory
@@ -74,7 +81,7 @@ class Server:
     def start(self) -> None:
         """Start and wait until connections are accepted; ServerError with the server's words when it does not."""
         log_position = self._log_file.stat().st_size if self._log_file.exists() else 0
-        with self._log_file.open("ab") as log:
+        with open_private(self._log_file, "a") as log:
             self._watchdog = self._start_watchdog(log)
         try:
             assert self._watchdog.stdout is not None  # noqa: S101 - it was asked for
@@ -130,8 +137,11 @@ class Server:
         cluster = self.cluster
         arguments = [str(cluster.build.program("postgres")), "-D", str(cluster.data_directory), "-p", str(PORT)]
         arguments += ["-k", str(self._socket_directory), "-c", "listen_addresses="]
+        secret = {name: value for name, value in self.settings.items() if holds_secret(name, value)}
         for name, value in self.settings.items():
-            arguments += ["-c", f"{name}={value}"]
+            arguments += ["-c", f"{name}={value}"] if name not in secret else []
+        if secret:
+            arguments += ["-c", f"config_file={self._configuration(secret)}"]
         return subprocess.Popen(
             ["/bin/sh", "-c", _WATCHDOG, "pgversus-watchdog", *arguments],
             env=dict(CLEAN_ENVIRONMENT),
@@ -142,6 +152,25 @@ class Server:
             start_new_session=True,
             **cluster.user.popen_arguments(),
         )
+
+    def _configuration(self, settings: Mapping[str, str]) -> Path:
+        """The configuration of the cluster with further settings, in a file that the server alone can read."""
+        self._refuse_overruled(settings)
+        included = self.cluster.data_directory / "postgresql.conf"
+        lines = [f"include {quoted(str(included))}", *(f"{name} = {quoted(value)}" for name, value in settings.items())]
+        file = self._log_file.with_suffix(".conf")
+        write_private(file, "".join(f"{line}\n" for line in lines))
+        self.cluster.user.give(file)
+        return file
+
+    def _refuse_overruled(self, settings: Mapping[str, str]) -> None:
+        """ServerError where ALTER SYSTEM has set one of these: it would win over a file."""
+        automatic = self.cluster.data_directory / "postgresql.auto.conf"
+        lines = automatic.read_text(encoding="utf-8", errors="replace").splitlines() if automatic.exists() else []
+        names = {line.partition("=")[0].strip().lower() for line in lines}
+        overruled = [name for name in settings if name.lower() in names]
+        if overruled:
+            raise self._did_not_start(f"ALTER SYSTEM has set {', '.join(overruled)} in the data as well")
 
     def _wait_until_ready(self, log_position: int) -> None:
         deadline = time.monotonic() + _START_TIMEOUT_S

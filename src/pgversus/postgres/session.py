@@ -13,6 +13,7 @@ from psycopg import conninfo
 
 from pgversus.errors import ServerError, StudyError
 from pgversus.host.commands import client_environment
+from pgversus.study.hidden import code_without_secrets, holds_secret
 from pgversus.study.settings import Setting
 
 DATABASE = "postgres"
@@ -31,14 +32,17 @@ class Target:
     """Where sessions connect to, and with which settings."""
 
     conninfo: str
-    """For libpq, without the password."""
+    """For libpq, without what is secret."""
     password: str | None = None
+    options: str = ""
+    """The settings of every session, where one of them is secret; else they are in conninfo."""
     is_ours: bool = True
     """False for a server that somebody else runs: libpq's own variables then hold."""
 
     def environment(self) -> dict[str, str]:
-        """The environment for psql and pgbench; the password never stands on a command line."""
+        """The environment for psql and pgbench; no secret ever stands on a command line."""
         additions = {} if self.password is None else {"PGPASSWORD": self.password}
+        additions |= {"PGOPTIONS": self.options} if self.options else {}
         return client_environment(additions, inherit_libpq=not self.is_ours)
 
 
@@ -51,8 +55,10 @@ def own_target(socket_directory: Path) -> Target:
 
 def with_options(target: Target, settings: Mapping[str, str]) -> Target:
     """The same server with further settings in every session."""
-    parameters = conninfo.conninfo_to_dict(target.conninfo)
     options = " ".join(f"-c {_escape(f'{name}={value}')}" for name, value in settings.items())
+    if target.options:
+        return replace(target, options=f"{target.options} {options}")
+    parameters = conninfo.conninfo_to_dict(target.conninfo)
     together = f"{parameters.get('options') or ''} {options}".strip()
     return replace(target, conninfo=conninfo.make_conninfo(target.conninfo, options=together))
 
@@ -65,11 +71,16 @@ def uri_target(uri: str, settings: Sequence[Setting]) -> Target:
     parameters = _parameters(uri)
     password = parameters.pop("password", None)
     options = " ".join(f"-c {_escape(str(setting))}" for setting in settings)
-    if options:
-        parameters["options"] = f"{parameters.get('options', '')} {options}".strip()
+    options = f"{parameters.pop('options', '')} {options}".strip()
+    is_secret = code_without_secrets(options) != options or any(
+        holds_secret(setting.name, setting.value) for setting in settings
+    )
+    if options and not is_secret:
+        parameters["options"] = options
     return Target(
         conninfo=conninfo.make_conninfo("", **parameters),
         password=None if password is None else str(password),
+        options=options if is_secret else "",
         is_ours=False,
     )
 
@@ -95,6 +106,8 @@ def connect(target: Target, *, as_the_load: bool = False) -> Iterator[Connection
     keywords: dict[str, Any] = {"autocommit": True, "application_name": "pgversus", "connect_timeout": 30}
     if target.password is not None:
         keywords["password"] = target.password
+    if target.options:
+        keywords["options"] = target.options
     try:
         with _environment_of(target):
             connection = psycopg.connect(target.conninfo, **keywords)
@@ -163,7 +176,9 @@ def _parameters(uri: str) -> dict[str, Any]:
         ) from None
     if _has_stray_at(uri):
         raise _bad_uri("this is no connection URI", found="an @ behind the first one", to_do=_HOW_TO_WRITE)
-    secrets = [name for name in _OTHER_SECRETS if name in parameters]
+    # The name of a database may be a whole connection string.
+    others = {name: str(value) for name, value in parameters.items() if name not in ("password", "options")}
+    secrets = [name for name, value in others.items() if name in _OTHER_SECRETS or code_without_secrets(value) != value]
     if secrets:
         raise _bad_uri(
             "a secret in a connection URI would be seen on the command line of pgbench",

@@ -15,6 +15,7 @@ from pgversus.host.identity import ServerUser
 from pgversus.postgres import catalog
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.session import connect, uri_target
+from pgversus.study.hidden import value_without_secrets
 from pgversus.study.settings import Setting
 
 _WORDS = re.compile(r"(?:FATAL|ERROR|HINT|DETAIL):\s+(.*)")
@@ -39,13 +40,17 @@ class SettingAnswer:
 
 
 def ask_program(build: Build, setting: Setting, user: ServerUser, directory: Path) -> SettingAnswer:
-    """What `build` makes of a setting. directory: empty, and readable for the servers' user."""
+    """What `build` makes of a setting. directory: empty, and readable for the servers' user.
+
+    A secret is left out of the value: every user of the host reads command lines, and no server looks at a password.
+    """
     configuration = directory / "postgresql.conf"
     configuration.touch()
     # Whatever the umask: the servers' user reads it.
     configuration.chmod(0o644)
+    shown = f"{setting.name}={value_without_secrets(setting.name, setting.value)}"
     # As root the server's program runs only when -C comes first; it runs as the servers' user all the same.
-    arguments = [str(build.program("postgres")), "-C", setting.name, "-c", str(setting), "-D", str(directory)]
+    arguments = [str(build.program("postgres")), "-C", setting.name, "-c", shown, "-D", str(directory)]
     finished = run(arguments, user=user, directory=directory)
     if finished.succeeded:
         return SettingAnswer(value=finished.stdout.strip(), words="")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pgversus.errors import StudyError
+from pgversus.study.hidden import holds_secret
 from pgversus.study.operation import Operation
 
 
@@ -158,6 +159,20 @@ def refuse_impossible_load(workload: PgbenchWorkload) -> None:
             expected="at least one script with a weight above 0",
             to_do="give one of them a weight: FILE@1",
         )
+
+
+def refuse_secret_variables(variables: Sequence[tuple[str, str]]) -> None:
+    """StudyError for a variable of pgbench with a secret in it: pgbench takes variables by its command line alone."""
+    for name, value in variables:
+        if holds_secret(name, value):
+            raise StudyError(
+                "a secret in a variable would be seen on the command line of pgbench",
+                slug="study-bad-variable",
+                where=f"-D {name}",
+                found=f"{name} (its value is not shown)",
+                expected="a value that every user of this host may read",
+                to_do="write it into the script, which pgbench reads from a private file",
+            )
 
 
 def _total_weight(scripts: Sequence[Script]) -> int:

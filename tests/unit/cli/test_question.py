@@ -214,3 +214,31 @@ def test_what_pgbench_is_told_has_no_place_beside_an_operation(flag: str) -> Non
     error = refused("16", "17", *OPERATION, *flag.split())
     assert error.slug == "study-two-workloads"
     assert error.found == f"--operation and {flag[:2]}"
+
+
+@pytest.mark.parametrize("variable", ["db_password=Geheim99", "target=postgresql://u:Geheim99@h/d"])
+def test_a_variable_of_pgbench_with_a_password_is_refused_and_not_repeated(variable: str) -> None:
+    error = refused("16", "17", "-S", "-D", variable)
+    assert (error.slug, "Geheim99" in repr(error)) == ("study-bad-variable", False)
+
+
+def test_a_number_is_no_secret_by_its_name() -> None:
+    assert of_load(asked("16", "17", "-S", "-D", "client_key=7")).variables == (("client_key", "7"),)
+
+
+def test_no_password_is_in_a_label() -> None:
+    commands = "PGPASSWORD=Geheim99 gzip,PGPASSWORD=Geheim99 lz4,PGPASSWORD=Geheim98 lz4"
+    found = asked("17", "-S", "--set", f"archive_command={commands}", "--set", "ssl_passphrase_command=echo Geheim99")
+    assert [arm.label for arm in found.arms] == [
+        "archive_command=PGPASSWORD=... gzip",
+        "archive_command=PGPASSWORD=... lz4",
+        "archive_command=PGPASSWORD=... lz4 (2)",
+    ]
+    assert "Geheim99" in repr(found.arms[0].settings), "what is set is what was asked for"
+
+
+def test_an_operation_is_called_by_its_statement_without_the_password() -> None:
+    found = asked("16", "17", "--operation", "ALTER ROLE u PASSWORD 'Geheim99'").workload
+    assert isinstance(found, Operation)
+    assert found.name == "ALTER ROLE u PASSWORD ..."
+    assert found.steps[0].sql == "ALTER ROLE u PASSWORD 'Geheim99'"

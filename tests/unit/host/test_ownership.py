@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.host.identity import server_user
-from pgversus.host.ownership import copy_tree, give_tree, make_private, open_regular, write_private
+from pgversus.host.ownership import copy_tree, give_tree, make_private, open_regular, write_for
 from tests.builders import MYSELF
 
 USER = server_user()
@@ -25,8 +25,8 @@ def test_a_private_directory_and_a_private_file_are_that_users_alone(tmp_path: P
     before = os.umask(0o000)
     try:
         make_private(USER, tmp_path / "directory")
-        write_private(USER, tmp_path / "file", b"one")
-        write_private(USER, tmp_path / "file", b"two")
+        write_for(USER, tmp_path / "file", b"one")
+        write_for(USER, tmp_path / "file", b"two")
     finally:
         os.umask(before)
     assert [mode(path) for path in (tmp_path / "directory", tmp_path / "file")] == [0o700, 0o600]
@@ -37,7 +37,7 @@ def test_a_private_directory_and_a_private_file_are_that_users_alone(tmp_path: P
 def test_a_link_that_was_planted_is_replaced_and_not_written_through(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("precious")
     (tmp_path / "file").symlink_to(tmp_path / "precious")
-    write_private(USER, tmp_path / "file", b"mine")
+    write_for(USER, tmp_path / "file", b"mine")
     assert (tmp_path / "precious").read_text() == "precious"
     assert not (tmp_path / "file").is_symlink()
 

@@ -4,7 +4,7 @@ import pytest
 
 from pgversus.errors import ExitCode, StudyError
 from pgversus.postgres.labels import labelled_server
-from pgversus.postgres.session import uri_label, uri_target
+from pgversus.postgres.session import uri_label, uri_target, with_options
 from pgversus.study.settings import Setting
 
 PASSWORD = "Geheim99"  # noqa: S105 - what must not be found anywhere
@@ -66,3 +66,22 @@ def test_a_password_goes_by_the_environment_alone(uri: str) -> None:
 )
 def test_a_uri_is_shown_by_its_place_and_database(uri: str, label: str) -> None:
     assert uri_label(uri) == label
+
+
+def test_settings_with_a_secret_go_by_the_environment_and_others_stand_in_the_connection() -> None:
+    plain = uri_target("postgresql://u@h/db?options=-c%20geqo%3Doff", [Setting(name="work_mem", value="8MB")])
+    assert "work_mem=8MB" in plain.conninfo
+    assert "PGOPTIONS" not in plain.environment()
+    for setting in (Setting(name="my.secret", value=PASSWORD), Setting(name="my.uri", value=f"a://u:{PASSWORD}@h")):
+        target = uri_target("postgresql://u@h/db?options=-c%20geqo%3Doff", [setting])
+        assert PASSWORD not in target.conninfo
+        assert target.environment()["PGOPTIONS"] == f"-c geqo=off -c {setting.name}={setting.value}"
+        more = with_options(target, {"jit": "off"})
+        assert more.environment()["PGOPTIONS"].endswith(" -c jit=off")
+        assert PASSWORD not in more.conninfo
+
+
+def test_a_database_whose_name_is_a_connection_string_with_a_password_is_refused() -> None:
+    with pytest.raises(StudyError) as caught:
+        uri_label(f"postgresql://u@h/?dbname=password%3D{PASSWORD}")
+    assert (caught.value.slug, PASSWORD in repr(caught.value)) == ("study-bad-uri", False)

@@ -10,7 +10,7 @@ from pgversus.errors import DatasetError, ServerError
 from pgversus.host.commands import may_read
 from pgversus.host.hashes import file_sha256
 from pgversus.host.identity import ServerUser
-from pgversus.host.ownership import write_private
+from pgversus.host.ownership import write_for
 from pgversus.lab.run_directory import RunDirectory
 from pgversus.postgres import catalog, dataset
 from pgversus.postgres.client import Client
@@ -78,11 +78,10 @@ class Loading:
         """
         cluster = copy_cluster(loaded, make_home(home))
         with self._running(cluster, arm, settings) as server:
+            variables = self._variables_of(arm)
             for file in arm.dataset.prepare:
                 path = self._path_of(file)
-                dataset.run_prepare_file(
-                    server, self.client, path, arm.label, name=file.path, variables=arm.dataset.variables
-                )
+                dataset.run_prepare_file(server, self.client, path, arm.label, name=file.path, variables=variables)
             dataset.write_out(server.target)
         return LoadedCluster(
             cluster=cluster, fingerprint=self._look_at_copy(cluster, home, arm, settings), has_prewarm=has_prewarm
@@ -124,9 +123,17 @@ class Loading:
         if file.text is None and _BESIDE_IT.search(content):
             raise _not_readable(file, user)
         copy = self.directory.root / f"setup-{file.sha256[:12]}.sql"
-        write_private(user, copy, content)
+        write_for(user, copy, content)
         _refuse_changed(file, copy)
         return copy
+
+    def _variables_of(self, arm: Arm) -> Path | None:
+        """Return a file that gives psql the variables of an arm; None if there are none."""
+        if not arm.dataset.variables:
+            return None
+        path = self.directory.root / "variables.sql"
+        write_for(self.client.user, path, dataset.variable_commands(arm.dataset.variables).encode())
+        return path
 
 
 def _refuse_changed(file: SetupFile, place: Path) -> None:

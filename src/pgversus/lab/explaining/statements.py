@@ -6,7 +6,7 @@ from pathlib import Path
 from pgversus.errors import WorkloadError
 from pgversus.host.commands import run
 from pgversus.host.directories import make_directory
-from pgversus.host.ownership import write_private
+from pgversus.host.ownership import write_for
 from pgversus.host.private import PRIVATE_DIRECTORY
 from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target
@@ -37,7 +37,7 @@ def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scr
     found = []
     for script in workload.scripts:
         file = scratch / "told.sql"
-        write_private(client.user, file, in_one_transaction(_text(script, client)).encode())
+        write_for(client.user, file, in_one_transaction(_text(script, client)).encode())
         texts = _sent(script, workload, client, target, file, QueryMode.SIMPLE)
         templates: list[str] = []
         if workload.query_mode is QueryMode.PREPARED:

@@ -13,6 +13,7 @@ pilot.py               the discarded first load: does it run, does it write, how
 warm_up.py             load that is thrown away until it is steady
 load.py                one window of pgbench
 operation.py           an operation, once
+private_command.py     a program of an operation, without passwords on its command line
 watching.py            what a long operation is doing
 readings.py            what servers and host have counted, before and after a window
 disturbance.py         whether something else had the host in a window

@@ -10,7 +10,7 @@ from pgversus.errors import StoreError
 from pgversus.host.commands import Finished, run
 from pgversus.host.directories import make_directory
 from pgversus.host.identity import ServerUser
-from pgversus.host.ownership import make_private, open_regular, write_private
+from pgversus.host.ownership import make_private, open_regular, write_for
 from pgversus.host.private import PRIVATE_DIRECTORY, open_private
 from pgversus.host.processors import started_on
 from pgversus.lab.apparatus import TrialFailedError, TrialHungError
@@ -59,7 +59,7 @@ def write_scripts(workload: PgbenchWorkload, directory: Path, user: ServerUser) 
             continue
         file = directory / f"script-{index}.sql"
         # In what it was read in: the locale's own encoding may lack its characters, or spell them otherwise.
-        write_private(user, file, script.text.encode())
+        write_for(user, file, script.text.encode())
         files.append(file)
     return tuple(files)
 

@@ -15,6 +15,7 @@ from pgversus.host.commands import may_execute, run
 from pgversus.host.ownership import make_private
 from pgversus.host.process_tree import peak_resident_bytes
 from pgversus.lab.apparatus import TrialFailedError, TrialHungError
+from pgversus.lab.measuring.private_command import private_command
 from pgversus.lab.measuring.watching import Watch
 from pgversus.postgres import catalog
 from pgversus.postgres.client import Client, program_environment
@@ -129,19 +130,19 @@ def _run_program(step: Step, target: Target, means: Means, data_directory: Path 
     environment = program_environment(means.client, target, data_directory)
     user = means.client.user
     make_private(user, means.scratch)
+    command = private_command(step.program, environment, means.scratch.with_name("command.sh"), user)
     # Asked before: else the words would be those of what starts it.
-    program = _place_of(step.program[0], environment["PATH"], means.scratch)
+    path = command.environment["PATH"]
+    program = _place_of(command.arguments[0], path, means.scratch)
     if program is None:
-        raise TrialFailedError(
-            f"there is no such program in {environment['PATH']}; a path counts from a directory made for the run"
-        )
+        raise TrialFailedError(f"there is no such program in {path}; a path counts from a directory made for the run")
     if not may_execute(user, program):
         raise TrialFailedError(f"{user.name}, the user that programs run as, may not execute {program}")
     begin = time.perf_counter()
     try:
         finished = run(
-            step.program,
-            environment=environment,
+            command.arguments,
+            environment=command.environment,
             directory=means.scratch,
             timeout_s=means.patience_s,
             user=user,

@@ -30,6 +30,7 @@ from pgversus.study.workload import (
     Script,
     find_builtin,
     refuse_impossible_load,
+    refuse_secret_variables,
     threads_used,
 )
 
@@ -212,6 +213,8 @@ def _workload(name: str, table: schema.Workload, path: Path, contents: Contents,
         else:
             scripts = _scripts("sql" if is_only else name, table, path, contents, problems)
             refuse_parts_of_operations(table, path, problems)
+            with problems.catch((*path, "variables")):
+                refuse_secret_variables(tuple((table.variables or {}).items()))
     found = NamedWorkload(
         name=name,
         scripts=scripts,

@@ -128,3 +128,35 @@ def test_of_a_variable_that_is_wrong_nothing_else_is_said() -> None:
     assert problem(DIRTY.replace("[3, 70]", "3") + "[[exclude]]\ndead = 3\n").slug == "study-file-bad-value"
     wrong = DIRTY.replace("[3, 70]", "3")
     assert problem(f'compare = "dead"\n{wrong}').slug == "study-file-bad-value"
+
+
+def test_a_variable_of_a_load_with_a_password_is_refused_and_not_repeated() -> None:
+    factor = SHORT.replace("[workload]", '[factors.variables]\ndb_password = ["Geheim99", "x"]\n[workload]')
+    for text in (factor, f'{SHORT}variables = {{ db_password = "Geheim99" }}\n'):
+        found = problem(text)
+        assert (found.slug, "Geheim99" in repr(found)) == ("study-bad-variable", False)
+
+
+def test_what_prepares_an_operation_may_have_a_password_that_no_label_shows() -> None:
+    secret = DIRTY.replace("dead = [3, 70]", 'dead = [3]\ndb_password = ["Geheim99", "Geheim98"]')
+    contexts = study(secret).contexts
+    assert {context.label for context in contexts} == {
+        *("db_password=... rows=spread", "db_password=... (2) rows=spread"),
+        *("db_password=... rows=contiguous", "db_password=... (2) rows=contiguous"),
+    }
+    assert {given(context)[0]["db_password"] for context in contexts} == {"Geheim99", "Geheim98"}
+
+
+def test_a_setting_that_is_compared_is_shown_without_its_password() -> None:
+    text = SHORT.replace('["16.12", "17.8"]', '["17.8"]\narchive_command = ["PGPASSWORD=Geheim99 a", "b"]')
+    assert labels(text) == [("", ["archive_command=PGPASSWORD=... a", "archive_command=b"])]
+
+
+def test_no_problem_of_a_secret_setting_repeats_its_value() -> None:
+    for line in (
+        'ssl_passphrase_command = ["echo Geheim99", "echo Geheim99"]',
+        'ssl_passphrase_command = "echo Geheim99"',
+        'ssl_passphrase_command = ["a", "b"]\n[[exclude]]\nssl_passphrase_command = "echo Geheim99"',
+    ):
+        text = SHORT.replace("[workload]", f"{line}\n[workload]", 1)
+        assert "Geheim99" not in repr(problem(text))
