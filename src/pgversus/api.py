@@ -1,10 +1,13 @@
 """pgversus from Python: the same studies, the same results folders, answers as objects and as Arrow tables."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pgversus.errors import PgversusError
 from pgversus.host.identity import server_user
 from pgversus.lab.answers import read_answer
 from pgversus.lab.progress import Progress, Silence
@@ -18,6 +21,7 @@ from pgversus.report.arrow_tables import arrow_table
 from pgversus.report.tidy import trial_table, verdict_table
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.study.build_options import manner_asked
+from pgversus.study.hidden import hide_in_error
 from pgversus.study.quantities import parse_duration
 
 if TYPE_CHECKING:
@@ -57,6 +61,17 @@ class StudyResults:
         return arrow_table(verdict_table(self.answer))
 
 
+@contextmanager
+def _errors_without_secrets() -> Iterator[None]:
+    """Errors that may be shown: without passwords, and without the errors of drivers that they come from."""
+    try:
+        yield
+    except PgversusError as error:
+        hide_in_error(error)
+        raise error from None
+
+
+@_errors_without_secrets()
 def run(
     study: str | Path,
     *,
@@ -108,6 +123,7 @@ def run(
     return load_results(folder)
 
 
+@_errors_without_secrets()
 def load_results(folder: str | Path) -> StudyResults:
     """What a results folder holds; StoreError when it cannot be read."""
     return StudyResults(read_answer(Path(folder)))

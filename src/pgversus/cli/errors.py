@@ -8,19 +8,22 @@ from pathlib import Path
 
 from pgversus.errors import PgversusError, StudyFileError
 from pgversus.report.visible import visible
+from pgversus.study.hidden import hide_in_error, message_without_secrets
 
 
 def error_text(error: PgversusError) -> str:
     """The error in its four-part form, or every problem of a study file; parts that say nothing are left out.
 
-    What a terminal would obey is shown instead: servers, scripts and files have their words in errors.
+    What a terminal would obey is shown instead, and passwords are hidden: servers, scripts and files have their words
+    in errors.
     """
+    hide_in_error(error)
     return visible(str(error) if isinstance(error, StudyFileError) else f"error[{error.slug}]: {error}")
 
 
 def write_crash_report(error: Exception) -> Path:
-    """A file with everything that is needed to mend a bug of ours; its path."""
-    text = "".join(traceback.format_exception(error))
+    """A file with everything that is needed to mend a bug of ours, private and without passwords; its path."""
+    text = "".join(map(message_without_secrets, traceback.format_exception(error)))
     with tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", errors="backslashreplace", prefix="pgversus-crash-", suffix=".txt", delete=False
     ) as file:

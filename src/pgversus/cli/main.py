@@ -18,6 +18,7 @@ from pgversus.cli.servers import servers
 from pgversus.cli.studies import studies
 from pgversus.errors import ExitCode, PgversusError, StudyError
 from pgversus.report.visible import visible
+from pgversus.study.hidden import message_without_secrets
 
 _EPILOG = """\b
 Exit codes:
@@ -69,7 +70,7 @@ def run(arguments: list[str]) -> int:
         sys.stderr.write("interrupted; blocks that were finished, if any, are in the results folder\n")
         return int(ExitCode.INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the one place where a bug of ours becomes a message
-        words = visible(f"{type(error).__name__}: {error}")
+        words = visible(message_without_secrets(f"{type(error).__name__}: {error}"))
         sys.stderr.write(f"error[bug]: {words}\n  this is a bug of pgversus; report: {_crash_report(error)}\n")
         return int(ExitCode.BUG)
     return int(result or ExitCode.DONE)

@@ -31,6 +31,7 @@ from pgversus.report.units import duration
 from pgversus.stats.on_demand import Once
 from pgversus.stats.trials import Block, Phase
 from pgversus.study.comparison import Comparison
+from pgversus.study.hidden import message_without_secrets
 from pgversus.study.operation import Operation
 from pgversus.study.study import Context
 
@@ -81,7 +82,7 @@ class TerminalProgress:
 
     def say(self, line: str) -> None:
         """A line that stays."""
-        self._console.print(Text(line), soft_wrap=True)
+        self._console.print(Text(message_without_secrets(line)), soft_wrap=True)
 
     def fetching(self, name: str, size: int) -> None:
         """A download in the region; in a pipe the line at its beginning is enough."""
@@ -184,7 +185,7 @@ class TerminalProgress:
 
     def _show(self, words: str, every_s: float) -> None:
         """Show this from the next picture on, which is drawn now unless the last one is not that old yet."""
-        self._now = words
+        self._now = message_without_secrets(words)
         if self._is_live and self._clock() - self._drawn_at >= every_s:
             self._drawn_at = self._clock()
             self._region.refresh()

@@ -11,12 +11,15 @@ from pgversus.errors import PlanError
 from pgversus.plans.plan import Plan
 from pgversus.plans.reading import plan_nodes
 from pgversus.plans.structure import checked_root, is_number
+from pgversus.study.hidden import may_hold_secrets, message_without_secrets
+from pgversus.study.hidden_documents import parts_without_secrets
 
 _COLUMN = "QUERY PLAN"
 _TEXT_FORMAT = re.compile(r"\(cost=\d|\(actual time=|^\s*->\s+\w", re.MULTILINE)
 _OTHER_FORMAT = re.compile(r"\s*(?:<explain\b|- Plan:)")
 _MS_PER_S = 1000.0
-_CONTEXT = 40
+_CONTEXT, _WIDER_CONTEXT = 40, 1000
+_TOO_DEEP = "more levels than any plan has"
 _EXPECTED = "what EXPLAIN (FORMAT JSON) prints"
 
 
@@ -28,6 +31,9 @@ def read_plans(text: str, where: str) -> list[Plan]:
     """
     documents = list(_documents(text, where))
     entries = [entry for document in documents for entry in _entries(document, where)]
+    if may_hold_secrets(text):
+        # Here, where every plan comes by that is shown or compared.
+        entries = _without_secrets(entries, where)
     if not entries:
         raise _no_plan(where, "no plan in it")
     places = [where] if len(entries) == 1 else [f"{where}, plan {number}" for number in range(1, len(entries) + 1)]
@@ -49,7 +55,7 @@ def _documents(text: str, where: str) -> Iterator[Any]:
         except json.JSONDecodeError as error:
             raise _no_json(bare, error, where) from error
         except RecursionError as error:
-            raise _no_plan(where, "more levels than any plan has") from error
+            raise _no_plan(where, _TOO_DEEP) from error
         except ValueError as error:
             # Python reads no number of thousands of digits.
             raise _no_plan(where, str(error)) from error
@@ -109,11 +115,18 @@ def _seconds(value: Any) -> float | None:
     return value / _MS_PER_S if is_number(value) else None
 
 
+def _without_secrets(entries: list[Any], where: str) -> list[Any]:
+    try:
+        return [parts_without_secrets(entry) for entry in entries]
+    except RecursionError as error:
+        raise _no_plan(where, _TOO_DEEP) from error
+
+
 def _no_json(text: str, error: json.JSONDecodeError, where: str) -> PlanError:
     if _TEXT_FORMAT.search(text):
         return _no_plan(where, "a plan in EXPLAIN's text format")
     is_cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
-    near = " ".join(text[max(0, error.pos - _CONTEXT) : error.pos + _CONTEXT].split())
+    near = _near(text, error.pos)
     return PlanError(
         "a plan is cut off" if is_cut else "this is no JSON",
         slug="plan-cut-off" if is_cut else "plan-no-json",
@@ -122,6 +135,14 @@ def _no_json(text: str, error: json.JSONDecodeError, where: str) -> PlanError:
         expected=_EXPECTED,
         to_do="save the whole of it: psql -XAtqc 'EXPLAIN (ANALYZE, BUFFERS, VERBOSE, FORMAT JSON) ...' > plan.json",
     )
+
+
+def _near(text: str, position: int) -> str:
+    """What stands there, unless a password may: of a part of a text nobody could tell."""
+    around = text[max(0, position - _WIDER_CONTEXT) : position + _WIDER_CONTEXT]
+    if message_without_secrets(around) != around:
+        return "(not shown, because a password may be in it)"
+    return " ".join(text[max(0, position - _CONTEXT) : position + _CONTEXT].split())
 
 
 def _no_plan(where: str, found: str) -> PlanError:

@@ -2,6 +2,7 @@
 
 from pgversus.report.units import count, duration, size
 from pgversus.report.visible import visible
+from pgversus.study.hidden import message_without_secrets
 from pgversus.study.needs import Needs
 from pgversus.study.study import Study
 from pgversus.study.workload import PgbenchWorkload
@@ -44,7 +45,7 @@ def dry_run_text(
     lines += [f"  {label}" for label in labels[:_MOST_SHOWN]]
     if len(labels) > _MOST_SHOWN:
         lines.append(f"  ... and {len(labels) - _MOST_SHOWN} more")
-    return visible("\n".join(lines)) + "\n"
+    return visible(message_without_secrets("\n".join(lines))) + "\n"
 
 
 def _afterwards(study: Study, needs: Needs) -> list[str]:

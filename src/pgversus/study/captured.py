@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pgversus.language import tell
+from pgversus.study.hidden import code_without_secrets
 from pgversus.study.planner_switches import PlannerSetting, Undoing
 
 
@@ -23,12 +24,12 @@ class Statement:
 
     @property
     def words(self) -> str:
-        """Which one it is, and what it says, on one line."""
+        """Which one it is, and what it says, on one line without passwords."""
         return tell(
             "{script}, statement {number}: {text}",
             script=self.script,
             number=self.number,
-            text=" ".join(self.text.split()),
+            text=" ".join(code_without_secrets(self.text).split()),
         )
 
 

@@ -1,3 +1,7 @@
+import os
+import stat
+from pathlib import Path
+
 import pytest
 
 from pgversus import errors
@@ -85,3 +89,20 @@ def test_a_crash_report_has_the_traceback_and_the_versions() -> None:
     assert "in failing" in text
     assert text.startswith("pgversus ")
     assert "Python 3." in text
+
+
+def test_no_password_is_in_an_error_or_a_crash_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    found = "ERROR: it failed\nLINE 1: ALTER ROLE u PASSWORD 'Geheim99'"
+    assert "Geheim99" not in error_text(StudyError("psql -d a://u:Geheim99@h", slug="x", found=found, to_do="do it"))
+    cause = StudyError("it failed", slug="x", found=found)
+    crash = ZeroDivisionError(f"{{'primary_conninfo': 'host=h password=Geheim99'}} {cause}")
+    crash.__cause__ = cause
+    before = os.umask(0)
+    try:
+        path = write_crash_report(crash)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert "Geheim99" not in path.read_text()
+    assert "ALTER ROLE u PASSWORD ..." in path.read_text()

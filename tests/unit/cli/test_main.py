@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +27,8 @@ def end(how):
         raise HostError("it is so", slug="host-x", where="here")
     if how == "bug":
         raise ZeroDivisionError
+    if how == "password":
+        raise ZeroDivisionError("password=Geheim99")
     if how == "progress":
         from rich.console import Console
         from pgversus.cli.progress import TerminalProgress
@@ -79,6 +82,22 @@ def test_a_bug_whose_report_cannot_be_written_is_still_one() -> None:
     process = subprocess.run(command, check=False, capture_output=True, text=True)
     assert process.returncode == CODES["bug"]
     assert "report: none, it could not be written" in process.stderr
+
+
+def test_neither_the_message_of_a_bug_nor_its_report_has_a_password(tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-c",
+        f"import tempfile; tempfile.tempdir = {str(tmp_path)!r}\n{PROGRAM}",
+        "end",
+        "password",
+    ]
+    process = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert process.returncode == CODES["bug"]
+    assert "ZeroDivisionError: password=..." in process.stderr
+    (report,) = tmp_path.iterdir()
+    assert "Geheim99" not in process.stderr + process.stdout
+    assert "ZeroDivisionError: password=..." in report.read_text()
 
 
 def test_a_hangup_ends_it_but_for_who_wants_it_ignored() -> None:

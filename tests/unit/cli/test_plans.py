@@ -136,3 +136,21 @@ def test_half_a_character_in_a_plan_is_shown_and_written(form: tuple[str, ...]) 
     ended = typed("half.json", "half.json", *form, "-o", "out")
     assert ended.exit_code == 0, ended.exception
     assert "ud83d" in Path("out").read_text()
+
+
+@pytest.mark.parametrize("form", [("--json",), ("--format", "text"), ("--format", "markdown"), ("--format", "html")])
+def test_no_password_of_a_plan_is_shown(form: tuple[str, ...]) -> None:
+    for name, password in (("a", "Geheim99"), ("b", "AuchGeheim")):
+        condition = f"((f('host=h password={password}'::text) = 1) AND (t.a > 3))"
+        plan = {"Plan": scan("t", Filter=condition), "Query Text": f"SELECT f('postgresql://u:{password}@h')"}
+        Path(f"{name}.json").write_text(json.dumps([plan]))
+    said = typed("a.json", "b.json", *form).stdout
+    assert "Geheim" not in said
+    assert "SELECT f(" in said
+
+
+def test_of_a_broken_plan_nothing_is_repeated_that_may_be_a_password() -> None:
+    Path("cut.json").write_text('[{"Plan": {"Filter": "PASSWORD \'Geheim99')
+    with pytest.raises(PlanError) as caught:
+        CliRunner().invoke(pgversus, ["plans", "cut.json", "new.json"], standalone_mode=False, catch_exceptions=False)
+    assert "Geheim99" not in str(caught.value)

@@ -425,3 +425,19 @@ def test_progress_speaks_its_own_language_and_no_other_does(
         after_a_block(watched, context())
         assert spoken() is Language.ENGLISH
     assert watched.written
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_no_line_of_progress_has_a_password(is_terminal: bool) -> None:  # noqa: FBT001 - a case
+    file = io.StringIO()
+    context = Context(number=1, levels=(), comparison=ASKED)
+    failure = FailedTrial(
+        arm=1, phase=Phase.MEASURE, words="a://u:Geheim99@h: LINE 1: ALTER ROLE u PASSWORD 'Geheim99'"
+    )
+    with TerminalProgress(SafeConsole(file=file, force_terminal=is_terminal, width=200)) as progress:
+        progress.say("left out: archive_command=PGPASSWORD=Geheim99 cp")
+        progress.begin_blocks(context, ASKED)
+        progress.doing("17.8: password=Geheim99")
+        progress.block_finished(context, Block(number=1, trials={}, failures=(failure,)), {}, 44.0)
+    assert "Geheim99" not in file.getvalue()
+    assert "a trial of 17.8 failed: a://h: LINE 1: ALTER ROLE u PASSWORD ..." in file.getvalue()
