@@ -90,6 +90,8 @@ class CommandLine:
     cache: Path
     directory: Path
     environment: dict[str, str] = field(default_factory=dict)
+    umask: int = -1
+    """Of what is started; that of the tests where it is negative."""
 
     @property
     def runs(self) -> Path:
@@ -100,6 +102,7 @@ class CommandLine:
             # However the tests were started: in the background of a script Ctrl-C is ignored, by children too.
             ["env", "--default-signal=INT,HUP", str(PROGRAM), *arguments],
             cwd=self.directory,
+            umask=self.umask,
             env={**self.environment, **variables},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
