@@ -30,7 +30,8 @@ class RunDirectory:
     def copy_directory(self, server_set: int, arm: int) -> Path:
         """For the data directory that one arm's load runs on; its parent is made here, and stays ours."""
         parent = self.root / f"copies-{server_set}"
-        make_directory(parent, 0o711)
+        make_directory(parent, PRIVATE_DIRECTORY)
+        self.user.let_through(parent)
         return parent / f"arm-{arm}"
 
     def server_log(self, arm: int) -> Path:

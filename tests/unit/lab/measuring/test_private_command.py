@@ -7,6 +7,7 @@ import pytest
 
 from pgversus.host.commands import CLEAN_ENVIRONMENT, run
 from pgversus.lab.measuring.private_command import PrivateCommand, private_command
+from tests.builders import MYSELF
 
 PASSWORD = "Geheim99 'x'"  # noqa: S105 - what must not be found on a command line
 SHOWS = (
@@ -17,7 +18,7 @@ SHOWS = (
 
 
 def private(program: list[str], directory: Path) -> PrivateCommand:
-    return private_command(program, CLEAN_ENVIRONMENT, directory / "command.sh")
+    return private_command(program, CLEAN_ENVIRONMENT, directory / "command.sh", MYSELF)
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
