@@ -4,6 +4,7 @@ orders.py        from names of servers to what is to be built, found and checked
 order.py         one of them, and the name under which it is known
 source.py        what can be built
 tree.py          source trees and commits on this host
+git.py           calls of git that run nothing that a repository names
 archive.py       tarballs
 known.py         sources of releases: the user's own, earlier ones, apt's
 debian.py        by way of the machine's own apt

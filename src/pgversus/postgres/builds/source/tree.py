@@ -7,13 +7,13 @@ borrows its objects.
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from pgversus.errors import BuildError
-from pgversus.host.commands import CLEAN_ENVIRONMENT, Finished, run
 from pgversus.host.identity import ServerUser
 from pgversus.postgres.builds.model import SourceFacts
+from pgversus.postgres.builds.source.git import git, git_in_own, no_repository
 from pgversus.postgres.builds.source.source import Source
 
 _CONFIGURE = "configure"
@@ -21,10 +21,9 @@ _BUILD_FILES = (_CONFIGURE, "configure.ac", "configure.in", "meson.build")
 _MADE_IN_PLACE = ("GNUmakefile", "config.status", "config.log", "config.cache")
 # What configure leaves in a tree that was built where it stands.
 _COMPILED = frozenset({".o", ".a", ".so", ".bc"})
-_MOST_WORDS = 500
-_RUNS_NOTHING = {"core.fsmonitor": "", "core.hooksPath": "/dev/null", "diff.ignoreSubmodules": "all"}
-_FILTERS = ("config", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|smudge|process|required)$")
-_UNREADABLE = "\ufffd"
+# Submodules have configurations of their own, which git would obey in them; PostgreSQL has none.
+_STATUS = ("status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all")
+_DIFF = ("diff", "--stat", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 
 
 def is_tree(path: Path) -> bool:
@@ -42,8 +41,8 @@ def tree_source(path: Path) -> Source:
             has_configure=(here / _CONFIGURE).is_file(),
         )
         return _Tree(here, plain, is_git=False)
-    commit = _git(here, "rev-parse", "HEAD").strip()
-    is_changed = bool(_git(here, "status", "--porcelain").strip())
+    commit = git(here, "rev-parse", "HEAD").strip()
+    is_changed = bool(git(here, *_STATUS).strip())
     facts = SourceFacts(
         words=f"tree {path} at commit {commit[:12]}{' with changes' if is_changed else ''}",
         sha256=_tree_sha256(here, _git_files(here)),
@@ -59,16 +58,16 @@ def commit_source(path: Path, ref: str) -> Source:
     """A commit of a repository; BuildError when there is no such repository or commit."""
     here = path.resolve()
     if not here.is_dir():
-        raise _no_repository(here, ref, "no directory")
-    commit = _git(here, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", where=ref).strip()
-    tree = _git(here, "rev-parse", f"{commit}^{{tree}}").strip()
+        raise no_repository(here, ref, "no directory")
+    commit = git(here, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", where=ref).strip()
+    tree = git(here, "rev-parse", f"{commit}^{{tree}}").strip()
     facts = SourceFacts(
         words=f"commit {commit[:12]} of {path}" + (f" ({ref})" if not commit.startswith(ref) else ""),
         # Two commits with the same files are the same source.
         sha256=hashlib.sha256(tree.encode()).hexdigest(),
         repository=str(here),
         commit=commit,
-        has_configure=bool(_git(here, "ls-tree", "--name-only", commit, _CONFIGURE).strip()),
+        has_configure=bool(git(here, "ls-tree", "--name-only", commit, _CONFIGURE).strip()),
     )
     return _Commit(here, facts)
 
@@ -82,7 +81,7 @@ def diff_stat(baseline: SourceFacts, contender: SourceFacts) -> str | None:
         # It would note in the user's index which files it has found unchanged.
         quiet = ("-c", "diff.autoRefreshIndex=false")
         here = Path(baseline.repository)
-        changed = _git(here, *quiet, "diff", "--no-ext-diff", "--stat", *commits, "--").rstrip()
+        changed = git(here, *quiet, *_DIFF, *commits, "--").rstrip()
         return "\n".join(part for part in (*_new_files(here, contender), changed) if part) or "no difference"
     except BuildError:
         return None
@@ -92,7 +91,7 @@ def _new_files(repository: Path, source: SourceFacts) -> list[str]:
     """Of a tree with changes: a line for each file that git does not know yet."""
     if not source.is_changed:
         return []
-    listed = _git(repository, "ls-files", "-z", "--others", "--exclude-standard")
+    listed = git(repository, "ls-files", "-z", "--others", "--exclude-standard")
     return [f" {name} (new)" for name in listed.split("\0") if name]
 
 
@@ -133,13 +132,14 @@ class _Commit:
         """Its files, by a repository that borrows the user's objects: nothing is written into the user's own."""
         del user
         target.mkdir(parents=True)
-        objects = self._path / _git(self._path, "rev-parse", "--git-path", "objects").strip()
+        objects = self._path / git(self._path, "rev-parse", "--git-path", "objects").strip()
         with tempfile.TemporaryDirectory(prefix="clone-", dir=target.parent) as name:
             # No clone: of a shallow repository it would have the newest commit alone.
             clone = Path(name) / "clone"
-            _git(target.parent, "init", "--quiet", str(clone))
+            git_in_own(target.parent, "init", "--quiet", "--template=", str(clone))
             (clone / ".git/objects/info/alternates").write_text(f"{objects}\n", encoding="utf-8")
-            _git(clone, f"--work-tree={target}", "checkout", "--quiet", "--force", str(self.facts.commit), "--", ".")
+            commit = str(self.facts.commit)
+            git_in_own(clone, f"--work-tree={target}", "checkout", "--quiet", "--force", commit, "--", ".")
         if not is_tree(target):
             raise no_tree(f"{self._path}@{self.facts.commit}", "a commit without src/backend in it")
 
@@ -158,7 +158,7 @@ def no_tree(where: str, found: str) -> BuildError:
 
 def _git_files(tree: Path) -> Iterator[str]:
     """What git knows or would take, in order."""
-    listed = _git(tree, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    listed = git(tree, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return iter(sorted({name for name in listed.split("\0") if name and (tree / name).is_file()}))
 
 
@@ -186,61 +186,3 @@ def _tree_sha256(tree: Path, names: Iterator[str] | list[str]) -> str:
         is_program = not path.is_symlink() and bool(path.stat().st_mode & 0o100)
         whole.update(f"{name}\0{is_program}\0{hashlib.sha256(content).hexdigest()}\n".encode(errors="surrogateescape"))
     return whole.hexdigest()
-
-
-def _git(directory: Path, *arguments: str, where: str = "") -> str:
-    """What git prints; BuildError with its words when it is not there or fails."""
-    if shutil.which("git", path=CLEAN_ENVIRONMENT["PATH"]) is None:
-        raise _no_git(directory)
-    names = _run_git(directory, {}, *_FILTERS).stdout.split("\0")[:-1]
-    if any(_UNREADABLE in name for name in names):
-        raise _no_repository(directory, where, "a filter in its configuration whose name is not UTF-8")
-    # Nobody's filter: a file is what git has stored.
-    filters = {name: "false" if name.endswith(".required") else "" for name in names}
-    finished = _run_git(directory, {**_RUNS_NOTHING, **filters}, *arguments)
-    if not finished.succeeded:
-        raise _no_repository(directory, where, _words(finished))
-    return finished.stdout
-
-
-def _run_git(directory: Path, settings: Mapping[str, str], *arguments: str) -> Finished:
-    """settings: of git, before those of the repository: whoever made it need not be whom the user trusts."""
-    environment = {
-        **CLEAN_ENVIRONMENT,
-        # Its own configuration says which directories of others it may trust.
-        "HOME": str(Path.home()),
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_OPTIONAL_LOCKS": "0",
-        # What is missing is not fetched, by whatever the repository calls a protocol.
-        "GIT_ALLOW_PROTOCOL": "none",
-        "GIT_CONFIG_COUNT": str(len(settings)),
-    }
-    for number, (name, value) in enumerate(settings.items()):
-        environment |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return run(["git", "-C", str(directory), *arguments], environment=environment)
-
-
-def _words(finished: Finished) -> str:
-    return (finished.stderr.strip() or finished.stdout.strip())[:_MOST_WORDS] or "no such commit, tag or branch"
-
-
-def _no_git(directory: Path) -> BuildError:
-    return BuildError(
-        "git is needed to look at a git checkout",
-        slug="build-missing-tools",
-        where=str(directory),
-        found="no git on this host",
-        expected="git",
-        to_do="install the package git, or give a tarball",
-    )
-
-
-def _no_repository(directory: Path, ref: str, words: str) -> BuildError:
-    return BuildError(
-        "git cannot tell what is in this source tree" if not ref else f"git knows no {ref} there",
-        slug="build-unknown-commit",
-        where=f"{directory}@{ref}" if ref else str(directory),
-        found=words,
-        expected="a git repository, and a commit, tag or branch of it",
-        to_do="see git log there; a path that has an @ in it is written with a slash at its end",
-    )
