@@ -30,6 +30,8 @@ _OWN = frozenset(
     }
 )
 _WORDS = ("blocksize", "wal-blocksize", "cassert", "cflags", "cc")
+# What make hands to a shell as it is: letters that mean something there would run what follows them.
+_COMPILER = re.compile(r"[\w./][\w./+,:@%-]*(?:[ \t]+[\w./+=,:@%-]+)*")
 _FORMS = (
     "blocksize=KB, wal-blocksize=KB, cassert, cflags=FLAGS, cc=COMPILER, or an option of configure (with-lz4, "
     "enable-dtrace)"
@@ -134,6 +136,10 @@ def parse_build_options(words: Sequence[str], server: str) -> BuildOptions:
             handed_on.append(word)
         elif bool(equals) is (name == "cassert") or (equals and not value.strip()):
             raise _bad(server, f"+{word}", _FORMS, "cassert takes no value, and the others take one")
+        elif name == "cc" and not _COMPILER.fullmatch(value.strip()):
+            raise _bad(
+                server, f"+{word}", "a program and its options, without quotes", "+cc=clang-18, or +cc=/opt/bin/gcc"
+            )
         else:
             given[name] = value
     return BuildOptions(

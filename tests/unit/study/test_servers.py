@@ -384,3 +384,19 @@ def test_a_hash_that_is_not_one_is_answered_with_what_one_is() -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(f"{TARBALL}#sha256=abc")
     assert caught.value.expected == "64 hexadecimal digits"
+
+
+@pytest.mark.parametrize(
+    "compiler",
+    ["gcc;x", "sh -c 'x'", "$(x)", "gcc `x`", "gcc|x", "gcc &", "gcc\nx", "gcc # x", "PATH=/x gcc", "-x", '"gcc"'],
+)
+def test_a_compiler_that_would_mean_more_to_a_shell_than_a_program_is_refused(compiler: str) -> None:
+    with pytest.raises(StudyError) as caught:
+        parse_server(f"17+cc={compiler}")
+    assert caught.value.slug == "study-bad-build-option"
+    assert "/opt/bin/gcc" in caught.value.to_do
+
+
+@pytest.mark.parametrize("compiler", ["g++-13", "clang -m64", "/opt/bin/gcc-14", "ccache gcc", "gcc -I/x --sysroot=/y"])
+def test_a_compiler_is_a_program_with_options(compiler: str) -> None:
+    assert parse_server(f"17+cc={compiler}") == built(SEVENTEEN, compiler=compiler)
