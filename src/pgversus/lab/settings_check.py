@@ -1,13 +1,14 @@
 """Every level of every setting put to every server that is to have it, before anything is loaded."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
 
 from pgversus.errors import StudyError, StudyFileError
 from pgversus.postgres.builds.model import Build
+from pgversus.postgres.session import Target, uri_target
 from pgversus.postgres.settings_check import SettingAnswer, accepts_sessions, ask_running_server
 from pgversus.study.comparison import BASELINE, Arm
 from pgversus.study.hidden import value_without_secrets
@@ -17,15 +18,26 @@ from pgversus.study.study import Context, Skipped, Study
 
 Ask = Callable[[ServerName, Setting], SettingAnswer | None]
 """What a server says of a setting; None where it cannot be asked."""
+TargetOf = Callable[[str, Sequence[Setting]], Target]
+"""From the URI of a running server and settings to how it is connected to."""
 
 
-def ask_of(builds: Mapping[ServerName, Build | None], ask_program: Callable[[Build, Setting], SettingAnswer]) -> Ask:
-    """Asks the program of a build, or a session where the server runs already; nobody where neither is to be had."""
-    is_there = cache(accepts_sessions)
+def ask_of(
+    builds: Mapping[ServerName, Build | None],
+    ask_program: Callable[[Build, Setting], SettingAnswer],
+    target_of: TargetOf | None = uri_target,
+) -> Ask:
+    """Asks the program of a build, or a session where the server runs already; nobody where neither is to be had.
+
+    target_of: None where running servers are not asked.
+    """
+    is_there = cache(lambda uri: target_of is not None and accepts_sessions(target_of(uri, ())))
 
     def ask(server: ServerName, setting: Setting) -> SettingAnswer | None:
         if isinstance(server, RunningServer):
-            return ask_running_server(server.uri, setting) if is_there(server.uri) else None
+            if target_of is None or not is_there(server.uri):
+                return None
+            return ask_running_server(target_of(server.uri, (setting,)), setting)
         build = builds[server]
         return ask_program(build, setting) if build is not None else None
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import psycopg
@@ -24,6 +25,10 @@ PORT = 5432
 _OTHER_SECRETS = ("sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
 # libpq takes them from no variable of the environment, and what stands on a command line is read by every user.
 
+_NOWHERE = "/nonexistent"
+_NOTHING_OF_THE_USER = {"passfile": _NOWHERE, "sslcert": _NOWHERE, "sslkey": _NOWHERE, "gssencmode": "disable"}
+# What libpq would otherwise take from the user's home directory, whatever the environment says.
+
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
@@ -38,12 +43,19 @@ class Target:
     """The settings of every session, where one of them is secret; else they are in conninfo."""
     is_ours: bool = True
     """False for a server that somebody else runs: libpq's own variables then hold."""
+    uses_environment: bool = True
+    """Whether a server that somebody else runs may get what the user's variables and files have for libpq."""
 
     def environment(self) -> dict[str, str]:
         """The environment for psql and pgbench; no secret ever stands on a command line."""
         additions = {} if self.password is None else {"PGPASSWORD": self.password}
         additions |= {"PGOPTIONS": self.options} if self.options else {}
-        return client_environment(additions, inherit_libpq=not self.is_ours)
+        return client_environment(additions, inherit_libpq=self.inherits_libpq)
+
+    @property
+    def inherits_libpq(self) -> bool:
+        """Whether libpq's own variables hold for it."""
+        return self.uses_environment and not self.is_ours
 
 
 def own_target(socket_directory: Path) -> Target:
@@ -63,9 +75,11 @@ def with_options(target: Target, settings: Mapping[str, str]) -> Target:
     return replace(target, conninfo=conninfo.make_conninfo(target.conninfo, options=together))
 
 
-def uri_target(uri: str, settings: Sequence[Setting]) -> Target:
+def uri_target(uri: str, settings: Sequence[Setting], *, uses_environment: bool = True) -> Target:
     """A server of somebody else, whose settings are given in the connection of every session.
 
+    uses_environment: False for a URI that comes from somebody whom the user does not trust: no password, certificate or
+    ticket of the user's is for that server.
     StudyError when the URI is none, or holds a secret that would be seen.
     """
     parameters = _parameters(uri)
@@ -77,11 +91,14 @@ def uri_target(uri: str, settings: Sequence[Setting]) -> Target:
     )
     if options and not is_secret:
         parameters["options"] = options
+    if not uses_environment:
+        parameters |= _NOTHING_OF_THE_USER
     return Target(
         conninfo=conninfo.make_conninfo("", **parameters),
         password=None if password is None else str(password),
         options=options if is_secret else "",
         is_ours=False,
+        uses_environment=uses_environment,
     )
 
 
@@ -104,6 +121,8 @@ def connect(target: Target, *, as_the_load: bool = False) -> Iterator[Connection
     the load, do not hold for pgversus' own questions.
     """
     keywords: dict[str, Any] = {"autocommit": True, "application_name": "pgversus", "connect_timeout": 30}
+    if not target.uses_environment and "service" in conninfo.conninfo_to_dict(target.conninfo):
+        raise _service_of_the_user(target)
     if target.password is not None:
         keywords["password"] = target.password
     if target.options:
@@ -155,14 +174,20 @@ def _lift_limits(connection: Connection) -> None:
     connection.execute(f"SELECT {', '.join(calls)}".encode())
 
 
+_ENVIRONMENT = Lock()
+
+
 @contextmanager
 def _environment_of(target: Target) -> Iterator[None]:
     """libpq reads PGOPTIONS and its like by itself; for servers of ours they must not count."""
-    hidden = {name: os.environ.pop(name) for name in list(os.environ) if target.is_ours and name.startswith("PG")}
-    try:
-        yield
-    finally:
-        os.environ.update(hidden)
+    # One at a time: what one thread puts back must not be there for another that has hidden it.
+    with _ENVIRONMENT:
+        names = [name for name in os.environ if name.startswith("PG") and not target.inherits_libpq]
+        hidden = {name: os.environ.pop(name) for name in names}
+        try:
+            yield
+        finally:
+            os.environ.update(hidden)
 
 
 def _parameters(uri: str) -> dict[str, Any]:
@@ -221,6 +246,17 @@ def _failed(target: Target, error: psycopg.Error, *, what: str, slug: str) -> Se
         to_do="check the settings given with --set and what --setup has changed"
         if target.is_ours
         else "try the same with psql, as the same user",
+    )
+
+
+def _service_of_the_user(target: Target) -> ServerError:
+    return ServerError(
+        "a study that is not trusted names a service of yours",
+        slug="server-connection",
+        where=_place(target),
+        found="service=...",
+        expected="a URI that says by itself where the server is",
+        to_do="add --trust if this server may have what your service file says",
     )
 
 

@@ -14,7 +14,7 @@ from pgversus.host.commands import run
 from pgversus.host.identity import ServerUser
 from pgversus.postgres import catalog
 from pgversus.postgres.builds.model import Build
-from pgversus.postgres.session import connect, uri_target
+from pgversus.postgres.session import Target, connect
 from pgversus.study.hidden import value_without_secrets
 from pgversus.study.settings import Setting
 
@@ -66,19 +66,19 @@ def _nearest(name: str, build: Build, user: ServerUser, directory: Path) -> str 
     return near[0] if near else None
 
 
-def accepts_sessions(uri: str) -> bool:
+def accepts_sessions(target: Target) -> bool:
     """Whether somebody's server can be asked at all."""
     try:
-        with connect(uri_target(uri, ())):
+        with connect(target):
             return True
     except ServerError:
         return False
 
 
-def ask_running_server(uri: str, setting: Setting) -> SettingAnswer:
-    """What a session on somebody's server makes of a setting, given as the load would give it."""
+def ask_running_server(target: Target, setting: Setting) -> SettingAnswer:
+    """What a session on somebody's server makes of a setting, given as the load would give it: in the connection."""
     try:
-        with connect(uri_target(uri, (setting,)), as_the_load=True) as connection:
+        with connect(target, as_the_load=True) as connection:
             value = catalog.current_setting(connection, setting.name)
     except ServerError as error:
         words = _WORDS.findall(error.found)

@@ -1,11 +1,18 @@
 """What is made of a connection URI: where to connect, how it is shown, and no word of a secret."""
 
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
 import pytest
 
-from pgversus.errors import ExitCode, StudyError
+from pgversus.errors import ExitCode, ServerError, StudyError
 from pgversus.postgres.labels import labelled_server
-from pgversus.postgres.session import uri_label, uri_target, with_options
+from pgversus.postgres.session import Target, connect, uri_label, uri_target, with_options
 from pgversus.study.settings import Setting
+from tests.unit.postgres.listening import listening
 
 PASSWORD = "Geheim99"  # noqa: S105 - what must not be found anywhere
 
@@ -85,3 +92,81 @@ def test_a_database_whose_name_is_a_connection_string_with_a_password_is_refused
     with pytest.raises(StudyError) as caught:
         uri_label(f"postgresql://u@h/?dbname=password%3D{PASSWORD}")
     assert (caught.value.slug, PASSWORD in repr(caught.value)) == ("study-bad-uri", False)
+
+
+@pytest.fixture
+def users_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A password in each place where libpq looks for one."""
+    (tmp_path / ".pgpass").write_text(f"*:*:*:*:{PASSWORD}\n")
+    (tmp_path / ".pgpass").chmod(0o600)
+    (tmp_path / ".pg_service.conf").write_text(f"[mine]\npassword={PASSWORD}\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+
+
+@pytest.mark.usefixtures("users_secrets")
+@pytest.mark.parametrize("variable", ["PGPASSWORD", "PGPASSFILE", "PGSERVICE", "HOME"])
+def test_a_server_of_the_users_own_words_gets_the_password_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / ".pg_service.conf"))
+    if variable != "PGPASSWORD":
+        monkeypatch.delenv("PGPASSWORD")
+    if variable == "PGPASSFILE":
+        monkeypatch.setenv(variable, str(tmp_path / ".pgpass"))
+    if variable != "HOME":
+        (tmp_path / "empty").mkdir()
+        monkeypatch.setenv("HOME", str(tmp_path / "empty"))
+    if variable == "PGSERVICE":
+        monkeypatch.setenv(variable, "mine")
+    with listening() as server, pytest.raises(ServerError), connect(uri_target(server.uri, ())):
+        pass
+    assert server.passwords == [PASSWORD.encode()]
+
+
+@pytest.mark.usefixtures("users_secrets")
+@pytest.mark.parametrize("variable", ["PGPASSWORD", "PGPASSFILE", "PGSERVICE", "HOME", "uri"])
+def test_a_server_of_a_study_that_is_not_trusted_gets_no_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / ".pg_service.conf"))
+    if variable == "PGPASSFILE":
+        monkeypatch.setenv(variable, str(tmp_path / ".pgpass"))
+    if variable == "PGSERVICE":
+        monkeypatch.setenv(variable, "mine")
+    with listening() as server:
+        uri = f"{server.uri}&passfile={tmp_path}/.pgpass" if variable == "uri" else server.uri
+        target = uri_target(uri, (), uses_environment=False)
+        for _ in range(2):
+            with pytest.raises(ServerError), connect(target):
+                pass
+    assert (server.connections >= 2, server.passwords) == (True, [])
+    assert "PGPASSWORD" not in target.environment()
+    assert os.environ["PGPASSWORD"] == PASSWORD
+
+
+@pytest.mark.usefixtures("users_secrets")
+def test_a_service_of_the_users_is_not_looked_up_for_a_study_that_is_not_trusted() -> None:
+    with listening() as server:
+        target = uri_target(f"{server.uri}&service=mine", (), uses_environment=False)
+        with pytest.raises(ServerError) as caught, connect(target):
+            pass
+    assert (caught.value.slug, server.connections) == ("server-connection", 0)
+
+
+@pytest.mark.usefixtures("users_secrets")
+def test_sessions_that_begin_at_once_do_not_show_one_another_the_environment() -> None:
+    def try_once(target: Target) -> None:
+        with suppress(ServerError), connect(target):
+            pass
+
+    switch = sys.getswitchinterval()
+    # Threads then meet between any two steps.
+    sys.setswitchinterval(1e-6)
+    try:
+        with listening() as server, ThreadPoolExecutor(max_workers=8) as pool:
+            target = uri_target(server.uri, (), uses_environment=False)
+            list(pool.map(try_once, [target] * 200))
+    finally:
+        sys.setswitchinterval(switch)
+    assert (server.connections, server.passwords) == (200, [])

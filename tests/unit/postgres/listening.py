@@ -1,0 +1,63 @@
+"""A server that is none: it writes down who connects, and asks whoever does for a password."""
+
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from threading import Thread
+
+_ENCRYPTION = (80877103, 80877104)
+# What a client sends first to ask for TLS or GSSAPI.
+_PASSWORD_PLEASE = b"R" + struct.pack("!ii", 8, 3)
+
+
+class Listener:
+    """What came in."""
+
+    def __init__(self) -> None:
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.connections = 0
+        self.passwords: list[bytes] = []
+
+    @property
+    def uri(self) -> str:
+        """A URI that leads here, without a password."""
+        return f"postgresql://somebody@127.0.0.1:{self.socket.getsockname()[1]}/app?sslmode=disable"
+
+    def listen(self) -> None:
+        """Take connections until the socket is closed."""
+        with suppress(OSError):
+            while True:
+                client, _ = self.socket.accept()
+                self.connections += 1
+                with client, suppress(OSError, struct.error):
+                    self._ask(client)
+
+    def _ask(self, client: socket.socket) -> None:
+        client.settimeout(10)
+        while True:
+            (length,) = struct.unpack("!i", client.recv(4, socket.MSG_WAITALL))
+            rest = client.recv(length - 4, socket.MSG_WAITALL)
+            if struct.unpack("!i", rest[:4])[0] not in _ENCRYPTION:
+                break
+            client.sendall(b"N")
+        client.sendall(_PASSWORD_PLEASE)
+        if client.recv(1) == b"p":
+            (length,) = struct.unpack("!i", client.recv(4, socket.MSG_WAITALL))
+            self.passwords.append(client.recv(length - 4, socket.MSG_WAITALL).rstrip(b"\0"))
+
+
+@contextmanager
+def listening() -> Iterator[Listener]:
+    """One for as long as this lasts."""
+    listener = Listener()
+    thread = Thread(target=listener.listen)
+    thread.start()
+    try:
+        yield listener
+    finally:
+        # Closing alone does not end a call of accept.
+        with suppress(OSError):
+            listener.socket.shutdown(socket.SHUT_RDWR)
+        listener.socket.close()
+        thread.join()
