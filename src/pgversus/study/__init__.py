@@ -16,6 +16,7 @@ asked.py       how a study was asked for
 hidden.py      users and passwords taken out of texts
 secret_values.py  where a secret value begins and ends
 hidden_documents.py  JSON documents without the secrets in them
+host_access.py  programs, connections, builds and files that a study asks for
 study.py       all comparisons of one study, each in its context
 file/          a study read from a TOML file
 design.py      blocks, windows, margin, budget

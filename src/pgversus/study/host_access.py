@@ -1,0 +1,315 @@
+"""What a study asks of a host besides servers and data of its own: programs, connections, builds, files. Pure.
+
+Only what stands openly in the study and in the files that it names is recognised. SQL that is put together while it
+runs, and functions and extensions that call out, look like any other SQL.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from pathlib import PurePath
+
+from pgversus.study.build_options import BuildOptions
+from pgversus.study.comparison import Arm
+from pgversus.study.hidden import without_secrets
+from pgversus.study.operation import Operation
+from pgversus.study.servers import Checkout, Download, LocalPath, Release, RunningServer, ServerName, SourceBuild
+from pgversus.study.settings import Setting
+from pgversus.study.study import Study
+
+
+class _Kind(StrEnum):
+    """The fields of HostAccess."""
+
+    PROGRAMS = "programs"
+    CONNECTIONS = "connections"
+    BUILDS = "builds"
+    READS = "reads"
+    WRITES = "writes"
+
+
+_IN_WORDS = {
+    _Kind.PROGRAMS: "runs programs",
+    _Kind.CONNECTIONS: "connects to",
+    _Kind.BUILDS: "builds",
+    _Kind.READS: "reads",
+    _Kind.WRITES: "writes",
+}
+_MOST_SHOWN = 12
+_LONGEST = 80
+# Characters of a line behind what was found in it.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostAccess:
+    """Everything that needs the user's consent, as the study has it, without passwords."""
+
+    programs: tuple[str, ...] = ()
+    """Programs that it runs, and what lets psql, pgbench or a server run some."""
+    connections: tuple[str, ...] = ()
+    """Servers and addresses that it connects to."""
+    builds: tuple[str, ...] = ()
+    """Servers whose source, or the flags of their compiler, the study chooses."""
+    reads: tuple[str, ...] = ()
+    """Files outside of its folder, and what lets psql or a server read others."""
+    writes: tuple[str, ...] = ()
+    """What lets psql or a server write files."""
+
+    @property
+    def is_none(self) -> bool:
+        """Whether there is nothing to consent to."""
+        return not any(getattr(self, field.name) for field in fields(self))
+
+    @property
+    def lines(self) -> list[str]:
+        """A line for each kind: `runs programs: ...`."""
+        found = ((words, getattr(self, kind)) for kind, words in _IN_WORDS.items())
+        return [f"{words}: {_listed(entries)}" for words, entries in found if entries]
+
+
+def host_access_of(study: Study, texts: Mapping[str, str], outside: Iterable[str]) -> HostAccess:
+    """Return what a study asks for.
+
+    texts: the content of its setup files, by their paths.
+    outside: the files outside of its folder, as it names them.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for kind, what in dict.fromkeys((*_found(study, texts), *((_Kind.READS, name) for name in outside))):
+        # On one line, so that nothing in it passes for another line of what is shown.
+        found.setdefault(kind, {})[without_secrets(" ".join(what.split()))] = None
+    return HostAccess(**{kind: tuple(entries) for kind, entries in found.items()})
+
+
+_Finding = tuple[_Kind, str]
+
+
+def _found(study: Study, texts: Mapping[str, str]) -> Iterator[_Finding]:
+    arms = [arm for context in study.contexts for arm in context.comparison.arms]
+    for server in study.servers:
+        yield from _of_server(server)
+    for setting in dict.fromkeys(setting for arm in arms for setting in arm.settings):
+        yield from _of_setting(setting)
+    for program in dict.fromkeys(_programs(arms)):
+        yield _Kind.PROGRAMS, shlex.join(program)
+    # Each text once, however many treatments have it.
+    for name, text, client in dict.fromkeys(_texts(arms, texts)):
+        if client is _Client.PSQL:
+            yield from _of_psql(name, text)
+        elif client is _Client.PGBENCH:
+            yield from _matches(name, text, ((_Kind.PROGRAMS, _SHELL_OF_PGBENCH),))
+        yield from _matches(name, text, _SQL)
+
+
+class _Client(StrEnum):
+    """Who reads a text before the server does."""
+
+    PSQL = "psql"
+    PGBENCH = "pgbench"
+    NONE = "none"
+
+
+def _programs(arms: Iterable[Arm]) -> Iterator[tuple[str, ...]]:
+    for workload in dict.fromkeys(arm.workload for arm in arms):
+        if isinstance(workload, Operation):
+            yield from (step.program for step in workload.steps if step.program)
+
+
+def _texts(arms: Iterable[Arm], texts: Mapping[str, str]) -> Iterator[tuple[str, str, _Client]]:
+    """Every text with SQL in it: its name, the text, who reads it."""
+    for dataset in dict.fromkeys(arm.dataset for arm in arms):
+        for file in (*dataset.setup_files, *dataset.prepare):
+            text = texts.get(file.path, "") if file.text is None else file.text
+            yield PurePath(file.path).name, text, _Client.PSQL
+        yield from ((f"variable {name}", value, _Client.NONE) for name, value in dataset.variables)
+    for workload in dict.fromkeys(arm.workload for arm in arms):
+        if isinstance(workload, Operation):
+            yield from ((step.name, step.sql, _Client.NONE) for step in workload.steps if step.sql is not None)
+            yield from (("verify", sql, _Client.NONE) for sql in workload.verify)
+        else:
+            scripts = (*workload.scripts, *([workload.rewrite] if workload.rewrite is not None else []))
+            yield from ((one.name, one.text, _Client.PGBENCH) for one in scripts if one.text is not None)
+            yield from ((f"variable {name}", value, _Client.NONE) for name, value in workload.variables)
+
+
+# Names by which compilers go, with a target before and a version behind. Any other program is a program.
+_COMPILER = re.compile(r"(?:[\w.]++-)*(?:gcc|clang|cc|icx|tcc)(?:-[\d.]+)?")
+_HARMLESS_FLAG = re.compile(
+    r"-(?:O[0-3sgz]?|Ofast|g[0-3]?|pipe|[DU]\w+(?:=\w+)?|std=[\w+]+|m[\w.-]+(?:=[\w.+-]+)?"
+    r"|f(?!plugin)[\w-]+(?:=\w+)?|W[\w-]+(?:=\w+)?)"
+)
+"""A flag of the compiler that names no file and no program."""
+_HARMLESS_OPTION = re.compile(r"[a-z0-9-]+(?:=\w[\w.-]*)?")
+"""An option of configure that names no place."""
+
+
+def _of_server(server: ServerName) -> Iterator[_Finding]:
+    match server:
+        case RunningServer(uri=uri):
+            yield _Kind.CONNECTIONS, uri
+        case LocalPath(path=path):
+            yield _Kind.PROGRAMS, f"the server in {path}"
+        case SourceBuild(source=source, options=options):
+            if isinstance(source, Download):
+                yield _Kind.CONNECTIONS, source.address
+            if isinstance(source, Download | LocalPath | Checkout) or not _are_harmless(options):
+                yield _Kind.BUILDS, str(server)
+            if options.compiler is not None and not _COMPILER.fullmatch(options.compiler):
+                yield _Kind.PROGRAMS, f"cc={options.compiler}"
+        case Release():
+            pass
+
+
+def _are_harmless(options: BuildOptions) -> bool:
+    """Whether flags and options of configure name no file and no program."""
+    flags = (options.cflags or "").split()
+    return all(map(_HARMLESS_FLAG.fullmatch, flags)) and all(map(_HARMLESS_OPTION.fullmatch, options.handed_on))
+
+
+_SETTINGS = {
+    _Kind.PROGRAMS: (
+        "archive_cleanup_command",
+        "archive_command",
+        "archive_library",
+        "dynamic_library_path",
+        "extension_control_path",
+        "jit_provider",
+        "local_preload_libraries",
+        "oauth_validator_libraries",
+        "plperl.on_init",
+        "plperl.on_plperl_init",
+        "plperl.on_plperlu_init",
+        "recovery_end_command",
+        "restore_command",
+        "session_preload_libraries",
+        "shared_preload_libraries",
+        "ssl_passphrase_command",
+    ),
+    _Kind.CONNECTIONS: ("primary_conninfo",),
+    _Kind.READS: (
+        "krb_server_keyfile",
+        "ssl_ca_file",
+        "ssl_cert_file",
+        "ssl_crl_dir",
+        "ssl_crl_file",
+        "ssl_dh_params_file",
+        "ssl_key_file",
+    ),
+    _Kind.WRITES: ("log_directory", "log_filename", "stats_temp_directory"),
+}
+"""Settings with which a server runs programs, loads libraries, connects, or reads and writes files."""
+_KIND_OF_SETTING = {name: kind for kind, names in _SETTINGS.items() for name in names}
+
+
+def _of_setting(setting: Setting) -> Iterator[_Finding]:
+    kind = _KIND_OF_SETTING.get(setting.name.lower())
+    if kind is not None:
+        yield kind, f"{setting.name} = {setting.value}"
+
+
+# Bounds everywhere, so that no text takes longer than its length allows.
+_GAP = r"(?:\s|/\*(?:[^*]|\*(?!/)){0,200}\*/|--[^\n]{0,200}\n)"
+_STRING = r"(?:[eu]&?)?(?:'|\$\w{0,60}\$|:['\"])"
+_UNTRUSTED = r"['\"]?(?:c|internal|pl\w{1,30}u|plsh|plr|pljava)\b"
+_ELSEWHERE = r"(?:(?:[eu]&?)?'|\$\w{0,60}\$)(?:/|[^'$\n]{0,500}\.\./)"
+"""A path that leads out of where a server keeps its files."""
+
+
+def _sql(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns), re.IGNORECASE)
+
+
+def _settings_named(kind: _Kind) -> str:
+    return rf"\b(?:{'|'.join(map(re.escape, _SETTINGS[kind]))})\b"
+
+
+_SQL = (
+    (
+        _Kind.PROGRAMS,
+        _sql(
+            rf"\b(?:from|to){_GAP}+program{_GAP}*(?:{_STRING}|:)",
+            rf"\bload{_GAP}*{_STRING}",
+            rf"\blanguage{_GAP}*{_UNTRUSTED}",
+            rf"\bextension{_GAP}+(?:if{_GAP}+not{_GAP}+exists{_GAP}+)?{_UNTRUSTED}",
+            _settings_named(_Kind.PROGRAMS),
+        ),
+    ),
+    (
+        _Kind.CONNECTIONS,
+        _sql(
+            r"\bdblink",
+            r"(?<!\bfile)_fdw\b",
+            rf"\bcreate{_GAP}+subscription\b",
+            _settings_named(_Kind.CONNECTIONS),
+        ),
+    ),
+    (
+        _Kind.READS,
+        _sql(
+            rf"\bfrom{_GAP}+(?:{_ELSEWHERE}|:')",
+            r"\b(?:pg_read_file|pg_read_binary_file|pg_ls_dir|pg_stat_file|lo_import|file_fdw)\b",
+            _settings_named(_Kind.READS),
+        ),
+    ),
+    (
+        _Kind.WRITES,
+        _sql(
+            rf"\bto{_GAP}+{_ELSEWHERE}",
+            r"\b(?:lo_export|pg_file_write|pg_file_rename|pg_file_unlink)\b",
+            _settings_named(_Kind.WRITES),
+        ),
+    ),
+)
+"""What a server does for a statement besides its own work, wherever it stands: a comment is no place to hide it."""
+
+_SHELL_OF_PGBENCH = re.compile(r"\\[ \t\r\f\v]{0,100}(?:set)?shell\b", re.IGNORECASE)
+_COMMAND_OF_PSQL = re.compile(r"\\(!|[A-Za-z_]++(?=[\s\\|/(]|\Z))(?=([^\n]{0,200}))")
+"""A backslash command, and what follows it in its line, anywhere: a string may end otherwise than it seems to."""
+_COMMANDS_OF_PSQL = {
+    **dict.fromkeys(("!", "e", "edit", "ef", "ev", "setenv"), _Kind.PROGRAMS),
+    **dict.fromkeys(("c", "connect"), _Kind.CONNECTIONS),
+    **dict.fromkeys(
+        ("cd", "copy", "getenv", "i", "include", "include_relative", "ir", "lo_import"),
+        _Kind.READS,
+    ),
+    **dict.fromkeys(("g", "gx", "lo_export", "o", "out", "s", "w", "write"), _Kind.WRITES),
+}
+_ROWS_OF_THE_FILE = re.compile(r'\s+[\w."]+\s*(?:\([\w\s,."]*\)\s*)?\b(?:from|to)\s+p?std(?:in|out)\b', re.IGNORECASE)
+_PROGRAM = re.compile(r"\bprogram\b", re.IGNORECASE)
+
+
+def _of_psql(name: str, text: str) -> Iterator[_Finding]:
+    for found in _COMMAND_OF_PSQL.finditer(text):
+        kind = _kind_of_command(found[1], found[2])
+        if kind is not None:
+            yield kind, f"{name}: {found[0]}{found[2]}"
+    for line in text.split("\n"):
+        _, backslash, rest = line.partition("\\")
+        if backslash and "`" in rest:
+            yield _Kind.PROGRAMS, f"{name}: \\{rest[:_LONGEST]}"
+
+
+def _kind_of_command(command: str, arguments: str) -> _Kind | None:
+    kind = _COMMANDS_OF_PSQL.get(command)
+    if command in ("g", "gx"):
+        # In parentheses are options; without a file it only sends the statement.
+        goes_to = re.sub(r"^\s*\([^)]*\)", "", arguments).partition("\\")[0].strip()
+        kind = _Kind.WRITES if goes_to else None
+    if command == "copy":
+        if _ROWS_OF_THE_FILE.match(arguments):
+            return None
+        return _Kind.PROGRAMS if _PROGRAM.search(arguments) else _Kind.READS
+    return _Kind.PROGRAMS if kind is _Kind.WRITES and "|" in arguments else kind
+
+
+def _matches(name: str, text: str, patterns: Iterable[tuple[_Kind, re.Pattern[str]]]) -> Iterator[_Finding]:
+    for kind, pattern in patterns:
+        for found in pattern.finditer(text):
+            rest = text[found.end() : found.end() + _LONGEST].partition("\n")[0]
+            yield kind, f"{name}: {found[0]}{rest}"
+
+
+def _listed(entries: tuple[str, ...]) -> str:
+    more = f"; and {len(entries) - _MOST_SHOWN} more" if len(entries) > _MOST_SHOWN else ""
+    return "; ".join(entries[:_MOST_SHOWN]) + more
