@@ -58,7 +58,7 @@ def main() -> None:
         cost = ", ".join(str(1 + step / 10) for step in range(50))
         (folder / "big.toml").write_text(STUDY_FILE.format(work_mem=work_mem, cost=cost))
         os.chdir(folder)
-        study, _ = open_study("big.toml", seed=1)
+        study = open_study("big.toml", seed=1).study
         assert study.treatments == TREATMENTS
         _write_results(study, folder / "results")
         # The first call of a dry run may ask for the lists of released versions, which is the network's time.

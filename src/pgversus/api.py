@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pgversus.errors import PgversusError
 from pgversus.host.identity import server_user
 from pgversus.lab.answers import read_answer
+from pgversus.lab.consent import opened_with_consent
 from pgversus.lab.progress import Progress, Silence
 from pgversus.lab.results_folder import EarlierResults
 from pgversus.lab.run import Means, run_study
@@ -86,6 +87,7 @@ def run(
     sample_plans: bool = False,
     check_rows: bool = False,
     new: bool = False,
+    trust: bool = False,
     build_profile: str | None = None,
     build_system: str | None = None,
     progress: Progress | None = None,
@@ -95,11 +97,13 @@ def run(
     study: a study file, a folder with a study.toml, or the name of a bundled study. budget: `90s`, `15m`, `2h`.
     keep_logs: pgbench's transaction logs are kept among the results. plans: they are captured, and what changed ones
     account for is measured; sample_plans: they are held against those under load; check_rows: what statements return is
-    compared. new: begin afresh; earlier results are put aside,
-    not removed. build_profile, build_system: of servers from source, in place of the study's: `full`, `meson`.
+    compared. new: begin afresh; earlier results are put aside, not removed. trust: a study file may run programs,
+    connect to servers, build source of its choice and read files outside of its folder; otherwise one that asks for any
+    of this is refused. build_profile, build_system: of servers from source, in place of the study's: `full`, `meson`.
     PgversusError of any kind when it cannot be begun; Ctrl-C ends it with what has been found.
     """
-    asked, folder = open_study(
+    open_it = partial(
+        open_study,
         str(study),
         profile=profile,
         budget_s=None if budget is None else parse_duration(budget, "budget"),
@@ -107,12 +111,14 @@ def run(
         results=None if results is None else Path(results),
         afresh=new,
     )
-    asked = replace(asked, build_manner=manner_asked(asked.build_manner, build_profile, build_system))
+    opened = opened_with_consent(open_it, trust=trust, ask=None)
+    manner = manner_asked(opened.study.build_manner, build_profile, build_system)
+    asked = replace(opened.study, build_manner=manner)
     user = server_user(run_as)
     means = Means(
         user=user,
         client=fixed_client(user) if pgbench is None else client_at(Path(pgbench), user),
-        results=folder,
+        results=opened.results,
         earlier=EarlierResults.PUT_ASIDE if new else EarlierResults.GO_ON,
         keep_logs=keep_logs,
         plans=plans,
@@ -120,7 +126,7 @@ def run(
         check_rows=check_rows,
     )
     run_study(asked, means, progress or Silence())
-    return load_results(folder)
+    return load_results(opened.results)
 
 
 @_errors_without_secrets()

@@ -97,7 +97,7 @@ def test_a_rewrite_brings_a_plan_back_that_no_setting_does(
     command_line.write("rewrite.sql", rewrite)
     text = STUDY.format(old=OLD, new=NEW, data=PLANNER / "correlated.sql", query=PLANNER / "correlated_in.sql")
     command_line.write("study.toml", text)
-    ended = command_line.run("run", "study.toml", "--results", "r", "--json")
+    ended = command_line.run("run", "study.toml", "--trust", "--results", "r", "--json")
     assert ended.code == 0, ended.stderr
     assert command_line.leftovers() == []
     (one,) = ended.document["verdicts"]
@@ -110,7 +110,7 @@ def test_a_rewrite_brings_a_plan_back_that_no_setting_does(
         assert "the old plan did not come back" in found["not_measured"]
         assert (found["blocks"], found["share_of_plans"]) == (0, None)
     # Nothing is left to be done: the same command only reports.
-    again = command_line.run("run", "study.toml", "--results", "r", "--json")
+    again = command_line.run("run", "study.toml", "--trust", "--results", "r", "--json")
     assert again.document["verdicts"] == ended.document["verdicts"]
 
 
@@ -200,7 +200,7 @@ def test_an_interrupted_measurement_of_plans_is_gone_on_with(command_line: Comma
     text = STUDY.format(old=OLD, new=NEW, data=PLANNER / "correlated.sql", query=PLANNER / "correlated_in.sql")
     command_line.write("study.toml", text)
     command_line.write("rewrite.sql", (PLANNER / "correlated_in_or_false.sql").read_text())
-    process = command_line.start("run", "study.toml", "--results", "r", "--json")
+    process = command_line.start("run", "study.toml", "--trust", "--results", "r", "--json")
     assert process.stderr is not None
     for line in process.stderr:
         if line.startswith("measuring what the plans"):
@@ -215,7 +215,7 @@ def test_an_interrupted_measurement_of_plans_is_gone_on_with(command_line: Comma
     assert one["verdict"] == "faster"
     assert "interrupted" in one["attribution"]["not_measured"]
     assert command_line.leftovers() == []
-    again = command_line.run("run", "study.toml", "--results", "r", "--json")
+    again = command_line.run("run", "study.toml", "--trust", "--results", "r", "--json")
     (one,) = again.document["verdicts"]
     assert (one["attribution"]["blocks"], one["attribution"]["not_measured"]) == (3, None)
     with sqlite3.connect(command_line.directory / "r/attributions/context-1-arm-1/results.sqlite") as database:

@@ -1,5 +1,7 @@
 """`pgversus run`: a study from a file, or a bundled one; resumed by the same command."""
 
+import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +11,11 @@ from pgversus.cli.means import exit_code, in_asked_manner, language_shown, means
 from pgversus.cli.output import rendered, write_out
 from pgversus.errors import ExitCode
 from pgversus.language import speaking
+from pgversus.report.visible import visible
 from pgversus.study.quantities import parse_duration
 
 if TYPE_CHECKING:
-    from pgversus.study.study import Study
+    from pgversus.lab.studies import OpenedStudy
 
 
 @click.command(short_help="Run a study file, or a bundled study; the same command goes on after any end.")
@@ -24,6 +27,17 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--dry-run", is_flag=True, help="Say what would be done, fetched and stored, and for how long; do nothing."
+)
+@click.option(
+    "--ask-servers",
+    is_flag=True,
+    help="With --dry-run: also ask the servers that the study names, which runs their programs or connects to them.",
+)
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="Run a study file although it runs programs, connects to servers, builds source of its choice, or reads files "
+    "outside of its folder; without it you are asked. --dry-run lists what it does.",
 )
 @click.option("--new", is_flag=True, help="Begin afresh; earlier results are put aside, not removed.")
 @click.option(
@@ -39,24 +53,28 @@ def run(**options: Any) -> int:
     pgversus run planner-16-vs-17
     pgversus run my-study.toml --budget 2h --dry-run
     """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
-    from pgversus.lab.studies import open_study  # noqa: PLC0415 - `pgversus --help` does without numpy
+    if options["ask_servers"] and not options["dry_run"]:
+        raise click.UsageError("--ask-servers is for --dry-run: a run asks its servers anyway")
+    from pgversus.lab.consent import opened_with_consent  # noqa: PLC0415 - `pgversus --help` does without numpy
+    from pgversus.lab.studies import open_study  # noqa: PLC0415 - the same
 
-    budget_s = None if options["budget"] is None else parse_duration(options["budget"], "--budget")
-    study, results = open_study(
+    open_it = partial(
+        open_study,
         options["study_name"],
         profile=options["profile"],
-        budget_s=budget_s,
+        budget_s=None if options["budget"] is None else parse_duration(options["budget"], "--budget"),
         seed=options["seed"],
         results=Path(options["results"]) if options["results"] else None,
         afresh=options["new"],
     )
-    study = in_asked_manner(study, options)
     if options["dry_run"]:
-        return _dry_run(study, results, options)
+        return _dry_run(open_it(reads_outside=options["trust"]), options)
+    opened = opened_with_consent(open_it, trust=options["trust"], ask=_ask if _can_ask() else None)
+    study = in_asked_manner(opened.study, options)
     from pgversus.lab.results_folder import EarlierResults  # noqa: PLC0415 - the same
 
     earlier = EarlierResults.PUT_ASIDE if options["new"] else EarlierResults.GO_ON
-    answer = measure(study, options, results, earlier=earlier)
+    answer = measure(study, options, opened.results, earlier=earlier)
     from pgversus.report.json_pieces import json_pieces  # noqa: PLC0415 - the same
     from pgversus.report.study_document import study_document  # noqa: PLC0415 - the same
     from pgversus.report.study_terminal import print_study_answer  # noqa: PLC0415 - the same
@@ -70,17 +88,39 @@ def run(**options: Any) -> int:
     return int(exit_code(answer, options["fail_on"]))
 
 
-def _dry_run(study: "Study", results: Path, options: dict[str, Any]) -> int:
+def _can_ask() -> bool:
+    """Whether there is somebody to ask: input and the question are on a terminal."""
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _ask(opened: "OpenedStudy") -> bool:
+    """Ask on the terminal whether a study may do what it asks for."""
+    lines = [f"{opened.study.file_name} asks for more than servers and files of its own. It", *opened.access.lines]
+    sys.stderr.write(visible("\n  ".join(lines)) + "\n")
+    return click.confirm("Run it, and remember that this file may do so?", default=False, err=True)
+
+
+def _dry_run(opened: "OpenedStudy", options: dict[str, Any]) -> int:
     from pgversus.host.identity import server_user  # noqa: PLC0415 - `pgversus --help` does without psutil
-    from pgversus.lab.dry_run import dry_run, refuse_without_room  # noqa: PLC0415 - `pgversus --help` does without numpy
+    from pgversus.lab.consent import has_consent  # noqa: PLC0415 - `pgversus --help` does without numpy
+    from pgversus.lab.dry_run import dry_run, refuse_without_room  # noqa: PLC0415 - the same
     from pgversus.report.dry_run import dry_run_text  # noqa: PLC0415 - the same
 
-    found = dry_run(study, results, server_user(options["run_as"]), afresh=options["new"])
+    found = dry_run(
+        in_asked_manner(opened.study, options),
+        opened.results,
+        server_user(options["run_as"]),
+        afresh=options["new"],
+        asks_servers=options["ask_servers"],
+        is_trusted=options["trust"] or has_consent(opened),
+    )
     text = dry_run_text(
         found.study,
         found.needs,
         downloads=found.downloads,
         to_build=found.to_build,
+        not_asked=found.not_asked,
+        access=opened.access,
         free_bytes=found.free_bytes,
         blocks_there=found.blocks_there,
         results=found.results,

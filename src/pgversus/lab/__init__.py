@@ -1,6 +1,7 @@
 """The orchestrator: joins everything below it.
 
 studies.py        study files on disk, and where their results go
+consent.py        the user's consent to what a study file asks for
 dry_run.py        what a study would do
 run.py            one study, from names to blocks on disk
 bench.py          the measuring of a study whose servers are there

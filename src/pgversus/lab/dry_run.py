@@ -12,12 +12,15 @@ from pgversus.lab.data.room import check_room
 from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.resuming import check_same_study
 from pgversus.lab.same_means import as_measured_before, compilers_before
-from pgversus.lab.settings_check import ask_of, with_possible_settings
+from pgversus.lab.settings_check import TargetOf, ask_of, with_possible_settings
 from pgversus.postgres.builds.provide import BuildsHere, builds_here
+from pgversus.postgres.labels import label_of_running
+from pgversus.postgres.session import uri_target
 from pgversus.postgres.settings_check import ask_program
 from pgversus.store.files import check_folder, holds_results
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.needs import Needs, needs_of
+from pgversus.study.servers import RunningServer
 from pgversus.study.study import Study
 
 
@@ -32,6 +35,8 @@ class DryRun:
     """Builds that are not in the cache yet."""
     to_build: tuple[str, ...]
     """Servers that are built from source and not in the cache yet."""
+    not_asked: tuple[str, ...]
+    """Servers of which nothing is known, because they are the study's and nobody was to ask them."""
     free_bytes: int
     """Where data would lie."""
     blocks_there: int
@@ -39,17 +44,32 @@ class DryRun:
     results: str
 
 
-def dry_run(study: Study, results: Path, user: ServerUser, *, afresh: bool = False) -> DryRun:
+def dry_run(
+    study: Study,
+    results: Path,
+    user: ServerUser,
+    *,
+    afresh: bool = False,
+    asks_servers: bool = False,
+    is_trusted: bool = False,
+) -> DryRun:
     """What running this study would do; PgversusError for what would be refused, as far as that is known by now.
 
-    A study that has no room is no error yet: its plan is what one wants to see then. afresh: whatever there is already.
+    A study that has no room is no error yet: its plan is what one wants to see then. Without asks_servers
+    nothing that the study names is run, and nobody is connected to: builds in the cache answer for themselves.
+
+    afresh: whatever there is already.
+    asks_servers: whether servers that the study names are asked for versions and settings.
+    is_trusted: whether the study has the user's consent, so that its servers may get passwords of the environment.
     """
     cache = open_cache()
     check_folder(results, may_hold_results=True)
     earlier = read_results(results) if holds_results(results) and not afresh else None
-    here = _builds_here(study, earlier, cache, user)
-    possible = _with_possible_settings(study, here, user)
-    if earlier is not None and not (study.skips_missing_settings and (here.downloads or here.to_build)):
+    here = _builds_here(study, earlier, cache, user, asks_servers=asks_servers)
+    target_of = partial(uri_target, uses_environment=is_trusted) if asks_servers else None
+    possible = _with_possible_settings(study, here, user, target_of)
+    not_asked = here.not_asked if asks_servers else (*here.not_asked, *_running_servers(study))
+    if earlier is not None and not (study.skips_missing_settings and (here.downloads or here.to_build or not_asked)):
         # Else only the servers that are not here yet know what is left of the study.
         check_same_study(earlier, possible, results)
     return DryRun(
@@ -57,6 +77,7 @@ def dry_run(study: Study, results: Path, user: ServerUser, *, afresh: bool = Fal
         needs=needs_of(possible),
         downloads=here.downloads,
         to_build=here.to_build,
+        not_asked=not_asked,
         free_bytes=shutil.disk_usage(cache.runs).free,
         blocks_there=sum(len(one.blocks) for one in earlier.contexts) if earlier is not None else 0,
         results=str(results),
@@ -68,20 +89,26 @@ def refuse_without_room(found: DryRun) -> None:
     check_room(found.needs, open_cache())
 
 
-def _builds_here(study: Study, earlier: StoredStudy | None, cache: Cache, user: ServerUser) -> BuildsHere:
+def _builds_here(
+    study: Study, earlier: StoredStudy | None, cache: Cache, user: ServerUser, *, asks_servers: bool
+) -> BuildsHere:
     names = study.servers
     meant = names if earlier is None else as_measured_before(names, earlier.facts)
     with failures_of_the_host(cache.root):
         compilers = {} if earlier is None else compilers_before(names, meant, earlier.facts, cache)
-        here = builds_here(meant, study.build_manner, cache, user, compilers)
+        here = builds_here(meant, study.build_manner, cache, user, compilers, asks_named=asks_servers)
     return replace(here, builds={name: here.builds[same] for name, same in zip(names, meant, strict=True)})
 
 
-def _with_possible_settings(study: Study, here: BuildsHere, user: ServerUser) -> Study:
+def _running_servers(study: Study) -> list[str]:
+    return [label_of_running(server) for server in study.servers if isinstance(server, RunningServer)]
+
+
+def _with_possible_settings(study: Study, here: BuildsHere, user: ServerUser, target_of: TargetOf | None) -> Study:
     """Ask the servers that are here; each processor asks 30 to 70 levels a second."""
     with tempfile.TemporaryDirectory(prefix="pgversus-") as name:
         directory = Path(name)
         # For the servers' user to enter.
         directory.chmod(0o755)
         ask = partial(ask_program, user=user, directory=directory)
-        return with_possible_settings(study, ask_of(here.builds, ask))
+        return with_possible_settings(study, ask_of(here.builds, ask, target_of))

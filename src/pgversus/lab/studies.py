@@ -1,7 +1,9 @@
 """Study files on disk: a path, or the name of a bundled study; and where their results go."""
 
+import hashlib
 import os
 import secrets
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import resources
@@ -12,6 +14,8 @@ from pgversus.postgres.labels import labelled_server
 from pgversus.store.files import holds_results
 from pgversus.store.reading import read_seed
 from pgversus.study.file.read import read_study
+from pgversus.study.host_access import HostAccess, host_access_of
+from pgversus.study.servers import Checkout, LocalPath, ServerName, SourceBuild
 from pgversus.study.study import Study
 
 STUDY_FILE = "study.toml"
@@ -27,12 +31,10 @@ class StudyPath:
     """For messages and folders."""
     file: Path
 
-    def read(self, path: str) -> tuple[str, bytes]:
-        """The absolute path and the content of a file that the study names; OSError when there is none."""
-        file = self.file.parent.absolute() / path
-        if file.exists() and not file.is_file():
-            raise OSError(f"{path} is a directory, a pipe or a device")
-        return str(file), file.read_bytes()
+    @property
+    def is_bundled(self) -> bool:
+        """Whether it comes with pgversus."""
+        return self.file.resolve().is_relative_to(library().resolve())
 
     def text(self) -> str:
         """The study file's text; StudyError when it cannot be read."""
@@ -45,6 +47,55 @@ class StudyPath:
             raise _no_study(str(self.file), error.strerror or str(error)) from error
         except UnicodeDecodeError as error:
             raise _no_study(str(self.file), f"no UTF-8: {error.reason} at byte {error.start}") from error
+
+
+class StudyFiles:
+    """The files that a study names, noted as they are read."""
+
+    def __init__(self, folder: Path, *, reads_outside: bool) -> None:
+        """folder: that of the study file. reads_outside: whether files that lie elsewhere are read as well."""
+        self._folder = folder.absolute()
+        self._reads_outside = reads_outside
+        self.contents: dict[str, bytes | None] = {}
+        """By absolute path; None for one outside of the folder that was not read."""
+        self.outside: list[str] = []
+        """Those outside of the folder, as the study names them."""
+
+    def read(self, path: str) -> tuple[str, bytes | None]:
+        """The absolute path and the content of a file that the study names; OSError when it cannot be read."""
+        try:
+            file = self._folder / path
+            target = file.resolve()
+            is_outside = not target.is_relative_to(self._folder.resolve())
+        except (ValueError, RuntimeError) as error:
+            # A byte 0, or links that lead to one another.
+            raise OSError(str(error)) from error
+        if is_outside:
+            self.outside.append(path)
+        if is_outside and not self._reads_outside:
+            # Not even looked at: reading some files does something, and a share may be behind a path.
+            content = None
+        elif target.exists() and not target.is_file():
+            raise OSError(f"{path} is a directory, a pipe or a device")
+        else:
+            # Where the link led when it was judged.
+            content = target.read_bytes()
+        self.contents[str(file)] = content
+        return str(file), content
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedStudy:
+    """A study that was read, and what it takes to run it."""
+
+    study: Study
+    results: Path
+    access: HostAccess
+    """What needs the user's consent; nothing of a bundled study."""
+    digest: str
+    """SHA-256 of what was judged: the study file, the files that it names, where its servers are, what it asks for."""
+    has_unread_files: bool
+    """Whether files outside of its folder were left unread."""
 
 
 def library() -> Path:
@@ -103,20 +154,24 @@ def open_study(
     seed: int | None = None,
     results: Path | None = None,
     afresh: bool = False,
-) -> tuple[Study, Path]:
-    """The study that is meant, and the folder of its results; StudyError or StudyFileError when it is none.
+    reads_outside: bool = False,
+) -> OpenedStudy:
+    """Read the study that is meant, and find the folder of its results; StudyError or StudyFileError when it is none.
+
+    Nothing that it asks for is done. lab/consent.py decides whether it may be run.
 
     seed: in place of the file's. Where neither has one it is that of the results that are there already, else it is
-    drawn. afresh: whatever is there.
+    drawn. afresh: whatever is there. reads_outside: whether files outside of the folder of the study file are read.
     """
     path = find_study(text)
     content = path.text()
+    files = StudyFiles(path.file.parent, reads_outside=reads_outside or path.is_bundled)
 
     def read_with(number: int) -> Study:
         return read_study(
             content,
             name=path.name,
-            read=path.read,
+            read=files.read,
             profile=profile,
             seed=number,
             asked_seed=seed,
@@ -128,7 +183,29 @@ def open_study(
     folder = results or Path("pgversus-results") / study.name
     earlier = None if seed is not None or afresh else _seed_of(folder)
     study = study if earlier is None else read_with(earlier)
-    return replace(study, file_name=path.name, file_text=content), folder
+    texts = {name: (text or b"").decode(errors="replace") for name, text in files.contents.items()}
+    access = HostAccess() if path.is_bundled else host_access_of(study, texts, dict.fromkeys(files.outside))
+    return OpenedStudy(
+        study=replace(study, file_name=path.name, file_text=content),
+        results=folder,
+        access=access,
+        digest=_digest(content, files.contents, study.servers, access),
+        has_unread_files=None in files.contents.values(),
+    )
+
+
+def _digest(text: str, files: Mapping[str, bytes | None], servers: Iterable[ServerName], access: HostAccess) -> str:
+    # Another profile of the same file may ask for more.
+    whole = hashlib.sha256(f"{text}\0{access}\0".encode(errors="surrogatepass"))
+    for name, content in sorted(files.items()):
+        whole.update(b"\0file\0" + os.fsencode(name))
+        whole.update(b"\0unread" if content is None else hashlib.sha256(content).digest())
+    for server in servers:
+        source = server.source if isinstance(server, SourceBuild) else server
+        if isinstance(source, LocalPath | Checkout):
+            # The same words mean another place in another directory.
+            whole.update(b"\0place\0" + os.fsencode(Path(source.path).absolute()))
+    return whole.hexdigest()
 
 
 def _seed_of(folder: Path) -> int | None:

@@ -3,11 +3,13 @@
 from pgversus.report.units import count, duration, size
 from pgversus.report.visible import visible
 from pgversus.study.hidden import message_without_secrets
+from pgversus.study.host_access import HostAccess
 from pgversus.study.needs import Needs
 from pgversus.study.study import Study
 from pgversus.study.workload import PgbenchWorkload
 
 _MOST_SHOWN = 12
+_NO_ACCESS = HostAccess()
 
 
 def dry_run_text(
@@ -16,12 +18,17 @@ def dry_run_text(
     *,
     downloads: tuple[str, ...],
     to_build: tuple[str, ...],
+    not_asked: tuple[str, ...] = (),
+    access: HostAccess = _NO_ACCESS,
     free_bytes: int,
     blocks_there: int,
     results: str,
     with_plans: bool = True,
 ) -> str:
-    """What would be done, in lines for a terminal or a pipe. with_plans: whether they are looked at."""
+    """What would be done, in lines for a terminal or a pipe.
+
+    not_asked: servers of which nothing is known. access: what needs consent. with_plans: whether they are looked at.
+    """
     lines = [
         study.title,
         ", ".join(
@@ -35,6 +42,9 @@ def dry_run_text(
         f"trials: {needs.least_trials} or more",
         f"downloads: {', '.join(downloads) if downloads else _no_downloads(to_build)}",
         *([f"to be built: {', '.join(to_build)}, some minutes of all processors each"] if to_build else []),
+        *([f"not asked: {', '.join(not_asked)}; --ask-servers asks for versions and settings"] if not_asked else []),
+        *access.lines,
+        *([] if access.is_none else ["to run it with all of this, add --trust, or answer yes when you are asked"]),
         f"disk: about {size(needs.disk_bytes)}{_and_setup(needs)}{_at_once(needs)}, {size(free_bytes)} free",
         f"loading: {count(needs.snapshots, 'snapshot')}, about {duration(needs.preparation_s)} with the first try",
         f"blocks: {_blocks(needs)}",

@@ -62,10 +62,11 @@ def test_nobody_but_the_servers_user_gets_into_a_run(
     try:
         with run_directory(cache, user) as directory:
             entered = 0o700 if user.is_self else 0o710
-            for path in (directory.root, directory.settings_directory()):
+            copies = directory.copy_directory(1, 0).parent
+            for path in (directory.root, directory.settings_directory(), copies):
                 found = path.stat()
                 assert (stat.S_IMODE(found.st_mode), found.st_gid) == (entered, user.gid)
-            for path in (directory.sockets, directory.socket_directory(0), directory.copy_directory(1, 0).parent):
+            for path in (directory.sockets, directory.socket_directory(0)):
                 assert (stat.S_IMODE(path.stat().st_mode), path.stat().st_uid) == (0o700, user.uid)
             assert stat.S_IMODE(lock_file(directory.root).stat().st_mode) == 0o600
     finally:

@@ -39,7 +39,7 @@ def test_the_seed_is_that_of_the_flag_else_of_the_file_else_of_earlier_results(
     if earlier is not None:
         fact = StudyFact(name="s", title="t", question="q", seed=earlier, verdicts=0, contexts=0)
         Results.begin(folder, fact, []).close()
-    study, _ = open_study(str(file), seed=asked, results=folder)
+    study = open_study(str(file), seed=asked, results=folder).study
     assert study.seed == expected
     assert {context.comparison.design.seed for context in study.contexts} == {expected}
 
@@ -63,7 +63,7 @@ def test_a_folder_of_the_same_name_does_not_hide_a_bundled_study(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "planner-16-vs-17").mkdir()
-    assert open_study("planner-16-vs-17")[0].contexts
+    assert open_study("planner-16-vs-17").study.contexts
 
 
 @pytest.mark.parametrize("text", [".", "../mine", "study.toml", "inner/..", "{folder}", "{folder}/study.toml"])
@@ -74,8 +74,8 @@ def test_a_study_file_in_a_folder_is_called_as_the_folder(
     (folder / "inner").mkdir(parents=True)
     (folder / "study.toml").write_text(TEXT)
     monkeypatch.chdir(folder)
-    study, results = open_study(text.format(folder=folder))
-    assert (study.name, results) == ("mine", Path("pgversus-results/mine"))
+    opened = open_study(text.format(folder=folder))
+    assert (opened.study.name, opened.results) == ("mine", Path("pgversus-results/mine"))
 
 
 @pytest.mark.parametrize("text", ["x" * 300, TEXT * 100])

@@ -20,6 +20,12 @@ _NEEDED = ("postgres", "initdb")
 def inspect_bin_directory(directory: Path, user: ServerUser) -> Build:
     """The build in a bin directory of the user's; BuildError when it is none, or the server's user cannot run it."""
     directory = directory.absolute()
+    check_bin_directory(directory, user)
+    return Build(version=read_version(directory, user), bin_directory=directory, origin="bin directory")
+
+
+def check_bin_directory(directory: Path, user: ServerUser) -> None:
+    """BuildError for a directory without a server's programs, or one that cannot be looked into; nothing is run."""
     try:
         missing = [name for name in _NEEDED if not (directory / name).is_file()]
     except OSError as error:
@@ -34,7 +40,6 @@ def inspect_bin_directory(directory: Path, user: ServerUser) -> Build:
             expected="a bin directory with postgres and initdb in it, or PostgreSQL's source",
             to_do=f"give {inner}" if (inner / "postgres").is_file() else "see where it is: pg_config --bindir",
         )
-    return Build(version=read_version(directory, user), bin_directory=directory, origin="bin directory")
 
 
 def read_version(bin_directory: Path, user: ServerUser | None) -> str:

@@ -1,7 +1,7 @@
 """Names in, builds out: all arms of a comparison at once, so that they come from one family."""
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -10,7 +10,7 @@ from typing import Protocol
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
-from pgversus.postgres.builds.inspect import inspect_bin_directory
+from pgversus.postgres.builds.inspect import check_bin_directory, inspect_bin_directory
 from pgversus.postgres.builds.model import Build, FamilyOffer, Notify, NotifyBytes
 from pgversus.postgres.builds.ready_made.index import offers
 from pgversus.postgres.builds.ready_made.install import MissingLibrariesError, install, installed
@@ -18,7 +18,7 @@ from pgversus.postgres.builds.ready_made.resolve import Choice, resolve
 from pgversus.postgres.builds.source.build import build, built
 from pgversus.postgres.builds.source.orders import as_asked, fetched_orders, orders_here
 from pgversus.study.build_options import BuildManner
-from pgversus.study.servers import LocalPath, Release, RunningServer, ServerName, SourceBuild, Version
+from pgversus.study.servers import Checkout, LocalPath, Release, RunningServer, ServerName, SourceBuild, Version
 
 _PLATFORM = ("Linux", "x86_64")
 _TODAYS: Mapping[ServerName, str] = MappingProxyType({})
@@ -81,6 +81,8 @@ class BuildsHere:
     """What would be fetched, as `family version`, or `source of` a server's name."""
     to_build: tuple[str, ...]
     """What would be built, as servers are named."""
+    not_asked: tuple[str, ...] = ()
+    """Servers that were not looked into, as they are named."""
 
 
 def builds_here(
@@ -89,10 +91,13 @@ def builds_here(
     cache: Cache,
     user: ServerUser,
     compilers: Mapping[ServerName, str] = _TODAYS,
+    *,
+    asks_named: bool,
 ) -> BuildsHere:
     """The builds of these names as far as they are on this host; BuildError when one cannot be had.
 
-    compilers: as of provide().
+    compilers: as of provide(). asks_named: whether programs in directories, git repositories and compilers that the
+    names lead to are run; without that they are not looked into.
     """
     meant = dict(zip(names, _from_one_family([as_asked(name) for name in names]), strict=True))
     builds: dict[ServerName, Build | None] = dict.fromkeys(names)
@@ -100,15 +105,17 @@ def builds_here(
     to_build: dict[str, None] = {}
     releases = {name: release for name, release in meant.items() if isinstance(release, Release)}
     if releases:
-        asked = list(releases.values())
-        _check_platform(asked[0])
-        for name, choice in zip(releases, resolve(asked, _offers_for(asked, cache)), strict=True):
+        wanted = list(releases.values())
+        _check_platform(wanted[0])
+        for name, choice in zip(releases, resolve(wanted, _offers_for(wanted, cache)), strict=True):
             builds[name] = installed(cache, choice)
             if builds[name] is None:
                 downloads[f"{choice.family} {choice.version}"] = None
-    from_source = [one for one in meant.values() if isinstance(one, SourceBuild)]
+    not_asked = [] if asks_named else _not_asked(meant.values(), user)
+    asked = {name: one for name, one in meant.items() if one not in not_asked}
+    from_source = [one for one in asked.values() if isinstance(one, SourceBuild)]
     orders = orders_here(from_source, manner, cache, user, compilers)
-    for name, one in meant.items():
+    for name, one in asked.items():
         match one:
             case LocalPath(path=path):
                 builds[name] = inspect_bin_directory(Path(path), user)
@@ -121,7 +128,29 @@ def builds_here(
                     downloads[f"source of {one.source}"] = None
                 if builds[name] is None:
                     to_build[str(one)] = None
-    return BuildsHere(builds=builds, downloads=tuple(downloads), to_build=tuple(to_build))
+    return BuildsHere(
+        builds=builds, downloads=tuple(downloads), to_build=tuple(to_build), not_asked=tuple(map(str, not_asked))
+    )
+
+
+def _not_asked(names: Iterable[ServerName], user: ServerUser) -> list[ServerName]:
+    """Those that are not looked into; BuildError for a directory without a server's programs."""
+    found = [name for name in names if _leads_elsewhere(name)]
+    for name in found:
+        if isinstance(name, LocalPath):
+            check_bin_directory(Path(name.path).absolute(), user)
+    return found
+
+
+def _leads_elsewhere(name: ServerName) -> bool:
+    """Whether to know more of a server takes running what is not pgversus' own: its programs, git, or its compiler."""
+    match name:
+        case LocalPath() | SourceBuild(source=LocalPath() | Checkout()):
+            return True
+        case SourceBuild(options=options):
+            return options.compiler is not None
+        case Release() | RunningServer():
+            return False
 
 
 def _from_one_family(names: Sequence[ServerName]) -> list[ServerName]:

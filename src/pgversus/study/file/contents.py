@@ -8,8 +8,11 @@ from pgversus.study.file.places import Path
 from pgversus.study.file.problems import Problems
 from pgversus.study.file.values import shown
 
-ReadFile = Callable[[str], tuple[str, bytes]]
-"""From a path as the study file has it to the absolute path and the content; StudyError or OSError for no file."""
+ReadFile = Callable[[str], tuple[str, bytes | None]]
+"""From a path as the study file has it to the absolute path and the content; StudyError or OSError for no file.
+
+None for one that is there and must not be read yet: it counts as an empty one.
+"""
 
 
 class Contents:
@@ -18,7 +21,7 @@ class Contents:
     def __init__(self, read: ReadFile, problems: Problems) -> None:
         self._read = read
         self._problems = problems
-        self._known: dict[str, tuple[str, bytes]] = {}
+        self._known: dict[str, tuple[str, bytes | None]] = {}
 
     def script(self, name: str, path: Path) -> str | None:
         """The text of a script; None when it cannot be read."""
@@ -26,7 +29,7 @@ class Contents:
         if found is None:
             return None
         try:
-            return found[1].decode()
+            return (found[1] or b"").decode()
         except UnicodeDecodeError as error:
             self._problems.add(
                 path,
@@ -43,9 +46,14 @@ class Contents:
     def setup(self, name: str, path: Path) -> SetupFile | None:
         """A setup file with the hash of its content; None when it cannot be read."""
         found = self._content(name, path)
-        return None if found is None else setup_file(*found)
+        return None if found is None else setup_file(found[0], found[1] or b"")
 
-    def _content(self, name: str, path: Path) -> tuple[str, bytes] | None:
+    def figures(self, name: str, path: Path) -> str | None:
+        """The same of published figures; None as well where they must not be read yet."""
+        text = self.script(name, path)
+        return None if name in self._known and self._known[name][1] is None else text
+
+    def _content(self, name: str, path: Path) -> tuple[str, bytes | None] | None:
         if name in self._known:
             return self._known[name]
         with self._problems.catch(path):

@@ -95,7 +95,7 @@ def _figures(sections: schema.Sections, contents: Contents, problems: Problems) 
     """The text of the published figures, checked; None where the file names none."""
     if sections.published is None:
         return None
-    text = contents.script(sections.published, ("published",))
+    text = contents.figures(sections.published, ("published",))
     if text is not None:
         with problems.catch(("published",)):
             read_figures(text)

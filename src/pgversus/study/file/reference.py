@@ -130,6 +130,8 @@ It gives one verdict: 64 MB against 4 MB. Here is what holds for every study:
   letters and capitals are the same in names of settings.
 - A comparison has at most {MOST_CONTENDERS} contenders, a study at most {MOST_TREATMENTS:,} combinations.
 - A mistake is never guessed away. All mistakes of a file are told at once, each with its line.
+- A study that runs programs, connects to servers, builds source of its choice, names a bin directory, or reads files
+  outside of its folder runs only with your consent: `--trust`, or a yes when asked. `--dry-run` lists all of it.
 
 An editor that knows JSON schemas helps while you type: `docs/study-file.schema.json`.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.errors import BuildError
+from pgversus.host.identity import server_user
 from pgversus.postgres.builds.source.git import git
 from pgversus.postgres.builds.source.tree import commit_source, diff_stat, tree_source
 from tests.unit.postgres.builds.source.test_tree import commit, plain_tree, write
@@ -121,15 +122,15 @@ def test_no_program_of_a_repository_runs(trap: Trap, tmp_path: Path, lay: Callab
     tree = tree_source(trap.repository)
     first, head = (commit_source(trap.repository, ref) for ref in ("first", "HEAD"))
     assert tree.facts.is_changed
-    tree.lay_out(tmp_path / "tree")
-    head.lay_out(tmp_path / "head")
+    tree.lay_out(tmp_path / "tree", server_user())
+    head.lay_out(tmp_path / "head", server_user())
     if lay is not incomplete:
-        first.lay_out(tmp_path / "first")
+        first.lay_out(tmp_path / "first", server_user())
         assert (tmp_path / "first" / "src" / "backend" / "main.c").read_text() == "int one;\n"
         assert diff_stat(first.facts, head.facts)
     else:
         with pytest.raises(BuildError):
-            first.lay_out(tmp_path / "first")
+            first.lay_out(tmp_path / "first", server_user())
         assert diff_stat(first.facts, head.facts) is None
     assert diff_stat(head.facts, tree.facts)
     assert (tmp_path / "tree" / "src" / "backend" / "main.c").read_text() == "int 3rd;\n"
@@ -159,6 +160,6 @@ def test_filters_of_the_users_own_do_not_change_what_is_built(
     monkeypatch.setenv("HOME", str(tmp_path))
     trap.attribute("* filter=lfs", in_tree=True)
     assert git(trap.repository, "config", "filter.lfs.clean").strip() == ""
-    tree_source(trap.repository).lay_out(tmp_path / "tree")
-    commit_source(trap.repository, "HEAD").lay_out(tmp_path / "head")
+    tree_source(trap.repository).lay_out(tmp_path / "tree", server_user())
+    commit_source(trap.repository, "HEAD").lay_out(tmp_path / "head", server_user())
     assert not trap.marker.exists()

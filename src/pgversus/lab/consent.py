@@ -1,0 +1,90 @@
+"""The user's consent to what a study file asks for: a flag, or a yes that is remembered. Decided here and nowhere else.
+
+A study file may come from anybody, and pgversus may be run by root. One that keeps to servers of pgversus' own and to
+its own folder needs no consent.
+"""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from stat import S_IWGRP, S_IWOTH
+
+import platformdirs
+
+from pgversus.errors import StudyError
+from pgversus.host.directories import make_directory
+from pgversus.lab.studies import OpenedStudy
+
+Ask = Callable[[OpenedStudy], bool]
+"""Asks the user whether a study may do what it asks for."""
+
+
+def opened_with_consent(open_it: Callable[..., OpenedStudy], *, trust: bool, ask: Ask | None) -> OpenedStudy:
+    """Return a study that may be run; StudyError with all that it asks for when it may not.
+
+    open_it: open_study() with all arguments but reads_outside.
+    trust: whether the user has consented beforehand.
+    ask: None where nobody can be asked.
+    """
+    opened = open_it(reads_outside=trust)
+    if trust:
+        return opened
+    has_just_agreed = _require(opened, ask)
+    if not opened.has_unread_files:
+        return opened
+    # Now that they may be read, what stands in them is judged as well.
+    whole = open_it(reads_outside=True)
+    if has_just_agreed and whole.access == opened.access:
+        _remember(whole)
+    else:
+        _require(whole, ask)
+    return whole
+
+
+def has_consent(opened: OpenedStudy) -> bool:
+    """Return whether a study needs no consent, or has been given it before."""
+    return opened.access.is_none or opened.digest in _remembered()
+
+
+def _require(opened: OpenedStudy, ask: Ask | None) -> bool:
+    """Return whether the user was asked just now, and agreed."""
+    if has_consent(opened):
+        return False
+    if ask is None or not ask(opened):
+        raise StudyError(
+            "this study asks for more than servers of pgversus' own and the files of its folder",
+            slug="study-not-trusted",
+            where=opened.study.file_name,
+            found="\n".join(opened.access.lines),
+            expected="your consent",
+            to_do="read the study and its files; to run it with all of this add --trust (from Python trust=True)",
+        )
+    _remember(opened)
+    return True
+
+
+def _state_file() -> Path:
+    return platformdirs.user_state_path("pgversus") / "trusted-studies"
+
+
+def _remembered() -> frozenset[str]:
+    """The digests of all studies that were trusted; none where somebody else could have written them."""
+    try:
+        with _state_file().open(encoding="ascii") as file:
+            status = os.fstat(file.fileno())
+            if status.st_uid != os.geteuid() or status.st_mode & (S_IWGRP | S_IWOTH):
+                return frozenset()
+            return frozenset(file.read().split())
+    except (OSError, UnicodeDecodeError):
+        return frozenset()
+
+
+def _remember(opened: OpenedStudy) -> None:
+    file = _state_file()
+    # Where it cannot be written the question is asked again.
+    with suppress(OSError):
+        make_directory(file.parent, 0o700)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        with os.fdopen(os.open(file, flags, 0o600), "a", encoding="ascii") as lines:
+            lines.write(f"{opened.digest}\n")
