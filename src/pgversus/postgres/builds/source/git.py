@@ -32,6 +32,8 @@ _ENVIRONMENT = {
 }
 _NONE_FOUND = 1
 # What git config returns where nothing of that name is configured.
+_UNREADABLE = "\ufffd"
+# What was not UTF-8 in the output of a program.
 _MOST_WORDS = 500
 
 
@@ -68,9 +70,9 @@ def _filters_off(directory: Path, environment: Mapping[str, str], where: str) ->
     if finished.exit_code not in (0, _NONE_FOUND):
         raise no_repository(directory, where, _words(finished))
     for name in dict.fromkeys(key.rpartition(".")[0] for key in finished.stdout.split("\0") if key):
-        if "=" in name:
-            # -c takes what stands before the first one for the name.
-            raise no_repository(directory, where, f"a filter whose name has an = in it: {name}")
+        if "=" in name or _UNREADABLE in name:
+            # -c takes what stands before the first one for the name, and names nothing that is not UTF-8.
+            raise no_repository(directory, where, f"a filter whose name has an = in it, or is not UTF-8: {name}")
         for what in ("clean=", "smudge=", "process=", "required=false"):
             yield from ("-c", f"{name}.{what}")
 
