@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -38,8 +38,8 @@ class Target:
 
     conninfo: str
     """For libpq, without what is secret."""
-    password: str | None = None
-    options: str = ""
+    password: str | None = field(default=None, repr=False)
+    options: str = field(default="", repr=False)
     """The settings of every session, where one of them is secret; else they are in conninfo."""
     is_ours: bool = True
     """False for a server that somebody else runs: libpq's own variables then hold."""

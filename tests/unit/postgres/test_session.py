@@ -170,3 +170,8 @@ def test_sessions_that_begin_at_once_do_not_show_one_another_the_environment() -
     finally:
         sys.setswitchinterval(switch)
     assert (server.connections, server.passwords) == (200, [])
+
+
+def test_a_target_that_is_shown_shows_no_secret() -> None:
+    target = uri_target(f"postgresql://u:{PASSWORD}@h/db", [Setting(name="my.secret", value=PASSWORD)])
+    assert PASSWORD not in repr(target)
