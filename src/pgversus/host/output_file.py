@@ -16,6 +16,7 @@ from pgversus.errors import HostError
 
 _MOST_LINKS = 40
 # As many as the Linux kernel follows (path_resolution(7)).
+_PRIVATE = 0o600
 _DESCRIPTORS = ("/dev/fd", "/proc/self/fd")
 
 
@@ -88,17 +89,19 @@ def _write_through(descriptor: int, pieces: Iterable[bytes]) -> None:
 def _replace(target: Path, pieces: Iterable[bytes]) -> None:
     """Write beside the target, then rename."""
     part = target.parent / f".{target.name[:64]}.{secrets.token_hex(8)}.part"
-    # Mode 0666 is cut by the umask, as for every new file of the user's.
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+    state = target.stat() if target.exists() else None
+    # Of a new file the umask cuts the mode, as of every file that the user creates.
+    descriptor = os.open(
+        part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666 if state is None else _PRIVATE
+    )
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            with suppress(FileNotFoundError):
-                state = target.stat()
-                if (state.st_uid, state.st_gid) != (os.geteuid(), os.getegid()):
-                    os.fchown(descriptor, state.st_uid, state.st_gid)
-                os.fchmod(descriptor, stat.S_IMODE(state.st_mode))
             stream.writelines(pieces)
             stream.flush()
+            if state is not None:
+                # Last, and in this order: writing and another owner both clear the set-user-ID bit.
+                os.fchown(descriptor, state.st_uid, state.st_gid)
+                os.fchmod(descriptor, stat.S_IMODE(state.st_mode))
             os.fsync(descriptor)
         part.replace(target)
         _sync_directory(target.parent)
