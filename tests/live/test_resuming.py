@@ -56,12 +56,12 @@ def test_a_context_that_finds_the_disk_full_is_tried_again_when_there_is_room(co
     study = study.replace('builtin = "select-only"', 'builtin = "select-only"\ndataset = "good"')
     study = study.replace('sql = "SELECT count(*) FROM pgbench_branches;"', 'sql = "TABLE t;"\ndataset = "big"')
     command_line.write("s.toml", study.replace("blocks = 3", "blocks = 2"))
-    ended = command_line.run("run", "s.toml", "--seed", "5")
+    ended = command_line.run("run", "s.toml", "--trust", "--seed", "5")
     assert ended.code == 3, ended.stderr
     assert "error[host-disk-full]" in ended.stderr
     assert "base/5/16385" in ended.stderr
     room.touch()
-    again = command_line.run("run", "s.toml", "--seed", "5", "--json")
+    again = command_line.run("run", "s.toml", "--trust", "--seed", "5", "--json")
     assert again.code == 0, again.stderr
     assert again.document["not_measured"] == []
     assert len(trials(command_line.directory / "pgversus-results" / "s")) == 2 * 2 * 2
@@ -76,13 +76,13 @@ def test_on_somebodys_server_data_are_loaded_once_and_taken_as_they_are_afterwar
         # One context changes rows: on going on, neither its data nor those of the other are what was loaded.
         study = 'compare = "default_statistics_target"\n' + study.replace("select-only", "tpcb-like")
         command_line.write("s.toml", study)
-        first = command_line.start("run", "s.toml", "--seed", "5")
+        first = command_line.start("run", "s.toml", "--trust", "--seed", "5")
         command_line.wait_for(lambda: (results / "results.sqlite").exists() and trials(results))
         first.send_signal(signal.SIGINT)
         _, said = first.communicate(timeout=60)
         assert said.count("loading ") == 1
         assert len(trials(results)) < 12
-        ended = command_line.run("run", "s.toml", "--seed", "5", "--json")
+        ended = command_line.run("run", "s.toml", "--trust", "--seed", "5", "--json")
     assert ended.code == 0, ended.stderr
     assert "loading " not in ended.stderr
     blocks = [(context, block) for context, block, arm, _ in trials(results) if arm == 0]
@@ -103,7 +103,7 @@ def test_data_on_somebodys_server_are_known_to_be_there_before_its_load_was_trie
             sql = "TABLE nowhere;"
         """
         command_line.write("s.toml", text)
-        ended = [command_line.run("run", "s.toml") for _ in range(2)]
+        ended = [command_line.run("run", "s.toml", "--trust") for _ in range(2)]
     for one in ended:
         assert one.code == 4, one.stderr
         assert 'relation "nowhere" does not exist' in one.stderr

@@ -141,7 +141,7 @@ def test_an_operation_whose_inputs_are_full_of_passwords_shows_none(command_line
     command_line.umask = int(umask, 8)
     results = command_line.directory / "pgversus-results" / "s"
     with command_lines() as seen:
-        ended = command_line.run("run", "s.toml", "--seed", "5")
+        ended = command_line.run("run", "s.toml", "--trust", "--seed", "5")
     assert ended.code == 0, ended.stderr
     assert seen == set()
     check_results(command_line, results, ended)
@@ -152,10 +152,10 @@ def test_an_operation_whose_inputs_are_full_of_passwords_shows_none(command_line
     # Another password is no other study.
     for name, text in (("s.toml", OPERATION), ("prepare.sql", PREPARE)):
         command_line.write(name, with_password(text, "Ganz-ander"))
-    again = command_line.run("run", "s.toml", "--seed", "5")
+    again = command_line.run("run", "s.toml", "--trust", "--seed", "5")
     assert again.code == 0, again.stderr
     command_line.write("s.toml", with_password(OPERATION, "Ganz-ander").replace("pg_sleep(0.3)", "pg_sleep(0.2)"))
-    other = command_line.run("run", "s.toml", "--seed", "5")
+    other = command_line.run("run", "s.toml", "--trust", "--seed", "5")
     assert (other.code, "store-other-study" in other.stderr, MARKER in other.stderr) == (5, True, False)
 
 
@@ -164,7 +164,7 @@ def test_a_load_and_its_plans_show_no_password(command_line: CommandLine) -> Non
     command_line.write("query.sql", with_password(QUERY))
     command_line.write("setup.sql", with_password(SETUP))
     with command_lines() as seen:
-        ended = command_line.run("run", "s.toml", "--seed", "5", "--keep-logs", "--sample-plans")
+        ended = command_line.run("run", "s.toml", "--trust", "--seed", "5", "--keep-logs", "--sample-plans")
         plans = command_line.run(
             "plans", "17.8", "--set", "geqo=on,off", "--setup", "setup.sql", "-f", "query.sql", "--format", "markdown"
         )
@@ -185,7 +185,7 @@ def test_what_fails_says_so_without_a_password(command_line: CommandLine) -> Non
     assert MARKER not in ended.stderr
     command_line.write("prepare.sql", with_password(PREPARE))
     command_line.write("s.toml", with_password(OPERATION).replace("ALTER ROLE lent", "ALTER ROLE nobody"))
-    failing = command_line.run("run", "s.toml")
+    failing = command_line.run("run", "s.toml", "--trust")
     assert failing.code == 4
     assert 'role "nobody" does not exist' in failing.stderr
     assert MARKER not in failing.stderr + failing.stdout
@@ -199,7 +199,7 @@ def test_settings_of_somebodys_server_with_a_password_are_on_no_command_line(com
             "scale = 1\n[workload]\nsql = \"SELECT 1 / (current_setting('my.secret') LIKE '%Geheim_')::int;\"\n"
             '[design]\nblocks = 2\nwindow = "1s"\nwindows = 2\nwarm_up = "1s"\n',
         )
-        ended = command_line.run("run", "s.toml", "--no-plans")
+        ended = command_line.run("run", "s.toml", "--trust", "--no-plans")
     assert ended.code == 0, ended.stderr
     assert seen == set()
     assert MARKER not in ended.stdout + ended.stderr

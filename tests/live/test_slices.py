@@ -321,14 +321,14 @@ class OurServer(SomebodysServer):
     ],
 )
 def test_the_first_load_notices_replies_that_wait_for_the_client(
-    server: Server, tmp_path: Path, script: str, *, replies_wait: bool
+    server: Server, open_directory: Path, script: str, *, replies_wait: bool
 ) -> None:
     arm = OurServer(comparison().baseline, server.target.conninfo)
-    found = run_pilot([arm], [load(script, tmp_path)], Design())
+    found = run_pilot([arm], [load(script, open_directory)], Design())
     assert found.replies_wait is replies_wait
 
 
-def test_only_connections_of_clients_are_watched(server: Server, tmp_path: Path) -> None:
+def test_only_connections_of_clients_are_watched(server: Server, open_directory: Path) -> None:
     # -S makes pgbench look at its tables in a connection of its own, before its clients connect.
     with session(server) as connection:
         connection.execute("CREATE TABLE pgbench_branches (bid int)")
@@ -338,7 +338,7 @@ def test_only_connections_of_clients_are_watched(server: Server, tmp_path: Path)
         )
         connection.execute("CREATE INDEX ON pgbench_accounts (aid)")
     try:
-        asked = apparatus(server, "select-only", tmp_path, is_builtin=True)
+        asked = apparatus(server, "select-only", open_directory, is_builtin=True)
         asked.start(0)
         for seed in range(1, 20):
             asked.warm_up(0, seed=seed)
