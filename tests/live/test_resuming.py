@@ -1,6 +1,7 @@
 """Going on: one run at a time in a folder, and only with what the earlier blocks were measured with."""
 
 import signal
+from pathlib import Path
 
 from tests.live.conftest import CommandLine
 from tests.live.test_servers import somebodys_server
@@ -50,8 +51,10 @@ DO $$ BEGIN RAISE 'could not extend file "base/5/16385": No space left on device
 """
 
 
-def test_a_context_that_finds_the_disk_full_is_tried_again_when_there_is_room(command_line: CommandLine) -> None:
-    room = command_line.directory / "room"
+def test_a_context_that_finds_the_disk_full_is_tried_again_when_there_is_room(
+    command_line: CommandLine, open_directory: Path
+) -> None:
+    room = open_directory / "room"
     study = STUDY.replace("[dataset]\nscale = 1\n", FULL_AT_FIRST.replace("{room}", str(room)))
     study = study.replace('builtin = "select-only"', 'builtin = "select-only"\ndataset = "good"')
     study = study.replace('sql = "SELECT count(*) FROM pgbench_branches;"', 'sql = "TABLE t;"\ndataset = "big"')
