@@ -6,6 +6,7 @@ settings.py    --set NAME=A,B,C
 dataset.py     what is loaded
 workload.py    what is run and timed: a mix of pgbench scripts, or an operation
 operation.py   what is done once to a state, and timed
+sql_text.py    strings, names and comments in a text of SQL
 steps.py       an operation from what the user wrote
 block_size.py  the same bytes in every arm, whatever its blocks
 planner_switches.py  what may bring an old plan back
@@ -17,6 +18,7 @@ hidden.py      users and passwords taken out of texts
 secret_values.py  where a secret value begins and ends
 hidden_documents.py  JSON documents without the secrets in them
 host_access.py  programs, connections, builds and files that a study asks for
+nesting.py     how deep a document is
 study.py       all comparisons of one study, each in its context
 file/          a study read from a TOML file
 design.py      blocks, windows, margin, budget

@@ -10,10 +10,10 @@ from pgversus.errors import StudyError
 from pgversus.study.comparison import unique_labels
 from pgversus.study.hidden import code_without_secrets
 from pgversus.study.operation import Step
+from pgversus.study.sql_text import without_comments
 
 _LONGEST = 60
 # Of a name: it heads columns and stands in sentences.
-_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _FROM_CLIENT = re.compile(r"COPY\b.*\b(FROM\s+STDIN|TO\s+STDOUT)\b", re.IGNORECASE | re.DOTALL)
 
 
@@ -70,7 +70,7 @@ def _checked(sql: str, where: str, example: str = "VACUUM pgbench_accounts") -> 
     """The statement on one line, without the semicolon at its end."""
     line = " ".join(sql.split()).rstrip("; ")
     # Of an empty statement a comment may be left, never less: what is taken out may have stood in quotation marks.
-    is_empty = not _COMMENT.sub(" ", sql).strip("; \t\r\n")
+    is_empty = not without_comments(sql, " ").strip("; \t\r\n")
     if is_empty or line.startswith("\\") or not _is_text(sql):
         raise _no_statement(
             where,

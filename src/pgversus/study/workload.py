@@ -8,6 +8,7 @@ from enum import StrEnum
 from pgversus.errors import StudyError
 from pgversus.study.hidden import holds_secret
 from pgversus.study.operation import Operation
+from pgversus.study.sql_text import without_quoted
 
 
 class QueryMode(StrEnum):
@@ -19,12 +20,8 @@ class QueryMode(StrEnum):
 
 
 _WEIGHT = re.compile(r"[0-9]{1,9}")
-_PAUSE = re.compile(r"^\s*\\(?:sleep|shell|setshell)\b|\bpg_sleep", re.MULTILINE | re.IGNORECASE)
+_PAUSE = re.compile(r"^[^\S\n]*\\(?:sleep|shell|setshell)\b|\bpg_sleep", re.MULTILINE | re.IGNORECASE)
 # pgbench's meta-commands, and the server's functions.
-_QUOTED = re.compile(
-    r"\b[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|\"[^\"]*\"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/", re.DOTALL
-)
-# Strings, names, bodies of functions, comments: what may hold a semicolon that ends no statement.
 VARIABLE_NAME = r"\w+"
 """What pgbench and psql take for the name of a variable, as a regular expression."""
 BUILTIN_SCRIPTS = ("tpcb-like", "simple-update", "select-only")
@@ -50,7 +47,8 @@ class Script:
         """Whether it sends one statement at most; where that is not easily seen, no."""
         if self.text is None:
             return self.name == "select-only"
-        first, *others = _QUOTED.sub("", self.text).split(";")
+        # What is quoted may hold a semicolon that ends no statement.
+        first, *others = without_quoted(self.text).split(";")
         return not any(map(str.strip, others)) and "\\gset" not in first and "\\aset" not in first
 
 

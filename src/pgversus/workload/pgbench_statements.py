@@ -8,23 +8,16 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pgversus.study.sql_text import QUOTE, Quotes, without_comments
 from pgversus.study.workload import QueryMode
 
 _TOLD = re.compile(r"^pgbench: (?:debug: )?client \d+ (sending|\w+)\b ?", re.MULTILINE)
 _SENDING = "sending"
 _HEAD_OF_BUILTIN = re.compile(r"\A-- .*\n")
 _TOKEN = re.compile(
-    r"'(?:[^']|'')*'"
-    r'|"(?:[^"]|"")*"'
-    r"|(?P<dollars>\$\w*\$).*?(?P=dollars)"
-    r"|--[^\n]*"
-    r"|/\*.*?\*/"
-    r"|(?P<meta>^[ \t]*\\(?:[^\n\\]|\\\n|\\)*)"
-    r"|(?P<end>;|\\[ag]set[^\n]*)",
-    re.MULTILINE | re.DOTALL,
+    rf"(?P<opening>{QUOTE})|(?P<meta>^[ \t]*\\(?:[^\n\\]++|\\\n?)*+)|(?P<end>;|\\[ag]set[^\n]*)", re.MULTILINE
 )
 _PARAMETER = re.compile(r"\$\d+")
-_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _TRANSACTION = re.compile(
     r"\s*(?:BEGIN|START\s+TRANSACTION|COMMIT|END|ABORT|ROLLBACK)\b(?!\s+(?:TO|PREPARED)\b)", re.IGNORECASE
 )
@@ -83,12 +76,22 @@ def parameters_of(template: str, text: str) -> tuple[str, ...] | None:
 
     pgbench numbers them in their order; what is numbered otherwise stands in a text of the user's.
     """
-    numbers = [int(found[1:]) for found in _PARAMETER.findall(template)]
-    if numbers != list(range(1, len(numbers) + 1)):
+    first, *others = _PARAMETER.split(template)
+    numbers = [found[1:] for found in _PARAMETER.findall(template)]
+    if numbers != [str(number + 1) for number in range(len(others))]:
         return None
-    pieces = _PARAMETER.split(template)
-    filled = re.fullmatch("(.*?)".join(map(re.escape, pieces)), text, re.DOTALL)
-    return None if filled is None else filled.groups()
+    if not others:
+        return () if text == first else None
+    # Each value is as short as the next piece allows; a regular expression would go on to try all the longer ones.
+    values, position, end = [], len(first), len(text) - len(others[-1])
+    for piece in others[:-1]:
+        found = text.find(piece, position, end)
+        if found < 0:
+            return None
+        values.append(text[position:found])
+        position = found + len(piece)
+    is_whole = position <= end and text.startswith(first) and text.endswith(others[-1])
+    return (*values, text[position:end]) if is_whole else None
 
 
 def in_one_transaction(script: str) -> str:
@@ -102,23 +105,33 @@ def in_one_transaction(script: str) -> str:
 
 def _parts(script: str) -> Iterator[str]:
     """Statements, each with its end, and commands of pgbench's own; together they are the script."""
-    begin = 0
-    for token in _TOKEN.finditer(script):
-        if token["meta"] is not None and not _COMMENT.sub("", script[begin : token.start()]).strip():
-            yield script[begin : token.start()]
-            yield token[0]
-            begin = token.end()
+    quotes = Quotes(script)
+    begin = position = 0
+    is_open = False
+    """Whether a statement has begun, so that a backslash is part of it."""
+    while (token := _TOKEN.search(script, position)) is not None:
+        position = token.end()
+        if token["opening"] is not None:
+            closed = quotes.end(token["opening"], position)
+            position = token.start() + 1 if closed is None else closed
         elif token["end"] is not None:
-            yield script[begin : token.end()]
-            begin = token.end()
+            yield script[begin:position]
+            begin, is_open = position, False
+        elif not is_open:
+            before = script[begin : token.start()]
+            is_open = bool(without_comments(before).strip())
+            if not is_open:
+                yield before
+                yield token[0]
+                begin = position
     yield script[begin:]
 
 
 def _is_of_transaction(text: str) -> bool:
-    return _TRANSACTION.match(_COMMENT.sub(" ", text)) is not None
+    return _TRANSACTION.match(without_comments(text, " ")) is not None
 
 
 def _is_open(text: str) -> bool:
     """Whether it is a statement without its end."""
-    bare = _COMMENT.sub("", text).strip()
+    bare = without_comments(text).strip()
     return bool(bare) and not bare.endswith(";") and not bare.startswith("\\")

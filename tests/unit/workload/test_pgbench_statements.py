@@ -3,6 +3,7 @@ r"""A script as one transaction, and what pgbench says of it with --debug: its o
 import pytest
 
 from pgversus.workload.pgbench_statements import in_one_transaction, parameters_of, sent_statements, shown_script
+from tests.bounded import processor_time
 
 SCRIPT = r"""-- first
 \set aid random(1, 100)
@@ -98,3 +99,35 @@ def test_parameters_are_what_stands_in_their_places(
     template: str, text: str, parameters: tuple[str, ...] | None
 ) -> None:
     assert parameters_of(template, text) == parameters
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "parameters"),
+    [
+        ("$1,$2", "a,b,c", ("a", "b,c")),
+        ("$1 $2 $3x", "1 2 3 4x", ("1", "2", "3 4")),
+        ("a$1a", "a", None),
+        ("a$1b$2b", "ab", None),
+        ("f($1)$2", "f(1)", ("1", "")),
+        (f"SELECT ${'9' * 5000}", "SELECT 1", None),
+    ],
+)
+def test_each_parameter_is_as_short_as_what_follows_allows(
+    template: str, text: str, parameters: tuple[str, ...] | None
+) -> None:
+    assert parameters_of(template, text) == parameters
+
+
+def test_a_list_of_parameters_that_does_not_fit_takes_no_time() -> None:
+    template = "SELECT " + ",".join(f"${number}" for number in range(1, 500))
+    with processor_time():
+        assert parameters_of(template, "SELECT " + "1," * 20_000) is not None
+        assert parameters_of(f"{template} FROM t", "SELECT " + "1," * 20_000) is None
+
+
+@pytest.mark.parametrize(
+    "piece", ["/*", "$a", "$a$", "'", '"', "--", "\\x\n", "SELECT\n\\x\n", ";", "-- \n;", "a\n  \\x\\"]
+)
+def test_a_long_script_takes_no_time(piece: str) -> None:
+    with processor_time():
+        assert in_one_transaction(piece * (100_000 // len(piece))).startswith("BEGIN;\n")

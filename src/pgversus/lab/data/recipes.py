@@ -24,11 +24,14 @@ FORM = 3
 _KEY_DIGITS = 16
 _FROM_ELSEWHERE = re.compile(
     r"\\(?:i|ir|include|include_relative|copy|getenv|lo_import)\b|\\!|`"
-    r"|\bcopy\b[^;]*?\bfrom\s+(?:program\b|'|:)"
     r"|\b(?:pg_read_(?:binary_)?file|pg_ls_dir|lo_import|dblink|postgres_fdw|file_fdw)\b",
-    re.IGNORECASE | re.DOTALL,
+    re.IGNORECASE,
 )
 # Other files, the environment, programs, other servers.
+_COPY, _COPY_SOURCE = (
+    re.compile(r"\bcopy\b", re.IGNORECASE),
+    re.compile(r"\bfrom\s+(?:program\b|'|:)", re.IGNORECASE),
+)
 _OF_THE_MOMENT = re.compile(
     r"\b(?:now|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday|gen_random_uuid|uuidv7)\s*\("
     r"|\b(?:current_date|current_timestamp|current_time|localtime|localtimestamp)\b|'(?:now|today|yesterday|tomorrow)'"
@@ -103,9 +106,14 @@ def _hidden(pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
 
 def takes_from_elsewhere(text: str) -> bool:
     """Whether what this SQL does may depend on more than its own text: other files, programs, the moment, chance."""
-    if _FROM_ELSEWHERE.search(text) or _OF_THE_MOMENT.search(text):
+    if _FROM_ELSEWHERE.search(text) or _OF_THE_MOMENT.search(text) or any(map(_copies_from_elsewhere, text.split(";"))):
         return True
     return bool(_RANDOM.search(text)) and not _SEED.search(text)
+
+
+def _copies_from_elsewhere(statement: str) -> bool:
+    copy = _COPY.search(statement)
+    return copy is not None and _COPY_SOURCE.search(statement, copy.end()) is not None
 
 
 def _texts(files: Iterable[SetupFile]) -> Iterable[str]:

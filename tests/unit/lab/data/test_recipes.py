@@ -10,6 +10,7 @@ from pgversus.lab.data.recipes import Recipe, recipe_of, takes_from_elsewhere
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
 from pgversus.study.dataset import Dataset, SetupFile
+from tests.bounded import processor_time
 from tests.builders import MYSELF
 
 BUILD = Build(version="17.8", bin_directory=Path("/nowhere/bin"), origin="zonky", sha256="a" * 64)
@@ -119,3 +120,16 @@ def test_files_on_disk_are_looked_into(tmp_path: Path) -> None:
     assert recipe_of(dataset, BUILD, CLIENT, {}) is None
     file.unlink()
     assert recipe_of(dataset, BUILD, CLIENT, {}) is None
+
+
+@pytest.mark.parametrize(
+    "piece", ["copy ", "copy t from ", "copy from\n", "from ", "\\", "now ", "random ", "'", ";copy"]
+)
+def test_a_long_file_takes_no_time(piece: str) -> None:
+    with processor_time():
+        assert takes_from_elsewhere(piece * (100_000 // len(piece))) in (True, False)
+
+
+def test_a_copy_and_what_it_reads_stand_in_one_statement() -> None:
+    assert not takes_from_elsewhere("COPY t FROM stdin; SELECT x FROM 'y'")
+    assert takes_from_elsewhere("COPY t -- all\n FROM\n 'y'")
