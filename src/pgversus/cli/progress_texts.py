@@ -28,7 +28,8 @@ def shortened(text: str, width: int, spell: Spell) -> str:
     if cell_len(text) <= width:
         return text
     room = max(0, width - 1)
-    head, tail = set_cell_size(text, room - room // 2), text
+    # No character is narrower than a column but for those that stand on another.
+    head, tail = set_cell_size(text[:width], room - room // 2), text[max(0, len(text) - room) :]
     while cell_len(tail) > room // 2:
         tail = tail[1:]
     return f"{head}{spell(_ELLIPSIS)}{tail}"

@@ -15,7 +15,7 @@ from pgversus.study.servers import Release, ServerName, SourceBuild
 
 FEWEST_LEVELS = 3
 """Two make no line: the table says it."""
-_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(B|kB|MB|GB|TB|us|ms|s|min|h|d)?\s*")
+_AMOUNT = re.compile(r"\s*(\d{1,18}(?:\.\d{1,18})?)\s*+(B|kB|MB|GB|TB|us|ms|s|min|h|d)?\s*")
 _UNITS = {
     "B": 1.0,
     "kB": 1024.0,

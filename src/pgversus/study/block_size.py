@@ -5,7 +5,7 @@ blocks are 4 GB of 8 kB, and 16 GB of 32 kB. An arm with other blocks is given t
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pgversus.errors import StudyError
@@ -50,7 +50,9 @@ _WAL_BUFFERS_SHARE, _MOST_WAL_BUFFERS_KB = 32, 16 * 1024
 _LEAST_WAL_BUFFERS = 8
 """Of shared_buffers, at most a segment, at least so many blocks (XLOGChooseNumBuffers)."""
 _KB = {"B": 1 / 1024, "kB": 1.0, "MB": 1024.0, "GB": 1024.0**2, "TB": 1024.0**3}
-_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(B|kB|MB|GB|TB|)\s*")
+_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*+(B|kB|MB|GB|TB|)\s*")
+_BLOCKS = re.compile(r"\s*[1-9][0-9]{0,17}\s*")
+# No server has more of them.
 
 
 def with_equal_bytes(arms: Iterable[Arm]) -> tuple[Arm, ...]:
@@ -62,8 +64,7 @@ def with_equal_bytes(arms: Iterable[Arm]) -> tuple[Arm, ...]:
     options = [_options(arm) for arm in given]
     if all(one == NO_OPTIONS for one in options):
         return given
-    for name in _counted_otherwise(options):
-        _refuse_numbers(given, name)
+    _refuse_numbers(given, _counted_otherwise(options))
     return tuple(_with_equal_bytes(arm, one) for arm, one in zip(given, options, strict=True))
 
 
@@ -71,16 +72,17 @@ def _options(arm: Arm) -> BuildOptions:
     return arm.server.options if isinstance(arm.server, SourceBuild) else NO_OPTIONS
 
 
-def _counted_otherwise(options: Sequence[BuildOptions]) -> list[str]:
+def _counted_otherwise(options: Sequence[BuildOptions]) -> frozenset[str]:
     """Settings of which the same number is not the same amount on each of these builds."""
     names = _IN_BLOCKS if len({one.block_size_kb for one in options}) > 1 else frozenset()
-    return sorted(names | (_IN_WAL_BLOCKS if len({one.wal_block_size_kb for one in options}) > 1 else frozenset()))
+    return names | (_IN_WAL_BLOCKS if len({one.wal_block_size_kb for one in options}) > 1 else frozenset())
 
 
-def _refuse_numbers(arms: Sequence[Arm], name: str) -> None:
+def _refuse_numbers(arms: Sequence[Arm], names: Container[str]) -> None:
     for arm in arms:
         for setting in arm.settings:
-            if setting.name.lower() == name and re.fullmatch(r"\s*[1-9]\d*\s*", setting.value):
+            name = setting.name.lower()
+            if name in names and _BLOCKS.fullmatch(setting.value):
                 raise _in_blocks(arm, name, setting.value)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import count, product
+from itertools import product
 
 from pgversus.errors import StudyError
 from pgversus.study.dataset import Dataset
@@ -133,8 +133,13 @@ def _label(
 
 def unique_labels(labels: Sequence[str]) -> list[str]:
     """The same labels, with a number behind each that was there before: `17`, `17 (2)`."""
-    result: list[str] = []
+    taken: dict[str, None] = {}
+    # Of each label the first number that may be free.
+    numbers: dict[str, int] = {}
     for label in labels:
-        names = (label if number == 1 else f"{label} ({number})" for number in count(1))
-        result.append(next(name for name in names if name not in result))
-    return result
+        number = numbers.get(label, 1)
+        while (name := label if number == 1 else f"{label} ({number})") in taken:
+            number += 1
+        numbers[label] = number + 1
+        taken[name] = None
+    return list(taken)

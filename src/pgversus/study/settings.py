@@ -22,7 +22,7 @@ _OWN = frozenset(
         "unix_socket_directories",
     }
 )
-_LEVEL = re.compile(r"\s*(?:'((?:[^']|'')*)'\s*|([^',]*))(,|\Z)")
+_LEVEL = re.compile(r"\s*+(?:'((?:[^']++|'')*+)'\s*|([^',]*))(,|\Z)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

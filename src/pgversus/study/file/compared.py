@@ -21,7 +21,8 @@ def compared_factor(sections: schema.Sections, matrix: Matrix, problems: Problem
     factors = matrix.factors
     varied = [index for index, factor in enumerate(factors) if factor.is_varied and factor.name not in _NEVER]
     # What a variable changes is the work, most of the time: it is compared where nothing else can be, or where asked.
-    varied = [index for index in varied if factors[index] not in matrix.variables] or varied
+    # Variables are the last of the factors.
+    varied = [index for index in varied if index < len(factors) - len(matrix.variables)] or varied
     if len(varied) == 1 or (varied and matrix.server.is_varied):
         return varied[0]
     if varied:

@@ -1,7 +1,8 @@
 """What the schema says of a key, in words: for messages and for the reference."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
 from pgversus.study.file.json_schema import flat_schema
@@ -55,16 +56,16 @@ def nearest(name: str, names: list[str], *, cutoff: float = 0.6) -> str | None:
     return by_lower[found[0]] if found else None
 
 
-def listed(names: Sequence[str], *, joint: str = ", ") -> str:
-    """The names in one line; of many only the first."""
+def listed(names: Collection[Any], *, show: Callable[[Any], str] = str, joint: str = ", ") -> str:
+    """The names in one line; of many only the first. show: how each is written, which is not asked of the others."""
     rest = len(names) - _MOST_LISTED
-    return joint.join(names[:_MOST_LISTED]) + (f" and {rest} more" if rest > 0 else "")
+    return joint.join(map(show, islice(names, _MOST_LISTED))) + (f" and {rest} more" if rest > 0 else "")
 
 
 def in_words(schema: Schema) -> str:
     """What a value must be: `a whole number of at least 1`, `a list of texts`."""
     if "enum" in schema:
-        return listed([as_toml(value) for value in schema["enum"]], joint=" or ")
+        return listed(schema["enum"], show=as_toml, joint=" or ")
     kind = schema.get("type")
     if isinstance(kind, list):
         return "text, a number, true or false" if "boolean" in kind else "text or a number"

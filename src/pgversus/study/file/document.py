@@ -8,9 +8,14 @@ from typing import Any
 from pgversus.errors import StudyError, StudyFileError
 from pgversus.study.file.values import shown
 from pgversus.study.hidden import without_secrets
+from pgversus.study.nesting import is_nested_deeper
 
 MOST_LEVELS = 16
 """Of tables in tables. The schema needs six; whatever walks a document may then call itself."""
+_LONGEST_KEY = 1000
+"""It stands in every message about what is in it."""
+_DOTTED = re.compile(r"(?<![A-Za-z0-9_-])(?:(?:[A-Za-z0-9_-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+\.[ \t]*+){200}")
+"""A key of so many parts, for which tomllib takes time that grows with their square."""
 
 _PLACE = re.compile(r"(.*) \(at (?:line ([0-9]+), column ([0-9]+)|end of document)\)", re.DOTALL)
 _TWICE = re.compile(r"overwrite|twice|mutate")
@@ -19,6 +24,8 @@ _TWICE = re.compile(r"overwrite|twice|mutate")
 
 def parse_document(text: str, file: str) -> Mapping[str, Any]:
     """The document as nested dicts and lists; StudyFileError when the text is no TOML."""
+    if _DOTTED.search(text):
+        raise _too_deep(file)
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -26,9 +33,15 @@ def parse_document(text: str, file: str) -> Mapping[str, Any]:
     except (RecursionError, ValueError):
         # ValueError is a number that is thousands of digits long.
         raise _refused(_problem(file, "a value is nested too deeply, or too long a number")) from None
-    if _is_too_deep(document):
-        raise _refused(_problem(file, f"tables nested more than {MOST_LEVELS} deep"))
+    if is_nested_deeper(document, MOST_LEVELS):
+        raise _too_deep(file)
+    if _has_long_key(document):
+        raise _refused(_problem(file, f"a key of more than {_LONGEST_KEY} characters"))
     return document
+
+
+def _too_deep(file: str) -> StudyFileError:
+    return _refused(_problem(file, f"tables nested more than {MOST_LEVELS} deep"))
 
 
 def _syntax_error(text: str, file: str, message: str) -> StudyFileError:
@@ -72,12 +85,9 @@ def _refused(problem: StudyError) -> StudyFileError:
     )
 
 
-def _is_too_deep(document: Mapping[str, Any]) -> bool:
-    level: list[Any] = [document]
-    for _ in range(MOST_LEVELS):
-        level = [
-            child
-            for item in level
-            for child in (item.values() if isinstance(item, Mapping) else item if isinstance(item, list) else ())
-        ]
-    return bool(level)
+def _has_long_key(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_has_long_key, value))
+    if not isinstance(value, Mapping):
+        return False
+    return any(len(key) > _LONGEST_KEY or _has_long_key(item) for key, item in value.items())

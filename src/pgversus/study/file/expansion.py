@@ -29,6 +29,7 @@ T = TypeVar("T")
 
 MOST_TREATMENTS = 100_000
 """More would take months, and gigabytes to write down."""
+_LARGEST_SHOWN = 10**1000
 
 _SERVER, _WORKLOAD, _DATASET, _LOAD, _SCALE, _CACHE, _SETTINGS = range(7)
 # The order of Matrix.factors; settings are followed by variables.
@@ -52,14 +53,17 @@ class Plan:
 def refuse_too_many(matrix: Matrix, problems: Problems) -> None:
     """Add a problem when the factors have too many combinations; they are counted, not made."""
     sizes = [len(factor.levels) for factor in matrix.factors]
-    if math.prod(sizes) > MOST_TREATMENTS:
+    product_of_all = math.prod(sizes)
+    if product_of_all > MOST_TREATMENTS:
+        # Python writes down no number of thousands of digits.
+        shown = str(product_of_all) if product_of_all < _LARGEST_SHOWN else "more than 1e1000"
         counts = " x ".join(str(size) for size in sizes if size > 1)
         problems.add(
             ("factors",),
             StudyError(
                 "the study has too many combinations",
                 slug="study-too-many-treatments",
-                found=f"{counts} = {math.prod(sizes)}",
+                found=f"{counts} = {shown}",
                 expected=f"at most {MOST_TREATMENTS}",
                 to_do="leave levels out, or make several studies",
             ),

@@ -1,7 +1,8 @@
 """Factors with their levels, and the matrix that they span."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from pgversus.errors import StudyError
@@ -32,7 +33,8 @@ class Level(Generic[T]):
     value: T
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Without slots, so that what is asked of it again and again is made once.
+@dataclass(frozen=True, kw_only=True)
 class Factor(Generic[T]):
     """Something that is, or could be, varied."""
 
@@ -58,13 +60,20 @@ class Factor(Generic[T]):
         """Whether it has two levels or more."""
         return len(self.levels) > 1
 
-    def positions(self, word: str) -> list[int]:
+    def positions(self, word: str) -> Sequence[int]:
         """Which of its levels are called so; several when a server is named twice."""
-        by_label = [index for index, level in enumerate(self.levels) if level.label == word]
-        return [index for index, level in enumerate(self.levels) if level.word == word] or by_label
+        return self._by_word.get(word) or self._by_label.get(word, ())
+
+    @cached_property
+    def _by_word(self) -> Mapping[str, Sequence[int]]:
+        return _positions(level.word for level in self.levels)
+
+    @cached_property
+    def _by_label(self) -> Mapping[str, Sequence[int]]:
+        return _positions(level.label for level in self.levels)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Matrix:
     """All factors; their product is what is measured."""
 
@@ -79,21 +88,31 @@ class Matrix:
     settings: tuple[Factor[Setting], ...]
     variables: tuple[Factor[Variable], ...]
 
-    @property
+    @cached_property
     def factors(self) -> tuple[Factor[Any], ...]:
         """In the order in which combinations are made and named."""
         own = (self.server, self.workload, self.dataset, self.load, self.scale, self.cache)
         return (*own, *self.settings, *self.variables)
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """Of the factors that the file names levels of, or that have them by default."""
         return [factor.name for factor in self.factors if factor.is_named]
 
     def find(self, name: str) -> int | None:
         """The position of the factor of this name; capitals do not matter, as in names of settings."""
-        named = {factor.name.lower(): index for index, factor in enumerate(self.factors) if factor.is_named}
-        return named.get(name.lower())
+        return self._named.get(name.lower())
+
+    @cached_property
+    def _named(self) -> Mapping[str, int]:
+        return {factor.name.lower(): index for index, factor in enumerate(self.factors) if factor.is_named}
+
+
+def _positions(names: Iterable[str]) -> Mapping[str, Sequence[int]]:
+    found: dict[str, list[int]] = {}
+    for index, name in enumerate(names):
+        found.setdefault(name, []).append(index)
+    return found
 
 
 def value_labels(name: str, values: Sequence[str]) -> list[str]:
@@ -109,7 +128,7 @@ def unknown_factor(name: str, names: Sequence[str]) -> StudyError:
         f"there is no factor {as_key(name)}",
         slug="study-unknown-level",
         found=as_key(name),
-        expected=listed([as_key(known) for known in names]),
+        expected=listed(names, show=as_key),
         to_do=f"{as_key(meant)}, if that is meant" if meant else f"give it levels in [factors]: {as_key(name)} = [...]",
     )
 
@@ -122,7 +141,7 @@ def unknown_level(word: str, factor: Factor[Any]) -> StudyError:
         f"{shown_value(factor.name, word)} is no level of {as_key(factor.name)}",
         slug="study-unknown-level",
         found=shown_value(factor.name, word),
-        expected=listed([shown(label) for label in labels], joint=" or ") or "a level that it has",
+        expected=listed(labels, show=shown, joint=" or ") or "a level that it has",
         to_do=f"{as_key(factor.name)} = {as_toml(meant)}, if that is meant"
         if meant
         else f"add it to {as_key(factor.name)} in [{'.'.join(map(str, factor.table))}], or take one of these",

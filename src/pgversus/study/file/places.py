@@ -25,21 +25,23 @@ class Place:
     column: int
     header: str = field(compare=False, default="")
     """The table as the file has it: `[factors]`; empty above the first table."""
-    key: str = field(compare=False, default="")
-    """What stands in it: `work_mem`, `scripts, item 2, weight`; empty for the table itself."""
+    inner: Path = field(compare=False, default=())
+    """What stands in it, a path of its own: written down where somebody asks, since a file has many items."""
 
     def within(self, rest: Path) -> "Place":
         """The same place for something inside of it that has none of its own."""
-        return replace(self, key=_joined(self.key, rest))
+        return replace(self, inner=(*self.inner, *rest))
 
     def __str__(self) -> str:
         """`line 12, [factors] work_mem`."""
         line = f"line {self.line}" if self.line else ""
-        return ", ".join(filter(None, (line, f"{self.header} {self.key}".strip())))
+        return ", ".join(filter(None, (line, f"{self.header} {_joined(self.inner)}".strip())))
 
 
-def _joined(key: str, rest: Path) -> str:
-    for part in rest:
+def _joined(path: Path) -> str:
+    """`work_mem`, `scripts, item 2, weight`; empty for the table itself."""
+    key = ""
+    for part in path:
         word = f"item {part + 1}" if isinstance(part, int) else as_key(part)
         separator = ", " if isinstance(part, int) or key.rpartition(", ")[2].startswith("item ") else "."
         key = f"{key}{separator}{word}" if key else word
@@ -78,7 +80,7 @@ def find_places(text: str) -> Places:
     rows: dict[Path, int] = {}
     for node in tree.root_node.children:
         if node.type == "pair":
-            _note_pair(places, node, base=(), header="", key="")
+            _note_pair(places, node, base=(), header="", inner=())
         elif node.type in ("table", "table_array_element"):
             _note_table(places, rows, node)
     return Places(found=places)
@@ -98,40 +100,37 @@ def _note_table(places: dict[Path, Place], rows: dict[Path, int], node: Node) ->
         header = f"[[{title}]]"
         rows[base] = rows.get(base, -1) + 1
         base = (*base, rows[base])
-    _note(places, base, node, header, "")
+    _note(places, base, node, header, ())
     for child in node.children:
         if child.type == "pair":
-            _note_pair(places, child, base=base, header=header, key="")
+            _note_pair(places, child, base=base, header=header, inner=())
 
 
-def _note_pair(places: dict[Path, Place], node: Node, *, base: Path, header: str, key: str) -> None:
-    names = _names(node.children[0])
+def _note_pair(places: dict[Path, Place], node: Node, *, base: Path, header: str, inner: Path) -> None:
     path = base
-    for name in names:
-        path = (*path, name)
-        key = _joined(key, (name,))
-        _note(places, path, node, header, key)
-    _note_inside(places, node.children[-1], path=path, header=header, key=key)
+    for name in _names(node.children[0]):
+        path, inner = (*path, name), (*inner, name)
+        _note(places, path, node, header, inner)
+    _note_inside(places, node.children[-1], path=path, header=header, inner=inner)
 
 
-def _note_inside(places: dict[Path, Place], value: Node, *, path: Path, header: str, key: str) -> None:
+def _note_inside(places: dict[Path, Place], value: Node, *, path: Path, header: str, inner: Path) -> None:
     if value.type == "inline_table":
         for child in value.children:
             if child.type == "pair":
-                _note_pair(places, child, base=path, header=header, key=key)
+                _note_pair(places, child, base=path, header=header, inner=inner)
     elif value.type == "array":
         items = [child for child in value.children if child.is_named and child.type != "comment"]
         for index, item in enumerate(items):
-            inner = _joined(key, (index,))
-            _note(places, (*path, index), item, header, inner)
-            _note_inside(places, item, path=(*path, index), header=header, key=inner)
+            _note(places, (*path, index), item, header, (*inner, index))
+            _note_inside(places, item, path=(*path, index), header=header, inner=(*inner, index))
 
 
-def _note(places: dict[Path, Place], path: Path, node: Node, header: str, key: str) -> None:
+def _note(places: dict[Path, Place], path: Path, node: Node, header: str, inner: Path) -> None:
+    place = Place(line=node.start_point.row + 1, column=node.start_point.column, header=header, inner=inner)
     for length in range(1, len(path) + 1):
         # A table that has no header of its own stands where its first key does.
-        line, column = node.start_point.row + 1, node.start_point.column
-        places.setdefault(path[:length], Place(line=line, column=column, header=header, key=key))
+        places.setdefault(path[:length], place)
 
 
 def _names(node: Node) -> list[str]:

@@ -28,7 +28,7 @@ def chosen_profile(profiles: Mapping[str, Any], asked: str | None, problems: Pro
             f"there is no profile {shown(asked)}",
             slug="study-unknown-profile",
             found=shown(asked),
-            expected=listed([as_toml(name) for name in profiles]) or "none: the file has no [profiles.NAME]",
+            expected=listed(profiles, show=as_toml) or "none: the file has no [profiles.NAME]",
             to_do=f"--profile {meant}" if meant else "leave --profile out",
         ),
     )

@@ -1,5 +1,6 @@
 """[[exclude]] and [[only]]: which combinations are measured."""
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -13,19 +14,30 @@ Indexes = tuple[int, ...]
 """One combination: for each factor of the matrix the position of its level."""
 
 
+MOST_CHOICES = 1_000_000
+"""Combinations that all rows of one kind name, each of them looked up by its levels."""
+MOST_FORMS = 100
+"""Sets of factors that rows of one kind name: every combination of the study is asked for in each of them."""
+
+
 class Rows:
     """The rows of one kind, so that asking is as fast for a thousand of them as for one."""
 
     def __init__(self) -> None:
         self.count = 0
+        self._choices = 0
         self._by_factors: dict[Indexes, dict[Indexes, list[int]]] = defaultdict(lambda: defaultdict(list))
 
-    def add(self, number: int, levels: Mapping[int, Sequence[int]]) -> None:
-        """Take in row `number`: for each factor that it names the levels that it means."""
+    def add(self, number: int, levels: Mapping[int, Sequence[int]]) -> bool:
+        """Take in row `number`: for each factor that it names the levels that it means; False where it is too much."""
         self.count += 1
+        self._choices += math.prod(map(len, levels.values()))
+        if self._choices > MOST_CHOICES or len(self._by_factors) > MOST_FORMS:
+            return False
         rows = self._by_factors[tuple(levels)]
         for choice in product(*levels.values()):
             rows[choice].append(number)
+        return True
 
     def matching(self, combination: Indexes) -> list[int]:
         """The numbers of the rows that have all their levels in this combination."""
@@ -90,7 +102,7 @@ def _rows(kind: str, tables: Sequence[Mapping[str, str]], matrix: Matrix, proble
     for number, table in enumerate(tables):
         if not table and not problems.concern(kind, number):
             problems.add((kind, number), _empty(kind))
-        levels: dict[int, list[int]] = {}
+        levels: dict[int, Sequence[int]] = {}
         for name, word in table.items():
             position = matrix.find(name)
             if position is None:
@@ -103,8 +115,20 @@ def _rows(kind: str, tables: Sequence[Mapping[str, str]], matrix: Matrix, proble
             if not found and not is_unsure:
                 problems.add((kind, number, name), unknown_level(word, factor))
             levels[position] = found
-        rows.add(number, dict(sorted(levels.items())))
+        if not rows.add(number, dict(sorted(levels.items()))):
+            problems.add((kind,), _too_many(kind))
+            break
     return rows
+
+
+def _too_many(kind: str) -> StudyError:
+    return StudyError(
+        f"the [[{kind}]] rows name too many combinations",
+        slug="study-too-many-treatments",
+        found=f"more than {MOST_CHOICES} combinations, or more than {MOST_FORMS} different sets of factors",
+        expected="rows that name fewer levels",
+        to_do="leave levels out of [factors] instead, or make several studies",
+    )
 
 
 def _empty(kind: str) -> StudyError:

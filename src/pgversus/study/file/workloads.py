@@ -151,8 +151,7 @@ def unknown_name(kind: str, name: str, names: Mapping[str, object]) -> StudyErro
         f"there is no {kind} {shown(name)}",
         slug="study-unknown-level",
         found=shown(name),
-        expected=listed([shown(known) for known in names], joint=" or ")
-        or f"a name from [{kind}s.NAME], of which there is none",
+        expected=listed(names, show=shown, joint=" or ") or f"a name from [{kind}s.NAME], of which there is none",
         to_do=f"{as_toml(meant)}, if that is meant" if meant else f"[{kind}s.{as_key(name)}] would add it",
     )
 
@@ -195,7 +194,7 @@ def _own_dataset(
             "it is not said which dataset this workload runs on",
             slug="study-file-missing-key",
             found=f"{len(datasets)} datasets",
-            expected=listed([shown(name) for name in datasets], joint=" or "),
+            expected=listed(datasets, show=shown, joint=" or "),
             to_do=f"dataset = {shown(next(iter(datasets)))}, or dataset = [...] in [factors] to run it on several",
         ),
     )
