@@ -1,6 +1,7 @@
 """Files that flags name, read once, when the question is asked."""
 
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,7 +11,15 @@ from pgversus.study.dataset import SetupFile, setup_file
 
 def read_text(path: str, flag: str) -> str:
     """The content of a script; StudyError when it cannot be read or is no UTF-8."""
-    content = _read_bytes(path, flag)
+    return _decoded(_read_bytes(path, flag), path, flag)
+
+
+def read_stdin(flag: str) -> str:
+    """What standard input holds; StudyError when it is no UTF-8."""
+    return _decoded(b"" if sys.stdin is None else sys.stdin.buffer.read(), "-", flag)
+
+
+def _decoded(content: bytes, path: str, flag: str) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:

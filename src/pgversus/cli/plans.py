@@ -1,14 +1,13 @@
 """`pgversus plans`: how plans of the same statements differ, on servers or in files."""
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from pgversus.cli.arms import arms_options, variable_options
-from pgversus.cli.files import read_text
+from pgversus.cli.files import read_stdin, read_text
 from pgversus.cli.language import language_option
 from pgversus.cli.means import RUN_AS, build_options, in_asked_manner
 from pgversus.cli.output import write_out
@@ -109,7 +108,7 @@ def _plans_in(name: str) -> "list[Plan]":
     from pgversus.plans.explain import read_plans  # noqa: PLC0415 - not for `--help`
 
     if name == _STDIN:
-        return read_plans(sys.stdin.read(), "standard input")
+        return read_plans(read_stdin("plans"), "standard input")
     return read_plans(read_text(name, "plans"), name)
 
 

@@ -1,6 +1,6 @@
 """Bitmap index scans, as part of the heap scan that they are made for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,6 @@ _PARTS = (_INDEX, "BitmapAnd", "BitmapOr")
 class Bitmap:
     """How a heap scan finds its blocks."""
 
-    parts: Sequence[Mapping[str, Any]]
-    """The raw nodes below the heap scan that make it."""
     indexes: str
     """`a_idx`, or `BitmapOr(a_idx, b_idx)`."""
     conditions: tuple[str, ...]
@@ -25,10 +23,15 @@ def bitmap_below(raw: Mapping[str, Any]) -> Bitmap | None:
     """Of a bitmap heap scan; None for every other node."""
     if raw["Node Type"] != _HEAP:
         return None
-    parts = [child for child in raw.get("Plans", []) if child["Node Type"] in _PARTS]
+    parts = filter(is_part, raw.get("Plans", []))
     conditions: list[str] = []
-    indexes = ", ".join(_indexes(part, conditions) for part in parts)
-    return Bitmap(parts=parts, indexes=indexes, conditions=tuple(conditions))
+    indexes = ", ".join([_indexes(part, conditions) for part in parts])
+    return Bitmap(indexes=indexes, conditions=tuple(conditions))
+
+
+def is_part(raw: Mapping[str, Any]) -> bool:
+    """Whether a node below a bitmap heap scan is one of those that make its bitmap."""
+    return raw["Node Type"] in _PARTS
 
 
 def _indexes(raw: Mapping[str, Any], conditions: list[str]) -> str:
@@ -36,5 +39,5 @@ def _indexes(raw: Mapping[str, Any], conditions: list[str]) -> str:
         if "Index Cond" in raw:
             conditions.append(str(raw["Index Cond"]))
         return str(raw.get("Index Name", ""))
-    inner = ", ".join(_indexes(part, conditions) for part in raw.get("Plans", []))
+    inner = ", ".join([_indexes(part, conditions) for part in raw.get("Plans", [])])
     return f"{raw['Node Type']}({inner})"

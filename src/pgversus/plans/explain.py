@@ -1,7 +1,5 @@
 """What EXPLAIN (FORMAT JSON) printed to plans: as a server returns it, as psql prints it, as auto_explain logs it."""
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -10,16 +8,20 @@ from typing import Any
 from pgversus.errors import PlanError
 from pgversus.plans.plan import Plan
 from pgversus.plans.reading import plan_nodes
-from pgversus.plans.structure import checked_root, is_number
+from pgversus.plans.structure import MOST_DEPTH, checked_root, is_number
 from pgversus.study.hidden import may_hold_secrets, message_without_secrets
 from pgversus.study.hidden_documents import parts_without_secrets
+from pgversus.study.nesting import is_nested_deeper
 
 _COLUMN = "QUERY PLAN"
-_TEXT_FORMAT = re.compile(r"\(cost=\d|\(actual time=|^\s*->\s+\w", re.MULTILINE)
+_TEXT_FORMAT = re.compile(r"\(cost=\d|\(actual time=|^[ \t]*->[ \t]+\w", re.MULTILINE)
+_CSV_FIELD = re.compile(r'"((?:[^"]++|"")*+)(?:"|\Z)')
 _OTHER_FORMAT = re.compile(r"\s*(?:<explain\b|- Plan:)")
 _MS_PER_S = 1000.0
 _CONTEXT, _WIDER_CONTEXT = 40, 1000
 _TOO_DEEP = "more levels than any plan has"
+_MOST_LEVELS = 2 * MOST_DEPTH + 10
+"""Of lists and objects in each other: two for each node, and some around the plan and inside of its last node."""
 _EXPECTED = "what EXPLAIN (FORMAT JSON) prints"
 
 
@@ -59,6 +61,8 @@ def _documents(text: str, where: str) -> Iterator[Any]:
         except ValueError as error:
             # Python reads no number of thousands of digits.
             raise _no_plan(where, str(error)) from error
+        if is_nested_deeper(value, _MOST_LEVELS):
+            raise _no_plan(where, _TOO_DEEP)
         yield value
 
 
@@ -74,9 +78,10 @@ def _without_table(text: str) -> str:
     if not lines or lines[0].strip().strip('"') != _COLUMN:
         return text
     if lines[1:] and lines[1].startswith('"'):
-        return "\n".join(row[0] for row in csv.reader(io.StringIO("\n".join(lines[1:]))) if row)
+        # Python's own reader of CSV takes no field of more than 128 kB.
+        return "\n".join(found[1].replace('""', '"') for found in _CSV_FIELD.finditer("\n".join(lines[1:])))
     inside = [line for line in lines[1:] if not re.fullmatch(r"\s*-+\s*|\(\d+ rows?\)", line)]
-    return "\n".join(re.sub(r"\s*\+$", "", line) for line in inside)
+    return "\n".join(line[:-1].rstrip() if line.endswith("+") else line for line in inside)
 
 
 def _entries(document: Any, where: str) -> Iterator[Any]:
@@ -85,7 +90,7 @@ def _entries(document: Any, where: str) -> Iterator[Any]:
         if isinstance(entry, Mapping) and _COLUMN in entry:
             inside = entry[_COLUMN]
             for value in _documents(inside, where) if isinstance(inside, str) else [inside]:
-                yield from _entries(value, where)
+                yield from value if isinstance(value, list) else [value]
         else:
             yield entry
 

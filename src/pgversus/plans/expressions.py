@@ -1,10 +1,10 @@
 """Conditions and keys in one spelling, whatever major printed them and whatever it called its subplans. Pure."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 
-from pgversus.plans.quoting import closing, outside_strings, split_outside
+from pgversus.plans.quoting import bare, outside_strings, split_inside, split_outside
 from pgversus.plans.subplans import SubplanNames
 
 _AND = " AND "
@@ -12,6 +12,7 @@ _EQUALS = " = "
 _WINDOW = re.compile(r"\bOVER (?:\(\?\)|[\w$]+|\"[^\"]+\")")
 _VALUE = re.compile(r"[^A-Za-z_\"]|(?:ANY|ALL|ARRAY|NULL|true|false)\b")
 _GENERATED = re.compile(r"(.+)_\d+")
+_QUALIFIED = re.compile(r"(?<![\w$\".])([\w$]++|\"(?:[^\"]++|\"\")*+\")\.")
 
 
 class Expressions:
@@ -21,23 +22,20 @@ class Expressions:
         """aliases: of each node that has one, in the order of the plan, with its relation."""
         self._subplans = subplans
         self._aliases = _own_names(aliases)
-        names = sorted((re.escape(name) for name in self._aliases), key=len, reverse=True)
-        self._qualified = re.compile(rf"(?<![\w$\".])({'|'.join(names)})\.") if names else None
 
     def conjuncts(self, text: str) -> tuple[str, ...]:
         """What must hold, cut at AND, sorted: `((b = a) AND (1 = c))` is `a = b` and `c = 1`."""
-        return tuple(sorted({_sides_in_order(_bare(part)) for part in _cut(_bare(self.respell(text)))}))
+        return tuple(sorted({_sides_in_order(part) for part in split_inside(self.respell(text), _AND)}))
 
     def respell(self, text: str) -> str:
         """A whole expression."""
         found = self._subplans.respell(text)
         if "OVER " in found:
             found = outside_strings(found, lambda part: _WINDOW.sub("OVER w", part))
-        return found if self._qualified is None else outside_strings(found, self._with_own_names)
+        return outside_strings(found, self._with_own_names) if self._aliases else found
 
     def _with_own_names(self, text: str) -> str:
-        assert self._qualified is not None  # noqa: S101 - asked by respell() alone
-        return self._qualified.sub(lambda match: f"{self._aliases[match[1]]}.", text)
+        return _QUALIFIED.sub(lambda match: f"{self._aliases.get(match[1], match[1])}.", text)
 
 
 def is_generated(alias: str, relation: str | None) -> bool:
@@ -50,10 +48,13 @@ def _own_names(aliases: Iterable[tuple[str, str | None]]) -> Mapping[str, str]:
     all_names = list(aliases)
     taken = {alias for alias, relation in all_names if not is_generated(alias, relation)}
     own: dict[str, str] = {}
+    numbers: dict[str | None, Iterator[int]] = {}
     for alias, relation in all_names:
         if not is_generated(alias, relation) or alias in own:
             continue
-        name = next(name for number in count(1) if (name := f"{relation}_{number}") not in taken)
+        # Those that were taken before are taken still.
+        following = numbers.setdefault(relation, count(1))
+        name = next(name for number in following if (name := f"{relation}_{number}") not in taken)
         taken.add(name)
         own[alias] = own[_in_quotes(alias)] = name
     return own
@@ -63,25 +64,9 @@ def _in_quotes(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _cut(text: str) -> list[str]:
-    """At AND, also inside a conjunct that is itself a conjunction."""
-    parts = split_outside(text, _AND)
-    if len(parts) == 1:
-        return parts
-    return [piece for part in parts for piece in _cut(_bare(part))]
-
-
-def _bare(text: str) -> str:
-    """Without parentheses around the whole."""
-    stripped = text.strip()
-    while stripped.startswith("(") and closing(stripped, 0) == len(stripped) and stripped.endswith(")"):
-        stripped = stripped[1:-1].strip()
-    return stripped
-
-
 def _sides_in_order(conjunct: str) -> str:
     """Of an equality, which reads the same from both sides: columns first, values behind them."""
     sides = split_outside(conjunct, _EQUALS)
     if len(sides) != 2:  # noqa: PLR2004 - a left side and a right one
         return conjunct
-    return _EQUALS.join(sorted(map(_bare, sides), key=lambda side: (_VALUE.match(side) is not None, side)))
+    return _EQUALS.join(sorted(map(bare, sides), key=lambda side: (_VALUE.match(side) is not None, side)))

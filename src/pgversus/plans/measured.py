@@ -54,39 +54,41 @@ def own(plan: Plan) -> list[Own]:
     under which it is printed; what an InitPlan did from nobody: EXPLAIN does not say who asked it. Never below zero:
     clocks that are read for each row do not add up.
     """
-    payers = _payers(plan)
-    seconds = _left([node.measured.time_s for node in plan.nodes], payers)
-    blocks = _left([node.measured.blocks for node in plan.nodes], payers)
-    temporary = _left([node.measured.temp_blocks for node in plan.nodes], payers)
+    scans = _scans_of_ctes(plan)
+    seconds = _left(plan, [node.measured.time_s for node in plan.nodes], scans)
+    blocks = _left(plan, [node.measured.blocks for node in plan.nodes], scans)
+    temporary = _left(plan, [node.measured.temp_blocks for node in plan.nodes], scans)
     return [
         Own(time_s=time_s, blocks=read, temp_blocks=written)
         for time_s, read, written in zip(seconds, blocks, temporary, strict=True)
     ]
 
 
-def _payers(plan: Plan) -> list[Sequence[int]]:
-    """For each node those in whose amounts its own are contained, in equal parts."""
-    scans = _scans_of_ctes(plan)
-    payers: list[Sequence[int]] = []
-    for node in plan.nodes:
-        if node.parent is None:
-            payers.append(())
+def _left(plan: Plan, whole: Sequence[float | None], scans: Mapping[str, Sequence[int]]) -> list[float | None]:
+    """What is left of the amounts of each node without those that are contained in them. scans: of each CTE."""
+    left = list(whole)
+    # What is taken in equal parts from those that scan a CTE, by its name.
+    of_ctes: dict[str, float] = {}
+    for node, amount in zip(plan.nodes, whole, strict=True):
+        if node.parent is None or amount is None:
             continue
         is_top = plan.nodes[node.parent].scope != node.scope
         if is_top and node.scope.startswith(_CTE):
-            payers.append(scans.get(node.scope.removeprefix(_CTE), ()))
-        else:
-            payers.append(() if is_top and node.scope.startswith(_INIT_PLAN) else (node.parent,))
-    return payers
-
-
-def _left(whole: Sequence[float | None], payers: Sequence[Sequence[int]]) -> list[float | None]:
-    left = list(whole)
-    for amount, those in zip(whole, payers, strict=True):
-        for payer in those:
-            if amount is not None and (before := left[payer]) is not None:
-                left[payer] = before - amount / len(those)
+            name = node.scope.removeprefix(_CTE)
+            of_ctes[name] = of_ctes.get(name, 0.0) + amount
+        elif not (is_top and node.scope.startswith(_INIT_PLAN)):
+            _take(left, node.parent, amount)
+    for name, amount in of_ctes.items():
+        places = scans.get(name, ())
+        for place in places:
+            _take(left, place, amount / len(places))
     return [None if amount is None else max(0.0, amount) for amount in left]
+
+
+def _take(left: list[float | None], place: int, amount: float) -> None:
+    before = left[place]
+    if before is not None:
+        left[place] = before - amount
 
 
 def _scans_of_ctes(plan: Plan) -> dict[str, list[int]]:

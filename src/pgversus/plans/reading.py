@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pgversus.plans.bitmaps import Bitmap, bitmap_below
+from pgversus.plans.bitmaps import Bitmap, bitmap_below, is_part
 from pgversus.plans.expressions import Expressions
 from pgversus.plans.measured import measured
 from pgversus.plans.operators import family, operator
@@ -75,7 +75,7 @@ def _in_order(root: Mapping[str, Any], subplans: SubplanNames) -> list[RawNode]:
         children.append([])
         if parent is not None:
             children[parent].append(place)
-        below = [child for child in raw.get("Plans", []) if bitmap is None or child not in bitmap.parts]
+        below = [child for child in raw.get("Plans", []) if bitmap is None or not is_part(child)]
         stack += [(child, depth + 1, place, scope) for child in reversed(below)]
     return [
         RawNode(
@@ -160,5 +160,6 @@ def _facts(raw: Mapping[str, Any]) -> dict[str, Fact]:
     found: dict[str, Fact] = {name: raw[name] for name in _FACTS if raw.get(name) is not None}
     for name in ("Full-sort Groups", "Pre-sorted Groups"):
         if isinstance(groups := raw.get(name), Mapping):
-            found[f"{name} Sort Methods"] = ", ".join(sorted(map(str, groups.get("Sort Methods Used", []))))
+            methods = groups.get("Sort Methods Used")
+            found[f"{name} Sort Methods"] = ", ".join(sorted(map(str, methods))) if isinstance(methods, list) else ""
     return found

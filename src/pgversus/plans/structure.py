@@ -1,6 +1,7 @@
 """Whether a JSON value is a plan: nodes with a type, in lists; what else a major puts there passes through."""
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from pgversus.errors import PlanError
@@ -40,6 +41,11 @@ _LARGEST = 1e18
 """No counter of a server comes so far; what is larger is no number that EXPLAIN printed."""
 _PLAN = "Plan"
 _BELOW = "Plans"
+MOST_DEPTH = 250
+"""Nodes below each other. Joins of so many tables take a planner hours."""
+MOST_NODES = 20_000
+"""Of one plan. It has as many where it reads ten thousand partitions."""
+_LONGEST_SHOWN = 60
 
 
 def checked_root(entry: Any, where: str) -> Mapping[str, Any]:
@@ -48,22 +54,27 @@ def checked_root(entry: Any, where: str) -> Mapping[str, Any]:
         raise _malformed(where, _kind(entry), 'an object with "Plan" in it')
     if not isinstance(root := entry.get(_PLAN), Mapping):
         # A utility statement (CREATE INDEX, ...) has no plan.
-        found = ", ".join(map(repr, list(entry)[:5])) or "an empty object"
+        found = _keys(entry)
         raise _malformed(where, found if _PLAN not in entry else f'"Plan" is {_kind(root)}', '"Plan", an object')
-    stack = [(root, f"{where}, Plan")]
+    stack, nodes = [(root, f"{where}, Plan", 1)], 0
     while stack:
-        node, path = stack.pop()
+        node, path, depth = stack.pop()
+        nodes += 1
+        if depth > MOST_DEPTH or nodes > MOST_NODES:
+            raise _malformed(
+                where, "more nodes than any plan has", f"at most {MOST_NODES} nodes, {MOST_DEPTH} below each other"
+            )
         _check(node, path)
         below = node.get(_BELOW, [])
         if not isinstance(below, list) or not all(isinstance(child, Mapping) for child in below):
             raise _malformed(f"{path}, Plans", _kind(below), "a list of nodes")
-        stack += [(child, f"{path}, Plans[{number}]") for number, child in enumerate(below)]
+        stack += [(child, f"{path}, Plans[{number}]", depth + 1) for number, child in enumerate(below)]
     return root
 
 
 def _check(node: Mapping[str, Any], path: str) -> None:
     if "Node Type" not in node:
-        raise _malformed(path, ", ".join(map(repr, list(node)[:5])) or "an empty object", 'a node with a "Node Type"')
+        raise _malformed(path, _keys(node), 'a node with a "Node Type"')
     for name in _TEXTS:
         if name in node and not isinstance(node[name], str):
             raise _malformed(f"{path}, {name}", _kind(node[name]), "text")
@@ -76,6 +87,12 @@ def _check(node: Mapping[str, Any], path: str) -> None:
 def is_number(value: Any) -> bool:
     """Whether it is one that can be reckoned with: neither true nor false, and not beyond all bounds."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
+
+
+def _keys(found: Mapping[str, Any]) -> str:
+    """The first of them, as they stand in a message."""
+    shown = [repr(key if len(key) <= _LONGEST_SHOWN else f"{key[:_LONGEST_SHOWN]}...") for key in islice(found, 5)]
+    return ", ".join(shown) or "an empty object"
 
 
 def _kind(value: Any) -> str:

@@ -52,11 +52,13 @@ class SubplanNames:
 
 def _without_tests(text: str) -> str:
     """`(ANY (a = (SubPlan 1).col1))` as `(SubPlan 1)`, and the same for ALL, rows, EXISTS and ARRAY."""
-    position = 0
-    while (match := _TEST.search(text, position)) is not None:
+    pieces, done = [], 0
+    while (match := _TEST.search(text, done)) is not None:
         end = closing(text, match.start())
         tested = _TESTED.search(text, match.start(), end)
-        if tested is not None:
-            text = f"{text[: match.start()]}({tested[1] or ''}SubPlan {tested[2]}){text[end:]}"
-        position = match.start() + 1
-    return _NAMED_TEST.sub(lambda match: f"({match[1] or ''}SubPlan {match[2]})", text)
+        # Where none is tested in the whole, none is in a part of it.
+        found = text[match.start() : end] if tested is None else f"({tested[1] or ''}SubPlan {tested[2]})"
+        pieces += [text[done : match.start()], found]
+        done = end
+    whole = "".join([*pieces, text[done:]])
+    return _NAMED_TEST.sub(lambda match: f"({match[1] or ''}SubPlan {match[2]})", whole)

@@ -154,3 +154,9 @@ def test_of_a_broken_plan_nothing_is_repeated_that_may_be_a_password() -> None:
     with pytest.raises(PlanError) as caught:
         CliRunner().invoke(pgversus, ["plans", "cut.json", "new.json"], standalone_mode=False, catch_exceptions=False)
     assert "Geheim99" not in str(caught.value)
+
+
+def test_standard_input_that_is_no_text_is_said() -> None:
+    found = CliRunner().invoke(pgversus, ["plans", "old.json", "-"], input=b"\xff\xfe\x00", standalone_mode=False)
+    assert isinstance(found.exception, StudyError)
+    assert found.exception.slug == "study-script-encoding"

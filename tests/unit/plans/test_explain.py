@@ -1,5 +1,6 @@
 """What EXPLAIN printed is read however it was saved; what is none is refused with where and why."""
 
+import copy
 import json
 from typing import Any
 
@@ -15,6 +16,7 @@ from pgversus.report.plans.compared import ComparedPlans, PlansAnswer, plans_doc
 from pgversus.report.plans.html import plans_html
 from pgversus.report.plans.markdown import plans_markdown
 from pgversus.report.plans.text import plans_text
+from tests.bounded import processor_time
 from tests.builders import DATA
 from tests.unit.plans.raw import node, plan, scan
 
@@ -24,6 +26,21 @@ LINES = PRETTY.splitlines()
 AS_TABLE = "\n".join(
     ["          QUERY PLAN", "-" * 30, *(f" {line:<40}+" for line in LINES[:-1]), f" {LINES[-1]}", "(1 row)", ""]
 )
+
+
+def deep(levels: int) -> dict[str, Any]:
+    """A plan whose nodes stand below each other."""
+    root: dict[str, Any] = {"Node Type": "Result"}
+    for _ in range(levels):
+        root = {"Node Type": "Result", "Plans": [root]}
+    return root
+
+
+def wide(nodes: int, kind: str = "Append", /, **more: Any) -> dict[str, Any]:
+    """A plan whose nodes stand beside each other."""
+    return node(kind, *({"Node Type": "Seq Scan", **more} for _ in range(nodes)))
+
+
 AS_CSV = 'QUERY PLAN\n"' + PRETTY.replace('"', '""') + '"\n'
 PRINTED = json.dumps(json.loads((DATA / "plans" / "corpus" / "parmemo.json").read_text())["explain"]["18"], indent=2)
 
@@ -88,6 +105,11 @@ def test_what_a_major_to_come_adds_passes_through() -> None:
         ('[{"QUERY PLAN": "{"}]', "plan-cut-off", "it ends with"),
         ("[" * 100_000, "plan-none", "more levels"),
         ("9" * 10_000, "plan-none", "limit"),
+        (json.dumps([{"QUERY PLAN": [{"QUERY PLAN": [ENTRY]}]}]), "plan-malformed", "QUERY PLAN"),
+        (f'[{{"Plan": {{"Node Type": "X", "Brand New": {"[" * 600}{"]" * 600}}}}}]', "plan-none", "more levels"),
+        (json.dumps([{"Plan": deep(300)}]), "plan-none", "more levels"),
+        (json.dumps([{"Plan": wide(30_000)}]), "plan-malformed", "more nodes"),
+        (json.dumps([{"x" * 10_000: 1}]), "plan-malformed", "xxx..."),
     ],
 )
 def test_what_is_no_plan_is_refused(text: str, slug: str, told: str) -> None:
@@ -108,8 +130,13 @@ def test_the_node_that_is_none_is_named() -> None:
 
 (USUAL,) = read_plans(PRINTED, "18")
 KEYS = ["Plan", "Plans", "Node Type", "QUERY PLAN", "Alias", "Grouping Sets", "Sort Key", "Filter", "Settings", "JIT"]
+KEYS += ["Full-sort Groups", "Sort Methods Used", "Hash Batches", "Subplan Name", "Functions", "Serialization", "Time"]
+NUMBERS = st.integers() | st.floats() | st.sampled_from([0, -1, 1e-300, 1e17, -1e17, 10**400, 0.1, 3])
+TEXTS = st.text() | st.sampled_from(
+    ["\ud800", "Hashed", "CTE c", "InitPlan 1 (returns $0)", "(ANY ((SubPlan 1).col1))"]
+)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
+    st.none() | st.booleans() | NUMBERS | TEXTS,
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(KEYS), inner),
 )
 
@@ -157,3 +184,51 @@ def test_a_real_plan_with_another_value_somewhere_is_read_or_refused(data: st.Da
         node = data.draw(st.sampled_from(node["Plans"]))
     node[data.draw(st.sampled_from(sorted(node)))] = data.draw(JSON)
     assert read_or_refused(json.dumps(document)) in ("", "plan-malformed")
+
+
+REAL = [json.loads(file.read_text())["explain"] for file in sorted((DATA / "plans" / "corpus").glob("*.json"))]
+
+
+@given(st.data())
+def test_any_real_plan_with_other_values_in_many_places_is_read_or_refused(data: st.DataObject) -> None:
+    document = copy.deepcopy(data.draw(st.sampled_from(REAL))["17"])
+    nodes = [document[0]["Plan"]]
+    for one in nodes:
+        nodes += one.get("Plans", [])
+    for one in data.draw(st.lists(st.sampled_from(nodes), max_size=4)):
+        name = data.draw(st.sampled_from(sorted({*one, *KEYS, *document[0]})))
+        data.draw(st.sampled_from([one, document[0]]))[name] = data.draw(JSON)
+    assert read_or_refused(json.dumps(document)) in ("", "plan-malformed", "plan-none")
+
+
+@pytest.mark.parametrize(
+    "root",
+    [
+        wide(
+            4_000, "Bitmap Heap Scan", **{"Node Type": "Bitmap Index Scan", "Index Name": "i", "Index Cond": "(a = 1)"}
+        ),
+        wide(4_000, **{"Alias": "t_1", "Relation Name": "t", "Filter": "((t_1.a = 1) AND (b = 2))"}),
+        wide(4_000, **{"Subplan Name": "CTE c", "Parent Relationship": "InitPlan", "Actual Loops": 1}),
+        wide(4_000, **{"Node Type": "CTE Scan", "CTE Name": "c", "Subplan Name": "CTE c", "Actual Loops": 1}),
+        wide(4_000, "Sort", **{"Node Type": "Sort", "Plans": [scan("t")]}),
+        deep(240),
+    ],
+    ids=["bitmaps", "partitions", "CTEs", "scans of CTEs", "sorts", "deep"],
+)
+def test_a_plan_as_large_as_any_is_compared_in_little_time(root: dict[str, Any]) -> None:
+    text = json.dumps([{"Plan": root}])
+    with processor_time(20):
+        assert read_or_refused(text) == ""
+
+
+def test_what_psql_prints_as_csv_may_be_long() -> None:
+    long = json.dumps([{**ENTRY, "Query Text": "x" * 200_000}])
+    assert read_plans('QUERY PLAN\n"' + long.replace('"', '""') + '"\n', "plan.csv")[0].query == "x" * 200_000
+
+
+@pytest.mark.parametrize(
+    "text", ["\n" * 100_000 + "x", "QUERY PLAN\n" + " " * 100_000 + "x", "QUERY PLAN\n" + '"' * 100_001]
+)
+def test_a_text_that_is_no_plan_is_refused_in_no_time(text: str) -> None:
+    with processor_time():
+        assert read_or_refused(text)

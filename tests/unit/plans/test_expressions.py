@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.plans.expressions import Expressions
-from pgversus.plans.quoting import closing, outside_strings, split_outside
+from pgversus.plans.quoting import closing, outside_strings, split_inside, split_outside
 from pgversus.plans.subplans import SubplanNames
+from tests.bounded import processor_time
 
 OLD = SubplanNames(["InitPlan 1 (returns $0,$1)", "SubPlan 3", "CTE c", "InitPlan 2 (returns $12)"])
 NEW = SubplanNames(["InitPlan 2", "SubPlan 1", "CTE c", "InitPlan 3"])
@@ -86,3 +87,49 @@ def test_no_text_is_too_odd(text: str) -> None:
     assert "AND".join(split_outside(text, "AND")) == text
     assert outside_strings(text, lambda part: part) == text
     assert 0 <= closing(text, 0) <= len(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 50_000,
+        "(" * 50_000 + ")" * 50_000,
+        "((a > 1) AND " * 10_000 + "true" + ")" * 10_000,
+        "(a = 1) AND " * 10_000,
+        "(ANY (" * 20_000,
+        "(ANY (" * 20_000 + "(SubPlan 1).col1" + "))" * 20_000,
+        "((ROW(a) < ROW((SubPlan 1).col1)) AND " * 5_000,
+        " = " * 30_000,
+        "[(" * 30_000,
+        "'" * 50_001,
+        '"' * 50_001,
+        'OVER "' * 20_000,
+        "t_1." * 20_000,
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_long_condition_takes_no_time(text: str) -> None:
+    spelling = Expressions(OLD, [(f"t_{number}", "t") for number in range(1, 2000)])
+    with processor_time():
+        assert spelling.conjuncts(text) is not None
+
+
+def test_names_that_were_made_up_for_many_partitions_take_no_time() -> None:
+    with processor_time():
+        spelling = Expressions(OLD, [(f"t_{number}", "t") for number in range(2, 20_000)])
+        assert spelling.respell("(t_2.id = t_19999.id)") == "(t_1.id = t_19998.id)"
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("(((a) AND (b)))", ["a", "b"]),
+        ("((a AND b) OR c) AND d", ["(a AND b) OR c", "d"]),
+        ("(a) AND ((b) AND ((c) AND (d AND e)))", ["a", "b", "c", "d", "e"]),
+        ("(x = ' AND ') AND y", ["x = ' AND '", "y"]),
+        ("(a[1] AND b)", ["a[1]", "b"]),
+        ("(a AND b", ["(a AND b"]),
+    ],
+)
+def test_parts_in_parentheses_are_split_in_their_turn(text: str, parts: list[str]) -> None:
+    assert split_inside(text, " AND ") == parts

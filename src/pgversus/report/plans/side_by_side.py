@@ -57,12 +57,15 @@ def _in_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The most of them that ascend on both sides: a longest increasing subsequence (Schensted)."""
     ends: list[int] = []
     """Of the chains of each length that end lowest: where in `ordered` they end."""
+    lowest: list[int] = []
+    """With which place on the other side they end."""
     before: list[int | None] = []
     ordered = sorted(pairs)
     for number, (_, other) in enumerate(ordered):
-        length = bisect_left([ordered[end][1] for end in ends], other)
+        length = bisect_left(lowest, other)
         before.append(ends[length - 1] if length else None)
         ends[length : length + 1] = [number]
+        lowest[length : length + 1] = [other]
     chain: list[tuple[int, int]] = []
     number_or_none = ends[-1] if ends else None
     while number_or_none is not None:
