@@ -68,10 +68,13 @@ def initialize_command(*, pgbench: Path, conninfo: str, scale: int) -> list[str]
     return [str(pgbench), "-i", "-q", "-I", "dtgvp", "-s", str(scale), conninfo]
 
 
-_TRANSACTIONS = re.compile(r"^number of transactions actually processed: (\d+)(?:/\d+)?$", re.MULTILINE)
-_FAILED = re.compile(r"^number of failed transactions: (\d+) ", re.MULTILINE)
-_CONNECT = re.compile(r"^initial connection time = ([0-9.]+) ms$", re.MULTILINE)
-_TPS = re.compile(r"^tps = ([0-9.]+) \(without initial connection time\)$", re.MULTILINE)
+_MOST_DIGITS = 18
+# So many fit into 64 bits.
+_COUNT, _DECIMAL = rf"[0-9]{{1,{_MOST_DIGITS}}}", rf"[0-9]{{1,{_MOST_DIGITS}}}(?:\.[0-9]{{1,{_MOST_DIGITS}}})?"
+_TRANSACTIONS = re.compile(rf"^number of transactions actually processed: ({_COUNT})(?:/{_COUNT})?$", re.MULTILINE)
+_FAILED = re.compile(rf"^number of failed transactions: ({_COUNT}) ", re.MULTILINE)
+_CONNECT = re.compile(rf"^initial connection time = ({_DECIMAL}) ms$", re.MULTILINE)
+_TPS = re.compile(rf"^tps = ({_DECIMAL}) \(without initial connection time\)$", re.MULTILINE)
 
 
 def parse_summary(text: str) -> Summary:

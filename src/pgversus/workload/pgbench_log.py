@@ -29,6 +29,10 @@ _NO_LATENCY = re.compile(rb"^\d+ \d+ (?:failed|skipped) .*\n", re.MULTILINE)
 
 # What numpy makes of a number that is too large.
 _LARGEST = np.iinfo(np.int64).max
+_MOST_SECONDS, _MICROSECONDS_PER_S = 10**11, 10**6
+# Since 1970: times of day are added up in microseconds, which must fit into 64 bits as well.
+_MOST_CLIENTS = 2**16
+# Who reads a log has a place for each, numbered from 0.
 
 Numbers = npt.NDArray[np.int64]
 
@@ -60,7 +64,8 @@ def read_latencies(files: Sequence[Path], *, is_open_loop: bool) -> Latencies:
     microseconds = np.concatenate(latencies)
     return Latencies(
         histogram=LatencyHistogram.from_microseconds(microseconds),
-        sum_s=float(microseconds.sum()) / 1e6,
+        # As doubles, since the sum of many may not fit into 64 bits.
+        sum_s=float(microseconds.sum(dtype=np.float64)) / 1e6,
         max_s=float(microseconds.max(initial=0)) / 1e6,
         unclocked=sum(unclocked),
     )
@@ -73,7 +78,7 @@ class Ends:
     clients: Numbers
     numbers: Numbers
     microseconds: Numbers
-    """Since 1970, by the clock that pgbench read when it began."""
+    """Since 1970, by the clock that pgbench read when it began; ascending for each client."""
     times: Numbers
     """How long pgbench says that each took, in microseconds; 0 where it did not look at its clock in time."""
 
@@ -84,7 +89,7 @@ def read_ends(files: Sequence[Path]) -> Ends:
     UnreadableLogError when there is no file, or a line in one is not of pgbench's form.
     """
     lines = np.concatenate([part[:, : _MICROSECONDS + 1] for part in _parts(files, _COLUMNS_OF_CLOSED_LOOP)])
-    ordered = lines[np.lexsort((lines[:, _NUMBER], lines[:, _CLIENT]))]
+    ordered = _ordered(lines)
     return Ends(
         clients=ordered[:, _CLIENT],
         numbers=ordered[:, _NUMBER],
@@ -100,8 +105,17 @@ def _parts(files: Sequence[Path], columns: int) -> list[Numbers]:
 
 
 def _end(lines: Numbers) -> Numbers:
-    ends: Numbers = lines[:, _EPOCH] * 1_000_000 + lines[:, _MICROSECONDS]
+    ends: Numbers = lines[:, _EPOCH] * _MICROSECONDS_PER_S + lines[:, _MICROSECONDS]
     return ends
+
+
+def _ordered(lines: Numbers) -> Numbers:
+    """By client and number; UnreadableLogError where a client ends one transaction before the one before it."""
+    ordered: Numbers = lines[np.lexsort((lines[:, _NUMBER], lines[:, _CLIENT]))]
+    steps = np.diff(_end(ordered))
+    if (steps[np.diff(ordered[:, _CLIENT]) == 0] < 0).any():
+        raise UnreadableLogError("a client ends a transaction before the one before it")
+    return ordered
 
 
 def _scheduled(lines: Numbers) -> tuple[Numbers, int]:
@@ -113,7 +127,7 @@ def _end_to_end(lines: Numbers) -> tuple[Numbers, int]:
     """Times from the client's last end to each end, and how many transactions had neither that nor a time."""
     if not len(lines):
         return lines[:, _TIME], 0
-    ordered = lines[np.lexsort((lines[:, _NUMBER], lines[:, _CLIENT]))]
+    ordered = _ordered(lines)
     end = _end(ordered)
     # One without a latency leaves a gap in the numbers: the end before this one is then not that of the one before.
     same_client, next_number = np.diff(ordered[:, _CLIENT]) == 0, np.diff(ordered[:, _NUMBER]) == 1
@@ -141,7 +155,11 @@ def _read_numbers(file: Path, columns: int) -> Numbers:
     numbers = _numbers(data, file.name)
     if width < columns or numbers.size != rows * width or numbers.min() < 0 or numbers.max() == _LARGEST:
         raise UnreadableLogError(f"{file.name}: not {columns} or more whole numbers in every line")
-    return numbers.reshape(rows, width)
+    lines = numbers.reshape(rows, width)
+    most = lines.max(axis=0)
+    if most[_EPOCH] > _MOST_SECONDS or most[_MICROSECONDS] >= _MICROSECONDS_PER_S or most[_CLIENT] >= _MOST_CLIENTS:
+        raise UnreadableLogError(f"{file.name}: not a client, its transaction and a time of day in every line")
+    return lines
 
 
 def _numbers(data: bytes, name: str) -> Numbers:

@@ -162,6 +162,14 @@ def test_a_summary_cut_before_its_tps_is_refused(name: str) -> None:
         ("tps = 97.976877", "tps = -nan"),
         ("tps = 97.976877", "tps = 0.000000"),
         ("processed: 98", "processed: 0"),
+        ("processed: 98", "processed: -98"),
+        ("processed: 98", "processed: " + "9" * 5000),
+        ("processed: 98", "processed: \u0669"),
+        ("tps = 97.976877", "tps = " + "9" * 400),
+        ("tps = 97.976877", "tps = ."),
+        ("tps = 97.976877", "tps = 1.2.3"),
+        ("tps = 97.976877", "tps = -97.976877"),
+        ("tps = 97.976877", "tps = 1e999"),
     ],
 )
 def test_another_wording_or_an_empty_run_is_refused(change: tuple[str, str]) -> None:

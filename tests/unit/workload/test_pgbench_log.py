@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.workload.pgbench import parse_summary
-from pgversus.workload.pgbench_log import Latencies, UnreadableLogError, read_latencies
+from pgversus.workload.pgbench_log import Latencies, UnreadableLogError, read_ends, read_latencies
 from tests.builders import DATA
 
 CAPTURED = DATA / "pgbench"
@@ -164,12 +164,39 @@ def test_a_log_without_latencies_is_empty_and_not_broken(tmp_path: Path, content
         b"\x00\x00\x00\x00\n",
         b"\xff\xfe\xfd\n",
         b"pgbench: error: no space left\n",
+        b"0 2 -500 0 1795295470 1\n",
+        b"0 2 500 0 -1795295470 1\n",
+        b"0 2 500 0 9223372036854775806 1\n",
+        b"0 2 500 0 1795295470 1000000\n",
+        b"9223372036854775806 2 500 0 1795295470 1\n",
+        b"70000 2 500 0 1795295470 1\n",
+        b"0 2 -9223372036854775808 0 1795295470 1\n",
+        b"0 2 " + b"9" * 100_000 + b" 0 1795295470 1\n",
+        b"1" * 1_000_000 + b"\n",
+        b"0 2 500 0 1795295470 1 " * 100_000 + b"\n",
+        bytes(1_000_000) + b"\n",
     ],
 )
 def test_a_line_that_is_not_pgbenchs_is_refused(tmp_path: Path, garbage: bytes) -> None:
     whole = logs("closed_loop")[0].read_bytes()
     with pytest.raises(UnreadableLogError, match=r"log\.1"):
         closed([written(tmp_path, whole + garbage)])
+    with pytest.raises(UnreadableLogError):
+        read_ends([written(tmp_path, whole + garbage)])
+
+
+def test_a_client_that_ends_before_it_has_ended_is_damage(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableLogError, match="before the one before it"):
+        closed([written(tmp_path, b"0 1 50 0 100 0\n0 2 50 0 99 999999\n")])
+    with pytest.raises(UnreadableLogError, match="before the one before it"):
+        read_ends([written(tmp_path, b"0 1 50 0 100 0\n0 2 50 0 99 999999\n")])
+    # Of two clients each has a time of its own.
+    assert closed([written(tmp_path, b"0 1 50 0 100 0\n1 1 50 0 99 999999\n")]).histogram.total == 2
+
+
+def test_the_sum_of_long_times_is_no_negative_number(tmp_path: Path) -> None:
+    lines = b"".join(b"%d 1 9000000000000000000 0 100 0\n" % client for client in range(5))
+    assert closed([written(tmp_path, lines)]).sum_s == pytest.approx(4.5e13)
 
 
 @given(st.lists(st.integers(1, 10**9), max_size=50))
