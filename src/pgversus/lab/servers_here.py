@@ -1,6 +1,5 @@
 """Every server on this host: installed by others, fetched, or built here; and whether it is still what it was."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +10,10 @@ from pgversus.errors import BuildError, StudyError
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
-from pgversus.postgres.builds.files import changed_files
+from pgversus.postgres.builds.files import changed_files, read_manifest
 from pgversus.postgres.builds.in_cache import CachedBuild, cached_builds
 from pgversus.postgres.builds.inspect import missing_libraries, read_version
-from pgversus.postgres.builds.model import MANIFEST, MadeFrom
+from pgversus.postgres.builds.model import MadeFrom
 from pgversus.report.servers import ServerHere
 from pgversus.study.build_options import BuildProfile, BuildSystem
 
@@ -68,15 +67,13 @@ def verified(build: CachedBuild, user: ServerUser) -> Verified:
 
     user: whom its programs are asked as.
     """
-    try:
-        manifest = json.loads((build.directory / MANIFEST).read_text(encoding="utf-8"))
-        version, programs = manifest["version"], build.directory / manifest["bin"]
-        known = manifest.get("files_sha256")
-    except (OSError, ValueError, KeyError, TypeError):
+    manifest = read_manifest(build.directory)
+    if manifest is None:
         return Verified(problems=("it is not whole: its manifest cannot be read",), has_checksums=False)
+    known, programs = manifest.files_sha256, build.directory / manifest.bin
     problems = (
         *_changes(build, known or {}, has_checksums=known is not None),
-        *_what_does_not_run(programs, version, user),
+        *_what_does_not_run(programs, manifest.version, user),
     )
     return Verified(problems=problems, has_checksums=known is not None)
 

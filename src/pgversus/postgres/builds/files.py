@@ -1,11 +1,42 @@
-"""Files of a build in the cache: open to the servers' user, on disk before they have names, known by their hashes."""
+"""Files of a build in the cache: its manifest; open to the servers' user, on disk before named, known by hashes."""
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+from pydantic import TypeAdapter, ValidationError
 
 from pgversus.host.hashes import file_sha256
-from pgversus.postgres.builds.model import MANIFEST
+from pgversus.postgres.builds.model import MANIFEST, MadeFrom
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What stands in the manifest of a build."""
+
+    version: str
+    bin: str
+    """The path of its programs inside of its directory."""
+    sha256: str
+    files_sha256: dict[str, str] | None = None
+    """As file_hashes has them; None where an earlier pgversus kept none."""
+    made_from: MadeFrom | None = None
+    """Of a build from source."""
+
+
+_MANIFEST = TypeAdapter(Manifest)
+
+
+def read_manifest(directory: Path) -> Manifest | None:
+    """Return the manifest of the build in this directory; None where there is none that can be read."""
+    try:
+        found = _MANIFEST.validate_json((directory / MANIFEST).read_bytes())
+    except (OSError, ValidationError):
+        return None
+    programs = PurePath(found.bin)
+    # Programs of this build are started, and none that lie elsewhere.
+    return None if programs.is_absolute() or ".." in programs.parts else found
 
 
 def open_to_all(directory: Path) -> None:

@@ -7,11 +7,13 @@ import pytest
 from filelock import FileLock
 
 from pgversus.host.directories import Cache
+from pgversus.lab.servers_here import verified
 from pgversus.postgres.builds.in_cache import cached_builds, remove_build, using_builds
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.builds.ready_made.install import installed
 from pgversus.postgres.builds.ready_made.resolve import Choice
 from pgversus.study.servers import Family, Version
+from tests.builders import MYSELF
 
 CHOICE = Choice(family=Family.ZONKY, version=Version(major=17, minor=8))
 
@@ -71,3 +73,27 @@ def test_a_build_that_has_just_been_removed_cannot_be_used(cache: Cache) -> None
     remove_build(cached_builds(cache)[0], cache)
     with pytest.raises(FileNotFoundError), using_builds([build], cache):
         pass
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        b"",
+        b"\xff",
+        b"{}",
+        b"[" * 100_000,
+        b'{"version": ["17.8"], "bin": "bin", "sha256": "a"}',
+        b'{"version": "17.8", "bin": "/usr/bin", "sha256": "a"}',
+        b'{"version": "17.8", "bin": "../../bin", "sha256": "a"}',
+        b'{"version": "17.8", "bin": "bin", "sha256": "a", "files_sha256": []}',
+        b'{"version": "17.8", "bin": "bin", "sha256": "a", "made_from": {"source": 1}}',
+    ],
+)
+def test_a_manifest_that_is_damaged_is_that_of_no_build(cache: Cache, manifest: bytes) -> None:
+    assert installed(cache, CHOICE) is not None
+    for name in ("zonky-17.8", "source-0a1b"):
+        (cache.builds / name).mkdir(exist_ok=True)
+        (cache.builds / name / "build.json").write_bytes(manifest)
+    assert installed(cache, CHOICE) is None
+    assert [one.built for one in cached_builds(cache)] == [None, None]
+    assert [verified(one, MYSELF).has_checksums for one in cached_builds(cache)] == [False, False]

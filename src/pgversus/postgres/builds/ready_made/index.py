@@ -6,7 +6,11 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from pgversus.host.private import private_lock
 from pgversus.postgres.builds.files import put_in_place
@@ -14,6 +18,19 @@ from pgversus.postgres.builds.model import FamilyOffer
 from pgversus.postgres.builds.ready_made.families import SOURCES, RegistryError
 from pgversus.study.servers import Family, Version
 
+_Number = Annotated[int, Field(ge=0, lt=1000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _List:
+    """What is kept of a family."""
+
+    fetched_at: Annotated[float, Field(allow_inf_nan=False)]
+    """Seconds since 1970."""
+    versions: tuple[tuple[_Number, _Number], ...]
+
+
+_LIST = TypeAdapter(_List)
 _FRESH_S = 24 * 3600.0
 _SCRATCH = "index-"
 
@@ -56,12 +73,12 @@ def _scratch(index: Path) -> Iterator[Path]:
 
 def _read(file: Path, family: Family) -> FamilyOffer | None:
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-        versions = tuple(Version(major=major, minor=minor) for major, minor in document["versions"])
-        return FamilyOffer(family=family, versions=versions, age_s=max(0.0, time.time() - document["fetched_at"]))
-    except (OSError, ValueError, KeyError, TypeError):
+        kept = _LIST.validate_json(file.read_bytes())
+    except (OSError, ValidationError):
         # No list yet, or one cut short by a full disk: both are fetched again.
         return None
+    versions = tuple(Version(major=major, minor=minor) for major, minor in kept.versions)
+    return FamilyOffer(family=family, versions=versions, age_s=max(0.0, time.time() - kept.fetched_at))
 
 
 def _write(file: Path, versions: tuple[Version, ...], scratch: Path) -> None:

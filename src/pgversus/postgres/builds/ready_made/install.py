@@ -14,7 +14,7 @@ from pgversus.host.directories import Cache
 from pgversus.host.hashes import file_sha256
 from pgversus.host.identity import ServerUser
 from pgversus.host.private import private_lock
-from pgversus.postgres.builds.files import file_hashes, open_to_all, put_in_place
+from pgversus.postgres.builds.files import file_hashes, open_to_all, put_in_place, read_manifest
 from pgversus.postgres.builds.inspect import missing_libraries, read_version
 from pgversus.postgres.builds.model import MANIFEST, Build, NotifyBytes
 from pgversus.postgres.builds.ready_made.checksums import known_checksum
@@ -37,16 +37,15 @@ class MissingLibrariesError(Exception):
 def installed(cache: Cache, choice: Choice) -> Build | None:
     """The build if it is in the cache, whole; None otherwise."""
     directory = _place(cache, choice)
-    try:
-        manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
-        return Build(
-            version=manifest["version"],
-            bin_directory=directory / manifest["bin"],
-            origin=choice.family.value,
-            sha256=manifest["sha256"],
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+    manifest = read_manifest(directory)
+    if manifest is None:
         return None
+    return Build(
+        version=manifest.version,
+        bin_directory=directory / manifest.bin,
+        origin=choice.family.value,
+        sha256=manifest.sha256,
+    )
 
 
 def install(cache: Cache, choice: Choice, user: ServerUser, progress: NotifyBytes) -> Build:

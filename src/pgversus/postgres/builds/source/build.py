@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from filelock import Timeout
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache, make_directory
@@ -18,7 +18,7 @@ from pgversus.host.identity import ServerUser
 from pgversus.host.in_use import in_use, unused
 from pgversus.host.ownership import copy_tree, give_tree, make_private
 from pgversus.host.private import private_lock
-from pgversus.postgres.builds.files import file_hashes, open_to_all, put_in_place
+from pgversus.postgres.builds.files import file_hashes, open_to_all, put_in_place, read_manifest
 from pgversus.postgres.builds.inspect import read_version
 from pgversus.postgres.builds.model import FROM_SOURCE, MANIFEST, Build, MadeFrom, Notify, NotifySteps
 from pgversus.postgres.builds.source.debian import released_version
@@ -41,17 +41,16 @@ _LOG, _HOME, _TEMPORARY = "build.log", "home", "tmp"
 def built(cache: Cache, name: str) -> Build | None:
     """The build of this name if it is in the cache, whole; None otherwise."""
     directory = cache.builds / name
-    try:
-        manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
-        return Build(
-            version=manifest["version"],
-            bin_directory=directory / manifest["bin"],
-            origin=FROM_SOURCE,
-            sha256=manifest["sha256"],
-            made_from=_MADE_FROM.validate_python(manifest["made_from"]),
-        )
-    except (OSError, ValueError, KeyError, TypeError, ValidationError):
+    manifest = read_manifest(directory)
+    if manifest is None or manifest.made_from is None:
         return None
+    return Build(
+        version=manifest.version,
+        bin_directory=directory / manifest.bin,
+        origin=FROM_SOURCE,
+        sha256=manifest.sha256,
+        made_from=manifest.made_from,
+    )
 
 
 def build(order: Order, cache: Cache, user: ServerUser, notify: Notify, progress: NotifySteps) -> Build:

@@ -47,3 +47,23 @@ def test_what_a_killed_fetch_left_is_removed_by_the_next(tmp_path: Path, registr
     offers(tmp_path)
     assert "index-killed" not in registry.found
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fetch.lock", "zonky.json"]
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        b"",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"fetched_at": 1e999, "versions": []}',
+        b'{"fetched_at": "now", "versions": []}',
+        b'{"fetched_at": 1, "versions": [["17", {}]]}',
+        b'{"fetched_at": 1, "versions": [[17]]}',
+        b'{"fetched_at": 1, "versions": [[-1, 99999999999999999999]]}',
+        b'{"fetched_at": 1, "versions": ' + b"9" * 10_000 + b"}",
+    ],
+)
+def test_a_list_that_is_damaged_is_fetched_again(tmp_path: Path, registry: Registry, kept: bytes) -> None:
+    (tmp_path / "zonky.json").write_bytes(kept)
+    (offer,) = offers(tmp_path)
+    assert (offer.versions, registry.asked) == ((NEWEST,), 1)
