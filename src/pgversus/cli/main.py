@@ -10,14 +10,13 @@ import click
 from pgversus.cli.cache import cache
 from pgversus.cli.compare import compare
 from pgversus.cli.errors import error_text, write_crash_report
-from pgversus.cli.output import let_go, make_streams_safe
+from pgversus.cli.output import let_go, make_streams_safe, write_error
 from pgversus.cli.plans import plans
 from pgversus.cli.report import report
 from pgversus.cli.run import run as run_command
 from pgversus.cli.servers import servers
 from pgversus.cli.studies import studies
 from pgversus.errors import ExitCode, PgversusError, StudyError
-from pgversus.report.visible import visible
 from pgversus.study.hidden import message_without_secrets
 
 _EPILOG = """\b
@@ -61,17 +60,17 @@ def run(arguments: list[str]) -> int:
     try:
         result = pgversus.main(arguments, prog_name="pgversus", standalone_mode=False)
     except PgversusError as error:
-        sys.stderr.write(error_text(error) + "\n")
+        write_error(error_text(error))
         return int(error.exit_code)
     except click.ClickException as error:
-        sys.stderr.write(error_text(_usage(error)) + "\n")
+        write_error(error_text(_usage(error)))
         return int(ExitCode.USAGE)
     except (KeyboardInterrupt, click.Abort):
-        sys.stderr.write("interrupted; blocks that were finished, if any, are in the results folder\n")
+        write_error("interrupted; blocks that were finished, if any, are in the results folder")
         return int(ExitCode.INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the one place where a bug of ours becomes a message
-        words = visible(message_without_secrets(f"{type(error).__name__}: {error}"))
-        sys.stderr.write(f"error[bug]: {words}\n  this is a bug of pgversus; report: {_crash_report(error)}\n")
+        words = message_without_secrets(f"{type(error).__name__}: {error}")
+        write_error(f"error[bug]: {words}\n  this is a bug of pgversus; report: {_crash_report(error)}")
         return int(ExitCode.BUG)
     return int(result or ExitCode.DONE)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from pgversus.errors import HostError
+from pgversus.report.visible import visible
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -55,7 +56,13 @@ def let_go(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def rendered(print_to: Callable[["Console", int | None], None]) -> str:
+class Rendered(str):
+    """What rich has printed: the control sequences in it are those of colours, and no others."""
+
+    __slots__ = ()
+
+
+def rendered(print_to: Callable[["Console", int | None], None]) -> Rendered:
     """What rich prints, as text, with colours where standard output is a terminal.
 
     print_to: gets a console on which no table is cut, and the columns of the terminal, or None for a pipe.
@@ -68,7 +75,7 @@ def rendered(print_to: Callable[["Console", int | None], None]) -> str:
     page, is_terminal = io.StringIO(), sys.stdout.isatty()
     columns = shutil.get_terminal_size().columns if is_terminal else None
     print_to(SafeConsole(file=page, force_terminal=is_terminal, width=WIDEST), columns)
-    return page.getvalue()
+    return Rendered(page.getvalue())
 
 
 def hand_on_json(context: click.Context, *, as_json: bool) -> None:
@@ -80,9 +87,15 @@ def hand_on_json(context: click.Context, *, as_json: bool) -> None:
 
 
 def write_out(text: str | Iterable[str], results: str) -> None:
-    """Print a text, whole or in pieces; HostError when it cannot be, which says where the results are."""
+    """Print a text, whole or in pieces; HostError when it cannot be, which says where the results are.
+
+    On a terminal control characters of texts are shown. A program that reads a pipe gets data as they are.
+    """
+    pieces = (text,) if isinstance(text, str) else text
+    if sys.stdout.isatty():
+        pieces = (piece if isinstance(piece, Rendered) else visible(piece) for piece in pieces)
     try:
-        sys.stdout.writelines((text,) if isinstance(text, str) else text)
+        sys.stdout.writelines(pieces)
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has what it wants (pgversus ... | head).
@@ -97,3 +110,8 @@ def write_out(text: str | Iterable[str], results: str) -> None:
             expected="somewhere to write to",
             to_do=f"nothing is lost: it is in {results}",
         ) from error
+
+
+def write_error(text: str) -> None:
+    """Print a text on standard error, its control characters shown: people read it, whatever reads standard output."""
+    sys.stderr.write(f"{visible(text)}\n")

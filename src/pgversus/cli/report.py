@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pgversus.cli.language import language_option
-from pgversus.cli.output import rendered, write_out
+from pgversus.cli.output import rendered, write_error, write_out
 from pgversus.cli.side_by_side import one_or_two, read_both, side_by_side_content
 from pgversus.cli.write_up import STYLES, refuse_style, write_up
 from pgversus.errors import ExitCode
@@ -87,7 +87,7 @@ def report(
         content = write_up(answer) if style == "article" else _content(answer, form, with_published=published)
     if charts_directory is not None:
         if not has_font_for(language):
-            click.echo(f"no font for {language.value} is installed here: pictures will show boxes", err=True)
+            write_error(f"no font for {language.value} is installed here: pictures will show boxes")
         with speaking(language):
             _draw(answer, Path(charts_directory))
     return _write(content, form, output, results[0])
@@ -114,7 +114,7 @@ def _draw(answer: "StudyAnswer", directory: Path) -> None:
             write_file(directory / name, content, with_folder=True)
             names.append(name)
     what = ", ".join(names) or "nothing: no block was measured"
-    click.echo(f"drawn into {directory}: {what}", err=True)
+    write_error(f"drawn into {directory}: {what}")
 
 
 def _content(answer: "StudyAnswer", form: str, *, with_published: bool) -> "str | bytes | Iterable[str]":

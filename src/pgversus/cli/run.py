@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pgversus.cli.means import exit_code, in_asked_manner, language_shown, means_options, measure
-from pgversus.cli.output import rendered, write_out
+from pgversus.cli.output import rendered, write_error, write_out
 from pgversus.errors import ExitCode
 from pgversus.language import speaking
-from pgversus.report.visible import visible
 from pgversus.study.quantities import parse_duration
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def _can_ask() -> bool:
 def _ask(opened: "OpenedStudy") -> bool:
     """Ask on the terminal whether a study may do what it asks for."""
     lines = [f"{opened.study.file_name} asks for more than servers and files of its own. It", *opened.access.lines]
-    sys.stderr.write(visible("\n  ".join(lines)) + "\n")
+    write_error("\n  ".join(lines))
     return click.confirm("Run it, and remember that this file may do so?", default=False, err=True)
 
 

@@ -2,9 +2,11 @@
 
 import re
 
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-"""All control characters but line feed and tab, those that turn the direction of writing for the rest of a line, and
-halves of characters, which no file can hold."""
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""All control characters but line feed and tab, those that turn the direction of writing, those that end a line where
+nobody expects it, and halves of characters, which no file can hold."""
 
 
 def visible(text: str) -> str:

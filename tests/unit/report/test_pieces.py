@@ -7,6 +7,8 @@ import math
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pgversus.report.csv_tables import csv_lines
 from pgversus.report.json_pieces import json_pieces
@@ -43,3 +45,35 @@ def test_a_carriage_return_in_a_cell_ends_no_row() -> None:
     text = "".join(csv_lines(table))
     assert list(csv.reader(io.StringIO(text, newline=""))) == [["a", "b"], ["one\rtwo", "1"], ["three\r\nfour", "2"]]
     assert text == 'a,b\n"one\rtwo",1\n"three\r\nfour",2\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        ('=HYPERLINK("http://x")', '\'=HYPERLINK("http://x")'),
+        ("+1 of us", "'+1 of us"),
+        ("-x", "'-x"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\r=1"),
+        ("-1", "-1"),
+        ("+1.5e-3", "+1.5e-3"),
+        ("17+cassert", "17+cassert"),
+        ("", ""),
+    ],
+)
+def test_a_text_is_no_formula_and_a_number_stays_one(text: str, cell: str) -> None:
+    table = TidyTable(types={text or "x": str, "b": float, "c": int}, rows=iter([[text, -0.5, -7]]))
+    heads, row = csv.reader(io.StringIO("".join(csv_lines(table)), newline=""))
+    assert heads == [cell or "x", "b", "c"]
+    assert row == [cell, "-0.5", "-7"]
+
+
+@given(st.text())
+def test_no_text_begins_as_a_formula_does(text: str) -> None:
+    table = TidyTable(types={"a": str}, rows=iter([[text]]))
+    *_, row = csv.reader(io.StringIO("".join(csv_lines(table)), newline=""))
+    found = row[0] if row else ""
+    assert not found.startswith(("=", "@", "\t", "\r"))
+    assert found.removeprefix("'") == text.removeprefix("'")

@@ -180,8 +180,8 @@ def test_a_paragraph_is_no_list_whatever_it_begins_with(text: str, shown: str) -
     assert f"\n\n{shown}\n\n" in markdown(replace(answer, study=replace(answer.study, question=text)))
 
 
-CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-HOSTILE = "\x1b[2J\x1b]0;mine\x07 \x9b1m \x7f\b\r\u202egnorw\u2066"
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+HOSTILE = "\x1b[2J\x1b]0;mine\x07 \x9b1m \x7f\b\r\u202egnorw\u2066 \u200e\u200f\u061c\u2028"
 
 
 def hostile() -> StudyAnswer:
@@ -198,6 +198,7 @@ def hostile() -> StudyAnswer:
 @pytest.mark.parametrize("form", ["terminal", "markdown", "single"])
 def test_no_control_character_of_a_text_is_obeyed(form: str) -> None:
     answer = hostile()
+    text: str
     if form == "single":
         text = rendered(lambda console, columns: print_answer(answer.answers[0], console, columns))
     elif form == "terminal":
