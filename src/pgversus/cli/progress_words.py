@@ -10,7 +10,7 @@ from pgversus.report.units import change, duration, latency, percent
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.analysis import Standing
 from pgversus.stats.trials import Block, Phase
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.verdict import FARTHEST, Verdict
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import Design
 from pgversus.study.operation import Operation
@@ -70,7 +70,7 @@ def block_words(block: Block, comparison: Comparison, looks: Mapping[int, Look])
 
 def ratio_words(stands: Standing) -> str:
     """`+2.0 % ±1.1 %`; without a half-width that says nothing, empty for what has no ratio."""
-    if stands.log_ratio is None or stands.verdict is Verdict.INVALID:
+    if stands.log_ratio is None or stands.verdict is Verdict.INVALID or not abs(stands.log_ratio.point) < FARTHEST:
         return ""
     ratio = change(math.exp(stands.log_ratio.point))
     half = stands.interval.half_width

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from pgversus.errors import StoreError
+from pgversus.errors import PlanError, StoreError
 from pgversus.lab.explaining.comparing import compared
 from pgversus.lab.gates.caveats import caveats
 from pgversus.lab.resuming import course_so_far
@@ -22,7 +22,7 @@ from pgversus.store.attributions import attributed_contexts, attribution_folder
 from pgversus.store.files import unreadable
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.asked import Asked
-from pgversus.study.counterfactual import CONTENDER_AGAIN, OLD_PLANS, Recall
+from pgversus.study.counterfactual import ARMS, CONTENDER_AGAIN, OLD_PLANS, Recall
 from pgversus.study.design import StopReason
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import StudyFact
@@ -56,9 +56,14 @@ def read_answer(folder: Path) -> StudyAnswer:
     """Everything that can be said of the results in a folder; StoreError when they cannot be read."""
     stored = read_results(folder)
     facts = _facts(stored, folder)
+    return _study_answer(stored, facts, folder, _attributed(stored, facts, folder))
+
+
+def _study_answer(
+    stored: StoredStudy, facts: _Facts, folder: Path, attributed: Mapping[int, Mapping[int, Attributed]]
+) -> StudyAnswer:
     wall_s = sum(block.wall_s for one in stored.contexts for block in one.blocks)
     answers, unanswered = [], []
-    attributed = _attributed(facts, folder)
     for one in stored.contexts:
         failure = one.failure or facts.not_prepared.get(one.context.number)
         if one.preparation is None:
@@ -154,23 +159,27 @@ def _answer(
         client=f"pgbench {facts.client.version} ({facts.client.origin})",
         host=facts.host,
         results=folder,
-        plans=Once(lambda: _compared(one)),
+        plans=Once(lambda: _compared(one, Path(folder))),
         latencies=one.latencies,
         attributed=attributed,
         days=one.days,
     )
 
 
-def _compared(one: StoredContext) -> PlansAnswer | None:
+def _compared(one: StoredContext, folder: Path) -> PlansAnswer | None:
     plans = one.plans()
-    return None if plans is None else compared([arm.label for arm in one.context.comparison.arms], plans)
+    try:
+        return None if plans is None else compared([arm.label for arm in one.context.comparison.arms], plans)
+    except PlanError as error:
+        raise unreadable(folder, f"a plan of context {one.context.number}: {error.what}: {error.found}") from error
 
 
-def _attributed(facts: _Facts, results: Path) -> dict[int, dict[int, Attributed]]:
+def _attributed(stored: StoredStudy, facts: _Facts, results: Path) -> dict[int, dict[int, Attributed]]:
     """By context and contender, where it was measured or could not be."""
     found: dict[int, dict[int, Attributed]] = {}
-    for context, contenders in attributed_contexts(results).items():
-        for contender in contenders:
+    contenders = {one.context.number: len(one.context.comparison.contenders) for one in stored.contexts}
+    for context, measured in attributed_contexts(results).items():
+        for contender in (one for one in measured if 1 <= one <= contenders.get(context, 0)):
             try:
                 read = _read_attributed(attribution_folder(results, context, contender))
             except StoreError as error:
@@ -178,9 +187,9 @@ def _attributed(facts: _Facts, results: Path) -> dict[int, dict[int, Attributed]
             found.setdefault(context, {})[contender] = read
     for key, words in facts.not_attributed.items():
         context, contender = map(int, key.split("-"))
-        measured = found.setdefault(context, {}).get(contender)
+        known = found.setdefault(context, {}).get(contender)
         # The run that has measured it may have ended before it said so.
-        if measured is None or measured.found is None:
+        if known is None or known.found is None:
             found[context][contender] = _not_measured(words)
     return found
 
@@ -190,13 +199,18 @@ def _not_measured(words: str) -> Attributed:
 
 
 def _read_attributed(folder: Path) -> Attributed:
-    study = read_answer(folder)
+    stored = read_results(folder)
+    workloads = [arm.workload for one in stored.contexts for arm in one.context.comparison.arms]
+    loads = [workload for workload in workloads if isinstance(workload, PgbenchWorkload)]
+    if len(stored.contexts) != 1 or len(workloads) != ARMS or len(loads) != ARMS:
+        raise unreadable(folder, "a study that does not say what plans account for")
+    # Of what plans account for nothing is attributed in its turn.
+    study = _study_answer(stored, _facts(stored, folder), folder, {})
     if not study.answers:
         return _not_measured(study.unanswered[0].words)
     (answer,) = study.answers
     arms = answer.comparison.arms
-    workload = arms[OLD_PLANS].workload
-    assert isinstance(workload, PgbenchWorkload)  # noqa: S101 - an operation has no plans
+    workload = loads[OLD_PLANS]
     found = attribution(answer.analysis, workload.clients)
     is_rewritten = workload.name != arms[CONTENDER_AGAIN].workload.name
     recall = Recall(

@@ -1,5 +1,6 @@
 """All verdicts of a study in the order in which they matter: what is wrong first, then what is slower, and how much."""
 
+import math
 from dataclasses import dataclass
 
 from pgversus.report.answer import Answer, StudyAnswer
@@ -22,7 +23,7 @@ class Placed:
     def speed(self) -> float:
         """ln of how many times as fast the contender is; 0 where nothing is known of it."""
         ratio = self.result.log_ratio
-        if ratio is None:
+        if ratio is None or not math.isfinite(ratio.point):
             return 0.0
         return ratio.point if self.answer.analysis.metric.more_is_better else -ratio.point
 

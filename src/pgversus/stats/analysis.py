@@ -11,7 +11,7 @@ from pgversus.stats.effects import LogEstimate, log_level, log_ratio, paired_log
 from pgversus.stats.forecast import blocks_to_decide
 from pgversus.stats.on_demand import Once, OnDemand, Together
 from pgversus.stats.samples import Samples
-from pgversus.stats.verdict import UNBOUNDED, Interval, Verdict, interval, judge, ratio_bounds
+from pgversus.stats.verdict import FARTHEST, UNBOUNDED, Interval, Verdict, interval, judge, ratio_bounds
 from pgversus.study.comparison import BASELINE, Comparison
 from pgversus.study.design import MOST_BLOCKS
 from pgversus.study.metrics import Metric, Quantity, StepTime
@@ -215,7 +215,8 @@ def bounds_of(
 def _estimate(
     log: LogEstimate | None, samples: Samples, quantity: Quantity, rule: LookRule, arms: tuple[int, ...]
 ) -> Estimate | None:
-    if log is None or not math.isfinite(log.point):
+    if log is None or not abs(log.point) < FARTHEST:
+        # Nothing was measured, or so little that no number holds it.
         return None
     bounds = bounds_of(log, samples, quantity, rule, arms)
     low, high = ratio_bounds(bounds)

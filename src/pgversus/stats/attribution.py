@@ -19,6 +19,9 @@ from pgversus.stats.verdict import Verdict
 from pgversus.study.counterfactual import BASELINE_AGAIN, CONTENDER_AGAIN
 from pgversus.study.metrics import Metric
 
+_FARTHEST = 300.0
+# On the log scale: what is made of two that are farther away is not a number any more.
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounded:
@@ -98,6 +101,8 @@ def _log_time(result: ContenderResult, metric: Metric) -> Bounded | None:
     if ratio is None or ratio.low is None or ratio.high is None:
         return None
     logs = math.log(ratio.value), math.log(ratio.low), math.log(ratio.high)
+    if max(map(abs, logs)) > _FARTHEST:
+        return None
     if not metric.more_is_better:
         return Bounded(value=logs[0], low=logs[1], high=logs[2])
     return Bounded(value=-logs[0], low=-logs[2], high=-logs[1])

@@ -75,6 +75,9 @@ def _estimate(logs: Sequence[float], quantity: Quantity) -> LogEstimate:
 def mean_of_logs(logs: Sequence[float], *, least_error: float = 0.0) -> LogEstimate:
     """Their mean, one for each block, and its standard error, which is at least `least_error`."""
     n = len(logs)
+    if not all(map(math.isfinite, logs)):
+        # A block in which one of the two is nothing.
+        return LogEstimate(point=math.nan, standard_error=math.nan, n=n)
     mean = math.fsum(logs) / n
     if n == 1:
         return LogEstimate(point=mean, standard_error=math.nan, n=1)

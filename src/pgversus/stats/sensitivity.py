@@ -24,7 +24,8 @@ def smallest_difference(estimate: LogEstimate, rule: LookRule) -> float | None:
 
 
 def spread_of_blocks(estimate: LogEstimate) -> float | None:
-    """The standard deviation of the ratios of single blocks, as a share; None of one block."""
+    """The standard deviation of the ratios of single blocks, as a share; None of one block, or beyond all bounds."""
     if math.isnan(estimate.standard_error):
         return None
-    return math.expm1(estimate.standard_error * math.sqrt(estimate.n))
+    log = estimate.standard_error * math.sqrt(estimate.n)
+    return math.expm1(log) if log < _FARTHEST else None

@@ -40,7 +40,7 @@ class Interval:
         return (self.high - self.low) / 2
 
 
-_FARTHEST = 700.0
+FARTHEST = 700.0
 # exp() of more is no double any more.
 
 UNBOUNDED = Interval(low=-math.inf, high=math.inf)
@@ -56,7 +56,7 @@ def interval(estimate: LogEstimate, rule: LookRule) -> Interval:
 
 def ratio_bounds(bounds: Interval) -> tuple[float | None, float | None]:
     """The bounds as plain ratios; None for one that is not promised, or so far away that no number holds it."""
-    low, high = (math.exp(bound) if abs(bound) < _FARTHEST else None for bound in (bounds.low, bounds.high))
+    low, high = (math.exp(bound) if abs(bound) < FARTHEST else None for bound in (bounds.low, bounds.high))
     return low, high
 
 

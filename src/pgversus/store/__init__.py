@@ -11,5 +11,8 @@ latencies.py  latency distributions of a context
 plans.py      plans to rows and back
 results.py    writing
 reading.py    reading
+opening.py    opening what may come from anybody
+rows.py       rows of the form in which they are written
+invariants.py  what holds for all that is written
 attributions.py  where it is kept what plans account for
 """

@@ -8,7 +8,7 @@ from pgversus.store.files import holds_results
 NOT_ATTRIBUTED = "not_attributed"
 """The fact that says, by number of context and arm (`3-1`), why it was not measured."""
 _FOLDER = "attributions"
-_NAME = re.compile(r"context-(\d+)-arm-(\d+)")
+_NAME = re.compile(r"context-([1-9][0-9]{0,8})-arm-([1-9][0-9]{0,8})")
 
 
 def attributed_contexts(results: Path) -> dict[int, list[int]]:
@@ -16,7 +16,8 @@ def attributed_contexts(results: Path) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for folder in (results / _FOLDER).glob("context-*-arm-*"):
         parts = _NAME.fullmatch(folder.name)
-        if parts is not None and holds_results(folder):
+        # A link could lead anywhere, and back to where it stands.
+        if parts is not None and not folder.is_symlink() and holds_results(folder):
             found.setdefault(int(parts[1]), []).append(int(parts[2]))
     return found
 

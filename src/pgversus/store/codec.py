@@ -3,11 +3,14 @@
 All but secrets: they are hidden where something is written, and again where it is read, since earlier versions did not.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import AfterValidator, Field, TypeAdapter
+from pydantic_core import from_json
 
+from pgversus.store.rows import Seconds
 from pgversus.study.comparison import Comparison
 from pgversus.study.hidden import code_without_secrets, message_without_secrets
 from pgversus.study.hidden_documents import document_without_secrets
@@ -26,8 +29,43 @@ class ContextFact:
 STUDY = TypeAdapter(StudyFact)
 CONTEXT = TypeAdapter(ContextFact)
 PREPARATION = TypeAdapter(Preparation)
+STEPS = TypeAdapter(dict[str, Seconds])
 _STUDY = "study"
 T = TypeVar("T")
+
+_LARGEST = 2**63
+_Scalar = (
+    str | bool | Annotated[int, Field(ge=-_LARGEST, le=_LARGEST)] | Annotated[float, Field(allow_inf_nan=False)] | None
+)
+
+
+def _with_numbers(host: dict[str, Any]) -> dict[str, Any]:
+    for name in ("cpus", "cpus_usable", "memory_bytes"):
+        value = host.get(name)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            raise ValueError(f"{name} is not a number")
+    return host
+
+
+_Texts = dict[str, str | None]
+_FACTS: Mapping[str, TypeAdapter[Any]] = {
+    "asked": TypeAdapter(dict[str, str]),
+    "budget_s": TypeAdapter(Seconds | None),
+    "builds": TypeAdapter(dict[str, _Texts]),
+    "client": TypeAdapter(_Texts),
+    "ended": TypeAdapter(str),
+    "host": TypeAdapter(Annotated[dict[str, _Scalar], AfterValidator(_with_numbers)]),
+    "loaded": TypeAdapter(list[str]),
+    "not_attributed": TypeAdapter(dict[Annotated[str, Field(pattern=r"^[0-9]{1,9}-[0-9]{1,9}$")], str]),
+    "not_prepared": TypeAdapter(dict[Annotated[str, Field(pattern=r"^[0-9]{1,9}$")], str]),
+}
+"""Forms of facts, as JSON has them; others are for people alone."""
+
+
+def fact_of(name: str, text: str) -> Any:
+    """The value of a fact; ValueError for what is no JSON, or no value of this name."""
+    text = fact_without_secrets(name, text)
+    return _FACTS[name].validate_json(text) if name in _FACTS else from_json(text, allow_inf_nan=False)
 
 
 def fact_without_secrets(name: str, text: str) -> str:

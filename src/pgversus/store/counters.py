@@ -8,18 +8,33 @@ read them too (the view `counter` of schema.sql).
 import sqlite3
 from collections.abc import Mapping, Sequence
 from math import nan
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field, TypeAdapter
 
 from pgversus.stats.counter_table import Columns, CounterRow
+from pgversus.store.rows import Place, read_rows
 
 _DOUBLE = np.dtype(">f8")
+_NAMES = TypeAdapter(list[tuple[Place, Annotated[str, Field(max_length=100)]]])
+_MOST_NAMES = 1000
+_LEAST, _MOST = 1e-100, 1e30
+"""What a counter counts is nothing, or between these: further apart no quotient of two is a number."""
 
 
 def counter_names(database: sqlite3.Connection) -> tuple[str, ...]:
-    """All names that the results know, in the order of the arrays."""
-    return tuple(name for (name,) in database.execute("SELECT name FROM counter_name ORDER BY position"))
+    """All names that the results know, in the order of the arrays; ValueError where they are none of them."""
+    found = list(read_rows(database, "SELECT position, name FROM counter_name ORDER BY position", _NAMES, key=1))
+    if [position for position, _ in found] != list(range(len(found))) or len(found) > _MOST_NAMES:
+        raise ValueError("names of counters with gaps between them, or too many")
+    return tuple(name for _, name in found)
+
+
+def array_size(columns: Columns) -> int:
+    """Bytes of the array of one trial that has a place for every name."""
+    return len(columns.names) * _DOUBLE.itemsize
 
 
 def counters_blob(counters: Mapping[str, float], positions: Mapping[str, int]) -> bytes:
@@ -33,6 +48,10 @@ def counters_blob(counters: Mapping[str, float], positions: Mapping[str, int]) -
 def counter_rows(columns: Columns, blobs: Sequence[bytes]) -> list[CounterRow]:
     """The counters of many trials, from their arrays. columns: of counter_names(). ValueError for what is none."""
     table = _table(blobs, len(columns.names))
+    with np.errstate(invalid="ignore"):
+        sizes = np.abs(table)
+        if ((sizes > _MOST) | ((sizes > 0) & (sizes < _LEAST))).any():
+            raise ValueError("a counter that is beyond all bounds")
     return [CounterRow(columns, table, index) for index in range(len(blobs))]
 
 

@@ -1,6 +1,7 @@
 """Results folders: whether one can be written, what is in it, and the errors that both sides share."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from pgversus.errors import StoreError
@@ -18,6 +19,7 @@ def check_folder(folder: Path, *, may_hold_results: bool = False) -> None:
         is_taken = holds_results(folder)
         nearest = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
         can_write = nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
+        links = [path.name for path in _written(folder) if path.is_symlink()]
     except OSError as error:
         raise unwritable(folder, error.strerror or error) from error
     if is_taken and not may_hold_results:
@@ -31,6 +33,16 @@ def check_folder(folder: Path, *, may_hold_results: bool = False) -> None:
         )
     if not can_write:
         raise unwritable(folder, f"{nearest} is no directory that this user may write to")
+    if links:
+        # Somebody else may have made the folder.
+        raise unwritable(folder, f"{links[0]} in it is a symbolic link: what is written would go elsewhere")
+
+
+def _written(folder: Path) -> Iterator[Path]:
+    """What a run writes directly into a results folder."""
+    yield from (folder / f"{FILE_NAME}{end}" for end in ("", "-wal", "-shm", "-journal", ".part"))
+    yield from (folder / name for name in ("lock", "attributions", "transaction-logs"))
+    yield from folder.glob("*arm-*.log")
 
 
 def holds_results(folder: Path) -> bool:

@@ -1,21 +1,36 @@
 """Latency distributions of a context, all blocks of an arm together, read when somebody wants to see them."""
 
-import json
+import math
 import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import Annotated
 
 import numpy as np
+from pydantic import Field, TypeAdapter
 
-from pgversus.stats.histogram import LatencyHistogram, merge
+from pgversus.stats.histogram import BIN_WIDTH, LatencyHistogram, merge
+from pgversus.store.rows import Number, Place, read_rows
 
-_COUNTS = "SELECT arm, first_bin, counts FROM latency_histogram WHERE context = ? ORDER BY block, arm"
+_MOST_BINS = math.ceil(math.log(2**63) / BIN_WIDTH)
+"""Latencies are whole microseconds in 64 bits."""
+_MOST_COUNTED = 2**31
+"""Transactions in one bin of a trial: those of all trials then fit into 64 bits."""
+_ROWS = TypeAdapter(list[tuple[Number, Place, Annotated[int, Field(ge=0, le=_MOST_BINS)], str]])
+_COUNTS = TypeAdapter(Annotated[list[Annotated[int, Field(ge=0, le=_MOST_COUNTED)]], Field(max_length=_MOST_BINS)])
+_ALL = "SELECT block, arm, first_bin, counts FROM latency_histogram WHERE context = ? ORDER BY block, arm"
 
 
-def read_latencies(database: sqlite3.Connection, context: int) -> Mapping[int, LatencyHistogram]:
-    """By arm, in order; none of an arm of which no latency was kept."""
+def read_latencies(database: sqlite3.Connection, context: int, *, arms: int) -> Mapping[int, LatencyHistogram]:
+    """By arm, in order; none of an arm of which no latency was kept. arms: how many it has.
+
+    ValueError for what is damaged.
+    """
     found: dict[int, list[LatencyHistogram]] = defaultdict(list)
-    for arm, first_bin, counts in database.execute(_COUNTS, (context,)):
-        found[arm].append(LatencyHistogram(first_bin, np.asarray(json.loads(counts), dtype=np.int64)))
+    for _, arm, first_bin, text in read_rows(database, _ALL, _ROWS, key=2, parameter=context):
+        if arm >= arms:
+            raise ValueError(f"latencies of an arm that context {context} does not have")
+        counts = np.asarray(_COUNTS.validate_json(text), dtype=np.int64)
+        found[arm].append(LatencyHistogram(first_bin, counts))
     merged = {arm: merge(histograms) for arm, histograms in sorted(found.items())}
-    return {arm: histogram for arm, histogram in merged.items() if histogram.counts.size}
+    return {arm: histogram for arm, histogram in merged.items() if histogram.total}

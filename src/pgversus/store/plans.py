@@ -8,7 +8,9 @@ from importlib import resources
 from typing import Any
 
 from pydantic import TypeAdapter
+from pydantic_core import from_json
 
+from pgversus.store.rows import Count, Number, Place, read_rows
 from pgversus.study.captured import (
     Captured,
     CapturedPlans,
@@ -26,12 +28,33 @@ Row = tuple[str, Mapping[str, Any]]
 """A table and the values of one row."""
 
 _SETTINGS = TypeAdapter(dict[str, PlannerSetting])
+_STATISTICS = TypeAdapter(dict[str, str])
+_PARAMETERS = TypeAdapter(tuple[str, ...])
 _SAMPLED = TypeAdapter(SampledPlans)
 _UNDOING = TypeAdapter(Undoing)
 _TABLES = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'plan'"
+_ARM_ROWS = TypeAdapter(list[tuple[Place, str, str, int, str | None]])
 _ARMS = "SELECT arm, settings, statistics, is_searched, sampled FROM explained_arm WHERE context = ? ORDER BY arm"
+_PLAN_ROWS = TypeAdapter(
+    list[
+        tuple[
+            Place,
+            Number,
+            str,
+            Number,
+            str,
+            str | None,
+            str | None,
+            str | None,
+            str | None,
+            Count | None,
+            str | None,
+            str | None,
+        ]
+    ]
+)
 _PLANS = """
-SELECT arm, script, number, text, template, parameters, planned, run, row_count, rows_digest, undone_by
+SELECT arm, statement, script, number, text, template, parameters, planned, run, row_count, rows_digest, undone_by
 FROM plan WHERE context = ? ORDER BY arm, statement
 """
 _CHECKED = """
@@ -58,29 +81,35 @@ def plan_rows(context: int, plans: CapturedPlans) -> Iterator[Row]:
             yield "plan", {**at, "statement": number, **_statement(one, undoing)}
 
 
-def read_plans(database: sqlite3.Connection, context: int) -> CapturedPlans | None:
-    """Those of one context; None where none were captured, as in files made before there were any."""
+def read_plans(database: sqlite3.Connection, context: int, *, arms: int) -> CapturedPlans | None:
+    """Those of one context; None where none were captured, as in files made before there were any.
+
+    arms: how many it has. ValueError for what is damaged.
+    """
     if not _has_tables(database):
         return None
     statements: dict[int, list[CapturedStatement]] = defaultdict(list)
     undone_by: dict[int, list[Undoing | None]] = defaultdict(list)
-    for arm, *values, undoing in database.execute(_PLANS, (context,)):
+    for arm, _, *values, undoing in read_rows(database, _PLANS, _PLAN_ROWS, key=2, parameter=context):
         statements[arm].append(_captured(values))
         undone_by[arm].append(None if undoing is None else _UNDOING.validate_json(undoing))
-    rows = database.execute(_ARMS, (context,)).fetchall()
-    arms = tuple(
+    found = list(read_rows(database, _ARMS, _ARM_ROWS, key=1, parameter=context))
+    if not found:
+        return None
+    captured = tuple(
         Captured(
             statements=tuple(statements[arm]),
-            statistics=json.loads(statistics),
+            statistics=_STATISTICS.validate_json(statistics),
             settings=_SETTINGS.validate_json(document_without_secrets(settings)),
         )
-        for arm, settings, statistics, *_ in rows
+        for arm, settings, statistics, *_ in found
     )
-    sampled = tuple(_SAMPLED.validate_json(document_without_secrets(told)) for *_, told in rows if told is not None)
-    undoings = tuple(tuple(undone_by[arm]) for arm, *_ in rows[1:])
-    if not arms:
-        return None
-    return CapturedPlans(arms=arms, undone_by=undoings, is_searched=bool(rows[0][3]), sampled=sampled)
+    sampled = tuple(_SAMPLED.validate_json(document_without_secrets(told)) for *_, told in found if told is not None)
+    numbers = {tuple(one.statement.number for one in arm.statements) for arm in captured}
+    if [arm for arm, *_ in found] != list(range(arms)) or len(numbers) > 1 or len(sampled) not in (0, arms):
+        raise ValueError(f"plans of context {context} that are not those of the same statements on all of its arms")
+    undoings = tuple(tuple(undone_by[arm]) for arm in range(1, arms))
+    return CapturedPlans(arms=captured, undone_by=undoings, is_searched=bool(found[0][3]), sampled=sampled)
 
 
 def checked_contexts(database: sqlite3.Connection) -> frozenset[int]:
@@ -120,20 +149,24 @@ def _parameters(statement: Statement) -> str:
 
 def _captured(values: list[Any]) -> CapturedStatement:
     script, number, text, template, parameters, planned, run, row_count, rows_digest = values
-    filled = () if parameters is None else tuple(map(code_without_secrets, json.loads(parameters)))
+    filled = () if parameters is None else map(code_without_secrets, _PARAMETERS.validate_json(parameters))
     statement = Statement(
         script=script,
         number=number,
         text=code_without_secrets(text),
         template=template and code_without_secrets(template),
-        parameters=filled,
+        parameters=tuple(filled),
     )
+    if (planned is None) is not (run is None):
+        raise ValueError("a statement that was explained in part")
     return CapturedStatement(
         statement=statement,
-        explained=None if planned is None else _explained(planned, run),
-        rows=None if row_count is None else RowsDigest(rows=row_count, digest=rows_digest),
+        explained=None if planned is None else Explained(planned=_plan(planned), run=_plan(run or "")),
+        rows=None if row_count is None else RowsDigest(rows=row_count, digest=rows_digest or ""),
     )
 
 
-def _explained(planned: str, run: str) -> Explained:
-    return Explained(planned=document_without_secrets(planned), run=document_without_secrets(run))
+def _plan(text: str) -> str:
+    # Half of a character passes Python's own reader, and can be written into no report.
+    from_json(text)
+    return document_without_secrets(text)

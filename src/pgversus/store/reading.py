@@ -1,28 +1,28 @@
 """Reading results back: the same objects that were written, without the raw output and the histograms."""
 
-import json
-import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter
 
 from pgversus.stats.counter_table import Columns
 from pgversus.stats.histogram import LatencyHistogram
 from pgversus.stats.on_demand import Once
 from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
-from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, fact_without_secrets
+from pgversus.store.codec import CONTEXT, PREPARATION, STEPS, STUDY, ContextFact, fact_of
 from pgversus.store.columns import selected
-from pgversus.store.counters import counter_names, counter_rows
-from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, holds_results, unreadable
+from pgversus.store.counters import array_size, counter_names, counter_rows
+from pgversus.store.invariants import check_context, check_preparation, check_study
 from pgversus.store.latencies import read_latencies
+from pgversus.store.opening import ResultsFile, opened
 from pgversus.store.plans import checked_contexts, read_plans
+from pgversus.store.rows import Count, Number, Place, Seconds, read_chunks, read_rows
 from pgversus.study.captured import CapturedPlans
 from pgversus.study.hidden import message_without_secrets
 from pgversus.study.hidden_documents import document_without_secrets
@@ -31,26 +31,63 @@ from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context, StudyFact
 
 _P50, _P95, _P99 = QUANTILES.values()
+Read = TypeVar("Read")
+_Log = Annotated[float, Field(ge=-50, le=50, allow_inf_nan=False)]
+"""Of a factor, which is nowhere near that large."""
+_Trial = tuple[
+    Number,
+    Number,
+    Place,
+    Annotated[int, Field(ge=1, le=2**53)],
+    Annotated[float, Field(gt=0, le=1e18, allow_inf_nan=False)],
+    Count,
+    Count,
+    Seconds,
+    Seconds,
+    bytes,
+    Seconds | None,
+    Seconds | None,
+    Seconds | None,
+    Seconds | None,
+    _Log | None,
+    str | None,
+    _Log | None,
+    Number | None,
+]
+_TRIALS = TypeAdapter(list[_Trial])
 _FINISHED = """
-SELECT context, block, arm, transactions, seconds, failed, unclocked, latency_sum_s, latency_max_s, counters,
-       latency_min_s, latency_p50_s, latency_p95_s, latency_p99_s, trend, steps, {ratio_error},
-       {windows}
+SELECT context, block, arm, transactions, seconds, failed, unclocked, latency_sum_s, latency_max_s,
+       CASE WHEN length(counters) <= ? THEN counters END AS counters,
+       latency_min_s, latency_p50_s, latency_p95_s, latency_p99_s, trend, steps, {ratio_error}, {windows}
 FROM trial WHERE status = 'finished' ORDER BY context, block, arm
 """
-_Row = tuple[Any, ...]
-_COUNTERS, _NEEDED = 9, 7
-# Where the counters stand in such a row; how many values every finished trial has, from its transactions on.
+_COUNTERS = 9
+# Where they stand in such a row.
+_FAILURES = TypeAdapter(list[tuple[Number, Number, Place, Literal["start", "warm-up", "measure"], str]])
 _FAILED = """
 SELECT context, block, arm, failed_phase, failed_words
 FROM trial WHERE status = 'failed' ORDER BY context, block, arm
 """
-_LAST_STUDY = "SELECT value FROM fact WHERE name = 'study' ORDER BY rowid DESC"
-_BLOCKS = "SELECT context, block, wall_s, repeated_rounds FROM block ORDER BY context, block"
-_DAYS = "SELECT context, substr(min(finished_at), 1, 10), substr(max(finished_at), 1, 10) FROM block GROUP BY context"
-Read = TypeVar("Read")
+_FACTS = TypeAdapter(list[tuple[int, str, str]])
+_ALL_FACTS = "SELECT rowid, name, value FROM fact ORDER BY rowid"
+_LAST_STUDY = "SELECT rowid, name, value FROM fact WHERE name = 'study' ORDER BY rowid DESC LIMIT 1"
+_PREPARATIONS = TypeAdapter(list[tuple[Number, str | None, str | None]])
+_PREPARED = "SELECT context, found, failed_words FROM preparation ORDER BY context"
+_CONTEXTS = TypeAdapter(list[tuple[Number, str]])
+_ALL_CONTEXTS = "SELECT context, comparison FROM context ORDER BY context"
+_BLOCKS = TypeAdapter(list[tuple[Number, Number, Seconds, Count]])
+_ALL_BLOCKS = "SELECT context, block, wall_s, repeated_rounds FROM block ORDER BY context, block"
+_Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+_DAYS = TypeAdapter(list[tuple[Number, _Day, _Day]])
+_ALL_DAYS = """
+SELECT context, substr(min(finished_at), 1, 10) AS first, substr(max(finished_at), 1, 10) AS last
+FROM block GROUP BY context ORDER BY context
+"""
 _NO_STEPS: Mapping[str, float] = MappingProxyType({})
 _ROWS_AT_ONCE = 2000
 # Their counters are decoded together, and twice as many are not faster.
+_ROOM_FOR_SHORT, _SOME_ROOM = 4, 2**26
+"""Arrays from before all names were known become longer: so many times the bytes of the file, and some."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,103 +122,79 @@ class StoredStudy:
 
 def read_results(folder: Path) -> StoredStudy:
     """Everything in a results folder; StoreError when it holds none, or they are damaged or of another form."""
-    try:
-        if not holds_results(folder):
-            raise unreadable(folder, f"no {FILE_NAME}")
-        with closing(sqlite3.connect(_uri(folder), uri=True, isolation_level=None)) as database:
-            # One moment of it all: a run may be adding blocks meanwhile.
-            database.execute("BEGIN")
-            return _read(folder, database)
-    except OSError as error:
-        raise unreadable(folder, error.strerror or error) from error
-    except (sqlite3.Error, ValidationError, ValueError, KeyError, TypeError) as error:
-        raise unreadable(folder, error) from error
+    with opened(folder) as database:
+        facts = {name: fact_of(name, value) for _, name, value in read_rows(database, _ALL_FACTS, _FACTS, key=1)}
+        if "study" not in facts:
+            raise ValueError("no study in it")
+        study = STUDY.validate_python(facts["study"])
+        return StoredStudy(study=study, facts=facts, contexts=_contexts(database, folder, study))
 
 
 def read_seed(folder: Path) -> int:
     """The seed of the study whose results these are; StoreError when they cannot be read."""
-    try:
-        with closing(sqlite3.connect(_uri(folder), uri=True)) as database:
-            (text,) = database.execute(_LAST_STUDY).fetchone() or (None,)
-        return STUDY.validate_python(json.loads(text or "null")).seed
-    except (sqlite3.Error, ValidationError, ValueError) as error:
-        raise unreadable(folder, error) from error
+    with opened(folder) as database:
+        for _, _, value in read_rows(database, _LAST_STUDY, _FACTS, key=1):
+            return STUDY.validate_json(value).seed
+        raise ValueError("no study in it")
 
 
-def _uri(folder: Path) -> str:
-    """Read only: looking at results of another user, or on a full disk, must work and leave nothing behind."""
-    file = (folder / FILE_NAME).absolute()
-    # Without a log beside it nobody is writing; SQLite would make files of its own even to read.
-    is_closed = not file.with_name(f"{FILE_NAME}-wal").exists()
-    return f"{file.as_uri()}?{'immutable=1' if is_closed else 'mode=ro'}"
+def _later(read: Callable[[ResultsFile, int], Read], folder: Path, context: int) -> Read:
+    with opened(folder) as database:
+        return read(database, context)
 
 
-def _read(folder: Path, database: sqlite3.Connection) -> StoredStudy:
-    (version,) = database.execute("SELECT version FROM schema").fetchone() or (None,)
-    if version != SCHEMA_VERSION:
-        raise unreadable(folder, f"schema version {version}")
-    facts = {
-        name: json.loads(fact_without_secrets(name, value))
-        for name, value in database.execute("SELECT name, value FROM fact ORDER BY rowid")
+def _contexts(database: ResultsFile, folder: Path, study: StudyFact) -> tuple[StoredContext, ...]:
+    asked = {
+        number: CONTEXT.validate_json(document_without_secrets(text))
+        for number, text in read_rows(database, _ALL_CONTEXTS, _CONTEXTS, key=1)
     }
+    for number, fact in asked.items():
+        check_context(number, fact.comparison)
+    check_study(study, {number: fact.comparison for number, fact in asked.items()})
     # Contexts on the same servers were mostly found alike: a study of thousands has a few texts.
     preparation_of = cache(_preparation)
     prepared = {
-        context: (None if found is None else preparation_of(found), words and message_without_secrets(words))
-        for context, found, words in database.execute("SELECT context, found, failed_words FROM preparation")
+        number: (None if found is None else preparation_of(found), words and message_without_secrets(words))
+        for number, found, words in read_rows(database, _PREPARED, _PREPARATIONS, key=1)
     }
-    study = STUDY.validate_python(facts["study"])
-    blocks = _blocks(database, folder)
+    for number, (preparation, _) in prepared.items():
+        if number in asked and preparation is not None:
+            check_preparation(number, preparation, asked[number].comparison)
+    blocks = _blocks(database, asked)
     checked = checked_contexts(database)
-    days = {context: (first, last) for context, first, last in database.execute(_DAYS)}
+    days = {number: (first, last) for number, first, last in read_rows(database, _ALL_DAYS, _DAYS, key=1)}
     contexts = []
-    for number, text in database.execute("SELECT context, comparison FROM context ORDER BY context"):
-        fact = CONTEXT.validate_json(document_without_secrets(text))
+    for number, fact in asked.items():
         preparation, failure = prepared.get(number, (None, None))
+        arms = len(fact.comparison.arms)
         contexts.append(
             StoredContext(
                 context=Context(number=number, levels=fact.levels, comparison=fact.comparison),
                 preparation=preparation,
                 failure=failure,
                 blocks=tuple(blocks.get(number, ())),
-                plans=Once(partial(_later, read_plans, folder, number)),
-                latencies=Once(partial(_later, read_latencies, folder, number)),
+                plans=Once(partial(_later, partial(read_plans, arms=arms), folder, number)),
+                latencies=Once(partial(_later, partial(read_latencies, arms=arms), folder, number)),
                 is_checked=number in checked,
                 days=days.get(number),
             )
         )
-    if len(contexts) != study.contexts:
-        raise unreadable(folder, f"{len(contexts)} contexts of {study.contexts}")
-    return StoredStudy(study=study, facts=facts, contexts=tuple(contexts))
+    return tuple(contexts)
 
 
 def _preparation(text: str) -> Preparation:
     return PREPARATION.validate_json(document_without_secrets(text))
 
 
-def _later(read: Callable[[sqlite3.Connection, int], Read], folder: Path, context: int) -> Read:
-    try:
-        with closing(sqlite3.connect(_uri(folder), uri=True)) as database:
-            return read(database, context)
-    except (sqlite3.Error, ValidationError, ValueError) as error:
-        raise unreadable(folder, error) from error
-
-
-def _blocks(database: sqlite3.Connection, folder: Path) -> Mapping[int, list[Block]]:
-    trials: dict[tuple[int, int], dict[int, Trial]] = defaultdict(dict)
-    failures: dict[tuple[int, int], list[FailedTrial]] = defaultdict(list)
-    columns = Columns(counter_names(database))
-    for context, block, arm, phase, words in database.execute(_FAILED):
-        failures[context, block].append(FailedTrial(arm=arm, phase=Phase(phase), words=message_without_secrets(words)))
-    later = {name: selected(database, name) for name in ("ratio_error", "windows")}
-    cursor = database.execute(_FINISHED.format(**later))
-    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-        blobs = [row[_COUNTERS] for row in _whole(rows, folder)]
-        for row, counters in zip(rows, counter_rows(columns, blobs), strict=True):
-            trials[row[:2]][row[2]] = _trial(row, counters)
-    result: dict[int, list[Block]] = defaultdict(list)
-    for context, number, wall_s, repeated in database.execute(_BLOCKS):
+def _blocks(database: ResultsFile, asked: Mapping[int, ContextFact]) -> Mapping[int, list[Block]]:
+    arms = {number: len(fact.comparison.arms) for number, fact in asked.items()}
+    trials, failures = _trials(database, arms), _failures(database, arms)
+    result: dict[int, list[Block]] = {number: [] for number in asked}
+    found = read_chunks(database, _ALL_BLOCKS, _BLOCKS, at_once=_ROWS_AT_ONCE, key=2)
+    for context, number, wall_s, repeated in chain.from_iterable(found):
         key = (context, number)
+        if context not in result:
+            raise ValueError(f"block {number} of context {context}, which is not there")
         block = Block(
             number=number,
             trials=trials.get(key, {}),
@@ -193,17 +206,35 @@ def _blocks(database: sqlite3.Connection, folder: Path) -> Mapping[int, list[Blo
     return result
 
 
-def _whole(rows: Sequence[_Row], folder: Path) -> Sequence[_Row]:
-    """The same rows; StoreError for one without a number that every finished trial has."""
-    for context, block, arm, *values in rows:
-        if None in values[:_NEEDED]:
-            raise unreadable(
-                folder, f"arm {arm} in block {block} of context {context} has a trial without all its numbers"
-            )
-    return rows
+def _trials(database: ResultsFile, arms: Mapping[int, int]) -> Mapping[tuple[int, int], dict[int, Trial]]:
+    """By context and block, then by arm. arms: how many each context has."""
+    found: dict[tuple[int, int], dict[int, Trial]] = defaultdict(dict)
+    columns = Columns(counter_names(database))
+    sql = _FINISHED.format(**{name: selected(database, name) for name in ("ratio_error", "windows")})
+    longest = array_size(columns)
+    room = _ROOM_FOR_SHORT * database.size + _SOME_ROOM
+    for part in read_chunks(database, sql, _TRIALS, at_once=_ROWS_AT_ONCE, key=3, parameter=longest):
+        room -= len(part) * longest
+        if room < 0:
+            raise ValueError("trials with far fewer counters than there are names")
+        blobs: list[Any] = [row[_COUNTERS] for row in part]
+        for row, counters in zip(part, counter_rows(columns, blobs), strict=True):
+            if row[2] >= arms.get(row[0], 0):
+                raise ValueError(f"a trial of arm {row[2]}, which context {row[0]} does not have")
+            found[row[:2]][row[2]] = _trial(row, counters)
+    return found
 
 
-def _trial(row: _Row, counters: Mapping[str, float]) -> Trial:
+def _failures(database: ResultsFile, arms: Mapping[int, int]) -> Mapping[tuple[int, int], list[FailedTrial]]:
+    found: dict[tuple[int, int], list[FailedTrial]] = defaultdict(list)
+    for context, block, arm, phase, words in read_rows(database, _FAILED, _FAILURES, key=3):
+        if arm >= arms.get(context, 0):
+            raise ValueError(f"a trial of arm {arm}, which context {context} does not have")
+        found[context, block].append(FailedTrial(arm=arm, phase=Phase(phase), words=message_without_secrets(words)))
+    return found
+
+
+def _trial(row: tuple[Any, ...], counters: Mapping[str, float]) -> Trial:
     _, _, arm, transactions, seconds, failed, unclocked, total, most, _, least, p50, p95, p99, *later = row
     trend, steps, error, windows = later
     return Trial(
@@ -220,5 +251,5 @@ def _trial(row: _Row, counters: Mapping[str, float]) -> Trial:
         counters=counters,
         ratio_error=error,
         window_count=windows,
-        steps=_NO_STEPS if steps is None else json.loads(steps),
+        steps=_NO_STEPS if steps is None else STEPS.validate_json(steps),
     )

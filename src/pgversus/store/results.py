@@ -17,6 +17,7 @@ from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, ContextFact, fact_
 from pgversus.store.columns import add_missing_columns
 from pgversus.store.counters import counter_names, counters_blob
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, unwritable
+from pgversus.store.opening import check_schema, check_to_write
 from pgversus.store.plans import Row, plan_rows, plan_tables
 from pgversus.study.hidden import code_without_secrets, message_without_secrets
 from pgversus.study.hidden_documents import document_without_secrets
@@ -32,14 +33,18 @@ class Results:
         """Open the results that are in this folder; StoreError when they cannot be written."""
         self.folder = folder
         try:
+            check_to_write(folder)
             self._database = sqlite3.connect(folder / FILE_NAME, isolation_level=None)
+            check_schema(self._database)
             self._database.execute("PRAGMA journal_mode = wal")
             self._database.execute("PRAGMA synchronous = full")
             self._database.execute("PRAGMA foreign_keys = on")
             self._database.executescript(plan_tables())
             add_missing_columns(self._database)
             self._known = {name: at for at, name in enumerate(counter_names(self._database))}
-        except sqlite3.Error as error:
+        except OSError as error:
+            raise unwritable(folder, error.strerror or error) from error
+        except (sqlite3.Error, ValueError) as error:
             raise unwritable(folder, error) from error
 
     @classmethod

@@ -17,7 +17,7 @@ OLD_PLANS, BASELINE_AGAIN, CONTENDER_AGAIN = 0, 1, 2
 """Its arms. The contender with the baseline's plans is what both others are held against."""
 MOST_BLOCKS = 8
 """And one look at the end: what is sought is how much, and not only on which side (docs/statistics.md)."""
-_ARMS, _ARMS_BEFORE = 3, 2
+ARMS, _ARMS_BEFORE = 3, 2
 _ROUNDS_OF_QUAD = 2
 
 
@@ -112,4 +112,4 @@ def settings_together(found: Mapping[int, tuple[tuple[str, str], ...]]) -> tuple
 
 def _rounds(before: int) -> int:
     """An even number, so that each has its mirror; of a single quad one round in a random order is left."""
-    return 2 * round(before * _ARMS_BEFORE / _ARMS / 2) if before > _ROUNDS_OF_QUAD else 1
+    return 2 * round(before * _ARMS_BEFORE / ARMS / 2) if before > _ROUNDS_OF_QUAD else 1

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pgversus.errors import StudyError
 
 _QUANTITIES = ("tps", "time_s")
+_LEAST, _MOST = 1e-9, 1e15
+# Of two that are farther apart the ratio is no number.
 
 Figures = tuple[Mapping[str, str], ...]
 
@@ -45,6 +47,6 @@ def _unusable(line: int, found: str) -> StudyError:
 
 def _is_number(text: str | None) -> bool:
     try:
-        return text is not None and 0 < float(text) < float("inf")
+        return text is not None and _LEAST <= float(text) <= _MOST
     except ValueError:
         return False

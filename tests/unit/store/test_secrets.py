@@ -18,7 +18,7 @@ from pgversus.study.caveats import Difference
 from pgversus.study.comparison import Comparison
 from pgversus.study.dataset import Dataset, setup_file
 from pgversus.study.operation import Operation, Step
-from pgversus.study.preparation import Preparation
+from pgversus.study.preparation import ArmFacts, Preparation
 from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, StudyFact
@@ -84,7 +84,7 @@ def kept(folder: Path) -> Results:
     results = Results.begin(folder, FACT, asked, {"asked": {"file_text": f'sql = "{SQL}"'}})
     found = Preparation(
         design=asked[0].comparison.design,
-        arms=(),
+        arms=(ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="-O2", sha256=None),) * 2,
         differences=(Difference(kind="setting", name="my.secret", values=(MARKER, ""), is_default=False),),
         writes=True,
         connect_allowance_s=1,
