@@ -83,6 +83,7 @@ def host_access_of(study: Study, texts: Mapping[str, str], outside: Iterable[str
 
 
 _Finding = tuple[_Kind, str]
+_Phrase = tuple[re.Pattern[str], ...]
 
 
 def _found(study: Study, texts: Mapping[str, str]) -> Iterator[_Finding]:
@@ -98,7 +99,7 @@ def _found(study: Study, texts: Mapping[str, str]) -> Iterator[_Finding]:
         if client is _Client.PSQL:
             yield from _of_psql(name, text)
         elif client is _Client.PGBENCH:
-            yield from _matches(name, text, ((_Kind.PROGRAMS, _SHELL_OF_PGBENCH),))
+            yield from _matches(name, text, ((_Kind.PROGRAMS, ((_SHELL_OF_PGBENCH,),)),))
         yield from _matches(name, text, _SQL)
 
 
@@ -209,15 +210,16 @@ def _of_setting(setting: Setting) -> Iterator[_Finding]:
 
 
 # Bounds everywhere, so that no text takes longer than its length allows.
-_GAP = r"(?:\s|/\*(?:[^*]|\*(?!/)){0,200}\*/|--[^\n]{0,200}\n)"
+_GAP = re.compile(r"\s+|/\*(?:[^*]|\*(?!/)){0,200}\*/|--[^\n]{0,200}\n")
 _STRING = r"(?:[eu]&?)?(?:'|\$\w{0,60}\$|:['\"])"
 _UNTRUSTED = r"['\"]?(?:c|internal|pl\w{1,30}u|plsh|plr|pljava)\b"
 _ELSEWHERE = r"(?:(?:[eu]&?)?'|\$\w{0,60}\$)(?:/|[^'$\n]{0,500}\.\./)"
 """A path that leads out of where a server keeps its files."""
 
 
-def _sql(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.IGNORECASE)
+def _sql(*patterns: str) -> _Phrase:
+    """A phrase: what may have white space and comments between its parts."""
+    return tuple(re.compile(one, re.IGNORECASE) for one in patterns)
 
 
 def _settings_named(kind: _Kind) -> str:
@@ -227,37 +229,36 @@ def _settings_named(kind: _Kind) -> str:
 _SQL = (
     (
         _Kind.PROGRAMS,
-        _sql(
-            rf"\b(?:from|to){_GAP}+program{_GAP}*(?:{_STRING}|:)",
-            rf"\bload{_GAP}*{_STRING}",
-            rf"\blanguage{_GAP}*{_UNTRUSTED}",
-            rf"\bextension{_GAP}+(?:if{_GAP}+not{_GAP}+exists{_GAP}+)?{_UNTRUSTED}",
-            _settings_named(_Kind.PROGRAMS),
+        (
+            _sql(r"\b(?:from|to)\b", "program", rf"{_STRING}|:"),
+            _sql(r"\bload", _STRING),
+            _sql(r"\blanguage", _UNTRUSTED),
+            _sql(r"\bextension\b", _UNTRUSTED),
+            _sql(r"\bextension\b", r"if\b", r"not\b", r"exists\b", _UNTRUSTED),
+            _sql(_settings_named(_Kind.PROGRAMS)),
         ),
     ),
     (
         _Kind.CONNECTIONS,
-        _sql(
-            r"\bdblink",
-            r"(?<!\bfile)_fdw\b",
-            rf"\bcreate{_GAP}+subscription\b",
-            _settings_named(_Kind.CONNECTIONS),
+        (
+            _sql(rf"\bdblink|(?<!\bfile)_fdw\b|{_settings_named(_Kind.CONNECTIONS)}"),
+            _sql(r"\bcreate\b", r"subscription\b"),
         ),
     ),
     (
         _Kind.READS,
-        _sql(
-            rf"\bfrom{_GAP}+(?:{_ELSEWHERE}|:')",
-            r"\b(?:pg_read_file|pg_read_binary_file|pg_ls_dir|pg_stat_file|lo_import|file_fdw)\b",
-            _settings_named(_Kind.READS),
+        (
+            _sql(r"\bfrom\b", rf"{_ELSEWHERE}|:'"),
+            _sql(r"\b(?:pg_read_file|pg_read_binary_file|pg_ls_dir|pg_stat_file|lo_import|file_fdw)\b"),
+            _sql(_settings_named(_Kind.READS)),
         ),
     ),
     (
         _Kind.WRITES,
-        _sql(
-            rf"\bto{_GAP}+{_ELSEWHERE}",
-            r"\b(?:lo_export|pg_file_write|pg_file_rename|pg_file_unlink)\b",
-            _settings_named(_Kind.WRITES),
+        (
+            _sql(r"\bto\b", _ELSEWHERE),
+            _sql(r"\b(?:lo_export|pg_file_write|pg_file_rename|pg_file_unlink)\b"),
+            _sql(_settings_named(_Kind.WRITES)),
         ),
     ),
 )
@@ -303,11 +304,47 @@ def _kind_of_command(command: str, arguments: str) -> _Kind | None:
     return _Kind.PROGRAMS if kind is _Kind.WRITES and "|" in arguments else kind
 
 
-def _matches(name: str, text: str, patterns: Iterable[tuple[_Kind, re.Pattern[str]]]) -> Iterator[_Finding]:
-    for kind, pattern in patterns:
-        for found in pattern.finditer(text):
-            rest = text[found.end() : found.end() + _LONGEST].partition("\n")[0]
-            yield kind, f"{name}: {found[0]}{rest}"
+def _matches(name: str, text: str, phrases: Iterable[tuple[_Kind, Iterable[_Phrase]]]) -> Iterator[_Finding]:
+    gaps = _Gaps(text)
+    for kind, alternatives in phrases:
+        for start, end in sorted({place for phrase in alternatives for place in gaps.places(phrase)}):
+            rest = text[end : end + _LONGEST].partition("\n")[0]
+            yield kind, f"{name}: {text[start:end]}{rest}"
+
+
+class _Gaps:
+    """Where white space and comments end, however often a word stands before or inside of them."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._ends: dict[int, int] = {}
+
+    def places(self, phrase: _Phrase) -> Iterator[tuple[int, int]]:
+        """Beginning and end of each place where such a phrase stands."""
+        first, *others = phrase
+        for found in first.finditer(self._text):
+            end = found.end()
+            for other in others:
+                part = other.match(self._text, self._end(end))
+                if part is None:
+                    break
+                end = part.end()
+            else:
+                yield found.start(), end
+
+    def _end(self, start: int) -> int:
+        passed = []
+        position = start
+        while position not in self._ends:
+            passed.append(position)
+            gap = _GAP.match(self._text, position)
+            if gap is None:
+                self._ends[position] = position
+            else:
+                position = gap.end()
+        end = self._ends[position]
+        self._ends |= dict.fromkeys(passed, end)
+        return end
 
 
 def _listed(entries: tuple[str, ...]) -> str:
