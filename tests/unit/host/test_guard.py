@@ -15,12 +15,14 @@ from pgversus.host.guard import Guard, clean_up
 from pgversus.host.leftovers import end_processes_in, processes_in
 
 NOBODY = 65534
+# Like a server whose shutdown hangs. SIGQUIT is ignored where the tests run in the background of a shell.
+HANGING = ("env", "--default-signal=QUIT", "--ignore-signal=INT", "sh", "-c", "echo; exec sleep 3600")
 
 
 def start(directory: Path, user: int = os.geteuid()) -> "subprocess.Popen[str]":
     """A process that works in a directory."""
     process = subprocess.Popen(
-        ["/bin/sh", "-c", "echo; trap '' INT; while :; do sleep 0.1; done"],
+        HANGING,
         cwd=directory,
         user=user,
         stdout=subprocess.PIPE,
