@@ -206,7 +206,8 @@ class SimulatedHost:
         is_slice = design.window_kind is WindowKind.SLICE
         self._pause_s = PAUSE_SHARE * design.window_s if is_slice else 0.0
         self._session_noise = noise.session * (PLACED_SHARE if is_slice else 1.0)
-        self._reports_theft = noise.reports and noise.stolen_share > 0
+        # Of short windows only lost time is reported.
+        self._reports_theft = noise.reports and noise.stolen_share > 0 and design.window_kind is WindowKind.RUN
         self._rng = np.random.default_rng(seed)
         self._speed = HostSpeed(self._rng, noise)
         self._starts: dict[int, float] = {}
@@ -259,9 +260,9 @@ class SimulatedHost:
         del self._sessions[arm]
         return self._windows.pop(arm)
 
-    def counted(self, arm: int) -> Mapping[str, float]:
+    def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
         """Return nothing: no simulated server counts."""
-        del arm
+        del arm, transactions
         return {}
 
     def abandon(self) -> None:

@@ -20,5 +20,6 @@ in_use.py       shared locks on directories that may be removed
 counters.py     what the host has done so far: processors, waiting, disk
 process_tree.py processor time and memory of a server's processes together
 beside.py       work in a thread that ends with a block of code
+lost_time.py    whether a program was stopped, the machine slept or its clock was set
 page_cache.py   making the kernel forget files, or read them in
 """

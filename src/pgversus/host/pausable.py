@@ -44,10 +44,17 @@ class PausableProgram:
             self._close()
             raise
 
+        self._was_meddled_with = False
+
     @property
     def pid(self) -> int:
         """Its process id."""
         return self._process.pid
+
+    @property
+    def was_meddled_with(self) -> bool:
+        """Whether somebody else has stopped or continued it."""
+        return self._was_meddled_with
 
     def has_ended(self) -> bool:
         """Whether it has ended by itself."""
@@ -55,6 +62,7 @@ class PausableProgram:
 
     def stop(self) -> None:
         """Return when all its threads are stopped. ProgramEndedError when it has ended."""
+        self._look_for_others()
         self._process.send_signal(signal.SIGSTOP)
         if self._process.returncode is not None:
             raise ProgramEndedError
@@ -67,7 +75,10 @@ class PausableProgram:
 
     def resume(self) -> None:
         """Let it go on."""
+        self._look_for_others()
         self._process.send_signal(signal.SIGCONT)
+        # The kernel remembers that it was continued until somebody asks.
+        self._event(os.WCONTINUED)
 
     def finish(self, number: signal.Signals, timeout_s: float) -> Finished:
         """Continue it, send the signal on which it ends, and return its end; it is killed after timeout_s."""
@@ -97,6 +108,19 @@ class PausableProgram:
             kill_group(self._process)
             self._process.wait()
         self._close()
+
+    def _look_for_others(self) -> None:
+        """Between our own signals, of which nothing is left to be asked for, any change of state is somebody else's."""
+        # A stop is left to be waited for: one that lasts is the one that our own signal would bring.
+        changed = self._event(os.WCONTINUED) or self._event(os.WSTOPPED | os.WNOWAIT)
+        self._was_meddled_with = self._was_meddled_with or changed
+
+    def _event(self, kinds: int) -> bool:
+        try:
+            return os.waitid(os.P_PID, self._process.pid, kinds | os.WNOHANG) is not None
+        except ChildProcessError:
+            # It has ended and was waited for.
+            return False
 
     def _finished(self, *, timed_out: bool) -> Finished:
         texts = []

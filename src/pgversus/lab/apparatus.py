@@ -41,9 +41,10 @@ class Apparatus(Protocol):
     def collect(self, arm: int) -> Sequence[Window]:
         """End the arm's session and return its windows in order. TrialFailedError when they cannot be read."""
 
-    def counted(self, arm: int) -> Mapping[str, float]:
-        """Return what was counted in all windows of the arm in this block, where windows have no counters themselves.
+    def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
+        """Return what was counted in all windows of the arm in this block together, where it is not with each window.
 
+        transactions: of the windows that count; others may have been measured again.
         TrialFailedError when the server does not answer.
         """
 

@@ -64,10 +64,10 @@ class HostAwareApparatus:
         with failures_of_the_host(self._directory):
             return self._apparatus.collect(arm)
 
-    def counted(self, arm: int) -> Mapping[str, float]:
+    def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
         """Return the counters of a block."""
         with failures_of_the_host(self._directory):
-            return self._apparatus.counted(arm)
+            return self._apparatus.counted(arm, transactions)
 
     def abandon(self) -> None:
         """End open sessions."""

@@ -154,11 +154,10 @@ class _Attempt:
         )
 
     def _undisturbed(self, session: Session) -> Mapping[int, Sequence[Window]]:
-        """Measure a session, and again as long as the host reports other work in any of its windows.
+        """Measure a session, and again as long as any of its windows was disturbed.
 
         All arms again, so that none is favoured; in one block at most half as often as it has rounds, of an operation
-        once, then it counts as it is: a host that is always disturbed must not make a study take for ever. Sessions of
-        short windows are never repeated.
+        once, then it counts as it is: a host that is always disturbed must not make a study take for ever.
         """
         windows = self._session(session, attempt=1)
         attempts = 1
@@ -201,7 +200,8 @@ class _Attempt:
         windows[arm] = self._apparatus.collect(arm)
 
     def _count(self, arm: int) -> None:
-        self._counters[arm] = self._apparatus.counted(arm)
+        transactions = sum(window.transactions for window in self._windows[arm])
+        self._counters[arm] = self._apparatus.counted(arm, transactions)
 
     def _announce(self, arm: int, phase: Phase, number: int) -> None:
         if not self._is_out(arm):

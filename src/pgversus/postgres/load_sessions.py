@@ -9,6 +9,7 @@ import psycopg
 from psycopg import conninfo
 
 from pgversus.errors import ServerError
+from pgversus.host.lost_time import LATE_S, stopped_among
 from pgversus.host.process_tree import CpuTime, cpu_time
 from pgversus.postgres import catalog
 from pgversus.postgres.session import Target, connect, question_failed
@@ -29,6 +30,8 @@ class Finish:
     began: float
     finished: float
     """When the server had done what it could do without the client."""
+    was_stopped: bool = False
+    """Whether the server's process was found stopped, by a signal or a debugger."""
 
 
 class LoadSessions:
@@ -66,6 +69,7 @@ class LoadSessions:
         is still at work after timeout_s. ServerError when the server is gone.
         """
         began = time.monotonic()
+        seen_stopped = stopped_among(processes)
         time.sleep(_USUAL_SHARE * self._usual_s)
         last = None
         seen_at_work: dict[int, float] = {}
@@ -82,11 +86,14 @@ class LoadSessions:
             waited_s = time.monotonic() - began
             if waited_s > timeout_s:
                 return None
+            if waited_s > LATE_S:
+                seen_stopped |= stopped_among(at_work)
             time.sleep(max(_SHORTEST_POLL_S, _POLL_SHARE * waited_s) if at_work else _SHORTEST_POLL_S)
         finishes = [
             Finish(
                 began=one.began,
                 finished=max(stopped, seen_at_work.get(one.process, stopped) if one.is_active else one.changed),
+                was_stopped=one.process in seen_stopped,
             )
             for one in found
         ]

@@ -212,14 +212,14 @@ def _repeated(answers: Sequence[Answer]) -> Iterator[str]:
         return
     if any(isinstance(one.comparison.workload, PgbenchWorkload) for one in answers):
         yield tell_number(
-            "{number} round of windows measured again, because something else had the host",
-            "{number} rounds of windows measured again, because something else had the host",
+            "{number} round of windows measured again after a disturbance",
+            "{number} rounds of windows measured again after a disturbance",
             repeated,
         )
     else:
         yield tell_number(
-            "{number} round measured again, because something else had the host",
-            "{number} rounds measured again, because something else had the host",
+            "{number} round measured again after a disturbance",
+            "{number} rounds measured again after a disturbance",
             repeated,
         )
 

@@ -41,7 +41,10 @@ class Window:
     steps: Mapping[str, float] = field(default_factory=dict)
     """Seconds of each step of an operation, by name."""
     was_disturbed: bool = False
-    """Whether the host tells that something else had it meanwhile."""
+    """Whether time was lost in it, or, of a long one, the host tells that something else had it meanwhile.
+
+    Other work hits both arms of a pair of short windows alike, or is averaged out.
+    """
 
 
 class Trial(NamedTuple):
@@ -133,7 +136,7 @@ def trial_of(
 ) -> Trial:
     """Return the trial of these windows.
 
-    levels: seen before them. counters: of all of them together, in place of counters of each.
+    levels: seen before them. counters: of all of them together, beside those of each.
     """
     histogram = merge([window.histogram for window in windows])
     longest = max(window.latency_max_s for window in windows)
@@ -211,7 +214,7 @@ class Block(NamedTuple):
     wall_s: float = 0.0
     """From the first start to the last stop."""
     repeated_rounds: int = 0
-    """Rounds measured again because something else had the host; what was measured first counts for nothing."""
+    """Rounds measured again because they were disturbed; what was measured first counts for nothing."""
 
     def has(self, *arms: int) -> bool:
         """Whether each of these arms has a finished trial here."""

@@ -99,14 +99,12 @@ class Design:
 
     @property
     def most_repeats(self) -> int:
-        """How many rounds of a block may be measured again because other programs disturbed the host.
+        """How many rounds of a block may be measured again because they were disturbed.
 
         A block of an operation has one round, which may be; the only window of a load was asked to be as long as it is.
-        Short windows are never repeated: a disturbance hits both arms of a quad alike, or is averaged out.
         """
-        if self.window_kind is not WindowKind.RUN:
-            return 0
-        return 1 if self.metric is Metric.TIME else self.rounds // 2
+        is_long_load = self.window_kind is WindowKind.RUN and self.metric is not Metric.TIME
+        return self.rounds // 2 if is_long_load else max(1, self.rounds // 2)
 
     @property
     def measured_s_per_block(self) -> float:

@@ -1,3 +1,4 @@
+import os
 import signal
 import subprocess
 import sys
@@ -43,6 +44,41 @@ def test_nothing_happens_between_stop_and_resume(counting: tuple[PausableProgram
         program.resume()
         time.sleep(0.05)
         assert written.stat().st_size > size
+
+
+@pytest.mark.parametrize(
+    "meddle",
+    [
+        pytest.param((signal.SIGSTOP,), id="stopped"),
+        pytest.param((signal.SIGSTOP, signal.SIGCONT), id="stopped for a while"),
+    ],
+)
+def test_somebody_else_who_stops_it_is_noticed(
+    counting: tuple[PausableProgram, Path], meddle: tuple[signal.Signals, ...]
+) -> None:
+    program, written = counting
+    program.stop()
+    program.resume()
+    program.stop()
+    program.resume()
+    assert not program.was_meddled_with
+    for number in meddle:
+        os.kill(program.pid, number)
+        time.sleep(0.05)
+    program.stop()
+    assert program.was_meddled_with
+    program.resume()
+    size = written.stat().st_size
+    time.sleep(0.1)
+    assert written.stat().st_size > size
+
+
+def test_somebody_else_who_lets_it_go_on_is_noticed(counting: tuple[PausableProgram, Path]) -> None:
+    program, _ = counting
+    program.stop()
+    os.kill(program.pid, signal.SIGCONT)
+    program.resume()
+    assert program.was_meddled_with
 
 
 def test_it_ends_on_its_signal_also_when_it_is_stopped(counting: tuple[PausableProgram, Path]) -> None:

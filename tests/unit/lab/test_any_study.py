@@ -87,8 +87,8 @@ class WrittenContext:
     def collect(self, arm: int) -> list[Window]:
         return self.windows.pop(arm)
 
-    def counted(self, arm: int) -> Mapping[str, float]:
-        del arm
+    def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
+        del arm, transactions
         return {}
 
     def abandon(self) -> None:

@@ -158,7 +158,8 @@ class PretendedContext:
     def collect(self, arm: int) -> list[Window]:
         return self.host.open.pop(arm)
 
-    def counted(self, arm: int) -> dict[str, float]:
+    def counted(self, arm: int, transactions: int) -> dict[str, float]:
+        del transactions
         return {"checkpoints_timed": float(arm)}
 
     def abandon(self) -> None:

@@ -38,7 +38,8 @@ class _Failing:
             raise self._of(arm)
         return [window([100])]
 
-    def counted(self, arm: int) -> Mapping[str, float]:
+    def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
+        assert transactions
         raise self._of(arm)
 
     def abandon(self) -> None:
@@ -107,7 +108,7 @@ def test_no_trial_fails_because_a_disk_is_full(tmp_path: Path) -> None:
         lambda: apparatus.warm_up(0, 1),
         lambda: apparatus.measure(1, 1, "w"),
         lambda: apparatus.collect(1),
-        lambda: apparatus.counted(0),
+        lambda: apparatus.counted(0, 1),
     ):
         with pytest.raises(HostError) as caught:
             act()

@@ -405,7 +405,7 @@ def test_rounds_that_were_measured_again_are_counted_in_every_report() -> None:
     one = CASES["faster"]()
     blocks = tuple(block._replace(repeated_rounds=2) for block in one.blocks)
     answer = study_answer([replace(one, blocks=blocks), CASES["equivalent"]()])
-    line = f"{2 * len(blocks)} rounds of windows measured again, because something else had the host"
+    line = f"{2 * len(blocks)} rounds of windows measured again after a disturbance"
     assert line in study_lines(answer)
     assert line in terminal(answer)
     assert not any("measured again" in text for text in study_lines(whole()))
@@ -486,4 +486,4 @@ def test_no_client_is_named_where_nothing_but_operations_was_done() -> None:
     assert not any("pgbench" in line for line in lines)
     assert any(line.startswith("blocks of one operation on a fresh copy for each arm") for line in lines)
     again = replace(one, blocks=tuple(block._replace(repeated_rounds=1) for block in one.blocks))
-    assert "6 rounds measured again, because something else had the host" in study_lines(study_answer([again]))
+    assert "6 rounds measured again after a disturbance" in study_lines(study_answer([again]))

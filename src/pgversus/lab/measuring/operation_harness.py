@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgversus.errors import HostError, PgversusError, StoreError, WorkloadError
+from pgversus.host.lost_time import LostTime
 from pgversus.host.page_cache import evict, read_in
 from pgversus.lab.apparatus import Apparatus, TrialFailedError, TrialHungError
 from pgversus.lab.measuring.arms import ArmServer
@@ -102,7 +103,8 @@ class Repetitions:
             tell=lambda line: self._progress.doing(f"{server.arm.label}: {line}"),
         )
         before = read_before(server, counters)
-        done = run_operation(operation, server.target, means, server.data_directory)
+        with LostTime(server.postmaster_pid) as time:
+            done = run_operation(operation, server.target, means, server.data_directory)
         after = read_after(server, counters)
         verify(operation, server.target)
         seconds = sum(done.steps.values())
@@ -122,7 +124,7 @@ class Repetitions:
             counters=counted,
             steps=done.steps,
             output=done.output,
-            was_disturbed=is_disturbed(counted, seconds, CPUS),
+            was_disturbed=time.was_lost or is_disturbed(counted, seconds, CPUS),
         )
 
 
@@ -149,7 +151,7 @@ class OperationApparatus:
         """Return the operation."""
         return [self._windows.pop(arm)]
 
-    def counted(self, arm: int) -> Mapping[str, float]:  # noqa: ARG002 - the same
+    def counted(self, arm: int, transactions: int) -> Mapping[str, float]:  # noqa: ARG002 - the same
         """Return nothing: the window has its counters."""
         return {}
 

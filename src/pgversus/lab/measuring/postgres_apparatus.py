@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from pgversus.errors import HostError, PgversusError, StoreError
+from pgversus.host.lost_time import LostTime
 from pgversus.host.page_cache import evict
 from pgversus.host.process_tree import PeakMemory
 from pgversus.host.processors import started_on
@@ -81,7 +82,7 @@ class WarmApparatus:
         """Return the windows since the last time."""
         return self._windows.pop(arm, [])
 
-    def counted(self, arm: int) -> Mapping[str, float]:  # noqa: ARG002 - the engine asks every apparatus
+    def counted(self, arm: int, transactions: int) -> Mapping[str, float]:  # noqa: ARG002 - the engine asks every apparatus
         """Return nothing: each window has its counters."""
         return {}
 
@@ -108,7 +109,10 @@ class WarmApparatus:
             counters = self._set.counters(arm)
             before = read_before(server, counters)
             load = self._loads[arm]
-            with finished_load(load, server.target, self._design.window_s, seed, log_name=name) as finished:
+            with (
+                LostTime(server.postmaster_pid) as time_of_window,
+                finished_load(load, server.target, self._design.window_s, seed, log_name=name) as finished,
+            ):
                 # Before the log is read, which takes long enough to be taken for work of other programs.
                 after = read_after(server, counters)
                 window = read_window(load, finished)
@@ -118,7 +122,8 @@ class WarmApparatus:
         except PgversusError as error:
             raise trial_failed(error) from error
         counted = {**window.counters, **grown(before, after, self._set.own_growth(arm))}
-        return replace(window, counters=counted, was_disturbed=is_disturbed(counted, window.seconds, CPUS))
+        was_disturbed = time_of_window.was_lost or is_disturbed(counted, window.seconds, CPUS)
+        return replace(window, counters=counted, was_disturbed=was_disturbed)
 
 
 class ColdApparatus(WarmApparatus):

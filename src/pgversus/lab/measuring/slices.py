@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from pgversus.errors import PgversusError
 from pgversus.host.commands import Finished
+from pgversus.host.lost_time import LATE_S, clocks_disagree, now
 from pgversus.host.ownership import make_private
 from pgversus.host.pausable import PausableProgram, ProgramEndedError
 from pgversus.host.processors import started_on, threads_of
@@ -18,9 +19,10 @@ from pgversus.lab.measuring.places import Places
 from pgversus.lab.measuring.postgres_apparatus import trial_failed
 from pgversus.lab.measuring.readings import read_host_of
 from pgversus.lab.measuring.server_set import ServerSet
-from pgversus.lab.measuring.short_windows import Done, ShortApparatus
+from pgversus.lab.measuring.short_windows import ShortApparatus
 from pgversus.postgres.load_sessions import LoadSessions
 from pgversus.postgres.session import Target
+from pgversus.stats.counters import difference
 from pgversus.stats.trials import Window
 from pgversus.study.preparation import Preparation
 from pgversus.workload.pgbench import UnreadableOutputError, error_words, parse_summary
@@ -57,7 +59,6 @@ class SliceApparatus(ShortApparatus):
         if seconds >= 1:
             super()._load_until_steady(arm, seed)
             return
-        self._done[arm] = Done()
         self._run(arm, self._open(arm, seed, None), seconds)
         self._sessions.pop(arm).close()
 
@@ -67,13 +68,12 @@ class SliceApparatus(ShortApparatus):
         before = read_host_of(self._set.servers[arm])
         design = self._preparation.design
         self._run(arm, session, design.slice_s or design.window_s)
-        self._done[arm].add_host(before, read_host_of(self._set.servers[arm]))
+        session.add_host(difference(before, read_host_of(self._set.servers[arm])))
 
     def collect(self, arm: int) -> Sequence[Window]:
         """End the session and return its windows."""
         ended = self._sessions.pop(arm).close()
-        in_windows = sum(window.transactions for window in ended.windows)
-        self._done[arm].add_run(transactions=ended.transactions, in_windows=in_windows, client=ended.client)
+        self._done[arm].transactions += ended.transactions
         return ended.windows
 
     def abandon(self) -> None:
@@ -144,7 +144,6 @@ class _SessionResult:
     windows: list[Window]
     transactions: int
     """Those outside the windows included."""
-    client: Mapping[str, float]
 
 
 class _Session:
@@ -173,6 +172,9 @@ class _Session:
         """When each window began, in microseconds since 1970 by pgbench's clock."""
         self._stops: list[Stop] = []
         """The stop before the first window, and that of each window."""
+        self._host: dict[str, float] = {}
+        self._opened = now()
+        self._time_was_lost = False
 
     def open(self, seed: int) -> None:
         """Connect the clients, run for a moment, and stop. TrialFailedError when pgbench ends before."""
@@ -206,9 +208,15 @@ class _Session:
             time.sleep(min(seconds, _PLACED_S))
             self._places.free(*self._tasks)
         time.sleep(max(0.0, seconds - (self._now() - begin) / 1e6))
+        self._time_was_lost = self._time_was_lost or (self._now() - begin) / 1e6 > seconds + LATE_S
         self._pause()
         self._begins.append(begin)
         self._stops.append(self._drained())
+
+    def add_host(self, growth: Mapping[str, float]) -> None:
+        """Add what the host counted in a window."""
+        for name, value in growth.items():
+            self._host[name] = self._host.get(name, 0.0) + value
 
     def close(self) -> _SessionResult:
         """End the run. TrialFailedError with pgbench's own words when it fails, or when its log cannot be read."""
@@ -280,6 +288,7 @@ class _Session:
             raise TrialHungError(f"a statement is still at work {self._load.longest_s:.0f} s after its window")
         if len(found) != self._load.workload.clients:
             self._refuse_clients("a session of pgbench's clients has ended")
+        self._time_was_lost = self._time_was_lost or any(one.was_stopped for one in found)
         # By the same clock of the same host, unless somebody sets it meanwhile.
         now = self._now()
         sessions = ((round(1e6 * one.began), min(max(stopped, round(1e6 * one.finished)), now)) for one in found)
@@ -310,16 +319,23 @@ class _Session:
         lengths_s = [(stop.end - begin) / 1e6 for begin, stop in zip(self._begins, self._stops[1:], strict=True)]
         latency_s = self._mean_latency_s(found, sum(lengths_s))
         windows = [_window(one, length_s, latency_s) for one, length_s in zip(found, lengths_s, strict=True)]
+        was_disturbed = self._time_was_lost or self._running.was_meddled_with or clocks_disagree(self._opened, now())
+        counters = self._counters_of_a_window(finished, windows, summary.transactions)
+        windows = [replace(one, counters=counters, was_disturbed=was_disturbed) for one in windows]
         # What belongs to the whole session is kept with its first window.
         windows[:1] = [
             replace(one, failed=summary.failed, connect_s=summary.connect_s, output=output_of(finished))
             for one in windows[:1]
         ]
-        return _SessionResult(
-            windows=windows,
-            transactions=summary.transactions,
-            client={"client_cpu_s": finished.cpu_s, "client_cpu_user_s": finished.cpu_user_s},
-        )
+        return _SessionResult(windows=windows, transactions=summary.transactions)
+
+    def _counters_of_a_window(
+        self, finished: Finished, windows: Sequence[Window], transactions: int
+    ) -> Mapping[str, float]:
+        """What host and pgbench used in all windows, in equal parts: nobody asks for that of a single one."""
+        share = sum(window.transactions for window in windows) / transactions if transactions else 0.0
+        client = {"client_cpu_s": share * finished.cpu_s, "client_cpu_user_s": share * finished.cpu_user_s}
+        return {name: value / len(windows) for name, value in {**self._host, **client}.items()}
 
     def _mean_latency_s(self, found: Sequence[Slice], seconds: float) -> float:
         """Mean of the known latencies; where there is none, what it must be in a closed loop (Little's law)."""

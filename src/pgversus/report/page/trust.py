@@ -132,8 +132,8 @@ def _drops_of(one: Answer) -> Iterator[str]:
     again = [block for block in one.blocks if block.repeated_rounds]
     if again:
         yield tell_number(
-            "{place}: {number} round measured again, because something else had the host (blocks {blocks})",
-            "{place}: {number} rounds measured again, because something else had the host (blocks {blocks})",
+            "{place}: {number} round measured again after a disturbance (blocks {blocks})",
+            "{place}: {number} rounds measured again after a disturbance (blocks {blocks})",
             sum(block.repeated_rounds for block in again),
             place=place,
             blocks=listed(str(block.number) for block in again),
