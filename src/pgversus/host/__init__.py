@@ -4,6 +4,7 @@ directories.py  where the cache, a run's data and its sockets lie
 identity.py     which user programs run as that others have a say in
 ownership.py    files that change hands between root and that user
 commands.py     running a program to its end, with an environment of our own
+output.py       what a program prints, abridged where it is long
 processors.py   which processors clients and servers run on
 pausable.py     a program that is stopped and continued
 output_file.py  writing a file that the user names

@@ -4,10 +4,13 @@ No variable of the user's environment reaches PostgreSQL's programs by accident:
 would make two sessions differ that should be equal.
 """
 
+import math
 import os
+import selectors
 import shutil
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +19,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from pgversus.host.identity import ServerUser
+from pgversus.host.output import Output
 
+_CHUNK_BYTES = 64 * 1024
 CLEAN_ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 
 
@@ -100,11 +105,13 @@ def run(
     user: ServerUser | None = None,
     timeout_s: float | None = None,
     ends_with_us: bool = False,
+    is_abridged: bool = False,
 ) -> Finished:
     """The end of a program, its output decoded without ever failing on it.
 
     The rest is as for Program. A program that outlives timeout_s is killed and comes back with exit code -9.
-    ends_with_us: for load on servers that do not end with us themselves. OSError when it cannot be started at all.
+    ends_with_us: for load on servers that do not end with us themselves. is_abridged: of each output the first and last
+    64 kB are enough. OSError when it cannot be started at all.
     """
     process = Program(
         arguments,
@@ -115,25 +122,51 @@ def run(
         user=user,
         ends_with_us=ends_with_us,
     )
+    stdout, stderr = Output(is_abridged=is_abridged), Output(is_abridged=is_abridged)
     timed_out = False
     try:
-        stdout, stderr = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        timed_out = True
-        kill_group(process)
-        stdout, stderr = process.communicate()
+        try:
+            _take_in(process, stdout, stderr, timeout_s)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            kill_group(process)
+            _take_in(process, stdout, stderr, None)
     except BaseException:
         kill_group(process)
         process.wait()
         raise
     return Finished(
         exit_code=process.returncode,
-        stdout=stdout.decode(errors="replace"),
-        stderr=stderr.decode(errors="replace"),
+        stdout=stdout.text(),
+        stderr=stderr.text(),
         cpu_s=process.cpu_s,
         cpu_user_s=process.cpu_user_s,
         timed_out=timed_out,
     )
+
+
+def _take_in(process: Program, stdout: Output, stderr: Output, timeout_s: float | None) -> None:
+    """Read both outputs to their ends, then wait for the program's. TimeoutExpired after timeout_s.
+
+    As Popen.communicate() does it, which however keeps everything in memory.
+    """
+    deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
+    with selectors.DefaultSelector() as selector:
+        for pipe, output in ((process.stdout, stdout), (process.stderr, stderr)):
+            if pipe is not None and not pipe.closed:
+                selector.register(pipe, selectors.EVENT_READ, (pipe, output))
+        while selector.get_map():
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                raise subprocess.TimeoutExpired(process.args, timeout_s or 0.0)
+            for key, _ in selector.select(None if timeout_s is None else left_s):
+                pipe, output = key.data
+                if chunk := os.read(key.fd, _CHUNK_BYTES):
+                    output.add(chunk)
+                else:
+                    selector.unregister(pipe)
+                    pipe.close()
+    process.wait(None if timeout_s is None else max(0.0, deadline - time.monotonic()))
 
 
 def client_environment(additions: Mapping[str, str], *, inherit_libpq: bool) -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from pgversus.host.commands import Finished, Program, ending_with_us, kill_group
 from pgversus.host.identity import ServerUser
+from pgversus.host.output import Output
 
 
 class ProgramEndedError(Exception):
@@ -20,7 +21,7 @@ def can_pause() -> bool:
 
 
 class PausableProgram:
-    """A running program; its output goes to files, so that it never waits for a reader."""
+    """A running program; its output goes to files, so that it never waits for a reader, and comes back abridged."""
 
     def __init__(
         self, arguments: Sequence[str], *, environment: Mapping[str, str], user: ServerUser | None = None
@@ -125,8 +126,10 @@ class PausableProgram:
     def _finished(self, *, timed_out: bool) -> Finished:
         texts = []
         for file in (self._stdout, self._stderr):
+            output = Output(is_abridged=True)
             file.seek(0)
-            texts.append(file.read().decode(errors="replace"))
+            output.add_file(file)
+            texts.append(output.text())
         self._close()
         return Finished(
             exit_code=self._process.returncode,

@@ -5,6 +5,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any
 
+from pgversus.host.output import Output
 from pgversus.host.private import open_private
 from pgversus.lab.course import Course
 from pgversus.lab.resuming import LOADED, labels_of_loaded, without_secrets
@@ -99,15 +100,17 @@ class Keeper:
 
 
 def keep_server_logs(directory: RunDirectory, results: Path) -> None:
-    """What the servers said, beside the results: the run's own directory goes with the run."""
+    """What the servers said, beside the results, abridged: the run's own directory goes with the run."""
     # A server of somebody else has no log here, and a full disk is no reason to lose the answer.
     with suppress(OSError):
         for log in directory.server_logs():
             if holds_results(results):
-                with log.open("rb") as words, open_private(results / log.name, "a") as kept:
-                    kept.writelines(
-                        message_without_secrets(entry).encode(errors=_AS_IT_IS) for entry in _entries(words)
-                    )
+                output = Output(is_abridged=True)
+                with log.open("rb") as words:
+                    for entry in _entries(words):
+                        output.add(message_without_secrets(entry).encode(errors=_AS_IT_IS))
+                with open_private(results / log.name, "a") as kept:
+                    kept.write(bytes(output))
 
 
 def _entries(log: IO[bytes]) -> Iterator[str]:

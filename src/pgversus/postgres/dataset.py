@@ -26,7 +26,9 @@ LOADING_SETTINGS = {
 
 def make_pgbench_tables(target: Target, client: Client, arguments: Sequence[str], label: str) -> None:
     """Run `pgbench -i`; DatasetError with its words when it fails."""
-    finished = run(arguments, environment=client.environment(target), user=client.user, ends_with_us=True)
+    finished = run(
+        arguments, environment=client.environment(target), user=client.user, ends_with_us=True, is_abridged=True
+    )
     if not finished.succeeded:
         raise _failed("pgbench could not make its tables", "pgbench -i", label, finished, client)
 
@@ -87,7 +89,7 @@ def _run_file(
     arguments = [str(client.psql), "-X", "-q", "-v", "ON_ERROR_STOP=1"]
     arguments += ["-f", str(variables)] if variables is not None else []
     arguments += ["-f", str(file), "-d", target.conninfo]
-    finished = run(arguments, environment=environment, user=client.user, ends_with_us=True)
+    finished = run(arguments, environment=environment, user=client.user, ends_with_us=True, is_abridged=True)
     return replace(finished, stderr=finished.stderr.replace(str(file), name))
 
 

@@ -17,6 +17,7 @@ from typing import IO
 from pgversus.errors import ServerError
 from pgversus.host.commands import CLEAN_ENVIRONMENT
 from pgversus.host.leftovers import end_processes_in
+from pgversus.host.output import Output
 from pgversus.host.private import open_private, write_private
 from pgversus.postgres.cluster import Cluster
 from pgversus.postgres.quoting import quoted
@@ -127,9 +128,11 @@ class Server:
 
     def log_words(self, position: int = 0) -> str:
         """The errors that the server has logged since a position in its log, or its last lines."""
+        output = Output(is_abridged=True)
         with self._log_file.open("rb") as log:
             log.seek(position)
-            lines = log.read().decode(errors="replace").splitlines()
+            output.add_file(log)
+        lines = output.text().splitlines()
         found = [match[0] for match in map(_WORDS.search, lines) if match]
         return "\n".join(found[-4:] or lines[-4:])
 

@@ -34,6 +34,36 @@ def test_a_program_that_a_signal_ended_has_its_negative_number() -> None:
     assert run([SHELL, "-c", "kill -TERM $$"]).exit_code == -signal.SIGTERM
 
 
+def test_of_a_long_output_the_first_and_last_part_is_kept() -> None:
+    flood = "i=0; while [ $i -lt 100000 ]; do echo line $i; i=$((i + 1)); done"
+    finished = run([SHELL, "-c", f"({flood}) >&2; echo over"], is_abridged=True)
+    assert finished.stdout == "over\n"
+    lines = finished.stderr.splitlines()
+    assert (lines[0], lines[-1]) == ("line 0", "line 99999")
+    (cut,) = [line for line in lines if "left out" in line]
+    whole = sum(len(f"line {number}\n") for number in range(100_000))
+    assert int(cut.split()[1]) == whole - sum(len(line) + 1 for line in lines if line != cut)
+    assert 120_000 < len(finished.stderr) < 132_000
+    assert len(run([SHELL, "-c", flood]).stdout) == whole
+
+
+def test_what_a_program_has_printed_before_its_time_was_over_is_kept() -> None:
+    finished = run([SHELL, "-c", "echo before; sleep 60"], timeout_s=1)
+    assert (finished.stdout, finished.timed_out) == ("before\n", True)
+
+
+def test_a_flood_of_output_does_not_fill_memory() -> None:
+    program = """
+import resource
+from pgversus.host.commands import run
+limit = 2**20 * 200 + int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+print(len(run(["/bin/sh", "-c", "yes | head -c 500000000"], is_abridged=True).stdout))
+"""
+    (length,) = run([sys.executable, "-c", program], environment=os.environ).stdout.split()
+    assert int(length) < 132_000
+
+
 def test_a_program_that_outlives_its_time_is_killed() -> None:
     finished = run(["/bin/sleep", "60"], timeout_s=0.1)
     assert finished.exit_code == -signal.SIGKILL

@@ -76,3 +76,15 @@ def test_kept_logs_of_servers_are_private_and_without_passwords(tmp_path: Path, 
         b"STATEMENT:  SELECT dblink('host=h password=...\nLOG:  done\n"
     )
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+def test_of_a_long_log_of_a_server_both_ends_are_kept(tmp_path: Path) -> None:
+    root, results = tmp_path / "run", tmp_path / "results"
+    root.mkdir()
+    run(results, None, failing=False)
+    (root / "arm-0.log").write_text("LOG:  first\n" + "LOG:  one of many statements\n" * 100_000 + "LOG:  last\n")
+    user = ServerUser(name="me", uid=os.getuid(), gid=os.getgid(), is_self=True)
+    keep_server_logs(RunDirectory(root=root, sockets=tmp_path, user=user), results)
+    kept = (results / "arm-0.log").read_text()
+    assert len(kept) < 140_000
+    assert (kept.splitlines()[0], kept.splitlines()[-1]) == ("LOG:  first", "LOG:  last")

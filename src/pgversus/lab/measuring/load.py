@@ -125,6 +125,7 @@ def _finished(load: Load, target: Target, length: tuple[str, str], seed: int, se
             timeout_s=limit_s,
             user=load.client.user,
             ends_with_us=True,
+            is_abridged=True,
         )
     check_end(finished, limit_s)
     return finished

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
-from psycopg.errors import QueryCanceled
+from psycopg.errors import Diagnostic, QueryCanceled
 
 from pgversus.host.commands import may_execute, run
 from pgversus.host.ownership import make_private
@@ -24,6 +24,8 @@ from pgversus.postgres.vacuum_report import notice_text
 from pgversus.study.operation import Operation, Step
 
 _MOST_WORDS = 4000
+_MOST_OF_NOTICES = 4_000_000
+# Characters: what VACUUM (VERBOSE) says of thousands of tables. Of fewer than it spoke of its counters would be wrong.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,7 @@ class Done:
     steps: Mapping[str, float]
     """Seconds of each, by name."""
     notices: tuple[str, ...]
-    """What the server said meanwhile, INFO of VACUUM (VERBOSE) included."""
+    """What the server said meanwhile, INFO of VACUUM (VERBOSE) included; none where it said more than is kept."""
     output: str
     """The same and what programs printed, for the results."""
     counters: Mapping[str, float]
@@ -61,15 +63,15 @@ def run_operation(operation: Operation, target: Target, means: Means, data_direc
     data_directory: for programs, as PGDATA.
     """
     said: list[str] = []
-    notices: list[str] = []
+    notices = _Notices()
     seconds: dict[str, float] = {}
     used = _OwnTime()
     with connect(target, as_the_load=True) as connection:
-        connection.add_notice_handler(lambda notice: notices.append(notice_text(notice)))
+        connection.add_notice_handler(notices.add)
         catalog.end_statements_after(connection, means.patience_s)
         pid = connection.info.backend_pid
         for step in operation.steps:
-            known = len(notices)
+            known = len(notices.texts)
             with _words_of(step), Watch(target, pid, means.tell):
                 if step.sql is not None:
                     seconds[step.name] = _seconds_of_statement(connection, step.sql, means.patience_s)
@@ -78,11 +80,11 @@ def run_operation(operation: Operation, target: Target, means: Means, data_direc
                     seconds[step.name] = ended.seconds
                     said.append(ended.output)
                     used.of_programs(ended)
-            said += notices[known:]
+            said += notices.texts[known:]
         memory = peak_resident_bytes(pid)
     return Done(
         steps=seconds,
-        notices=tuple(notices),
+        notices=() if notices.left_out else tuple(notices.texts),
         output=_shortened("\n".join(said)),
         counters=used.counters(),
         session_memory_bytes=memory,
@@ -147,6 +149,7 @@ def _run_program(step: Step, target: Target, means: Means, data_directory: Path 
             timeout_s=means.patience_s,
             user=user,
             ends_with_us=True,
+            is_abridged=True,
         )
     except OSError as error:
         raise TrialFailedError(error.strerror or str(error)) from error
@@ -179,6 +182,23 @@ def _words_of(step: Step) -> Iterator[None]:
         raise TrialFailedError(f"{step.name}: {str(error).strip()}") from error
     except TrialFailedError as error:
         raise type(error)(f"{step.name}: {error}") from error
+
+
+class _Notices:
+    """What a server says while an operation lasts, in memory only so long as it is no flood."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.left_out = 0
+        self._size = 0
+
+    def add(self, notice: Diagnostic) -> None:
+        text = notice_text(notice)
+        self._size += len(text)
+        if self._size > _MOST_OF_NOTICES:
+            self.left_out += 1
+        else:
+            self.texts.append(text)
 
 
 class _OwnTime:
