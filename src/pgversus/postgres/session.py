@@ -194,8 +194,9 @@ def _parameters(uri: str) -> dict[str, Any]:
     """What a URI says, by libpq's keywords. StudyError, in which nothing of it is repeated, when it cannot be used."""
     try:
         parameters = conninfo.conninfo_to_dict(uri)
-    except psycopg.Error:
-        # Without libpq's words and without the error itself: they quote the part that holds a password.
+    except (psycopg.Error, UnicodeDecodeError):
+        # The second is for %ff, a byte that is no character. Without libpq's words and without the error itself: they
+        # quote the part that holds a password.
         raise _bad_uri(
             "this is no connection URI", found="something that libpq cannot read", to_do=_HOW_TO_WRITE
         ) from None

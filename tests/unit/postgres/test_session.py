@@ -28,6 +28,8 @@ PASSWORD = "Geheim99"  # noqa: S105 - what must not be found anywhere
         f"postgresql://u:x@y?{PASSWORD}@h/db",
         f"postgresql://u@h/db?pasword={PASSWORD}&{PASSWORD}",
         f"POSTGRESQL://u:{PASSWORD}@h/db",
+        f"postgresql://u:{PASSWORD}@h/db%99",
+        f"postgresql://u:{PASSWORD}%ff@h/db",
     ],
 )
 def test_of_a_uri_that_cannot_be_read_nothing_is_repeated(uri: str) -> None:
