@@ -59,6 +59,8 @@ _NO_BEARING = re.compile(
 )
 # Options of configure that say where files lie, or with what else the server can be used. With --enable-debug CFLAGS
 # differ too, where it matters.
+_LONGEST_OPTIONS = 100_000
+# As a server of others tells them; shlex takes time that grows with the square of the length.
 _NOT_TOLD = "not told"
 _UTF8 = re.compile(r"\.utf-?8\b", re.IGNORECASE)
 
@@ -214,6 +216,8 @@ def _unequal_rows(kind: str, name: str, values: Sequence[str]) -> list[Differenc
 
 
 def _words(text: str) -> list[str]:
+    if len(text) > _LONGEST_OPTIONS:
+        return text.split()
     try:
         return shlex.split(text)
     except ValueError:

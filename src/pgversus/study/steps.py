@@ -14,6 +14,8 @@ from pgversus.study.sql_text import without_comments
 
 _LONGEST = 60
 # Of a name: it heads columns and stands in sentences.
+_LONGEST_COMMAND = 100_000
+# Linux gives no program a longer argument than 128 kB, and shlex takes time that grows with the square of the length.
 _FROM_CLIENT = re.compile(r"COPY\b.*\b(FROM\s+STDIN|TO\s+STDOUT)\b", re.IGNORECASE | re.DOTALL)
 
 
@@ -30,13 +32,18 @@ def statement_step(sql: str, where: str, name: str | None = None) -> Step:
 def program_step(command: str, where: str, name: str | None = None) -> Step:
     """The step of a program, its words split as a shell splits them; without a name it is called as the program is.
 
-    where: the flag or the key, for messages. StudyError for an open quotation mark, and where there is no program.
+    where: the flag or the key, for messages. StudyError for an open quotation mark, where there is no program, and for
+    a text that is longer than any command.
     """
-    try:
-        program = tuple(shlex.split(command))
-        found = f'"{command}"'
-    except ValueError as error:
-        program, found = (), f'"{command}": {error}'
+    program: tuple[str, ...] = ()
+    found = f'"{_shortened(command)}"'
+    if len(command) > _LONGEST_COMMAND:
+        found = f"{found}, {len(command)} characters"
+    else:
+        try:
+            program = tuple(shlex.split(command))
+        except ValueError as error:
+            found = f"{found}: {error}"
     if not program or not program[0]:
         raise StudyError(
             "this is no command",

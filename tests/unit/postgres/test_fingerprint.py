@@ -7,6 +7,7 @@ from pgversus.errors import DatasetError, ExitCode
 from pgversus.postgres.catalog import ServerProperties, SettingValue, TableDigest
 from pgversus.postgres.fingerprint import Fingerprint, differences, refuse_unequal_data
 from pgversus.study.caveats import Difference
+from tests.bounded import processor_time
 
 PROPERTIES = ServerProperties(
     version="PostgreSQL 17.8 on x86_64-pc-linux-gnu, compiled by gcc (Debian 7.5.0-3) 7.5.0, 64-bit",
@@ -218,3 +219,10 @@ def test_an_index_that_differs_or_lacks_is_a_difference() -> None:
     other = fingerprint(indexes={"public.j": "same"})
     (found,) = differences([one, other], ())
     assert found == Difference(kind="index", name="public.i", values=("CREATE INDEX i ON t (a)", ""), is_default=False)
+
+
+def test_options_of_any_length_are_split_at_once() -> None:
+    with processor_time():
+        found = configured("--with-a='" + "x" * 10_000_000).configure_options
+    assert found is not None
+    assert list(found) == ["--with-a"]

@@ -3,6 +3,7 @@ import pytest
 from pgversus.errors import StudyError
 from pgversus.study.operation import Step
 from pgversus.study.steps import operation_name, program_step, statement_step, verifying_sql, with_own_names
+from tests.bounded import processor_time
 
 
 def test_a_statement_is_called_by_its_text_on_one_short_line() -> None:
@@ -58,3 +59,12 @@ def test_what_no_shell_would_run_is_no_command(command: str) -> None:
         program_step(command, "--command")
     assert caught.value.slug == "study-bad-command"
     assert all((caught.value.where, caught.value.found, caught.value.expected, caught.value.to_do))
+
+
+def test_a_command_that_no_program_can_be_given_is_refused_at_once() -> None:
+    assert program_step("a" * 100_000, "x").program
+    with processor_time(), pytest.raises(StudyError) as caught:
+        program_step("a" * 10_000_000, "x")
+    assert caught.value.slug == "study-bad-command"
+    assert "10000000 characters" in caught.value.found
+    assert len(caught.value.found) < 200
