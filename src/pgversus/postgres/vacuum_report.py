@@ -15,47 +15,53 @@ from psycopg.errors import Diagnostic
 
 _BEGUN = re.compile(r'^(?:aggressively )?vacuuming "')
 
+_COUNT, _DECIMAL = "[0-9]{1,18}", r"[0-9]{1,18}(?:\.[0-9]{1,18})?"
+# A server of others may print anything: float() would take many digits for a number without end, and refuse two points.
+
 # Every group is called as the counter that it tells.
 _USAGE = re.compile(
-    r"CPU: user: (?P<vacuum_cpu_user_s>[\d.]+) s, system: (?P<vacuum_cpu_system_s>[\d.]+) s, "
-    r"elapsed: (?P<vacuum_elapsed_s>[\d.]+) s"
+    rf"CPU: user: (?P<vacuum_cpu_user_s>{_DECIMAL}) s, system: (?P<vacuum_cpu_system_s>{_DECIMAL}) s, "
+    rf"elapsed: (?P<vacuum_elapsed_s>{_DECIMAL}) s"
 )
 
 # From 15 on: the message and its lines.
-_FINISHED = re.compile(r'^finished vacuuming ".*": index scans: (?P<vacuum_index_scans>\d+)$', re.MULTILINE)
+_FINISHED = re.compile(rf'^finished vacuuming ".*": index scans: (?P<vacuum_index_scans>{_COUNT})$', re.MULTILINE)
 _LINES = (
     _FINISHED,
     re.compile(
-        r"^pages: (?P<vacuum_pages_removed>\d+) removed, \d+ remain, (?P<vacuum_pages_scanned>\d+) scanned",
+        rf"^pages: (?P<vacuum_pages_removed>{_COUNT}) removed, \d+ remain, "
+        rf"(?P<vacuum_pages_scanned>{_COUNT}) scanned",
         re.MULTILINE,
     ),
     re.compile(
-        r"^tuples: (?P<vacuum_tuples_removed>\d+) removed, (?P<vacuum_tuples_remain>\d+) remain, "
-        r"(?P<vacuum_tuples_not_yet_removable>\d+) are dead but not yet removable",
+        rf"^tuples: (?P<vacuum_tuples_removed>{_COUNT}) removed, (?P<vacuum_tuples_remain>{_COUNT}) remain, "
+        rf"(?P<vacuum_tuples_not_yet_removable>{_COUNT}) are dead but not yet removable",
         re.MULTILINE,
     ),
     re.compile(
-        r"^frozen: (?P<vacuum_pages_frozen>\d+) pages from table .* had (?P<vacuum_tuples_frozen>\d+) tuples frozen",
+        rf"^frozen: (?P<vacuum_pages_frozen>{_COUNT}) pages from table .* "
+        rf"had (?P<vacuum_tuples_frozen>{_COUNT}) tuples frozen",
         re.MULTILINE,
     ),
     # Where it scans no index it tells of others: those of a table without indexes, and those that it leaves.
     re.compile(
-        r"^index scan (?:needed: .* had (?P<vacuum_dead_items_removed>\d+) dead item identifiers removed"
+        rf"^index scan (?:needed: .* had (?P<vacuum_dead_items_removed>{_COUNT}) dead item identifiers removed"
         r"|not needed: |bypassed)",
         re.MULTILINE,
     ),
     re.compile(
-        r"^buffer usage: (?P<vacuum_buffers_hit>\d+) hits, (?P<vacuum_buffers_read>\d+) (?:misses|reads), "
-        r"(?P<vacuum_buffers_dirtied>\d+) dirtied",
+        rf"^buffer usage: (?P<vacuum_buffers_hit>{_COUNT}) hits, (?P<vacuum_buffers_read>{_COUNT}) (?:misses|reads), "
+        rf"(?P<vacuum_buffers_dirtied>{_COUNT}) dirtied",
         re.MULTILINE,
     ),
     re.compile(
-        r"^WAL usage: (?P<vacuum_wal_records>\d+) records, (?P<vacuum_wal_full_page_images>\d+) full page images, "
-        r"(?P<vacuum_wal_bytes>\d+) bytes",
+        rf"^WAL usage: (?P<vacuum_wal_records>{_COUNT}) records, "
+        rf"(?P<vacuum_wal_full_page_images>{_COUNT}) full page images, (?P<vacuum_wal_bytes>{_COUNT}) bytes",
         re.MULTILINE,
     ),
     re.compile(
-        r"^I/O timings: read: (?P<vacuum_read_io_s>[\d.]+) ms, write: (?P<vacuum_write_io_s>[\d.]+) ms", re.MULTILINE
+        rf"^I/O timings: read: (?P<vacuum_read_io_s>{_DECIMAL}) ms, write: (?P<vacuum_write_io_s>{_DECIMAL}) ms",
+        re.MULTILINE,
     ),
     _USAGE,
 )
@@ -64,14 +70,16 @@ _IN_MILLISECONDS = frozenset({"vacuum_read_io_s", "vacuum_write_io_s"})
 # Until 14: messages, and a line of the first one's detail.
 # VACUUM FULL and CLUSTER find rows "in 5 pages" and not "in 5 out of 5 pages": they vacuum nothing.
 _FOUND = re.compile(
-    r'^(?:table )?".*": found (?P<vacuum_tuples_removed>\d+) removable, \d+ nonremovable row versions '
-    r"in (?P<vacuum_pages_scanned>\d+) out of \d+ pages$",
+    rf'^(?:table )?".*": found (?P<vacuum_tuples_removed>{_COUNT}) removable, \d+ nonremovable row versions '
+    rf"in (?P<vacuum_pages_scanned>{_COUNT}) out of \d+ pages$",
     re.MULTILINE,
 )
-_KEPT = re.compile(r"^(?P<vacuum_tuples_not_yet_removable>\d+) dead row versions cannot be removed yet", re.MULTILINE)
-_TRUNCATED = re.compile(r'^(?:table )?".*": truncated (\d+) to (\d+) pages')
+_KEPT = re.compile(
+    rf"^(?P<vacuum_tuples_not_yet_removable>{_COUNT}) dead row versions cannot be removed yet", re.MULTILINE
+)
+_TRUNCATED = re.compile(rf'^(?:table )?".*": truncated ({_COUNT}) to ({_COUNT}) pages')
 _SCANNED_INDEX = re.compile(r'^scanned index "(.*)" to remove \d+ row versions')
-_DEAD_ITEMS = re.compile(r'^(?:table )?".*": removed (\d+) (?:row versions|dead item identifiers) in \d+ pages')
+_DEAD_ITEMS = re.compile(rf'^(?:table )?".*": removed ({_COUNT}) (?:row versions|dead item identifiers) in \d+ pages')
 
 
 def notice_text(notice: Diagnostic) -> str:

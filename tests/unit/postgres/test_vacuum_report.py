@@ -149,3 +149,20 @@ def test_a_vacuum_that_was_ended_before_it_was_through_tells_nothing() -> None:
     assert vacuum_counters(notices(FOLDER / "12" / "dead_rows.txt")[:3]) == {}
     assert vacuum_counters(notices(FOLDER / "17" / "dead_rows.txt")[:1]) == {}
     assert vacuum_counters([]) == {}
+
+
+@pytest.mark.parametrize(
+    "notice",
+    [
+        'finished vacuuming "db.public.t": index scans: ' + "9" * 400,
+        'finished vacuuming "db.public.t": index scans: 1\nCPU: user: 0.0.0 s, system: 0.00 s, elapsed: 0.00 s',
+        'finished vacuuming "db.public.t": index scans: 1\nCPU: user: . s, system: 0.00 s, elapsed: 0.00 s',
+        'finished vacuuming "db.public.t": index scans: 1\nWAL usage: 1 records, 1 full page images, '
+        + "9" * 400
+        + " bytes",
+    ],
+)
+def test_what_is_no_number_counts_nothing(notice: str) -> None:
+    found = vacuum_counters([notice])
+    assert set(found) <= {"vacuum_index_scans"}
+    assert all(value == 1 for value in found.values())
