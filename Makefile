@@ -6,7 +6,7 @@ BIN := .venv/bin
 # What tests of builds from source compare: made before them, since it takes all processors for minutes.
 BUILT_FOR_TESTS := 17 17+blocksize=32 17+cassert
 
-.PHONY: help demo check docs test test-unit test-browser test-live format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-identical bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench catalogs clean
+.PHONY: help demo check docs test test-unit fuzz test-browser test-live format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-identical bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench catalogs clean
 
 help: ## this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -21,6 +21,10 @@ test: check test-browser test-live ## everything, real servers included
 
 test-unit: .venv/.installed-dev ## pure code and simulated studies
 	$(BIN)/pytest -q -n 2 tests/unit
+
+SECONDS := 600
+fuzz: .venv/.installed-dev ## inputs from outside, damaged in every way: make fuzz SECONDS=600
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
 test-browser: .venv/.installed-dev ## reports in Chromium (Debian: apt install chromium fonts-noto-cjk)
 	$(BIN)/pytest -q -n 2 tests/browser

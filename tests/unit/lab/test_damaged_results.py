@@ -2,13 +2,9 @@
 
 import io
 import json
-import re
 import shutil
-import sqlite3
-from contextlib import closing, suppress
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -29,53 +25,18 @@ from pgversus.report.study_document import study_document
 from pgversus.report.study_terminal import print_study_answer
 from pgversus.report.terminal import WIDEST
 from pgversus.report.tidy import trial_table, verdict_table
-from pgversus.store import opening
 from pgversus.store.attributions import attribution_folder
 from pgversus.store.files import FILE_NAME
 from tests.bounded import processor_time
-from tests.unit.store.whole import changed, write_whole
-
-VALUES = {
-    "null": "NULL",
-    "text": "'x'",
-    "empty": "''",
-    "blob": "x'00ff'",
-    "large blob": "zeroblob(2000000)",
-    "negative": "-1",
-    "zero": "0",
-    "one": "1",
-    "huge": "9223372036854775807",
-    "float": "1.5",
-    "infinite": "9e999",
-    "minus infinite": "-9e999",
-    "tiny": "5e-324",
-    "large": "1e300",
-    "no UTF-8": "CAST(x'ff' AS TEXT)",
-    "deep": "'" + "[" * 5000 + "'",
-    "list": "'[]'",
-    "object": "'{}'",
-    "null of JSON": "'null'",
-    "half a character": "'\"\\ud800\"'",
-    "no number": "'[NaN, 1e999]'",
-}
-_SCHEMA = "\n".join((Path(opening.__file__).parent / name).read_text() for name in ("schema.sql", "plans.sql"))
-
-
-def columns_of(table: str) -> list[str]:
-    body = re.split(rf"CREATE TABLE (?:IF NOT EXISTS )?{table} \(", _SCHEMA)[1].partition("\n);")[0]
-    return re.findall(r"^    ([a-z]\w+) (?:TEXT|INTEGER|REAL|BLOB)", body, re.MULTILINE)
-
-
-READ = ("schema", "fact", "context", "preparation", "block", "trial", "latency_histogram", "counter_name")
-PLACES = [(table, column) for table in (*READ, "plan", "explained_arm") for column in columns_of(table)]
+from tests.fuzz.mutations import changed_bytes
+from tests.fuzz.results import PLACES, VALUES, put, put_into_document, whole_file
+from tests.unit.store.whole import changed
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def whole() -> bytes:
     """A results file."""
-    folder = tmp_path_factory.mktemp("whole")
-    write_whole(folder)
-    return (folder / FILE_NAME).read_bytes()
+    return whole_file()
 
 
 @pytest.fixture
@@ -120,28 +81,12 @@ def test_arms_whose_names_are_alike_without_their_passwords_are_shown(folder: Pa
     assert page_html(answer)
 
 
-# What must not be missing may be so in a file that somebody else has made.
-WITHOUT_RULES = (
-    "PRAGMA foreign_keys = OFF",
-    "PRAGMA ignore_check_constraints = ON",
-    "PRAGMA writable_schema = ON",
-    *(
-        f"UPDATE sqlite_master SET sql = replace(sql, '{kind} NOT NULL', '{kind}') WHERE type = 'table'"  # noqa: S608 - its own file
-        for kind in ("TEXT", "INTEGER", "REAL")
-    ),
-    "PRAGMA writable_schema = RESET",
-)
-
-
 @pytest.mark.parametrize("column", [f"{table}.{column}" for table, column in PLACES])
 def test_whatever_stands_in_a_column_is_shown_or_refused(folder: Path, whole: bytes, column: str) -> None:
     table, name = column.split(".")
     for value in VALUES.values():
         (folder / FILE_NAME).write_bytes(whole)
-        last = f"rowid = (SELECT max(rowid) FROM {table})"  # noqa: S608 - its own file
-        # A key that is the row itself takes numbers alone.
-        with suppress(sqlite3.IntegrityError):
-            changed(folder, *WITHOUT_RULES, f"UPDATE OR REPLACE {table} SET {name} = {value} WHERE {last}")  # noqa: S608 - its own file
+        put(folder, table, name, value)
         is_shown(folder)
 
 
@@ -216,73 +161,15 @@ def test_what_pgversus_would_not_write_is_refused(folder: Path, bad: tuple[str, 
     assert caught.value.found
 
 
-def flipped(content: bytes, rng: Random) -> bytes:
-    """With some bytes changed, lost or doubled."""
-    data = bytearray(content)
-    for _ in range(rng.randint(1, 4)):
-        at = rng.randrange(len(data))
-        match rng.randrange(6):
-            case 0:
-                del data[at:]
-            case 1:
-                page = at // 4096 * 4096
-                data[page : page + 4096] = rng.choice([bytes(4096), bytes(data[:4096]), rng.randbytes(4096)])
-            case 2 | 3:
-                data[at] = rng.randrange(256)
-            case _:
-                # In what is text, another digit or letter.
-                data[at : at + 1] = rng.choice([b"0", b"9", b"-", b"e", b"x", b'"', b"[", b"\xff"])
-        if not data:
-            break
-    return bytes(data)
-
-
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**64))
 def test_any_bytes_changed_are_shown_or_refused(
     tmp_path_factory: pytest.TempPathFactory, whole: bytes, seed: int
 ) -> None:
     folder = tmp_path_factory.mktemp("flipped")
-    (folder / FILE_NAME).write_bytes(flipped(whole, Random(seed)))  # noqa: S311 - a test, no secret
+    (folder / FILE_NAME).write_bytes(changed_bytes(whole, whole, Random(seed)))  # noqa: S311 - a test, no secret
     is_shown(folder)
     shutil.rmtree(folder)
-
-
-OTHERS = ["-1", "0", "null", "true", "[]", "{}", '""', '"\\ud800"', "1e999", "1e300", "-7", "9" * 400, "NaN"]
-
-
-DOCUMENTS = [
-    *(("fact", "value", number) for number in range(1, 11)),
-    *(("context", "comparison", number) for number in (1, 2, 3)),
-    *(("preparation", "found", number) for number in (1, 2)),
-    *(("explained_arm", name, number) for name in ("settings", "statistics", "sampled") for number in (1, 2)),
-    *(("plan", name, number) for name in ("planned", "run", "undone_by") for number in (1, 3)),
-]
-
-
-def with_others(folder: Path, rng: Random) -> None:
-    """Put other values into one of the documents."""
-    table, column, row = rng.choice(DOCUMENTS)
-    ((text,),) = rows_of(folder, f"SELECT {column} FROM {table} WHERE rowid = {row}")  # noqa: S608 - its own file
-    document = None if text is None else json.loads(text)
-    for _ in range(rng.randint(1, 3)):
-        document = changed_inside(document, rng)
-    text = json.dumps(document).replace('"PLACE"', rng.choice(OTHERS))
-    with closing(sqlite3.connect(folder / FILE_NAME, isolation_level=None)) as database:
-        database.execute("PRAGMA ignore_check_constraints = ON")
-        database.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (text, row))  # noqa: S608 - its own file
-
-
-def changed_inside(value: Any, rng: Random) -> Any:
-    """The same with one of its values in the place of another, gone, or to be replaced."""
-    if isinstance(value, dict | list) and value and rng.random() < 0.9:
-        key = rng.choice(list(value)) if isinstance(value, dict) else rng.randrange(len(value))
-        if rng.random() < 0.1:
-            del value[key]
-        else:
-            value[key] = changed_inside(value[key], rng)
-        return value
-    return rng.choice(["PLACE", "PLACE", value, [value, value], {"a": value}, -1, 0, 10**9, "x"])
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -292,14 +179,9 @@ def test_any_document_with_other_values_is_shown_or_refused(
 ) -> None:
     folder = tmp_path_factory.mktemp("values")
     (folder / FILE_NAME).write_bytes(whole)
-    with_others(folder, Random(seed))  # noqa: S311 - a test, no secret
+    put_into_document(folder, Random(seed))  # noqa: S311 - a test, no secret
     is_shown(folder)
     shutil.rmtree(folder)
-
-
-def rows_of(folder: Path, sql: str) -> list[tuple[str | None]]:
-    with closing(sqlite3.connect(folder / FILE_NAME)) as database:
-        return database.execute(sql).fetchall()
 
 
 def test_an_attribution_that_leads_back_to_its_study_ends(folder: Path) -> None:

@@ -9,15 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.errors import ExitCode, PlanError
-from pgversus.language import Language, speaking
-from pgversus.plans.difference import difference
 from pgversus.plans.explain import read_plans
-from pgversus.report.plans.compared import ComparedPlans, PlansAnswer, plans_document
-from pgversus.report.plans.html import plans_html
-from pgversus.report.plans.markdown import plans_markdown
-from pgversus.report.plans.text import plans_text
 from tests.bounded import processor_time
 from tests.builders import DATA
+from tests.fuzz.plans import REAL, read_or_refused
 from tests.unit.plans.raw import node, plan, scan
 
 ENTRY = {"Plan": scan("t"), "Planning Time": 0.5, "Execution Time": 2.0, "Settings": {"work_mem": "64kB"}}
@@ -141,29 +136,15 @@ JSON = st.recursive(
 )
 
 
-def read_or_refused(text: str) -> str:
-    """The slug of the error, empty where there are plans that can be shown; any other exception is a bug."""
-    try:
-        found = read_plans(text, "x")
-    except PlanError as error:
-        return error.slug
-    for one, other in ((found[0], USUAL), (USUAL, found[0])):
-        compared = ComparedPlans(
-            statement="q", labels=("a", "b"), plans=(one, other), difference=difference(one, other)
-        )
-        answer = PlansAnswer(compared=(compared,))
-        for language in Language:
-            with speaking(language):
-                assert plans_text(answer)
-                assert plans_html(answer)
-                assert plans_markdown(answer)
-        assert json.dumps(plans_document(answer), allow_nan=False)
-    return ""
-
-
 @given(JSON)
 def test_any_json_is_a_plan_or_refused(value: Any) -> None:
-    assert read_or_refused(json.dumps(value)) in ("", "plan-none", "plan-malformed", "plan-no-json", "plan-cut-off")
+    assert read_or_refused(json.dumps(value), USUAL) in (
+        "",
+        "plan-none",
+        "plan-malformed",
+        "plan-no-json",
+        "plan-cut-off",
+    )
 
 
 @given(st.data())
@@ -172,7 +153,7 @@ def test_a_real_plan_with_a_piece_gone_or_changed_is_read_or_refused(data: st.Da
     begin = data.draw(st.integers(0, len(PRINTED) - 1))
     end = min(len(PRINTED), begin + data.draw(st.sampled_from([1, 5, 200, 5000])))
     piece = data.draw(st.sampled_from(["", '"', "}", "[", "null", "1e999", "-", PRINTED[begin:end] * 2]))
-    slug = read_or_refused(PRINTED[:begin] + piece + PRINTED[end:])
+    slug = read_or_refused(PRINTED[:begin] + piece + PRINTED[end:], USUAL)
     assert slug in ("", "plan-none", "plan-malformed", "plan-no-json", "plan-cut-off")
 
 
@@ -183,10 +164,7 @@ def test_a_real_plan_with_another_value_somewhere_is_read_or_refused(data: st.Da
     while node.get("Plans") and data.draw(st.booleans()):
         node = data.draw(st.sampled_from(node["Plans"]))
     node[data.draw(st.sampled_from(sorted(node)))] = data.draw(JSON)
-    assert read_or_refused(json.dumps(document)) in ("", "plan-malformed")
-
-
-REAL = [json.loads(file.read_text())["explain"] for file in sorted((DATA / "plans" / "corpus").glob("*.json"))]
+    assert read_or_refused(json.dumps(document), USUAL) in ("", "plan-malformed")
 
 
 @given(st.data())
@@ -198,7 +176,7 @@ def test_any_real_plan_with_other_values_in_many_places_is_read_or_refused(data:
     for one in data.draw(st.lists(st.sampled_from(nodes), max_size=4)):
         name = data.draw(st.sampled_from(sorted({*one, *KEYS, *document[0]})))
         data.draw(st.sampled_from([one, document[0]]))[name] = data.draw(JSON)
-    assert read_or_refused(json.dumps(document)) in ("", "plan-malformed", "plan-none")
+    assert read_or_refused(json.dumps(document), USUAL) in ("", "plan-malformed", "plan-none")
 
 
 @pytest.mark.parametrize(
@@ -218,7 +196,7 @@ def test_any_real_plan_with_other_values_in_many_places_is_read_or_refused(data:
 def test_a_plan_as_large_as_any_is_compared_in_little_time(root: dict[str, Any]) -> None:
     text = json.dumps([{"Plan": root}])
     with processor_time(20):
-        assert read_or_refused(text) == ""
+        assert read_or_refused(text, USUAL) == ""
 
 
 def test_what_psql_prints_as_csv_may_be_long() -> None:
@@ -231,4 +209,4 @@ def test_what_psql_prints_as_csv_may_be_long() -> None:
 )
 def test_a_text_that_is_no_plan_is_refused_in_no_time(text: str) -> None:
     with processor_time():
-        assert read_or_refused(text)
+        assert read_or_refused(text, USUAL)

@@ -1,0 +1,90 @@
+"""A kind of input, and what becomes of one of its inputs."""
+
+import shutil
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.fuzz.watching import Effects, StoppedError, watched
+
+_FRAMES_SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A kind of input."""
+
+    name: str
+    share: int
+    """Inputs in a round of all targets: few of what takes long."""
+    make: Callable[[Random], Any]
+    """Returns an input: determined by the Random alone, so that a seed shows it again."""
+    read: Callable[[Any, Path], bool]
+    """Reads it as the program does, in an empty folder, and returns whether it was accepted; what it raises is a
+    finding."""
+    effects: Effects = Effects.FORBIDDEN
+    most_seconds: float = 2.0
+    """Of processor time for one input."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """An input that showed a defect."""
+
+    target: str
+    seed: int
+    what: str
+    where: str = ""
+    """The last lines of the traceback."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one input."""
+
+    accepted: bool
+    seconds: float
+    """Of processor time."""
+    finding: Finding | None = None
+
+
+def input_of(target: Target, seed: int) -> Any:
+    """Return the input of a seed."""
+    return target.make(Random(f"{target.name} {seed}"))  # noqa: S311 - a test, no secret
+
+
+def examine(target: Target, seed: int, folder: Path) -> Outcome:
+    """Read the input of a seed in a folder of its own, which is empty before and after."""
+    subject = input_of(target, seed)
+    accepted, finding = False, None
+    begin = time.process_time()
+    try:
+        with watched(folder, effects=target.effects, seconds=target.most_seconds):
+            accepted = target.read(subject, folder)
+    except StoppedError:
+        accepted = True
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is a finding
+        what = f"{type(error).__name__}: {error}"
+        finding = Finding(target=target.name, seed=seed, what=f"{what:.500}", where=_place(error))
+    seconds = time.process_time() - begin
+    _empty(folder)
+    return Outcome(accepted=accepted, seconds=seconds, finding=finding)
+
+
+def _place(error: BaseException) -> str:
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/fuzz/" not in frame.filename]
+    return "\n".join(f"{frame.filename}:{frame.lineno} {frame.line}" for frame in frames[-_FRAMES_SHOWN:])
+
+
+def _empty(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
