@@ -14,11 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import IO, Any
 
 import psutil
 import pytest
@@ -92,26 +93,33 @@ class CommandLine:
     environment: dict[str, str] = field(default_factory=dict)
     umask: int = -1
     """Of what is started; that of the tests where it is negative."""
+    program: tuple[str, ...] = (str(PROGRAM),)
 
     @property
     def runs(self) -> Path:
         return self.cache / "runs"
 
-    def start(self, *arguments: str, **variables: str) -> subprocess.Popen[str]:
+    def start(
+        self,
+        *arguments: str,
+        stdout: int | IO[str] = subprocess.PIPE,
+        stderr: int | IO[str] = subprocess.PIPE,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> subprocess.Popen[str]:
         return subprocess.Popen(
             # However the tests were started: in the background of a script Ctrl-C is ignored, by children too.
-            ["env", "--default-signal=INT,HUP", str(PROGRAM), *arguments],
+            ["env", "--default-signal=INT,HUP", *self.program, *arguments],
             cwd=self.directory,
             umask=self.umask,
-            env={**self.environment, **variables},
+            env={**self.environment, **environment},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stdout=stdout,
+            stderr=stderr,
             text=True,
         )
 
     def run(self, *arguments: str, **variables: str) -> Ended:
-        process = self.start(*arguments, **variables)
+        process = self.start(*arguments, environment=variables)
         stdout, stderr = process.communicate(timeout=500)
         return Ended(process.returncode, stdout, stderr)
 
@@ -153,28 +161,39 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
-@pytest.fixture(scope="session")
-def shared_cache() -> Path:
+def users_cache() -> Path:
+    """The cache of the user, whose builds every test shares."""
     root = open_cache().root
     (root / "ccache").mkdir(exist_ok=True)
     return root
 
 
-@pytest.fixture
-def command_line(shared_cache: Path, tmp_path: Path) -> Iterator[CommandLine]:
-    # Not tmp_path itself: under root, servers of another user must be able to enter it.
+@contextmanager
+def own_command_line(shared_cache: Path, directory: Path) -> Iterator[CommandLine]:
+    """pgversus in this directory, with a cache of its own but for builds; at the end nothing of it runs any more."""
+    # Not the directory itself: under root, servers of another user must be able to enter it.
     cache = Path(tempfile.mkdtemp(prefix="pgversus-test-", dir="/tmp"))
     cache.chmod(0o755)
     for name in ("builds", "ccache", "index", "sources", "staging"):
         (cache / name).symlink_to(shared_cache / name)
     (cache / "runs").mkdir()
     kept = {name: value for name, value in os.environ.items() if name in ("HOME", "PATH", "SSL_CERT_FILE", "TMPDIR")}
-    line = CommandLine(cache, tmp_path, {**kept, "PGVERSUS_CACHE": str(cache)})
     try:
-        yield line
-        assert line.leftovers() == []
+        yield CommandLine(cache, directory, {**kept, "PGVERSUS_CACHE": str(cache)})
     finally:
         for process in processes_in(cache):
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(signal.SIGKILL)
         shutil.rmtree(cache, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def shared_cache() -> Path:
+    return users_cache()
+
+
+@pytest.fixture
+def command_line(shared_cache: Path, tmp_path: Path) -> Iterator[CommandLine]:
+    with own_command_line(shared_cache, tmp_path) as line:
+        yield line
+        assert line.leftovers() == []

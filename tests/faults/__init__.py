@@ -1,0 +1,10 @@
+"""Faults on live servers at random moments, and what must hold after each: `python -m tests.faults`.
+
+fault.py       A fault, and the outcome of one try
+study.py       The study that is struck: as short as one can be that has every phase
+watched.py     A run of pgversus while it runs: how far it is, which processes belong to it
+invariants.py  What must hold: nothing finished is lost, nothing is left, no half verdict
+kills.py       SIGKILL of pgversus, its guard, a postmaster, a backend, pgbench
+catalog.py     Every fault by its name, and one try of it
+__main__.py    So many tries of each, and a table
+"""

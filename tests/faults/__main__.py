@@ -1,0 +1,73 @@
+"""So many tries of each fault, and a table: `python -m tests.faults --tries 5 --fault kill-guard --seed 1`."""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+
+from tests.faults.catalog import FAULTS, fetch_server, play
+from tests.faults.fault import Fault, Outcome, Tally
+
+_WORKERS = 3
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the table; 1 where something did not hold."""
+    asked = _parser().parse_args(arguments)
+    faults = [FAULTS[name] for name in asked.fault or FAULTS]
+    fetch_server()
+    tallies = {fault.name: Tally() for fault in faults}
+    with ThreadPoolExecutor(asked.workers) as pool:
+        running: dict[Future[Outcome], tuple[Fault, int]] = {}
+        for fault in faults:
+            if fault.why_not():
+                continue
+            for number in range(fault.tries if asked.tries is None else asked.tries):
+                running[pool.submit(play, fault, asked.seed + number)] = fault, asked.seed + number
+        for future in as_completed(running):
+            fault, seed = running[future]
+            outcome = _outcome(future)
+            tallies[fault.name].add(seed, outcome)
+            for words in outcome.violations:
+                print(f"VIOLATION {fault.name}, --seed {seed} --tries 1, {outcome.moment}: {words}", flush=True)
+    _print_table(faults, tallies)
+    return int(any(tally.violations for tally in tallies.values()))
+
+
+def _outcome(future: Future[Outcome]) -> Outcome:
+    """An error of the try itself is a violation as well: a run that hangs, for one."""
+    try:
+        return future.result()
+    except Exception as error:  # noqa: BLE001 - one try that fails must not hide the others
+        return Outcome(moment="?", end="?", violations=(f"{type(error).__name__}: {error}",))
+
+
+def _print_table(faults: Sequence[Fault], tallies: dict[str, Tally]) -> None:
+    for fault in faults:
+        tally = tallies[fault.name]
+        if why := fault.why_not():
+            print(f"\n{fault.what}: not possible here: {why}")
+            continue
+        print(f"\n{fault.what}: {tally.moments.total()} tries, {len(tally.violations)} violations")
+        _print_counts("struck in", tally.moments)
+        _print_counts("ended", tally.ends)
+
+
+def _print_counts(heading: str, counts: Counter[str]) -> None:
+    for words, number in counts.most_common():
+        print(f"  {heading:>9} {number:5}  {words}")
+        heading = ""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description="Faults at random moments.")
+    parser.add_argument("--tries", type=int, help="of each fault, in place of its own number")
+    parser.add_argument("--fault", action="append", choices=list(FAULTS), help="this one alone; repeatable")
+    parser.add_argument("--seed", type=int, default=1, help="of the first try; the next ones follow")
+    parser.add_argument("--workers", type=int, default=_WORKERS, help="tries at the same time")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

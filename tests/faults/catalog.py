@@ -1,0 +1,37 @@
+"""Every fault by its name, and one try of it in a directory of its own."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+
+from pgversus.host.directories import open_cache
+from pgversus.host.identity import server_user
+from pgversus.lab.progress import Silence
+from pgversus.postgres.builds.provide import provide
+from pgversus.study.build_options import USUAL_MANNER
+from pgversus.study.servers import parse_server
+from tests.faults.fault import Fault, Outcome
+from tests.faults.kills import KILLS
+from tests.faults.study import SERVER
+from tests.live.conftest import own_command_line, users_cache
+
+FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in (*KILLS,)}
+
+
+def fetch_server() -> None:
+    """Have the server of all tries in the user's cache: a try is no time to fetch it."""
+    silence = Silence()
+    provide([parse_server(SERVER)], USUAL_MANNER, open_cache(), server_user(), silence.say, silence)
+
+
+def play(fault: Fault, seed: int) -> Outcome:
+    """One try; the same seed gives the same moment, as far as a run takes as long."""
+    with tempfile.TemporaryDirectory(prefix="pgversus-fault-", dir="/tmp") as name:
+        directory = Path(name)
+        directory.chmod(0o755)
+        # What a run leaves among temporary files is seen there.
+        (directory / "tmp").mkdir()
+        with own_command_line(users_cache(), directory) as line:
+            line.environment["TMPDIR"] = str(directory / "tmp")
+            return fault.play(line, Random(f"{fault.name} {seed}"))  # noqa: S311 - a moment is no secret

@@ -1,0 +1,159 @@
+"""What must hold after a fault: nothing finished is lost, nothing is left, no half verdict, no error but ours."""
+
+import io
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from pgversus.errors import StoreError
+from pgversus.host.directories import Cache
+from pgversus.host.trees import manifest, tree_sha256
+from pgversus.lab.answers import read_answer
+from pgversus.lab.data.snapshot_cache import kept_snapshots
+from pgversus.report.console import SafeConsole
+from pgversus.report.study_document import study_document
+from pgversus.report.study_terminal import print_study_answer
+from pgversus.stats.verdict import Verdict
+from pgversus.store.files import FILE_NAME, holds_results
+from pgversus.study.design import StopReason
+from tests.faults.study import BLOCKS, WINDOWS
+from tests.live.conftest import CommandLine, Ended
+
+StoredBlocks = Mapping[tuple[str, int, int], tuple[tuple[Any, ...], ...]]
+"""Rows by table, context and block."""
+_TABLES = ("block", "trial", "window", "latency_histogram")
+_CLEANED_S = 30.0
+"""In which a guard cleans up, with its wait for the servers."""
+_NO_CLAIM = {Verdict.UNDECIDED, Verdict.INVALID}
+_ENDS = {0, 2, 3, 4, 5, 130}
+
+
+def stored_blocks(folder: Path) -> StoredBlocks:
+    """Every row of every block in a results folder; nothing where there are no results."""
+    if not holds_results(folder):
+        return {}
+    with closing(sqlite3.connect(f"{(folder / FILE_NAME).absolute().as_uri()}?mode=ro", uri=True)) as database:
+        database.execute("BEGIN")
+        blocks = database.execute("SELECT context, block FROM block").fetchall()
+        return {
+            (table, context, block): tuple(
+                # Table names are our own words.
+                database.execute(f'SELECT * FROM "{table}" WHERE (context, block) = (?, ?)', (context, block))  # noqa: S608
+            )
+            for context, block in blocks
+            for table in _TABLES
+        }
+
+
+def lost(before: StoredBlocks, after: StoredBlocks) -> Iterator[str]:
+    """Rows that stood in results and are not there any more as they were."""
+    for key, rows in before.items():
+        if after.get(key) != rows:
+            yield f"lost or changed: {key[0]} of block {key[2]} of context {key[1]}"
+
+
+def half_measured(folder: Path) -> Iterator[str]:
+    """Blocks that lack a trial, finished trials that lack a window, failed trials with a number."""
+    if not holds_results(folder):
+        return
+    with closing(sqlite3.connect(folder / FILE_NAME)) as database:
+        for context, block, trials in database.execute(
+            "SELECT b.context, b.block, count(t.arm) FROM block b"
+            " LEFT JOIN trial t ON (t.context, t.block) = (b.context, b.block)"
+            " GROUP BY 1, 2 HAVING count(t.arm) <> 2 AND coalesce(sum(t.status = 'failed'), 0) = 0"
+        ):
+            yield f"block {block} of context {context} has {trials} trials and no failure"
+        for block, arm, windows in database.execute(
+            "SELECT t.block, t.arm, count(w.round) FROM trial t"
+            " LEFT JOIN window w USING (context, block, arm) WHERE t.status = 'finished'"
+            " GROUP BY t.context, t.block, t.arm HAVING count(w.round) <> ?",
+            (WINDOWS,),
+        ):
+            yield f"a finished trial, block {block} arm {arm}, has {windows} windows of {WINDOWS}"
+        for block, arm in database.execute(
+            "SELECT block, arm FROM trial WHERE status = 'failed' AND (coalesce(failed_words, '') = ''"
+            " OR coalesce(transactions, seconds, latency_sum_s, trend, ratio_error, counters) IS NOT NULL"
+            " OR EXISTS (SELECT 1 FROM window w WHERE (w.context, w.block, w.arm) ="
+            " (trial.context, trial.block, trial.arm)))"
+        ):
+            yield f"a failed trial, block {block} arm {arm}, has a number or no words"
+
+
+def failed_trials(folder: Path) -> int:
+    """How many trials have failed in these results."""
+    if not holds_results(folder):
+        return 0
+    with closing(sqlite3.connect(folder / FILE_NAME)) as database:
+        (number,) = database.execute("SELECT count(*) FROM trial WHERE status = 'failed'").fetchone()
+        return int(number)
+
+
+def dishonest(folder: Path) -> Iterator[str]:
+    """What results say that does not follow from their blocks; they are shown as `pgversus report` shows them."""
+    if not holds_results(folder):
+        return
+    try:
+        answer = read_answer(folder)
+        print_study_answer(answer, SafeConsole(file=io.StringIO(), width=100), with_published=False)
+        json.dumps(study_document(answer), default=list, allow_nan=False)
+    except StoreError as error:
+        yield f"the report is refused: {error}"
+        return
+    except Exception as error:  # noqa: BLE001 - whatever it is, it would be exit 70
+        yield f"the report fails: {type(error).__name__}: {error}"
+        return
+    for one in answer.answers:
+        for result in one.analysis.results:
+            if result.blocks < BLOCKS and result.verdict not in _NO_CLAIM:
+                yield f"{result.verdict} after {result.blocks} of {BLOCKS} blocks"
+        if one.analysis.results[0].blocks < BLOCKS and answer.stopped in {StopReason.BLOCKS, StopReason.DECIDED}:
+            yield f"said to have ended by {answer.stopped} after {one.analysis.results[0].blocks} of {BLOCKS} blocks"
+
+
+def not_ours(ended: Ended) -> Iterator[str]:
+    """An end that no user should see: a traceback, a bug, a code that is not documented, an error without a slug."""
+    text = ended.stdout + ended.stderr
+    if "Traceback (most recent call last)" in text or "error[bug]" in text:
+        yield f"a bug: {text[-600:]}"
+    elif ended.code not in _ENDS:
+        yield f"exit code {ended.code}: {ended.stderr[-300:]}"
+    elif ended.code in {2, 3, 5} and "error[" not in ended.stderr:
+        yield f"exit code {ended.code} without an error: {ended.stderr[-300:]}"
+
+
+def left_behind(line: CommandLine, processes: Iterable[psutil.Process], sockets: Iterable[Path]) -> list[str]:
+    """Whatever of a run is still there some time after its end: processes, files, sockets."""
+    deadline = time.monotonic() + _CLEANED_S
+    found = _left(line, processes, sockets)
+    while found and time.monotonic() < deadline:
+        time.sleep(0.1)
+        found = _left(line, processes, sockets)
+    return found
+
+
+def _left(line: CommandLine, processes: Iterable[psutil.Process], sockets: Iterable[Path]) -> list[str]:
+    running = [str(process) for process in processes if _runs(process)]
+    temporary = [str(path) for path in Path(line.environment["TMPDIR"]).iterdir()]
+    half = [str(path) for path in (line.directory / "results").glob("*.part")]
+    return [*line.leftovers(), *running, *temporary, *half, *(str(path) for path in sockets if path.exists())]
+
+
+def _runs(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def half_kept(line: CommandLine) -> Iterator[str]:
+    """Loaded data in the cache that are not what their record says."""
+    for kept in kept_snapshots(Cache(root=line.cache)):
+        if kept.record is None:
+            yield f"a kept snapshot without a record: {kept.key}"
+        elif tree_sha256(manifest(kept.directory / "data")) != kept.record.tree_sha256:
+            yield f"a kept snapshot is not what it was: {kept.key}"

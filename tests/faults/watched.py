@@ -1,0 +1,167 @@
+"""A run of pgversus while it runs: how far it is, and which processes belong to it."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from random import Random
+from types import MappingProxyType
+
+import psutil
+
+from tests.faults.invariants import StoredBlocks, stored_blocks
+from tests.faults.study import BLOCKS
+from tests.live.conftest import CommandLine, Ended
+
+PATIENCE_S = 150.0
+"""A run that takes longer hangs: undisturbed it takes ten seconds."""
+_POLL_S = 0.003
+
+
+class Phase(StrEnum):
+    """How far a run is, by what it has said."""
+
+    START = "start"
+    LOAD = "load"
+    FIRST_LOAD = "first load"
+    BLOCKS = "blocks"
+    END = "end"
+
+
+SAID: Mapping[str, Phase] = MappingProxyType(
+    {
+        f"block {BLOCKS} ": Phase.END,
+        "blocks of ": Phase.BLOCKS,
+        "trying the workload": Phase.FIRST_LOAD,
+        "loading ": Phase.LOAD,
+        "looking at ": Phase.LOAD,
+        "reading and hashing ": Phase.LOAD,
+        " begins with data ": Phase.LOAD,
+    }
+)
+"""The latest phase first."""
+ABOUT_S: Mapping[Phase, float] = MappingProxyType(
+    {Phase.START: 1.2, Phase.LOAD: 0.9, Phase.FIRST_LOAD: 2.4, Phase.BLOCKS: 4.0, Phase.END: 0.3}
+)
+"""How long a phase takes, roughly: a strike comes at a random moment of so long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strike:
+    """A fault that has struck, and how the run stood a moment before."""
+
+    moment: str
+    blocks: StoredBlocks
+    processes: list[psutil.Process]
+    """Of the run, its own among them."""
+    sockets: list[Path]
+
+
+@dataclass(slots=True)
+class Watched:
+    """A run of pgversus whose words go to files, so that they can be read while it runs."""
+
+    line: CommandLine
+    process: subprocess.Popen[str]
+    said: Path
+    strikes: list[Strike] = field(default_factory=list)
+
+    @property
+    def results(self) -> Path:
+        """Its results folder."""
+        return self.line.directory / "results"
+
+    @property
+    def phase(self) -> Phase:
+        """How far it is."""
+        text = self.said.read_text(errors="replace")
+        return next((phase for words, phase in SAID.items() if words in text), Phase.START)
+
+    def is_running(self) -> bool:
+        """Whether it has not ended yet."""
+        return self.process.poll() is None
+
+    def strike(self, rng: Random, phases: Mapping[Phase, float], hit: Callable[["Strike"], bool]) -> bool:
+        """Wait for a random moment of a random phase, then until `hit` has hit something; whether it did in time.
+
+        phases: those among which one is drawn, each with how long it takes.
+        """
+        phase = rng.choice(list(phases))
+        delay_s = rng.uniform(0, phases[phase])
+        while self.is_running() and list(Phase).index(self.phase) < list(Phase).index(phase):
+            time.sleep(_POLL_S)
+        time.sleep(delay_s)
+        while self.is_running():
+            strike = self._standing()
+            if hit(strike):
+                self.strikes.append(strike)
+                return True
+            time.sleep(_POLL_S)
+        return False
+
+    @property
+    def moment(self) -> str:
+        """The moment of the last strike."""
+        return self.strikes[-1].moment if self.strikes else "after its end"
+
+    def end(self) -> Ended:
+        """Wait for its end; TimeoutExpired where it hangs."""
+        self.process.wait(PATIENCE_S)
+        return Ended(self.process.returncode, self.said.with_suffix(".out").read_text(), self.said.read_text())
+
+    def _standing(self) -> Strike:
+        # Blocks first: those that come to it while the processes are looked at have not been promised to anybody.
+        blocks = stored_blocks(self.results)
+        processes = self._processes()
+        sockets = []
+        for note in self.line.runs.glob("*/sockets"):
+            with suppress(OSError):
+                sockets.append(Path(note.read_text().strip()))
+        return Strike(moment=self._moment(processes), blocks=blocks, processes=processes, sockets=sockets)
+
+    def _processes(self) -> list[psutil.Process]:
+        """Its own first, then all that it has started: while it lives, each is its descendant."""
+        with suppress(psutil.Error):
+            own = psutil.Process(self.process.pid)
+            return [own, *own.children(recursive=True)]
+        return []
+
+    def _moment(self, processes: list[psutil.Process]) -> str:
+        phase = self.phase
+        if phase is not Phase.BLOCKS:
+            return phase.value
+        commands = list(map(command_of, processes))
+        loads = [command for command in commands if command and Path(command[0]).name == "pgbench"]
+        if any("100000" in command for command in loads):
+            return "windows"
+        if loads:
+            return "warm-up"
+        return "start or stop of servers" if any(map(is_postmaster, processes)) else "between blocks"
+
+
+@contextmanager
+def watched(line: CommandLine, *arguments: str, name: str = "struck") -> Iterator[Watched]:
+    """A run of pgversus, which is killed if it has not ended when this is left."""
+    said = line.directory / f"{name}.err"
+    with said.open("w") as errors, said.with_suffix(".out").open("w") as output:
+        process = line.start(*arguments, stdout=output, stderr=errors)
+    try:
+        yield Watched(line, process, said)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def is_postmaster(process: psutil.Process) -> bool:
+    """Whether it is a server's first process."""
+    command = command_of(process)
+    return bool(command) and Path(command[0]).name == "postgres" and "-k" in command
+
+
+def command_of(process: psutil.Process) -> list[str]:
+    with suppress(psutil.Error):
+        return process.cmdline()
+    return []

@@ -1,0 +1,21 @@
+"""Faults at random moments: nothing finished is lost, nothing is left, no half verdict (tests/faults)."""
+
+import pytest
+
+from tests.faults.catalog import FAULTS, fetch_server, play
+
+TRIES = [(name, seed) for name, fault in FAULTS.items() for seed in range(1, fault.tries_in_tests + 1)]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def server() -> None:
+    fetch_server()
+
+
+@pytest.mark.parametrize(("name", "seed"), TRIES)
+def test_after_a_fault_everything_holds(name: str, seed: int) -> None:
+    fault = FAULTS[name]
+    if why := fault.why_not():
+        pytest.skip(why)
+    outcome = play(fault, seed)
+    assert outcome.violations == (), outcome
