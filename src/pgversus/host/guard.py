@@ -28,6 +28,7 @@ class Guard:
     """The waiting process of one run; closing it lets it clean up and end."""
 
     def __init__(self, directories: Sequence[Path]) -> None:
+        self._directories = directories
         self._process = subprocess.Popen(
             # What ends a session must not end the guard: signals that a shell ignores stay ignored after exec.
             [
@@ -48,7 +49,9 @@ class Guard:
         """Let the guard remove the run's directories and wait until it has."""
         if self._process.stdin is not None:
             self._process.stdin.close()
-        self._process.wait()
+        if self._process.wait() != 0:
+            # It was killed, by the kernel for want of memory for one: then it is ours to do.
+            clean_up(self._directories)
 
 
 def clean_up(directories: Sequence[Path]) -> None:

@@ -147,3 +147,10 @@ print(Path(sys.argv[1]).exists())
         check=True,
     )
     assert done.stdout == "False\n"
+
+
+def test_a_run_whose_guard_was_killed_removes_its_directories_itself(run: Path) -> None:
+    killed = Guard([run])
+    killed._process.kill()
+    killed.close()
+    assert not run.exists()
