@@ -4,7 +4,9 @@ fault.py       A fault, and the outcome of one try
 study.py       The study that is struck: as short as one can be that has every phase
 watched.py     A run of pgversus while it runs: how far it is, which processes belong to it
 invariants.py  What must hold: nothing finished is lost, nothing is left, no half verdict
+resuming.py    After a struck run: what must hold, then the same command again
 kills.py       SIGKILL of pgversus, its guard, a postmaster, a backend, pgbench
+disks.py       A disk that becomes full: of results, clusters, cached data, a build
 catalog.py     Every fault by its name, and one try of it
 __main__.py    So many tries of each, and a table
 """

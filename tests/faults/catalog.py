@@ -11,12 +11,13 @@ from pgversus.lab.progress import Silence
 from pgversus.postgres.builds.provide import provide
 from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.servers import parse_server
+from tests.faults.disks import DISKS
 from tests.faults.fault import Fault, Outcome
 from tests.faults.kills import KILLS
 from tests.faults.study import SERVER
 from tests.live.conftest import own_command_line, users_cache
 
-FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in (*KILLS,)}
+FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in (*KILLS, *DISKS)}
 
 
 def fetch_server() -> None:

@@ -85,13 +85,12 @@ def half_measured(folder: Path) -> Iterator[str]:
             yield f"a failed trial, block {block} arm {arm}, has a number or no words"
 
 
-def failed_trials(folder: Path) -> int:
-    """How many trials have failed in these results."""
+def failed_trials(folder: Path) -> list[str]:
+    """The words of every trial that has failed in these results."""
     if not holds_results(folder):
-        return 0
+        return []
     with closing(sqlite3.connect(folder / FILE_NAME)) as database:
-        (number,) = database.execute("SELECT count(*) FROM trial WHERE status = 'failed'").fetchone()
-        return int(number)
+        return [words for (words,) in database.execute("SELECT failed_words FROM trial WHERE status = 'failed'")]
 
 
 def dishonest(folder: Path) -> Iterator[str]:

@@ -65,6 +65,7 @@ class Watched:
     """A run of pgversus whose words go to files, so that they can be read while it runs."""
 
     line: CommandLine
+    arguments: tuple[str, ...]
     process: subprocess.Popen[str]
     said: Path
     strikes: list[Strike] = field(default_factory=list)
@@ -149,7 +150,7 @@ def watched(line: CommandLine, *arguments: str, name: str = "struck") -> Iterato
     with said.open("w") as errors, said.with_suffix(".out").open("w") as output:
         process = line.start(*arguments, stdout=output, stderr=errors)
     try:
-        yield Watched(line, process, said)
+        yield Watched(line, arguments, process, said)
     finally:
         process.kill()
         process.wait()

@@ -1,0 +1,95 @@
+"""A disk that becomes full at a random moment and stays so until the run has ended: a small file system of its own."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from random import Random
+
+from tests.faults.fault import Fault, Outcome
+from tests.faults.resuming import outcome_of
+from tests.faults.study import RUN, write_study
+from tests.faults.watched import ABOUT_S, Watched, watched
+from tests.live.conftest import CommandLine
+
+_AGAIN_S = 0.05
+
+
+def why_no_mount() -> str:
+    """Why no file system can be mounted here; empty where one can."""
+    return "" if os.geteuid() == 0 else "only root may mount a file system"
+
+
+class SmallDisk:
+    """A file system in memory, whose size is what is used of it once it is to be full."""
+
+    def __init__(self, place: Path, size_bytes: int, mode: str) -> None:
+        """place: an empty directory of the try's own, made when it is missing."""
+        self._place, self._size_bytes = place, size_bytes
+        place.mkdir(exist_ok=True)
+        # Nothing of anybody's is hidden beneath it.
+        assert not list(place.iterdir())
+        self._mount(f"size={size_bytes},mode={mode}", "tmpfs")
+
+    def fill(self) -> None:
+        """Leave no room for a further page."""
+        found = os.statvfs(self._place)
+        # 0 would be no limit at all.
+        used = max(1, found.f_blocks - found.f_bfree) * found.f_frsize
+        # More may be used by now.
+        with suppress(subprocess.CalledProcessError):
+            self._mount(f"remount,size={used}")
+
+    def clear(self) -> None:
+        """Give back the room that it had."""
+        self._mount(f"remount,size={self._size_bytes}")
+
+    def unmount(self) -> None:
+        """Take it away, also while something is still open on it, which the checks have reported by then."""
+        subprocess.run(["umount", "--lazy", str(self._place)], check=True)
+
+    def _mount(self, options: str, kind: str = "") -> None:
+        device = ["-t", kind, kind] if kind else []
+        subprocess.run(["mount", "-o", options, *device, str(self._place)], check=True, capture_output=True)
+
+
+@contextmanager
+def small_disk(place: Path, size_bytes: int, mode: str) -> Iterator[SmallDisk]:
+    """A file system of this size for as long as this lasts."""
+    disk = SmallDisk(place, size_bytes, mode)
+    try:
+        yield disk
+    finally:
+        disk.unmount()
+
+
+def keep_full(disk: SmallDisk, run: Watched) -> None:
+    """Leave no room until the run has ended: what its programs free in between goes as well."""
+    while run.is_running():
+        disk.fill()
+        with suppress(subprocess.TimeoutExpired):
+            run.process.wait(_AGAIN_S)
+
+
+def _play(
+    place_of: Callable[[CommandLine], Path], size_bytes: int, mode: str, line: CommandLine, rng: Random
+) -> Outcome:
+    write_study(line)
+    with small_disk(place_of(line), size_bytes, mode) as disk, watched(line, *RUN) as run:
+        if run.strike(rng, ABOUT_S, lambda _: True):
+            keep_full(disk, run)
+        return outcome_of(run, run.end(), repair=disk.clear, may_fail_trials=False)
+
+
+def _full(name: str, what: str, place_of: Callable[[CommandLine], Path], size_bytes: int, mode: str = "755") -> Fault:
+    play = partial(_play, place_of, size_bytes, mode)
+    return Fault(name=name, what=what, play=play, tries=25, why_not=why_no_mount)
+
+
+DISKS = (
+    _full("full-results", "the disk of the results becomes full", lambda line: line.directory / "results", 10**7),
+    _full("full-clusters", "the disk of clusters and logs becomes full", lambda line: line.runs, 4 * 10**9),
+    _full("full-cache", "the disk of cached data becomes full", lambda line: line.cache / "snapshots", 10**9, "700"),
+)

@@ -1,0 +1,80 @@
+"""After a struck run has ended: what must hold, then the same command again, which comes to its end."""
+
+from collections.abc import Callable, Iterator
+
+from tests.faults.fault import Outcome
+from tests.faults.invariants import (
+    StoredBlocks,
+    dishonest,
+    failed_trials,
+    half_kept,
+    half_measured,
+    left_behind,
+    lost,
+    not_ours,
+    stored_blocks,
+)
+from tests.faults.study import BLOCKS
+from tests.faults.watched import Watched
+from tests.live.conftest import Ended
+
+SIGKILL = -9
+
+
+def outcome_of(
+    run: Watched, first: Ended, *, repair: Callable[[], None] = lambda: None, may_fail_trials: bool = True
+) -> Outcome:
+    """What came of a run that was struck and has ended.
+
+    repair: makes what was struck good again, before the same command is run again. may_fail_trials: whether the fault
+    is one of an arm, whose trial fails, and not of the host.
+    """
+    violations = list(_after_the_first(run, first))
+    if not may_fail_trials:
+        violations += [f"a trial is said to have failed: {words}" for words in failed_trials(run.results)]
+    kept = stored_blocks(run.results)
+    repair()
+    again = run.line.run(*run.arguments)
+    violations += _after_the_second(run, kept, again)
+    return Outcome(moment=run.moment, end=_end(first, again, kept), violations=tuple(violations))
+
+
+def _after_the_first(run: Watched, ended: Ended) -> Iterator[str]:
+    if ended.code != SIGKILL:
+        yield from not_ours(ended)
+    for strike in run.strikes:
+        yield from left_behind(run.line, strike.processes, strike.sockets)
+        yield from lost(strike.blocks, stored_blocks(run.results))
+    yield from half_kept(run.line)
+    yield from half_measured(run.results)
+    yield from dishonest(run.results)
+
+
+def _after_the_second(run: Watched, kept: StoredBlocks, ended: Ended) -> Iterator[str]:
+    """The same command again comes to its end, with every block that was there."""
+    expected = 4 if failed_trials(run.results) else 0
+    if ended.code != expected:
+        yield f"the same command again ended with {ended.code}, not {expected}: {ended.stderr[-600:]}"
+    after = stored_blocks(run.results)
+    if (whole := _whole_blocks(after)) < BLOCKS:
+        yield f"the same command again ended with {whole} of {BLOCKS} blocks"
+    yield from lost(kept, after)
+    yield from left_behind(run.line, [], [])
+    yield from half_measured(run.results)
+    yield from dishonest(run.results)
+
+
+def _whole_blocks(blocks: StoredBlocks) -> int:
+    """Blocks in which every trial has windows."""
+    windows = [rows for (table, _, _), rows in blocks.items() if table == "window"]
+    return sum(len({row[2] for row in rows}) == 2 for rows in windows)
+
+
+def _end(first: Ended, again: Ended, kept: StoredBlocks) -> str:
+    if first.code == SIGKILL:
+        how = "killed"
+    elif "error[" in first.stderr:
+        how = f"{first.stderr.split('error[')[1].split(']')[0]}, exit {first.code}"
+    else:
+        how = "failed trial counted, exit 4" if first.code == 4 else f"unharmed, exit {first.code}"
+    return f"{how}; {_whole_blocks(kept)} blocks, resumed, exit {again.code}"
