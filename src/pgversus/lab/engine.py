@@ -147,8 +147,11 @@ def run_courses(
 
 
 def _how_all_ended(courses: Sequence[Course]) -> StopReason:
-    """Decided, unless one had all its blocks before."""
-    return StopReason.BLOCKS if any(course.stopped is StopReason.BLOCKS for course in courses) else StopReason.DECIDED
+    """Decided, unless one had all its blocks before; failed where every one has failed."""
+    reasons = {course.stopped for course in courses}
+    if reasons == {StopReason.FAILED}:
+        return StopReason.FAILED
+    return StopReason.BLOCKS if StopReason.BLOCKS in reasons else StopReason.DECIDED
 
 
 def _left_s(budget_s: float, courses: Sequence[Course]) -> float:

@@ -363,6 +363,13 @@ def test_a_baseline_that_keeps_failing_makes_everything_invalid(action: str) -> 
     assert all(not block.has(0) for block in ended.blocks)
 
 
+def test_a_study_has_failed_where_every_context_has_and_is_decided_where_one_is() -> None:
+    failing = Pretended({0: 100.0, 1: 150.0}, fails=lambda what, arm, _block: (what, arm) == ("measure", 0))
+    assert run_all(study(2), PretendedSite(failing)) is StopReason.FAILED
+    only_one = PretendedSite(Pretended({0: 100.0, 1: 150.0}), unpreparable=frozenset({2}))
+    assert run_all(study(2), only_one) is StopReason.DECIDED
+
+
 def test_a_trial_without_a_transaction_is_a_failed_trial() -> None:
     host = Pretended({0: 100.0, 1: 0.0})
     ended = run(comparison(), host)
