@@ -7,6 +7,9 @@ invariants.py  What must hold: nothing finished is lost, nothing is left, no hal
 resuming.py    After a struck run: what must hold, then the same command again
 kills.py       SIGKILL of pgversus, its guard, a postmaster, a backend, pgbench
 disks.py       A disk that becomes full: of results, clusters, cached data, a build
+pauses.py      SIGSTOP and SIGCONT of pgversus, pgbench, a backend
+pairs.py       Two runs on one results folder, or on one cache, of which one is killed
+uris.py        A server given by URI that goes away and returns
 catalog.py     Every fault by its name, and one try of it
 __main__.py    So many tries of each, and a table
 """

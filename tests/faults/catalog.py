@@ -14,10 +14,13 @@ from pgversus.study.servers import parse_server
 from tests.faults.disks import DISKS
 from tests.faults.fault import Fault, Outcome
 from tests.faults.kills import KILLS
+from tests.faults.pairs import PAIRS
+from tests.faults.pauses import PAUSES
 from tests.faults.study import SERVER
+from tests.faults.uris import URIS
 from tests.live.conftest import own_command_line, users_cache
 
-FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in (*KILLS, *DISKS)}
+FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in (*KILLS, *DISKS, *PAUSES, *PAIRS, *URIS)}
 
 
 def fetch_server() -> None:

@@ -93,6 +93,13 @@ def failed_trials(folder: Path) -> list[str]:
         return [words for (words,) in database.execute("SELECT failed_words FROM trial WHERE status = 'failed'")]
 
 
+def is_invalid(folder: Path) -> bool:
+    """Whether nothing is claimed, since trials have failed again and again."""
+    return any(
+        result.verdict is Verdict.INVALID for one in read_answer(folder).answers for result in one.analysis.results
+    )
+
+
 def dishonest(folder: Path) -> Iterator[str]:
     """What results say that does not follow from their blocks; they are shown as `pgversus report` shows them."""
     if not holds_results(folder):

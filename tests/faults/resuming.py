@@ -9,6 +9,7 @@ from tests.faults.invariants import (
     failed_trials,
     half_kept,
     half_measured,
+    is_invalid,
     left_behind,
     lost,
     not_ours,
@@ -22,20 +23,26 @@ SIGKILL = -9
 
 
 def outcome_of(
-    run: Watched, first: Ended, *, repair: Callable[[], None] = lambda: None, may_fail_trials: bool = True
+    run: Watched,
+    first: Ended,
+    *,
+    repair: Callable[[], None] = lambda: None,
+    may_fail_trials: bool = True,
+    may_be_invalid: bool = False,
 ) -> Outcome:
     """What came of a run that was struck and has ended.
 
     repair: makes what was struck good again, before the same command is run again. may_fail_trials: whether the fault
-    is one of an arm, whose trial fails, and not of the host.
+    is one of an arm, whose trial fails, and not of the host. may_be_invalid: whether it lasts for so many trials that
+    nothing is claimed of the arm in the end.
     """
     violations = list(_after_the_first(run, first))
-    if not may_fail_trials:
-        violations += [f"a trial is said to have failed: {words}" for words in failed_trials(run.results)]
     kept = stored_blocks(run.results)
     repair()
     again = run.line.run(*run.arguments)
-    violations += _after_the_second(run, kept, again)
+    violations += _after_the_second(run, kept, again, may_be_invalid=may_be_invalid)
+    if not may_fail_trials:
+        violations += [f"a trial has failed: {words}" for words in failed_trials(run.results)]
     return Outcome(moment=run.moment, end=_end(first, again, kept), violations=tuple(violations))
 
 
@@ -50,13 +57,13 @@ def _after_the_first(run: Watched, ended: Ended) -> Iterator[str]:
     yield from dishonest(run.results)
 
 
-def _after_the_second(run: Watched, kept: StoredBlocks, ended: Ended) -> Iterator[str]:
+def _after_the_second(run: Watched, kept: StoredBlocks, ended: Ended, *, may_be_invalid: bool) -> Iterator[str]:
     """The same command again comes to its end, with every block that was there."""
     expected = 4 if failed_trials(run.results) else 0
     if ended.code != expected:
         yield f"the same command again ended with {ended.code}, not {expected}: {ended.stderr[-600:]}"
     after = stored_blocks(run.results)
-    if (whole := _whole_blocks(after)) < BLOCKS:
+    if (whole := whole_blocks(after)) < BLOCKS and not (may_be_invalid and is_invalid(run.results)):
         yield f"the same command again ended with {whole} of {BLOCKS} blocks"
     yield from lost(kept, after)
     yield from left_behind(run.line, [], [])
@@ -64,7 +71,7 @@ def _after_the_second(run: Watched, kept: StoredBlocks, ended: Ended) -> Iterato
     yield from dishonest(run.results)
 
 
-def _whole_blocks(blocks: StoredBlocks) -> int:
+def whole_blocks(blocks: StoredBlocks) -> int:
     """Blocks in which every trial has windows."""
     windows = [rows for (table, _, _), rows in blocks.items() if table == "window"]
     return sum(len({row[2] for row in rows}) == 2 for rows in windows)
@@ -77,4 +84,9 @@ def _end(first: Ended, again: Ended, kept: StoredBlocks) -> str:
         how = f"{first.stderr.split('error[')[1].split(']')[0]}, exit {first.code}"
     else:
         how = "failed trial counted, exit 4" if first.code == 4 else f"unharmed, exit {first.code}"
-    return f"{how}; {_whole_blocks(kept)} blocks, resumed, exit {again.code}"
+    return f"{how}; {blocks_words(kept)}; again: exit {again.code}"
+
+
+def blocks_words(blocks: StoredBlocks) -> str:
+    """How much had been measured."""
+    return f"{min(whole_blocks(blocks), BLOCKS)} of {BLOCKS} blocks"

@@ -73,7 +73,7 @@ class Watched:
     @property
     def results(self) -> Path:
         """Its results folder."""
-        return self.line.directory / "results"
+        return self.line.directory / self.arguments[self.arguments.index("--results") + 1]
 
     @property
     def phase(self) -> Phase:

@@ -32,17 +32,23 @@ def _build(name: str) -> Build:
 
 
 @contextmanager
-def somebodys_server(name: str, *statements: str) -> Iterator[str]:
-    """A server that pgversus knows nothing of; its URI."""
+def started_server(name: str) -> Iterator[tuple[Server, str]]:
+    """A server that pgversus knows nothing of, and its URI."""
     user = server_user()
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="somebody-", dir="/tmp")))
         user.give(directory)
         cluster = make_cluster(_build(name), directory / "cluster", user)
         server = Server(cluster, directory, directory / "log", {})
-        server.start()
         stack.callback(server.stop)
-        uri = f"postgresql://postgres@/postgres?host={directory}"
+        server.start()
+        yield server, f"postgresql://postgres@/postgres?host={directory}"
+
+
+@contextmanager
+def somebodys_server(name: str, *statements: str) -> Iterator[str]:
+    """The URI of such a server on which these were run."""
+    with started_server(name) as (_, uri):
         with psycopg.connect(uri, autocommit=True) as connection:
             for statement in statements:
                 connection.execute(statement)

@@ -1,0 +1,71 @@
+"""Two runs at the same time, on one results folder or on one cache alone, of which one is killed."""
+
+import time
+from contextlib import ExitStack
+from functools import partial
+from random import Random
+
+from tests.faults.fault import Fault, Outcome
+from tests.faults.invariants import dishonest, not_ours, stored_blocks
+from tests.faults.kills import killed, pgversus
+from tests.faults.resuming import SIGKILL, outcome_of, whole_blocks
+from tests.faults.study import BLOCKS, RUN, write_study
+from tests.faults.watched import ABOUT_S, Watched, watched
+from tests.live.conftest import CommandLine, Ended
+
+_LATEST_S = 3.0
+# After the first one, the second one starts.
+_OTHER_SHARE = 0.25
+_IN_USE = "error[store-in-use]"
+_ELSEWHERE = tuple("results-of-the-other" if argument == "results" else argument for argument in RUN)
+
+
+def _play(command: tuple[str, ...], line: CommandLine, rng: Random) -> Outcome:
+    """Kill one of them, mostly the first, if it has not ended by then."""
+    write_study(line)
+    with ExitStack() as stack:
+        one = stack.enter_context(watched(line, *RUN))
+        time.sleep(rng.uniform(0, _LATEST_S))
+        other = stack.enter_context(watched(line, *command, name="other"))
+        struck, spared = (other, one) if rng.random() < _OTHER_SHARE else (one, other)
+        struck.strike(rng, ABOUT_S, partial(killed, rng, pgversus))
+        struck_end, spared_end = struck.end(), spared.end()
+        violations = _of_spared(spared, spared_end, struck_end, shares_folder=command == RUN)
+        found = outcome_of(struck, struck_end)
+    how = "was refused" if _IN_USE in spared_end.stderr else f"ended with {spared_end.code}"
+    return Outcome(
+        moment=found.moment, end=f"the other {how}; {found.end}", violations=(*violations, *found.violations)
+    )
+
+
+def _of_spared(spared: Watched, ended: Ended, struck: Ended, *, shares_folder: bool) -> list[str]:
+    """It ends well, or says that the folder is in use: only where the other one has it."""
+    violations = [*not_ours(ended), *dishonest(spared.results)]
+    if _IN_USE in ended.stderr and shares_folder:
+        return violations
+    # One that was told that the folder is in use has not been killed.
+    if struck.code not in {0, SIGKILL} and not (shares_folder and _IN_USE in struck.stderr):
+        violations.append(f"the one to be killed ended with {struck.code}: {struck.stderr[-300:]}")
+    if ended.code != 0:
+        violations.append(f"the other one ended with {ended.code}: {ended.stderr[-300:]}")
+    if (whole := whole_blocks(stored_blocks(spared.results))) != BLOCKS:
+        violations.append(f"the other one ended with {whole} of {BLOCKS} blocks")
+    return violations
+
+
+PAIRS = (
+    Fault(
+        name="two-on-one-folder",
+        what="two runs on one results folder, one of them killed -9",
+        play=partial(_play, RUN),
+        tries=50,
+        tries_in_tests=2,
+    ),
+    Fault(
+        name="two-on-one-cache",
+        what="two runs on one cache, one of them killed -9",
+        play=partial(_play, _ELSEWHERE),
+        tries=50,
+        tries_in_tests=2,
+    ),
+)
