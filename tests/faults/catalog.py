@@ -11,16 +11,21 @@ from pgversus.lab.progress import Silence
 from pgversus.postgres.builds.provide import provide
 from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.servers import parse_server
+from tests.faults.clocks import CLOCKS
 from tests.faults.disks import DISKS
 from tests.faults.fault import Fault, Outcome
 from tests.faults.kills import KILLS
+from tests.faults.memory import MEMORY
 from tests.faults.pairs import PAIRS
 from tests.faults.pauses import PAUSES
 from tests.faults.study import SERVER
+from tests.faults.truncation import TRUNCATIONS
 from tests.faults.uris import URIS
 from tests.live.conftest import own_command_line, users_cache
 
-FAULTS: Mapping[str, Fault] = {fault.name: fault for fault in (*KILLS, *DISKS, *PAUSES, *PAIRS, *URIS)}
+FAULTS: Mapping[str, Fault] = {
+    fault.name: fault for fault in (*KILLS, *DISKS, *PAUSES, *PAIRS, *URIS, *MEMORY, *CLOCKS, *TRUNCATIONS)
+}
 
 
 def fetch_server() -> None:

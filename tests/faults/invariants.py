@@ -16,6 +16,7 @@ from pgversus.host.directories import Cache
 from pgversus.host.trees import manifest, tree_sha256
 from pgversus.lab.answers import read_answer
 from pgversus.lab.data.snapshot_cache import kept_snapshots
+from pgversus.report.answer import StudyAnswer
 from pgversus.report.console import SafeConsole
 from pgversus.report.study_document import study_document
 from pgversus.report.study_terminal import print_study_answer
@@ -100,14 +101,20 @@ def is_invalid(folder: Path) -> bool:
     )
 
 
+def shown(folder: Path) -> StudyAnswer:
+    """The answer in a results folder, shown as `pgversus report` does it; StoreError when it is refused."""
+    answer = read_answer(folder)
+    print_study_answer(answer, SafeConsole(file=io.StringIO(), width=100), with_published=False)
+    json.dumps(study_document(answer), default=list, allow_nan=False)
+    return answer
+
+
 def dishonest(folder: Path) -> Iterator[str]:
     """What results say that does not follow from their blocks; they are shown as `pgversus report` shows them."""
     if not holds_results(folder):
         return
     try:
-        answer = read_answer(folder)
-        print_study_answer(answer, SafeConsole(file=io.StringIO(), width=100), with_published=False)
-        json.dumps(study_document(answer), default=list, allow_nan=False)
+        answer = shown(folder)
     except StoreError as error:
         yield f"the report is refused: {error}"
         return

@@ -162,6 +162,11 @@ def is_postmaster(process: psutil.Process) -> bool:
     return bool(command) and Path(command[0]).name == "postgres" and "-k" in command
 
 
+def is_server(process: psutil.Process) -> bool:
+    """Whether it is a process of a server that runs: its first, a session, or one of its own work."""
+    return is_postmaster(process) or " ".join(command_of(process)).startswith("postgres: ")
+
+
 def command_of(process: psutil.Process) -> list[str]:
     with suppress(psutil.Error):
         return process.cmdline()
