@@ -3,7 +3,7 @@
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -109,10 +109,11 @@ class WarmApparatus:
             counters = self._set.counters(arm)
             before = read_before(server, counters)
             load = self._loads[arm]
-            with (
-                LostTime(server.postmaster_pid) as time_of_window,
-                finished_load(load, server.target, self._design.window_s, seed, log_name=name) as finished,
-            ):
+            with ExitStack() as stack:
+                with LostTime(server.postmaster_pid) as time_of_window:
+                    finished = stack.enter_context(
+                        finished_load(load, server.target, self._design.window_s, seed, log_name=name)
+                    )
                 # Before the log is read, which takes long enough to be taken for work of other programs.
                 after = read_after(server, counters)
                 window = read_window(load, finished)

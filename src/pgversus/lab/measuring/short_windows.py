@@ -6,6 +6,7 @@ window. What sessions did outside the windows that count is taken out in proport
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from pgversus.errors import PgversusError
@@ -99,10 +100,11 @@ class TransactionApparatus(ShortApparatus):
         seconds = design.window_s * transactions / (design.window_transactions or 1)
         server = self._set.servers[arm]
         before = read_host_of(server)
-        with (
-            LostTime(server.postmaster_pid) as time,
-            finished_transactions(load, target, transactions, seed, seconds=seconds, log_name=name) as finished,
-        ):
+        with ExitStack() as stack:
+            with LostTime(server.postmaster_pid) as time:
+                finished = stack.enter_context(
+                    finished_transactions(load, target, transactions, seed, seconds=seconds, log_name=name)
+                )
             host = difference(before, read_host_of(server))
             window = read_window(load, finished)
         return replace(window, counters={**window.counters, **host}, was_disturbed=time.was_lost)
