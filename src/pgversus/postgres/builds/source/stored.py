@@ -1,13 +1,28 @@
 """Tarballs in the cache: each beside a record of its hash, so that a short or changed one is fetched again."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
 
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.postgres.builds.files import put_in_place
 from pgversus.postgres.builds.source.archive import archive_source, is_archive
 from pgversus.postgres.builds.source.source import Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Record:
+    """What is kept of a tarball."""
+
+    sha256: str
+    checked: str
+    """Against what its hash was verified."""
+
+
+_RECORD = TypeAdapter(_Record)
 
 
 def store(tarball: Path, place: Path, *, sha256: str, checked: str) -> None:
@@ -25,11 +40,11 @@ def stored_source(place: Path, name: str) -> Source | None:
     name: of the tarball, for people.
     """
     try:
-        record = json.loads(_record_of(place).read_text(encoding="utf-8"))
-        source = archive_source(place, name=name, checked=str(record["checked"]))
-        return source if source.facts.sha256 == record["sha256"] else None
-    except (OSError, ValueError, KeyError, TypeError, BuildError):
+        record = _RECORD.validate_json(_record_of(place).read_bytes())
+        source = archive_source(place, name=name, checked=record.checked)
+    except (OSError, ValidationError, BuildError):
         return None
+    return source if source.facts.sha256 == record.sha256 else None
 
 
 def stored_tarballs(cache: Cache) -> list[Path]:

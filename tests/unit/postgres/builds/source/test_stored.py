@@ -39,7 +39,9 @@ def test_a_tarball_that_has_changed_is_not_taken(place: Path) -> None:
     assert stored_source(place, "p") is None
 
 
-@pytest.mark.parametrize("record", [None, "", "[]", "{}", '{"sha256": "0"}', '{"sha256": "0", "checked": "x"}'])
+@pytest.mark.parametrize(
+    "record", [None, "", "[]", "{}", "[" * 10_000, '{"sha256": "0"}', '{"sha256": "0", "checked": "x"}']
+)
 def test_a_tarball_without_its_record_is_not_taken(place: Path, record: str | None) -> None:
     place.with_name(f"{place.name}.json").unlink()
     if record is not None:
