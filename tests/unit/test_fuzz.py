@@ -77,7 +77,7 @@ def work(_: Path) -> None:
 
 
 HARM: dict[str, Callable[[Path], object]] = {
-    "an exception": lambda _: {}["x"],
+    "an exception": lambda _: int("x"),
     "a warning": lambda _: warnings.warn("x", stacklevel=1),
     "another exit": lambda _: sys.exit(70),
     "a file elsewhere": lambda folder: (folder.parent / "x").write_text("x"),

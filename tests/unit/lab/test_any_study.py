@@ -17,8 +17,9 @@ from pgversus.stats.histogram import LatencyHistogram
 from pgversus.stats.trials import Block, Window
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context, Study
+from tests.fuzz.study_files import near_a_good_one
 from tests.unit.study.file.reading import study
-from tests.unit.study.file.test_garbage import many, near_a_good_one
+from tests.unit.study.file.test_garbage import many
 
 LATENCIES = LatencyHistogram.from_microseconds(np.full(600, 1000))
 MOST_ACTIONS = 400
