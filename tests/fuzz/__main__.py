@@ -6,6 +6,7 @@ Each input is determined by the name of its target and its seed: what a finding 
 import argparse
 import os
 import sys
+from collections import Counter
 from collections.abc import Mapping
 
 from tests.fuzz.targets import TARGETS
@@ -45,9 +46,17 @@ def _table(tallies: Mapping[str, Tally]) -> str:
         )
     findings = [finding for one in tallies.values() for finding in one.findings]
     lines.append(f"{'together':<18}{sum(one.inputs for one in tallies.values()):>9}{'':>45}{len(findings)}")
-    for found in findings:
+    # One of those that are alike.
+    places = Counter((found.target, found.where) for found in findings)
+    for found in {(found.target, found.where): found for found in reversed(findings)}.values():
         again = f"python -m tests.fuzz --target '{found.target}' --seed {found.seed} --inputs 1"
-        lines += ["", f"{again}\n  {found.what}", *(f"    {line}" for line in found.where.splitlines())]
+        alike = places[found.target, found.where]
+        lines += [
+            "",
+            f"{again}  ({alike} alike)",
+            f"  {found.what}",
+            *(f"    {one}" for one in found.where.split("\n")),
+        ]
     return "\n".join(lines)
 
 

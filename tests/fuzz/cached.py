@@ -90,8 +90,12 @@ def _show(subject: tuple[dict[str, bytes], list[str]], folder: Path) -> bool:
 
 
 def _make_lists(rng: Random) -> dict[str, bytes]:
-    text = json.dumps({**_LIST, "fetched_at": rng.choice([1.0, 4e9])})
-    return {family.value: changed_document(text, text, rng) for family in Family}
+    changed = rng.choice(list(Family))
+    texts = {family: json.dumps({**_LIST, "fetched_at": rng.choice([1.0, *[4e9] * 9])}) for family in Family}
+    return {
+        family.value: changed_document(text, text, rng) if family is changed else text.encode()
+        for family, text in texts.items()
+    }
 
 
 def _resolve(subject: dict[str, bytes], folder: Path) -> bool:

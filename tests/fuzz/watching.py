@@ -13,8 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pgversus.host.commands import ending_with_us
+from pgversus.host.commands import CLEAN_ENVIRONMENT, ending_with_us
 from pgversus.postgres.builds.ready_made import zonky_client
+from pgversus.study.build_options import USUAL_COMPILER
 from tests.bounded import processor_time
 
 MOST_MEMORY_BYTES = 1 << 30
@@ -28,8 +29,8 @@ class Effects(Enum):
     """It is a finding."""
     STOPPED = auto()
     """It is not done, and the input counts as accepted: a command line that is right starts something."""
-    REGISTRIES = auto()
-    """The same of a registry's client, which pgversus itself asks for lists of versions; all else is a finding."""
+    DRY_RUN = auto()
+    """The host may be asked for tools, a registry's client is stopped, and all else is a finding."""
     ALLOWED = auto()
 
 
@@ -56,6 +57,7 @@ _STARTING = frozenset(
     }
 )
 _REGISTRIES = {("-m", "pip"), ("-m", zonky_client.__name__)}
+_PATH = CLEAN_ENVIRONMENT["PATH"].split(":")
 _IN_USE: list["_Watch"] = []
 
 
@@ -81,10 +83,12 @@ class _Watch:
 
     def _started(self, event: str, arguments: tuple[Any, ...]) -> None:
         words = arguments[1] if event == "subprocess.Popen" else ()
+        is_dry_run = self._effects is Effects.DRY_RUN
         is_registry = any(tuple(words[at : at + 2]) in _REGISTRIES for at in range(len(words)))
-        if self._effects is Effects.STOPPED or (self._effects is Effects.REGISTRIES and is_registry):
+        if self._effects is Effects.STOPPED or (is_dry_run and is_registry):
             raise StoppedError(event)
-        if self._effects is not Effects.ALLOWED:
+        is_allowed = self._effects is Effects.ALLOWED or (is_dry_run and _asks_for_tools(*words))
+        if not is_allowed:
             self._escape(f"{event}: {arguments[:2]!r:.300}")
 
     def _is_inside(self, path: str | bytes | os.PathLike[str]) -> bool:
@@ -97,6 +101,20 @@ class _Watch:
     def _escape(self, what: str) -> None:
         self.escapes.append(what)
         raise EscapeError(what)
+
+
+def _asks_for_tools(*words: str) -> bool:
+    """Whether a command only asks if a program of the host can be run, its compiler's version, or for a header."""
+    match words:
+        case ("/bin/sh", "-c", 'test -x "$0"', path):
+            # A program of the host, or the directory in which programs begin.
+            return os.path.dirname(path) in _PATH or path == os.getcwd()  # noqa: PTH109, PTH120 - no look at the disk
+        case (program, "--version"):
+            return program == USUAL_COMPILER
+        case ("/bin/sh", "-c", 'printf "%s" "$0" | "$@"', _, program, "-I/usr/include/libxml2", "-E", "-x", "c", "-"):
+            return program == USUAL_COMPILER
+        case _:
+            return False
 
 
 def _changed_paths(event: str, arguments: tuple[Any, ...]) -> Iterator[Any]:

@@ -138,7 +138,7 @@ def test_what_is_written_into_its_folder_is_no_harm(folder: Path) -> None:
 def test_a_program_is_stopped_where_it_is_expected(folder: Path) -> None:
     outcome = examine(of(HARM["a program"], Effects.STOPPED), 5, folder)
     assert (outcome.accepted, outcome.finding) == (True, None)
-    assert examine(of(HARM["a program"], Effects.REGISTRIES), 5, folder).finding is not None
+    assert examine(of(HARM["a program"], Effects.DRY_RUN), 5, folder).finding is not None
 
 
 @pytest.mark.parametrize(
