@@ -16,7 +16,7 @@ _LARGEST_S, _LONGEST_S = 3600, 1.0
 
 
 def _play(line: CommandLine, rng: Random) -> Outcome:
-    write_study(line)
+    write_study(line, rng)
     flag = line.directory / "jumped"
     by_s = rng.choice([-1, 1]) * round(_LARGEST_S ** rng.random())
 

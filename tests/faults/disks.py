@@ -76,7 +76,7 @@ def keep_full(disk: SmallDisk, run: Watched) -> None:
 def _play(
     place_of: Callable[[CommandLine], Path], size_bytes: int, mode: str, line: CommandLine, rng: Random
 ) -> Outcome:
-    write_study(line)
+    write_study(line, rng)
     with small_disk(place_of(line), size_bytes, mode) as disk, watched(line, *RUN) as run:
         if run.strike(rng, ABOUT_S, lambda _: True):
             keep_full(disk, run)

@@ -94,6 +94,18 @@ def failed_trials(folder: Path) -> list[str]:
         return [words for (words,) in database.execute("SELECT failed_words FROM trial WHERE status = 'failed'")]
 
 
+def missing_blocks(folder: Path) -> int:
+    """Blocks in which both arms were measured that the study's contexts lack; of all of it where there are none."""
+    if not holds_results(folder):
+        return BLOCKS
+    with closing(sqlite3.connect(folder / FILE_NAME)) as database:
+        whole = database.execute(
+            "SELECT context, (SELECT count(*) FROM (SELECT block FROM trial t WHERE t.context = c.context"
+            " AND t.status = 'finished' GROUP BY block HAVING count(*) = 2)) FROM context c"
+        )
+        return sum(max(0, BLOCKS - blocks) for _, blocks in whole)
+
+
 def is_invalid(folder: Path) -> bool:
     """Whether nothing is claimed, since trials have failed again and again."""
     return any(
@@ -125,8 +137,9 @@ def dishonest(folder: Path) -> Iterator[str]:
         for result in one.analysis.results:
             if result.blocks < BLOCKS and result.verdict not in _NO_CLAIM:
                 yield f"{result.verdict} after {result.blocks} of {BLOCKS} blocks"
-        if one.analysis.results[0].blocks < BLOCKS and answer.stopped in {StopReason.BLOCKS, StopReason.DECIDED}:
-            yield f"said to have ended by {answer.stopped} after {one.analysis.results[0].blocks} of {BLOCKS} blocks"
+    blocks = [one.analysis.results[0].blocks for one in answer.answers]
+    if answer.stopped in {StopReason.BLOCKS, StopReason.DECIDED} and not any(found >= BLOCKS for found in blocks):
+        yield f"said to have ended by {answer.stopped} after {blocks} of {BLOCKS} blocks"
 
 
 def not_ours(ended: Ended) -> Iterator[str]:

@@ -12,17 +12,13 @@ import psutil
 from tests.faults.fault import Fault, Outcome
 from tests.faults.resuming import outcome_of
 from tests.faults.study import RUN, write_study
-from tests.faults.watched import ABOUT_S, Phase, Strike, command_of, is_postmaster, watched
+from tests.faults.watched import ABOUT_S, IN_BLOCKS, Phase, Strike, command_of, is_postmaster, watched
 from tests.live.conftest import CommandLine
 
 Victims = Callable[[list[psutil.Process]], list[psutil.Process]]
 """Those of a run's processes that may be struck; its own is the first."""
-WITH_SERVERS: Mapping[Phase, float] = MappingProxyType(
-    {phase: ABOUT_S[phase] for phase in (Phase.LOAD, Phase.FIRST_LOAD, Phase.BLOCKS)}
-)
-WITH_LOAD: Mapping[Phase, float] = MappingProxyType(
-    {phase: ABOUT_S[phase] for phase in (Phase.FIRST_LOAD, Phase.BLOCKS)}
-)
+WITH_LOAD: Mapping[Phase, float] = MappingProxyType({Phase.FIRST_LOAD: ABOUT_S[Phase.FIRST_LOAD], **IN_BLOCKS})
+WITH_SERVERS: Mapping[Phase, float] = MappingProxyType({Phase.LOAD: ABOUT_S[Phase.LOAD], **WITH_LOAD})
 
 
 def pgversus(processes: list[psutil.Process]) -> list[psutil.Process]:
@@ -62,7 +58,7 @@ def killed(rng: Random, victims: Victims, strike: Strike) -> bool:
 
 
 def _play(victims: Victims, phases: Mapping[Phase, float], line: CommandLine, rng: Random) -> Outcome:
-    write_study(line)
+    write_study(line, rng)
     with watched(line, *RUN) as run:
         run.strike(rng, phases, partial(killed, rng, victims))
         return outcome_of(run, run.end(), may_fail_trials=victims not in _OF_NO_ARM)

@@ -36,7 +36,7 @@ def _limited(strike: Strike) -> bool:
 
 
 def _play(line: CommandLine, rng: Random) -> Outcome:
-    write_study(line)
+    write_study(line, rng)
     with watched(line, *RUN) as run:
         run.strike(rng, WITH_SERVERS, _limited)
         return outcome_of(run, run.end())

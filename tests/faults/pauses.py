@@ -11,11 +11,10 @@ from tests.faults.fault import Fault, Outcome
 from tests.faults.kills import Victims, backends, pgbench, pgversus
 from tests.faults.resuming import outcome_of
 from tests.faults.study import RUN, write_study
-from tests.faults.watched import ABOUT_S, Phase, Strike, watched
+from tests.faults.watched import IN_BLOCKS, Strike, watched
 from tests.live.conftest import CommandLine
 
 _SHORTEST_S, _LONGEST_S = 0.05, 1.0
-_IN_WINDOWS = {Phase.BLOCKS: ABOUT_S[Phase.BLOCKS]}
 
 
 def _paused(rng: Random, victims: Victims, strike: Strike) -> bool:
@@ -34,9 +33,9 @@ def _paused(rng: Random, victims: Victims, strike: Strike) -> bool:
 
 
 def _play(victims: Victims, line: CommandLine, rng: Random) -> Outcome:
-    write_study(line)
+    write_study(line, rng)
     with watched(line, *RUN) as run:
-        run.strike(rng, _IN_WINDOWS, partial(_paused, rng, victims))
+        run.strike(rng, IN_BLOCKS, partial(_paused, rng, victims))
         return outcome_of(run, run.end(), may_fail_trials=False)
 
 

@@ -12,10 +12,10 @@ from tests.faults.invariants import (
     is_invalid,
     left_behind,
     lost,
+    missing_blocks,
     not_ours,
     stored_blocks,
 )
-from tests.faults.study import BLOCKS
 from tests.faults.watched import Watched
 from tests.live.conftest import Ended
 
@@ -43,7 +43,11 @@ def outcome_of(
     violations += _after_the_second(run, kept, again, may_be_invalid=may_be_invalid)
     if not may_fail_trials:
         violations += [f"a trial has failed: {words}" for words in failed_trials(run.results)]
-    return Outcome(moment=run.moment, end=_end(first, again, kept), violations=tuple(violations))
+    return Outcome(
+        moment=run.moment,
+        end=_end(first, again, sum(table == "block" for table, _, _ in kept)),
+        violations=tuple(violations),
+    )
 
 
 def _after_the_first(run: Watched, ended: Ended) -> Iterator[str]:
@@ -63,30 +67,19 @@ def _after_the_second(run: Watched, kept: StoredBlocks, ended: Ended, *, may_be_
     if ended.code != expected:
         yield f"the same command again ended with {ended.code}, not {expected}: {ended.stderr[-600:]}"
     after = stored_blocks(run.results)
-    if (whole := whole_blocks(after)) < BLOCKS and not (may_be_invalid and is_invalid(run.results)):
-        yield f"the same command again ended with {whole} of {BLOCKS} blocks"
+    if (missing := missing_blocks(run.results)) and not (may_be_invalid and is_invalid(run.results)):
+        yield f"the same command again ended {missing} blocks too early"
     yield from lost(kept, after)
     yield from left_behind(run.line, [], [])
     yield from half_measured(run.results)
     yield from dishonest(run.results)
 
 
-def whole_blocks(blocks: StoredBlocks) -> int:
-    """Blocks in which every trial has windows."""
-    windows = [rows for (table, _, _), rows in blocks.items() if table == "window"]
-    return sum(len({row[2] for row in rows}) == 2 for rows in windows)
-
-
-def _end(first: Ended, again: Ended, kept: StoredBlocks) -> str:
+def _end(first: Ended, again: Ended, blocks: int) -> str:
     if first.code == SIGKILL:
         how = "killed"
     elif "error[" in first.stderr:
         how = f"{first.stderr.split('error[')[1].split(']')[0]}, exit {first.code}"
     else:
         how = "failed trial counted, exit 4" if first.code == 4 else f"unharmed, exit {first.code}"
-    return f"{how}; {blocks_words(kept)}; again: exit {again.code}"
-
-
-def blocks_words(blocks: StoredBlocks) -> str:
-    """How much had been measured."""
-    return f"{min(whole_blocks(blocks), BLOCKS)} of {BLOCKS} blocks"
+    return f"{how}; {blocks} blocks finished; again: exit {again.code}"

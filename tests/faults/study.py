@@ -1,19 +1,23 @@
 """The study that is struck: every phase of a run, each as short as it can be."""
 
+from random import Random
+
 from tests.live.conftest import CommandLine
 
 SERVER = "17.8"
 BLOCKS, WINDOWS = 3, 12
 NAME = "struck"
 _SERVERS = f'server = ["{SERVER}", "{SERVER}"]'
+_WORKLOAD = "[workload]\nsql = 'SELECT count(*) FROM t;'"
+_TWO = "[workloads.one]\nsql = 'SELECT count(*) FROM t;'\n[workloads.other]\nsql = 'SELECT max(id) FROM t;'"
+_TWO_SHARE = 0.3
 STUDY = f"""
 title = "Struck by a fault"
 
 [factors]
 {_SERVERS}
 
-[workload]
-sql = "SELECT count(*) FROM t;"
+{_WORKLOAD}
 
 [dataset]
 sql = "DROP TABLE IF EXISTS t; CREATE TABLE t AS SELECT g AS id FROM generate_series(1, 1000) AS g;"
@@ -27,9 +31,10 @@ RUN = ("run", f"{NAME}.toml", "--seed", "5", "--results", "results", "--lang", "
 """The command that is struck, and the one that resumes."""
 
 
-def write_study(line: CommandLine) -> None:
-    """Put the study where the command looks for it."""
-    line.write(f"{NAME}.toml", STUDY)
+def write_study(line: CommandLine, rng: Random) -> None:
+    """Put the study where the command looks for it; now and then with two contexts, which share servers."""
+    text = STUDY.replace(_WORKLOAD, _TWO) if rng.random() < _TWO_SHARE else STUDY
+    line.write(f"{NAME}.toml", text)
 
 
 def study_of_uri(uri: str) -> str:

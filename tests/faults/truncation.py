@@ -17,7 +17,7 @@ from tests.live.conftest import CommandLine
 
 def _play(step: int, line: CommandLine, rng: Random) -> Outcome:
     """Cut the results of a run to each length, from the longest on; step: bytes between two lengths."""
-    write_study(line)
+    write_study(line, rng)
     ended = line.run(*RUN)
     assert ended.code == 0, ended.stderr
     folder = line.directory / "results"

@@ -27,14 +27,18 @@ class Phase(StrEnum):
     START = "start"
     LOAD = "load"
     FIRST_LOAD = "first load"
-    BLOCKS = "blocks"
+    BLOCK_1 = "block 1"
+    BLOCK_2 = "block 2"
+    BLOCK_3 = "block 3"
     END = "end"
 
 
 SAID: Mapping[str, Phase] = MappingProxyType(
     {
         f"block {BLOCKS} ": Phase.END,
-        "blocks of ": Phase.BLOCKS,
+        "block 2 ": Phase.BLOCK_3,
+        "block 1 ": Phase.BLOCK_2,
+        "blocks of ": Phase.BLOCK_1,
         "trying the workload": Phase.FIRST_LOAD,
         "loading ": Phase.LOAD,
         "looking at ": Phase.LOAD,
@@ -43,10 +47,12 @@ SAID: Mapping[str, Phase] = MappingProxyType(
     }
 )
 """The latest phase first."""
+_BLOCKS = (Phase.BLOCK_1, Phase.BLOCK_2, Phase.BLOCK_3)
 ABOUT_S: Mapping[Phase, float] = MappingProxyType(
-    {Phase.START: 1.2, Phase.LOAD: 0.9, Phase.FIRST_LOAD: 2.4, Phase.BLOCKS: 4.0, Phase.END: 0.3}
+    {Phase.START: 1.2, Phase.LOAD: 0.9, Phase.FIRST_LOAD: 2.4, **dict.fromkeys(_BLOCKS, 1.4), Phase.END: 0.3}
 )
 """How long a phase takes, roughly: a strike comes at a random moment of so long."""
+IN_BLOCKS: Mapping[Phase, float] = MappingProxyType({phase: ABOUT_S[phase] for phase in _BLOCKS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +138,7 @@ class Watched:
 
     def _moment(self, processes: list[psutil.Process]) -> str:
         phase = self.phase
-        if phase is not Phase.BLOCKS:
+        if phase not in IN_BLOCKS:
             return phase.value
         commands = list(map(command_of, processes))
         loads = [command for command in commands if command and Path(command[0]).name == "pgbench"]
@@ -159,7 +165,7 @@ def watched(line: CommandLine, *arguments: str, name: str = "struck") -> Iterato
 def is_postmaster(process: psutil.Process) -> bool:
     """Whether it is a server's first process."""
     command = command_of(process)
-    return bool(command) and Path(command[0]).name == "postgres" and "-k" in command
+    return bool(command) and Path(command[0]).name == "postgres" and "listen_addresses=" in command
 
 
 def is_server(process: psutil.Process) -> bool:
