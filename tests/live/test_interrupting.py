@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
+import psycopg
 import pytest
 
 from pgversus.host.directories import open_cache
@@ -144,6 +145,23 @@ def server() -> Iterator[Server]:
         server = Server(make_cluster(build, directory / "cluster", user), directory, directory / "log", {})
         yield server
         server.stop()
+
+
+@pytest.mark.parametrize("recovering_s", [0.02, 0.05, 0.1, 0.3])
+def test_a_server_that_recovers_from_a_crash_stops_at_once(server: Server, recovering_s: float) -> None:
+    server.start()
+    with psycopg.connect(server.target.conninfo) as connection:
+        # One that has written: there is something to be recovered.
+        connection.execute("CREATE TABLE t AS SELECT g FROM generate_series(1, 1000) AS g")
+        connection.commit()
+        os.kill(connection.info.backend_pid, signal.SIGKILL)
+        time.sleep(recovering_s)
+        connection.close()
+    began = time.monotonic()
+    server.stop()
+    assert time.monotonic() < began + 20
+    server.start()
+    server.stop()
 
 
 def _interrupt(_number: int, _frame: object) -> None:

@@ -27,6 +27,9 @@ from pgversus.study.hidden import holds_secret
 _START_TIMEOUT_S = 120.0
 # Fast shutdown with its checkpoint, then immediate, then the kernel's way; seconds of patience with each.
 _STOPPING = ((signal.SIGINT, 120.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 10.0))
+_RECOVERS, _RECOVERED = b"terminating any other active server processes", b"is ready to accept connections"
+_LAST_BYTES = 65536
+# Of a log: a server that recovers says little.
 _POLL_S = 0.01
 _REPEAT_S = 0.2
 # A postmaster that has just begun loses a signal: as a background job of a shell it ignores SIGINT until it has
@@ -116,7 +119,8 @@ class Server:
         if self._pid is None:
             # Interrupted before we were told: the watchdog knows it, and ends it when this pipe does.
             self._watchdog.stdin.close()
-        for number, patience_s in _STOPPING:
+        # A fast shutdown in the midst of a recovery may never end, and it would write nothing that was not lost.
+        for number, patience_s in _STOPPING[1:] if self._is_recovering() else _STOPPING:
             if self._end(number, patience_s):
                 break
         self._watchdog.stdin.close()
@@ -125,6 +129,13 @@ class Server:
         self._watchdog.stdout.close()
         self._watchdog, self._pid = None, None
         return was_clean
+
+    def _is_recovering(self) -> bool:
+        """Whether one of its processes has crashed, and it has not recovered since, by what it has logged."""
+        with self._log_file.open("rb") as log:
+            log.seek(max(0, log.seek(0, os.SEEK_END) - _LAST_BYTES))
+            said = log.read()
+        return said.rfind(_RECOVERS) > said.rfind(_RECOVERED)
 
     def log_words(self, position: int = 0) -> str:
         """The errors that the server has logged since a position in its log, or its last lines."""
