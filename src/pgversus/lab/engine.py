@@ -7,6 +7,7 @@ little of everything. The engine knows arms by number and drives a Site by a Clo
 simulated.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
@@ -27,6 +28,11 @@ from pgversus.study.servers import RunningServer
 _TURNS, _TOGETHER = 1, 2
 _MAY_PASS = frozenset({"dataset-changed", "workload-hangs"})
 # Of those that a load or its data have on servers of ours.
+_MAY_PASS_WORDS = re.compile(
+    r"server closed the connection unexpectedly|connection to server was lost|the database system is "
+    r"|terminating connection because of crash|was ended by signal|exit code -\d"
+)
+# A process was killed, for want of memory for one: of psql, pgbench, or one of the server's.
 
 Keep = Callable[[Course, Block], None]
 """Takes each finished block before anything else is done with it."""
@@ -198,9 +204,12 @@ def _prepare(course: Course, site: Site, keep: KeepPreparation, progress: Progre
 def _fails_for_good(error: PgversusError, course: Course) -> bool:
     """Whether the same load on the same data fails again, whatever the moment.
 
-    A server of somebody else may be back, a changed file may be put back, and a larger budget may help.
+    A server of somebody else may be back, a changed file may be put back, a larger budget may help, and what was killed
+    may not be the next time.
     """
     if any(isinstance(arm.server, RunningServer) for arm in course.comparison.arms):
+        return False
+    if _MAY_PASS_WORDS.search(error.found):
         return False
     return isinstance(error, DatasetError | WorkloadError) and error.slug not in _MAY_PASS
 

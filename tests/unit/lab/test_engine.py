@@ -452,6 +452,11 @@ def on_server(course: Course, server: ServerName) -> Course:
     return Course(replace(course.context, comparison=replace(asked, arms=arms)), 1)
 
 
+def killed(kind: type[PgversusError], words: str) -> PgversusError:
+    """The failure of a context whose program or server was killed."""
+    return kind("it failed", slug="x", found=words)
+
+
 OURS = LocalPath(path="/x")
 SOMEBODYS = RunningServer(uri="postgresql:///x")
 
@@ -462,6 +467,9 @@ SOMEBODYS = RunningServer(uri="postgresql:///x")
         (OURS, WorkloadError("the workload fails", slug="workload-failed"), True),
         (OURS, WorkloadError("the first load hangs", slug="workload-hangs"), False),
         (OURS, DatasetError("the data cannot be loaded", slug="dataset-load-failed"), True),
+        (OURS, killed(WorkloadError, "pgbench was ended by signal 9."), False),
+        (OURS, killed(WorkloadError, "FATAL:  the database system is in recovery mode"), False),
+        (OURS, killed(DatasetError, "psql: error: connection to server was lost"), False),
         (OURS, DatasetError("a setup file has changed", slug="dataset-changed"), False),
         (OURS, ServerError("the server did not start", slug="server-start"), False),
         (OURS, StudyError("the budget ends before the first block would", slug="study-hopeless-budget"), False),
