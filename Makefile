@@ -6,7 +6,7 @@ BIN := .venv/bin
 # What tests of builds from source compare: made before them, since it takes all processors for minutes.
 BUILT_FOR_TESTS := 17 17+blocksize=32 17+cassert
 
-.PHONY: help demo check docs test test-unit fuzz test-browser test-live format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-identical bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench catalogs clean
+.PHONY: help demo check docs test test-unit fuzz test-browser test-live format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-identical bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench catalogs clean
 
 help: ## this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -87,6 +87,9 @@ bench-quotients: .venv/.installed-dev ## how often two results that are alike ar
 
 bench-plans: .venv/.installed-dev ## two plans of 1,000 nodes held against each other (2 s)
 	$(BIN)/python -m benchmarks.plans
+
+bench-faults: .venv/.installed-dev ## kills, full disks, pauses and more at random moments of runs on live servers (4 h)
+	$(BIN)/python -m tests.faults
 
 bench: .venv/.installed-dev ## our own speed: start-up, log parsing, one look
 	$(BIN)/python -m benchmarks.own_speed
