@@ -9,12 +9,16 @@ from pathlib import Path
 from random import Random
 
 from tests.faults.fault import Fault, Outcome
-from tests.faults.resuming import outcome_of
-from tests.faults.study import RUN, write_study
-from tests.faults.watched import ABOUT_S, Watched, watched
+from tests.faults.invariants import left_behind, not_ours
+from tests.faults.resuming import how_it_ended, outcome_of
+from tests.faults.study import RUN, SERVER, write_study
+from tests.faults.watched import ABOUT_S, Phase, Watched, watched
 from tests.live.conftest import CommandLine
 
 _AGAIN_S = 0.05
+_BUILT = f"{SERVER.partition('.')[0]}+cassert"
+_BUILDING_S = 20.0
+# Of unpacking, configuring and the beginning of compiling; all of that takes longer than a try may.
 
 
 def why_no_mount() -> str:
@@ -88,7 +92,37 @@ def _full(name: str, what: str, place_of: Callable[[CommandLine], Path], size_by
     return Fault(name=name, what=what, play=play, tries=25, why_not=why_no_mount)
 
 
+def _play_build(line: CommandLine, rng: Random) -> Outcome:
+    """A build from source, all of it on the small disk; nothing of it is left, and it is not built again."""
+    disk_place = line.cache / "disk"
+    with small_disk(disk_place, 2 * 10**9, "755") as disk:
+        for name in ("builds", "staging"):
+            (line.cache / name).unlink()
+            (disk_place / name).mkdir(mode=0o755)
+            (line.cache / name).symlink_to(disk_place / name)
+        with watched(line, "servers", "build", _BUILT) as run:
+            run.strike(rng, {Phase.START: _BUILDING_S}, lambda _: True)
+            keep_full(disk, run)
+            ended = run.end()
+            left = [
+                path
+                for name in ("builds", "staging")
+                for path in (disk_place / name).iterdir()
+                if path.suffix != ".lock"
+            ]
+            violations = [*not_ours(ended), *(f"left: {path}" for path in left)]
+            violations += left_behind(line, run.strikes[0].processes if run.strikes else [], [])
+    return Outcome(moment="build", end=how_it_ended(ended), violations=tuple(violations))
+
+
 DISKS = (
+    Fault(
+        name="full-build",
+        what="the disk of a build from source becomes full",
+        play=_play_build,
+        tries=10,
+        why_not=why_no_mount,
+    ),
     _full("full-results", "the disk of the results becomes full", lambda line: line.directory / "results", 10**7),
     _full("full-clusters", "the disk of clusters and logs becomes full", lambda line: line.runs, 4 * 10**9),
     _full("full-cache", "the disk of cached data becomes full", lambda line: line.cache / "snapshots", 10**9, "700"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
+from pgversus.errors import ExitCode
 from tests.faults.fault import Outcome
 from tests.faults.invariants import (
     StoredBlocks,
@@ -19,7 +20,7 @@ from tests.faults.invariants import (
 from tests.faults.watched import Watched
 from tests.live.conftest import Ended
 
-SIGKILL = -9
+SIGKILL, FAILED_TRIALS = -9, int(ExitCode.FAILED_TRIALS)
 
 
 def outcome_of(
@@ -63,7 +64,7 @@ def _after_the_first(run: Watched, ended: Ended) -> Iterator[str]:
 
 def _after_the_second(run: Watched, kept: StoredBlocks, ended: Ended, *, may_be_invalid: bool) -> Iterator[str]:
     """The same command again comes to its end, with every block that was there."""
-    expected = 4 if failed_trials(run.results) else 0
+    expected = FAILED_TRIALS if failed_trials(run.results) else 0
     if ended.code != expected:
         yield f"the same command again ended with {ended.code}, not {expected}: {ended.stderr[-600:]}"
     after = stored_blocks(run.results)
@@ -76,10 +77,13 @@ def _after_the_second(run: Watched, kept: StoredBlocks, ended: Ended, *, may_be_
 
 
 def _end(first: Ended, again: Ended, blocks: int) -> str:
-    if first.code == SIGKILL:
-        how = "killed"
-    elif "error[" in first.stderr:
-        how = f"{first.stderr.split('error[')[1].split(']')[0]}, exit {first.code}"
-    else:
-        how = "failed trial counted, exit 4" if first.code == 4 else f"unharmed, exit {first.code}"
-    return f"{how}; {blocks} blocks finished; again: exit {again.code}"
+    return f"{how_it_ended(first)}; {blocks} blocks finished; again: exit {again.code}"
+
+
+def how_it_ended(ended: Ended) -> str:
+    """In a few words."""
+    if ended.code == SIGKILL:
+        return "killed"
+    if "error[" in ended.stderr:
+        return f"{ended.stderr.split('error[')[1].split(']')[0]}, exit {ended.code}"
+    return f"failed trial counted, exit {ended.code}" if ended.code == FAILED_TRIALS else f"unharmed, exit {ended.code}"

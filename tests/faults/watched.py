@@ -78,8 +78,9 @@ class Watched:
 
     @property
     def results(self) -> Path:
-        """Its results folder."""
-        return self.line.directory / self.arguments[self.arguments.index("--results") + 1]
+        """Its results folder; one that is not there for a command that has none."""
+        _, _, after = " ".join(self.arguments).partition("--results ")
+        return self.line.directory / (after.split() or ["none"])[0]
 
     @property
     def phase(self) -> Phase:
