@@ -40,7 +40,7 @@ def _play(victims: Victims, line: CommandLine, rng: Random) -> Outcome:
 
 
 def _pause(name: str, what: str, victims: Victims) -> Fault:
-    return Fault(name=name, what=what, play=partial(_play, victims), tries=25, tries_in_tests=2)
+    return Fault(name=name, what=what, play=partial(_play, victims), tries=25)
 
 
 PAUSES = (

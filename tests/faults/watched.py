@@ -19,6 +19,8 @@ from tests.live.conftest import CommandLine, Ended
 PATIENCE_S = 150.0
 """A run that takes longer hangs: undisturbed it takes ten seconds."""
 _POLL_S = 0.003
+_IN_WINDOWS = frozenset({"100000", "-t"})
+# Arguments of pgbench: the length of a run that is stopped between its windows, a number of transactions.
 
 
 class Phase(StrEnum):
@@ -143,11 +145,11 @@ class Watched:
             return phase.value
         commands = list(map(command_of, processes))
         loads = [command for command in commands if command and Path(command[0]).name == "pgbench"]
-        if any("100000" in command for command in loads):
+        if any(_IN_WINDOWS.intersection(command) for command in loads):
             return "windows"
         if loads:
             return "warm-up"
-        return "start or stop of servers" if any(map(is_postmaster, processes)) else "between blocks"
+        return "start or stop of servers" if any(map(is_postmaster, processes)) else "between windows or blocks"
 
 
 @contextmanager
