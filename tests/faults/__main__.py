@@ -18,21 +18,28 @@ def main(arguments: Sequence[str]) -> int:
     faults = [FAULTS[name] for name in asked.fault or FAULTS]
     fetch_server()
     tallies = {fault.name: Tally() for fault in faults}
+    tries = [
+        (fault, asked.seed + number)
+        for number in range(max(fault.tries for fault in faults) if asked.tries is None else asked.tries)
+        for fault in faults
+        if not fault.why_not() and (asked.tries is not None or number < fault.tries)
+    ]
     with ThreadPoolExecutor(asked.workers) as pool:
-        running: dict[Future[Outcome], tuple[Fault, int]] = {}
-        for fault in faults:
-            if fault.why_not():
-                continue
-            for number in range(fault.tries if asked.tries is None else asked.tries):
-                running[pool.submit(play, fault, asked.seed + number)] = fault, asked.seed + number
-        for future in as_completed(running):
-            fault, seed = running[future]
-            outcome = _outcome(future)
-            tallies[fault.name].add(seed, outcome)
-            for words in outcome.violations:
-                print(f"VIOLATION {fault.name}, --seed {seed} --tries 1, {outcome.moment}: {words}", flush=True)
+        running = {pool.submit(play, fault, seed): (fault, seed) for fault, seed in tries}
+        try:
+            for future in as_completed(running):
+                _count(*running[future], _outcome(future), tallies)
+        except KeyboardInterrupt:
+            print("interrupted: no further try is begun", file=sys.stderr)
+            pool.shutdown(cancel_futures=True)
     _print_table(faults, tallies)
     return int(any(tally.violations for tally in tallies.values()))
+
+
+def _count(fault: Fault, seed: int, outcome: Outcome, tallies: dict[str, Tally]) -> None:
+    tallies[fault.name].add(seed, outcome)
+    for words in outcome.violations:
+        print(f"VIOLATION --fault {fault.name} --seed {seed} --tries 1, {outcome.moment}: {words}", flush=True)
 
 
 def _outcome(future: Future[Outcome]) -> Outcome:
