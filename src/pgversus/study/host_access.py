@@ -38,7 +38,7 @@ _IN_WORDS = {
     _Kind.WRITES: "writes",
 }
 _MOST_SHOWN = 12
-_LONGEST = 80
+_LONGEST, _LONGEST_COMMAND = 80, 200
 # Characters of a line behind what was found in it.
 
 
@@ -99,7 +99,8 @@ def _found(study: Study, texts: Mapping[str, str]) -> Iterator[_Finding]:
         if client is _Client.PSQL:
             yield from _of_psql(name, text)
         elif client is _Client.PGBENCH:
-            yield from _matches(name, text, ((_Kind.PROGRAMS, ((_SHELL_OF_PGBENCH,),)),))
+            commands = _CONTINUED_LINE.sub(" ", text)
+            yield from _matches(name, commands, ((_Kind.PROGRAMS, ((_SHELL_OF_PGBENCH,),)),))
         yield from _matches(name, text, _SQL)
 
 
@@ -209,11 +210,12 @@ def _of_setting(setting: Setting) -> Iterator[_Finding]:
         yield kind, f"{setting.name} = {setting.value}"
 
 
-# Bounds everywhere, so that no text takes longer than its length allows.
-_GAP = re.compile(r"\s+|/\*(?:[^*]|\*(?!/)){0,200}\*/|--[^\n]{0,200}\n")
+# What repeats has a bound or an end that it cannot pass, so that no text takes longer than its length allows.
+_GAP = re.compile(r"\s+|(--)|(/\*)|\*/")
+"""White space and the beginnings of comments. Comments nest: what ends the outer one is passed as well."""
 _STRING = r"(?:[eu]&?)?(?:'|\$\w{0,60}\$|:['\"])"
-_UNTRUSTED = r"['\"]?(?:c|internal|pl\w{1,30}u|plsh|plr|pljava)\b"
-_ELSEWHERE = r"(?:(?:[eu]&?)?'|\$\w{0,60}\$)(?:/|[^'$\n]{0,500}\.\./)"
+_UNTRUSTED = r"(?:(?:[eu]&?)?['\"]|\$\w{0,60}\$)?(?:c|internal|pl\w{1,30}u|plsh|plr|pljava)\b"
+_ELSEWHERE = r"(?:(?:[eu]&?)?'|\$\w{0,60}\$)(?:/|[^'$\n]*\.\./)"
 """A path that leads out of where a server keeps its files."""
 
 
@@ -235,6 +237,8 @@ _SQL = (
             _sql(r"\blanguage", _UNTRUSTED),
             _sql(r"\bextension\b", _UNTRUSTED),
             _sql(r"\bextension\b", r"if\b", r"not\b", r"exists\b", _UNTRUSTED),
+            # Its output plugin is a library, by name or by path.
+            _sql(r"\bpg_create_logical_replication_slot\b"),
             _sql(_settings_named(_Kind.PROGRAMS)),
         ),
     ),
@@ -257,6 +261,7 @@ _SQL = (
         _Kind.WRITES,
         (
             _sql(r"\bto\b", _ELSEWHERE),
+            _sql(r"\blocation\b", _ELSEWHERE),
             _sql(r"\b(?:lo_export|pg_file_write|pg_file_rename|pg_file_unlink)\b"),
             _sql(_settings_named(_Kind.WRITES)),
         ),
@@ -264,9 +269,11 @@ _SQL = (
 )
 """What a server does for a statement besides its own work, wherever it stands: a comment is no place to hide it."""
 
-_SHELL_OF_PGBENCH = re.compile(r"\\[ \t\r\f\v]{0,100}(?:set)?shell\b", re.IGNORECASE)
-_COMMAND_OF_PSQL = re.compile(r"\\(!|[A-Za-z_]++(?=[\s\\|/(]|\Z))(?=([^\n]{0,200}))")
-"""A backslash command, and what follows it in its line, anywhere: a string may end otherwise than it seems to."""
+_CONTINUED_LINE = re.compile(r"\\\r?\n")
+"""White space to pgbench, also between a backslash and the command."""
+_SHELL_OF_PGBENCH = re.compile(r"\\[ \t\r\f\v]*(?:set)?shell\b", re.IGNORECASE)
+_COMMAND_OF_PSQL = re.compile(r"\\(!|[A-Za-z_]++(?=[\s\\|/(]|\Z))(?=([^\n\\]*))")
+"""A backslash command, and its arguments up to the next one, anywhere: a string may end otherwise than it seems to."""
 _COMMANDS_OF_PSQL = {
     **dict.fromkeys(("!", "e", "edit", "ef", "ev", "setenv"), _Kind.PROGRAMS),
     **dict.fromkeys(("c", "connect"), _Kind.CONNECTIONS),
@@ -284,7 +291,8 @@ def _of_psql(name: str, text: str) -> Iterator[_Finding]:
     for found in _COMMAND_OF_PSQL.finditer(text):
         kind = _kind_of_command(found[1], found[2])
         if kind is not None:
-            yield kind, f"{name}: {found[0]}{found[2]}"
+            rest = text[found.end() : found.end() + _LONGEST_COMMAND].partition("\n")[0]
+            yield kind, f"{name}: {found[0]}{rest}"
     for line in text.split("\n"):
         _, backslash, rest = line.partition("\\")
         if backslash and "`" in rest:
@@ -295,7 +303,7 @@ def _kind_of_command(command: str, arguments: str) -> _Kind | None:
     kind = _COMMANDS_OF_PSQL.get(command)
     if command in ("g", "gx"):
         # In parentheses are options; without a file it only sends the statement.
-        goes_to = re.sub(r"^\s*\([^)]*\)", "", arguments).partition("\\")[0].strip()
+        goes_to = re.sub(r"^\s*\([^)]*\)", "", arguments).strip()
         kind = _Kind.WRITES if goes_to else None
     if command == "copy":
         if _ROWS_OF_THE_FILE.match(arguments):
@@ -318,6 +326,7 @@ class _Gaps:
     def __init__(self, text: str) -> None:
         self._text = text
         self._ends: dict[int, int] = {}
+        self._line = self._comment = range(0)
 
     def places(self, phrase: _Phrase) -> Iterator[tuple[int, int]]:
         """Beginning and end of each place where such a phrase stands."""
@@ -340,11 +349,31 @@ class _Gaps:
             gap = _GAP.match(self._text, position)
             if gap is None:
                 self._ends[position] = position
+            elif gap[1]:
+                position = self._end_of_line(gap.end())
+            elif gap[2]:
+                position = self._end_of_comment(gap.end())
             else:
                 position = gap.end()
         end = self._ends[position]
         self._ends |= dict.fromkeys(passed, end)
         return end
+
+    # Both remember what they have searched: others may begin in the same line, or in the same comment.
+
+    def _end_of_line(self, start: int) -> int:
+        if start not in self._line:
+            self._line = range(start, self._found("\n", start) + 1)
+        return self._line.stop - 1
+
+    def _end_of_comment(self, start: int) -> int:
+        if start not in self._comment:
+            self._comment = range(start, self._found("*/", start) + 1)
+        return self._comment.stop - 1
+
+    def _found(self, what: str, start: int) -> int:
+        found = self._text.find(what, start)
+        return len(self._text) if found < 0 else found
 
 
 def _listed(entries: tuple[str, ...]) -> str:

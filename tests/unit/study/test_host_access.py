@@ -127,12 +127,18 @@ PROGRAMS_IN_SQL = [
     "COPY t FROM/**/PROGRAM/* x */E'touch /x'",
     "COPY t FROM -- from where\n PROGRAM 'touch /x'",
     "COPY t FROM /* from */ -- from\n -- from\n PROGRAM 'touch /x'",
+    f"COPY t FROM /* {'long ' * 200}*/ PROGRAM 'touch /x'",
+    f"COPY t FROM --{' long' * 200}\n PROGRAM 'touch /x'",
+    "COPY t FROM /* one /* inside */ */ PROGRAM 'touch /x'",
     "DO $$ BEGIN COPY t FROM PROGRAM 'x'; END $$;",
     "COPY t FROM PROGRAM :'program'",
     "LOAD 'auto_explain'",
     "LOAD/**/'/x/evil.so'",
     "CREATE FUNCTION f() RETURNS int AS '/x/evil', 'f' LANGUAGE C;",
     "create function f() returns int language 'c' as '/x/evil';",
+    "CREATE FUNCTION f() RETURNS int AS '/x/evil' LANGUAGE $$c$$;",
+    "CREATE FUNCTION f() RETURNS int AS '/x/evil' LANGUAGE E'c';",
+    "SELECT pg_create_logical_replication_slot('s', '/x/evil')",
     "CREATE FUNCTION f() RETURNS int LANGUAGE plpython3u AS $$ import os $$;",
     "CREATE EXTENSION IF NOT EXISTS plperlu;",
     "SET session_preload_libraries = 'x';",
@@ -144,10 +150,12 @@ ELSEWHERE_IN_SQL = [
     ("COPY t FROM '/etc/passwd'", "reads"),
     ("COPY t FROM'/etc/passwd'", "reads"),
     ("COPY t FROM '../../../etc/passwd'", "reads"),
+    (f"COPY t FROM '{'./' * 500}../etc/passwd'", "reads"),
     ("SELECT pg_read_file('/etc/passwd')", "reads"),
     ("SELECT lo_import('/etc/passwd')", "reads"),
     ("CREATE EXTENSION file_fdw", "reads"),
     ("COPY t TO '/tmp/x'", "writes"),
+    ("CREATE TABLESPACE s LOCATION '/tmp/x'", "writes"),
     ("SELECT lo_export(1, '/tmp/x')", "writes"),
 ]
 
@@ -179,6 +187,8 @@ def test_sql_that_leaves_the_server_is_named_in_every_place_for_sql(sql: str, ki
         (r"\o |touch /x", "runs programs"),
         (r"SELECT 1 \g |touch /x", "runs programs"),
         (r"SELECT 1 \gx (format=csv) |touch /x", "runs programs"),
+        (rf"SELECT 1 \g{' ' * 300}|touch /x", "runs programs"),
+        (rf"SELECT 1 \g (fieldsep={'x' * 300}) |touch /x", "runs programs"),
         (r"\w |touch /x", "runs programs"),
         (r"\copy t from program 'touch /x'", "runs programs"),
         (r"\copy (select 'from stdin') to program 'touch /x'", "runs programs"),
@@ -201,7 +211,18 @@ def test_a_command_of_psql_that_leaves_the_server_is_named(line: str, kind: str)
     assert kinds(access(f"{OPERATION}operation = 'ANALYZE'\nprepare_sql = '''\n{line}\n'''")) == [kind]
 
 
-@pytest.mark.parametrize("line", [r"\shell touch /x", r"\setshell x touch /x", r"\SetShell x y", r" \ shell touch /x"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        r"\shell touch /x",
+        r"\setshell x touch /x",
+        r"\SetShell x y",
+        r" \ shell touch /x",
+        rf"\{' ' * 300}shell touch /x",
+        "\\\\\nshell touch /x",
+        "\\ \\\n \\\nsetshell x touch /x",
+    ],
+)
 def test_a_command_of_pgbench_that_runs_a_program_is_named(line: str) -> None:
     assert kinds(of_script(f"SELECT 1;\n{line}\n")) == ["runs programs"]
     script = access(
@@ -253,6 +274,10 @@ def test_what_is_shown_is_one_line_for_each_kind_without_passwords() -> None:
         "to '",
         "\\copy t ",
         "$a$'",
+        "from /*x*/ --",
+        "\\g (",
+        "\\\\\n",
+        "to './",
     ],
 )
 def test_a_long_text_takes_no_longer_than_its_length_allows(piece: str) -> None:
