@@ -29,14 +29,14 @@ def write_file(file: Path, content: str | bytes | Iterable[str], *, with_folder:
     pieces: Iterable[str | bytes] = (content,) if isinstance(content, str | bytes) else content
     encoded = (piece.encode() if isinstance(piece, str) else piece for piece in pieces)
     try:
-        if with_folder:
-            file.parent.mkdir(parents=True, exist_ok=True)
         target = _target(file)
         if isinstance(target, int):
             _write_through(os.dup(target), encoded)
         elif target.exists() and not _is_replaceable(target.stat()):
             _write_through(os.open(target, os.O_WRONLY | os.O_TRUNC), encoded)
         else:
+            if with_folder:
+                target.parent.mkdir(parents=True, exist_ok=True)
             _replace(target, encoded)
     except OSError as error:
         raise HostError(
@@ -52,19 +52,28 @@ def write_file(file: Path, content: str | bytes | Iterable[str], *, with_folder:
 def _target(file: Path) -> Path | int:
     """Return the path at the end of all symbolic links, or the number of an open file descriptor (/dev/stdout).
 
-    OSError for a link that another user left in a directory in which everyone may create files: as Linux refuses it
-    with fs.protected_symlinks, whatever that is set to here.
+    OSError for a link that another user left in a directory in which everyone may create files. fs.protected_symlinks
+    refuses it only where it is the last name of a path, and may be off.
     """
-    path = file
-    for _ in range(_MOST_LINKS):
-        parent = Path(os.path.realpath(path.parent))
-        if parent in {Path(os.path.realpath(one)) for one in _DESCRIPTORS} and path.name.isdecimal():
-            return int(path.name)
-        if not path.is_symlink():
-            return parent / path.name
-        _check_link(path, parent)
-        path = parent / path.readlink()
-    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    names = list(reversed(file.absolute().parts))
+    descriptors = {Path(os.path.realpath(one)) for one in _DESCRIPTORS}
+    path, links = Path(), 0
+    while names:
+        name = names.pop()
+        if path in descriptors and name.isdecimal() and not names:
+            return int(name)
+        if name == "..":
+            path = path.parent
+        elif (path / name).is_symlink():
+            links += 1
+            if links > _MOST_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            _check_link(path / name, path)
+            names += reversed((path / name).readlink().parts)
+        else:
+            # The first part of an absolute path, "/", takes the place of all before it.
+            path /= name
+    return path
 
 
 def _check_link(link: Path, directory: Path) -> None:

@@ -272,7 +272,7 @@ _SQL = (
 _CONTINUED_LINE = re.compile(r"\\\r?\n")
 """White space to pgbench, also between a backslash and the command."""
 _SHELL_OF_PGBENCH = re.compile(r"\\[ \t\r\f\v]*(?:set)?shell\b", re.IGNORECASE)
-_COMMAND_OF_PSQL = re.compile(r"\\(!|[A-Za-z_]++(?=[\s\\|/(]|\Z))(?=([^\n\\]*))")
+_COMMAND_OF_PSQL = re.compile(r"\\(!|[A-Za-z_]++(?=[\s\\|/(]|\Z))(?=[^\S\n]*+([^\n\\]*))")
 """A backslash command, and its arguments up to the next one, anywhere: a string may end otherwise than it seems to."""
 _COMMANDS_OF_PSQL = {
     **dict.fromkeys(("!", "e", "edit", "ef", "ev", "setenv"), _Kind.PROGRAMS),
@@ -283,7 +283,7 @@ _COMMANDS_OF_PSQL = {
     ),
     **dict.fromkeys(("g", "gx", "lo_export", "o", "out", "s", "w", "write"), _Kind.WRITES),
 }
-_ROWS_OF_THE_FILE = re.compile(r'\s+[\w."]+\s*(?:\([\w\s,."]*\)\s*)?\b(?:from|to)\s+p?std(?:in|out)\b', re.IGNORECASE)
+_ROWS_OF_THE_FILE = re.compile(r'[\w."]+\s*(?:\([\w\s,."]*\)\s*)?\b(?:from|to)\s+p?std(?:in|out)\b', re.IGNORECASE)
 _PROGRAM = re.compile(r"\bprogram\b", re.IGNORECASE)
 
 
@@ -291,8 +291,8 @@ def _of_psql(name: str, text: str) -> Iterator[_Finding]:
     for found in _COMMAND_OF_PSQL.finditer(text):
         kind = _kind_of_command(found[1], found[2])
         if kind is not None:
-            rest = text[found.end() : found.end() + _LONGEST_COMMAND].partition("\n")[0]
-            yield kind, f"{name}: {found[0]}{rest}"
+            rest = text[found.start(2) : found.start(2) + _LONGEST_COMMAND].partition("\n")[0]
+            yield kind, f"{name}: {found[0]} {rest}"
     for line in text.split("\n"):
         _, backslash, rest = line.partition("\\")
         if backslash and "`" in rest:
@@ -303,7 +303,7 @@ def _kind_of_command(command: str, arguments: str) -> _Kind | None:
     kind = _COMMANDS_OF_PSQL.get(command)
     if command in ("g", "gx"):
         # In parentheses are options; without a file it only sends the statement.
-        goes_to = re.sub(r"^\s*\([^)]*\)", "", arguments).strip()
+        goes_to = re.sub(r"^\([^)]*\)", "", arguments).strip()
         kind = _Kind.WRITES if goes_to else None
     if command == "copy":
         if _ROWS_OF_THE_FILE.match(arguments):

@@ -96,23 +96,40 @@ def test_a_loop_of_links_is_an_error(tmp_path: Path) -> None:
     assert "symbolic links" in refused(tmp_path / "a").found
 
 
+def test_links_to_directories_and_out_of_them_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("a/b")
+    (tmp_path / "a" / "b" / "up").symlink_to("../new/f")
+    write_file(tmp_path / "link" / ".." / "beside", "1")
+    write_file(tmp_path / "link" / "up", "2", with_folder=True)
+    assert (tmp_path / "a" / "beside").read_text() == "1"
+    assert (tmp_path / "a" / "new" / "f").read_text() == "2"
+
+
+@pytest.mark.parametrize("name", ["report.html", "charts/a/forest.svg", "../own/forest.svg"])
 def test_a_link_of_another_user_in_a_shared_directory_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o1777)
     (tmp_path / "target").write_text("before")
     (shared / "report.html").symlink_to(tmp_path / "target")
+    (shared / "charts").symlink_to(tmp_path / "new")
+    (tmp_path / "own").symlink_to("shared/charts")
     if os.geteuid() == 0:
         os.lchown(shared / "report.html", OTHER_USER, OTHER_USER)
+        os.lchown(shared / "charts", OTHER_USER, OTHER_USER)
     else:
         # The directory and the link are then as those of another user.
         shared.chmod(0o1777)
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
         monkeypatch.setattr(Path, "stat", as_of_root(Path.stat, shared))
-    assert "symbolic link of user id" in refused(shared / "report.html").found
+    with pytest.raises(HostError) as caught:
+        write_file(shared / name, "after", with_folder=True)
+    assert "symbolic link of user id" in caught.value.found
     assert (tmp_path / "target").read_text() == "before"
+    assert not (tmp_path / "new").exists()
 
 
 def as_of_root(real: Callable[..., os.stat_result], directory: Path) -> Callable[..., os.stat_result]:

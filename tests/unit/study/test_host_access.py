@@ -250,6 +250,7 @@ def test_usual_sql_needs_nothing(sql: str) -> None:
 def test_what_is_shown_is_one_line_for_each_kind_without_passwords() -> None:
     found = of_setup("\\! psql postgresql://u:Geheim99@h/db\nCOPY t FROM\n\n  PROGRAM 'date';\n")
     assert found.lines == ["runs programs: fill.sql: \\! psql postgresql://h/db; fill.sql: FROM PROGRAM 'date';"]
+    assert of_setup(f"SELECT 1 \\g{' ' * 300}|date").lines == ["runs programs: fill.sql: \\g |date"]
     many = host_access_of(study(SHORT), {}, [f"/etc/{number}\nbuilds: nothing" for number in range(15)])
     (line,) = many.lines
     assert line.startswith("reads: /etc/0 builds: nothing; /etc/1 ")
