@@ -61,5 +61,10 @@ def _words(cursor: sqlite3.Cursor, rows: list[Any], error: ValidationError) -> s
     row, column, *_ = (*first["loc"], 0)
     names = [name for name, *_ in cursor.description]
     beginning = zip(names, rows[int(row)][:3], strict=False)
-    place = ", ".join(f"{name} {str(value)[:_LONGEST_SHOWN]}" for name, value in beginning)
+    place = ", ".join(f"{name} {_beginning_of(value)}" for name, value in beginning)
     return f"{names[int(column)]} in the row of {place}: {first['msg']}"
+
+
+def _beginning_of(value: Any) -> str:
+    """In words; of a long one no more is made a text than is shown."""
+    return str(value[:_LONGEST_SHOWN] if isinstance(value, str | bytes) else value)[:_LONGEST_SHOWN]

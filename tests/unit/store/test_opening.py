@@ -5,6 +5,7 @@ import resource
 import sqlite3
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -251,3 +252,14 @@ def test_a_large_value_is_not_read_into_memory(folder: Path) -> None:
     )
     assert "StoreError" in done.stderr
     assert "counters" in done.stderr
+
+
+def test_a_large_value_in_the_place_of_a_text_is_named(folder: Path) -> None:
+    changed(folder, "UPDATE fact SET value = zeroblob(50000000) WHERE name = 'study'")
+    tracemalloc.start()
+    try:
+        with pytest.raises(StoreError, match="value in the row of rowid"):
+            read_results(folder)
+        assert tracemalloc.get_traced_memory()[1] < 100e6, "shown as a text it has four times its length"
+    finally:
+        tracemalloc.stop()
