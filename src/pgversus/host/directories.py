@@ -152,10 +152,17 @@ def _check_trusted(directory: Path) -> None:
 
 
 def _check_not_replaceable(parent: Path) -> None:
-    """Who may write to a directory above the cache can put another one in its place, unless it is like /tmp."""
-    mode = parent.stat().st_mode
-    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-        raise _not_trusted(parent, f"mode {stat.S_IMODE(mode):o}, in which others may write", f"chmod o-w {parent}")
+    """Who may write to a directory above the cache can put another one in its place, unless it is like /tmp.
+
+    Its owner can in any case.
+    """
+    state = parent.stat()
+    mode = stat.S_IMODE(state.st_mode)
+    if state.st_uid not in {0, os.geteuid()}:
+        raise _not_trusted(parent, f"it belongs to user id {state.st_uid}", f"chown {os.geteuid()} {parent}")
+    is_of_others = mode & stat.S_IWOTH or (mode & stat.S_IWGRP and state.st_gid not in {0, os.getegid()})
+    if is_of_others and not mode & stat.S_ISVTX:
+        raise _not_trusted(parent, f"mode {mode:o}, in which others may write", f"chmod go-w {parent}")
 
 
 def _not_trusted(directory: Path, found: str, command: str) -> HostError:

@@ -88,3 +88,18 @@ def test_a_cache_of_another_user_is_refused(open_directory: Path, monkeypatch: p
         open_cache()
     assert caught.value.slug == "host-cache-untrusted"
     assert "belongs to user id" in caught.value.found
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+@pytest.mark.parametrize(("owner", "group", "permissions"), [(65534, 0, 0o755), (65534, 0, 0o1777), (0, 65534, 0o775)])
+def test_a_cache_in_a_directory_of_another_user_is_refused(
+    open_directory: Path, monkeypatch: pytest.MonkeyPatch, owner: int, group: int, permissions: int
+) -> None:
+    above = open_directory / "above"
+    monkeypatch.setenv("PGVERSUS_CACHE", str(above / "below" / "cache"))
+    open_cache()
+    os.chown(above, owner, group)
+    above.chmod(permissions)
+    with pytest.raises(HostError) as caught:
+        open_cache()
+    assert (caught.value.slug, caught.value.where) == ("host-cache-untrusted", str(above))
