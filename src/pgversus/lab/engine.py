@@ -29,8 +29,8 @@ _TURNS, _TOGETHER = 1, 2
 _MAY_PASS = frozenset({"dataset-changed", "workload-hangs"})
 # Of those that a load or its data have on servers of ours.
 _MAY_PASS_WORDS = re.compile(
-    r"server closed the connection unexpectedly|connection to server was lost|the database system is "
-    r"|terminating connection because of crash|was ended by signal|exit code -\d"
+    r"server closed the connection unexpectedly|connection to server was lost|perhaps the backend died"
+    r"|the database system is |terminating connection because of crash|was ended by signal|exit code -\d"
 )
 # A process was killed, for want of memory for one: of psql, pgbench, or one of the server's.
 

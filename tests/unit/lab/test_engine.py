@@ -469,6 +469,11 @@ SOMEBODYS = RunningServer(uri="postgresql:///x")
         (OURS, DatasetError("the data cannot be loaded", slug="dataset-load-failed"), True),
         (OURS, killed(WorkloadError, "pgbench was ended by signal 9."), False),
         (OURS, killed(WorkloadError, "FATAL:  the database system is in recovery mode"), False),
+        (
+            OURS,
+            killed(WorkloadError, "client 0 aborted in command 0; perhaps the backend died while processing"),
+            False,
+        ),
         (OURS, killed(DatasetError, "psql: error: connection to server was lost"), False),
         (OURS, DatasetError("a setup file has changed", slug="dataset-changed"), False),
         (OURS, ServerError("the server did not start", slug="server-start"), False),
