@@ -1,6 +1,7 @@
 """So many tries of each fault, and a table: `python -m tests.faults --tries 5 --fault kill-guard --seed 1`."""
 
 import argparse
+import signal
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -15,6 +16,9 @@ _WORKERS = 3
 def main(arguments: Sequence[str]) -> int:
     """Print the table; 1 where something did not hold."""
     asked = _parser().parse_args(arguments)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Also in the background of a script, where they are ignored.
+        signal.signal(number, signal.default_int_handler)
     faults = [FAULTS[name] for name in asked.fault or FAULTS]
     fetch_server()
     tallies = {fault.name: Tally() for fault in faults}
