@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from pgversus.errors import HostError
 from pgversus.host.commands import run
@@ -36,7 +37,7 @@ class SnapshotRecord:
     made_of: Recipe
     made_at: str
     """UTC, ISO 8601."""
-    size_bytes: int
+    size_bytes: Annotated[int, Field(ge=0, lt=2**63)]
     tree_sha256: str
     """Over the names and contents of all its files."""
     has_prewarm: bool

@@ -235,3 +235,13 @@ def test_no_password_is_in_a_record_and_another_one_makes_other_data(cache: Cach
     assert found.made_of == of.hidden
     other = replace(of, variables=(("pw_secret", "Geheim98"),))
     assert take(cache, other, cache.runs / "other", lambda _: None) is None
+
+
+@pytest.mark.parametrize("size", ["-1", "9" * 19, "9" * 400])
+def test_a_record_with_an_impossible_size_cannot_be_read(cache: Cache, size: str) -> None:
+    file = kept(cache, recipe()) / "snapshot.json"
+    text = file.read_text()
+    assert '"size_bytes":1000,' in text
+    file.write_text(text.replace('"size_bytes":1000,', f'"size_bytes":{size},'))
+    (found,) = kept_snapshots(cache)
+    assert (found.record, found.size_bytes) == (None, 0)
