@@ -1,6 +1,7 @@
 """Archives: tar headers, links, compression and sizes that nobody should pack, unpacked beside something to lose."""
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
@@ -117,8 +118,17 @@ def _unpack(subject: tuple[bytes, str], folder: Path) -> bool:
         assert state.st_uid == os.geteuid(), path
         assert path.is_symlink() or not state.st_mode & 0o7022, path
         assert path.is_symlink() or path.is_dir() or path.is_file(), path
-        assert path.resolve().is_relative_to(root), path
+        assert _leads_nowhere(path) or path.resolve().is_relative_to(root), path
     return True
+
+
+def _leads_nowhere(path: Path) -> bool:
+    """Whether the kernel follows a link in a circle; pathlib makes any path of some of those."""
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 ARCHIVES = Target(name="archive", share=1, make=_make, read=_unpack, effects=Effects.ALLOWED, most_seconds=5.0)

@@ -1,6 +1,7 @@
 """What an input must not do, noticed while it is read: write elsewhere, start a program, connect, take too much."""
 
 import os
+import platform
 import resource
 import sys
 import tempfile
@@ -140,8 +141,10 @@ def _look(event: str, arguments: tuple[Any, ...]) -> None:
 
 @cache
 def _begin_to_look() -> None:
-    # Asked once in a process, of the host and for no input.
+    # Asked once in a process, of the host and for no input; the second for crash reports.
     ending_with_us()
+    platform.platform()
+    platform.processor()
     # It cannot be taken away again, so there is one for all inputs.
     sys.addaudithook(_look)
 
