@@ -1,26 +1,35 @@
 """SIGSTOP for a moment, in a window: of pgversus, of pgbench, of a backend."""
 
+import re
 import signal
+import sqlite3
 import time
+from contextlib import closing, suppress
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from random import Random
 
 import psutil
 
+from pgversus.host.lost_time import LATE_S
+from pgversus.store.files import FILE_NAME
 from tests.faults.fault import Fault, Outcome
 from tests.faults.kills import Victims, backends, pgbench, pgversus
 from tests.faults.resuming import outcome_of
 from tests.faults.study import RUN, write_study
-from tests.faults.watched import IN_BLOCKS, Strike, watched
+from tests.faults.watched import IN_BLOCKS, Strike, command_of, watched
 from tests.live.conftest import CommandLine
 
 _SHORTEST_S, _LONGEST_S = 0.05, 1.0
+_LONGEST_WINDOW_S = 0.02 + LATE_S + 0.05
+# What is longer than a window of this study by more than what counts as lost, and by what a busy host adds.
 
 
 def _paused(rng: Random, victims: Victims, strike: Strike) -> bool:
     """Stop one of them in a window, and continue it; whether there was one."""
     found = victims(strike.processes)
-    if strike.moment != "windows" or not found:
+    if strike.moment != "windows" or not found or not _is_in_a_window(strike.processes):
         return False
     victim = rng.choice(found)
     try:
@@ -32,11 +41,43 @@ def _paused(rng: Random, victims: Victims, strike: Strike) -> bool:
     return True
 
 
+def _is_in_a_window(processes: list[psutil.Process]) -> bool:
+    """Whether a load runs at this moment: between two windows it is stopped."""
+    with suppress(psutil.Error):
+        return any(process.status() != psutil.STATUS_STOPPED for process in pgbench(processes))
+    return False
+
+
+def _at_work(processes: list[psutil.Process]) -> list[psutil.Process]:
+    """Sessions of loads that execute a statement."""
+    return [one for one in backends(processes) if re.search(r" postgres \[local\] SELECT", " ".join(command_of(one)))]
+
+
 def _play(victims: Victims, line: CommandLine, rng: Random) -> Outcome:
+    """A window in which time was lost is not among the results."""
     write_study(line, rng)
     with watched(line, *RUN) as run:
         run.strike(rng, IN_BLOCKS, partial(_paused, rng, victims))
-        return outcome_of(run, run.end(), may_fail_trials=False)
+        first = run.end()
+        repeated, longest_s = _repeated_rounds(run.results), _longest_window_s(run.results)
+        found = outcome_of(run, first, may_fail_trials=False)
+    lost = f"a window of {longest_s:.2f} s is among the results" if longest_s > _LONGEST_WINDOW_S else ""
+    again = "rounds measured again" if repeated else "no round measured again"
+    return replace(found, end=f"{found.end}; {again}", violations=(*found.violations, *filter(None, [lost])))
+
+
+def _repeated_rounds(folder: Path) -> int:
+    return int(_number(folder, "SELECT coalesce(sum(repeated_rounds), 0) FROM block"))
+
+
+def _longest_window_s(folder: Path) -> float:
+    return _number(folder, "SELECT coalesce(max(seconds), 0) FROM window")
+
+
+def _number(folder: Path, question: str) -> float:
+    with closing(sqlite3.connect(folder / FILE_NAME)) as database:
+        (number,) = database.execute(question).fetchone()
+        return float(number)
 
 
 def _pause(name: str, what: str, victims: Victims) -> Fault:
@@ -46,5 +87,5 @@ def _pause(name: str, what: str, victims: Victims) -> Fault:
 PAUSES = (
     _pause("pause-pgversus", "SIGSTOP and SIGCONT of pgversus in its windows", pgversus),
     _pause("pause-pgbench", "SIGSTOP and SIGCONT of pgbench in its windows", pgbench),
-    _pause("pause-backend", "SIGSTOP and SIGCONT of a backend in its windows", backends),
+    _pause("pause-backend", "SIGSTOP and SIGCONT of a backend in its windows", _at_work),
 )
