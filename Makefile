@@ -88,7 +88,7 @@ bench-quotients: .venv/.installed-dev ## how often two results that are alike ar
 bench-plans: .venv/.installed-dev ## two plans of 1,000 nodes held against each other (2 s)
 	$(BIN)/python -m benchmarks.plans
 
-bench-faults: .venv/.installed-dev ## kills, full disks, pauses and more at random moments of runs on live servers (4 h)
+bench-faults: .venv/.installed-dev ## kills, full disks, pauses and more at random moments of runs on live servers (1 to 2 h)
 	$(BIN)/python -m tests.faults
 
 bench: .venv/.installed-dev ## our own speed: start-up, log parsing, one look
