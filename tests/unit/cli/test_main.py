@@ -54,6 +54,12 @@ def ended(how: str, *, stderr: int, before: str = "") -> int:
     ).returncode
 
 
+@pytest.fixture(autouse=True)
+def temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports of crashes go there."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+
+
 @pytest.mark.parametrize(("how", "code"), CODES.items())
 def test_a_standard_error_that_nobody_reads_does_not_change_the_exit_code(how: str, code: int) -> None:
     reader, writer = os.pipe()
