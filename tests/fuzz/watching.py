@@ -159,9 +159,11 @@ def watched(folder: Path, *, effects: Effects, seconds: float) -> Iterator[None]
     _begin_to_look()
     watch = _Watch(folder, effects)
     unraisable: list[str] = []
-    before = sys.unraisablehook, tempfile.tempdir
+    before = sys.unraisablehook, tempfile.tempdir, sys.dont_write_bytecode
     sys.unraisablehook = lambda found: unraisable.append(f"{found.exc_value!r} in {found.object!r:.100}")
     tempfile.tempdir = str(folder)
+    # A module that is imported for the first time is compiled, and the result written beside it.
+    sys.dont_write_bytecode = True
     _IN_USE.append(watch)
     try:
         with warnings.catch_warnings(), processor_time(seconds):
@@ -169,7 +171,7 @@ def watched(folder: Path, *, effects: Effects, seconds: float) -> Iterator[None]
             yield
     finally:
         _IN_USE.pop()
-        sys.unraisablehook, tempfile.tempdir = before
+        sys.unraisablehook, tempfile.tempdir, sys.dont_write_bytecode = before
     # Somebody may have caught it.
     if watch.escapes:
         raise EscapeError(watch.escapes[0])
