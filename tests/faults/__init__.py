@@ -10,7 +10,7 @@ disks.py       A disk that becomes full: of results, clusters, cached data, a bu
 pauses.py      SIGSTOP and SIGCONT of pgversus, pgbench, a backend
 pairs.py       Two runs on one results folder, or on one cache, of which one is killed
 uris.py        A server given by URI that goes away and returns
-memory.py      Servers that get no more memory
+memory.py      Servers that get no more memory: refused, or killed for it
 clocks.py      A time of day that jumps, and jumping_clock.py, which makes it jump for pgversus alone
 truncation.py  Results cut off at every byte
 catalog.py     Every fault by its name, and one try of it
