@@ -104,9 +104,12 @@ def sessions_of_load(connection: Connection, processes: list[int]) -> list[Sessi
     ]
 
 
-def processes_of_load(connection: Connection, since: float) -> list[int]:
-    """Process ids of sessions of others than pgversus that began after `since` (epoch), the oldest first."""
-    return [pid for (pid,) in connection.execute(_text("load_processes"), (since,)).fetchall()]
+def processes_of_load(connection: Connection, since: float, at_work_since: float) -> list[int]:
+    """Process ids of sessions of others than pgversus that began after `since`, the oldest first.
+
+    at_work_since: only those that have executed something after this moment. Both are epochs.
+    """
+    return [pid for (pid,) in connection.execute(_text("load_processes"), (since, at_work_since)).fetchall()]
 
 
 def waits_to_send(connection: Connection) -> bool:

@@ -51,13 +51,14 @@ class LoadSessions:
             self.close()
             raise question_failed(target, error) from error
 
-    def processes(self, since: float) -> list[int]:
+    def processes(self, since: float, *, at_work_since: float = 0.0) -> list[int]:
         """Return the process ids of sessions that began after `since` (epoch), the oldest first.
 
+        at_work_since: the epoch after which they must have executed something.
         ServerError when the server is gone.
         """
         try:
-            return catalog.processes_of_load(self._connection, since)
+            return catalog.processes_of_load(self._connection, since, at_work_since)
         except psycopg.Error as error:
             raise question_failed(self._target, error) from error
 

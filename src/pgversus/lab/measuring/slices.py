@@ -166,8 +166,8 @@ class _Session:
         self._log_name = log_name
         self._program: PausableProgram | None = None
         self._processes: list[int] = []
-        self._not_clients: set[int] = set()
-        """Sessions of pgbench that are none of its clients'."""
+        self._logs_seen: float | None = None
+        """The epoch at which pgbench was first seen to have opened its logs."""
         self._begins: list[int] = []
         """When each window began, in microseconds since 1970 by pgbench's clock."""
         self._stops: list[Stop] = []
@@ -264,12 +264,15 @@ class _Session:
 
     def _connected(self) -> list[int]:
         """Return the server processes of the clients; sessions that these open by themselves come after them."""
+        # pgbench has closed a first connection of its own when it opens its logs, then connects its clients. On a busy
+        # host the server process of that connection may be there for a while; it executes nothing any more.
+        if self._logs_seen is None:
+            if not log_files(self._load, self._log_prefix):
+                return []
+            self._logs_seen = self._now() / 1e6
         with _failing_the_trial():
-            found = self._watch.processes(self._began)
-        if not log_files(self._load, self._log_prefix):
-            # pgbench has closed a first connection of its own when it opens its logs, then connects its clients.
-            self._not_clients.update(found)
-        return [process for process in found if process not in self._not_clients][: self._load.workload.clients]
+            found = self._watch.processes(self._began, at_work_since=self._logs_seen)
+        return found[: self._load.workload.clients]
 
     def _pause(self) -> None:
         try:
