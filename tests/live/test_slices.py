@@ -207,9 +207,11 @@ def test_a_slice_of_one_client_is_one_execution(server: Server, open_directory: 
     assert all(window.transactions == (window.seconds >= 0.1) for window in found)
     executed = [window for window in found if window.transactions]
     assert len(executed) >= 3
-    # The client needs a moment to send, the server one to wake up. The first transaction is waited for as well.
-    assert all(0.1 <= window.latency_max_s < 0.15 for window in executed)
-    assert all(window.latency_sum_s == window.latency_max_s for window in executed)
+    latencies = [window.latency_max_s for window in executed]
+    assert [window.latency_sum_s for window in executed] == latencies
+    assert min(latencies) >= 0.1
+    # One client works all the time. Its first transaction began before the windows, the last one has not ended in them.
+    assert sum(latencies) == pytest.approx(sum(window.seconds for window in found), abs=0.05), (latencies, found)
     # Some are of connecting, and before 15 of our own readings; who asks for the end, over twenty times, is elsewhere.
     assert len(executed) <= counted["transactions_committed"] < 16
     assert list((open_directory / "logs").iterdir()) == []
