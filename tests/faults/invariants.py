@@ -106,13 +106,6 @@ def missing_blocks(folder: Path) -> int:
         return sum(max(0, BLOCKS - blocks) for _, blocks in whole)
 
 
-def is_invalid(folder: Path) -> bool:
-    """Whether nothing is claimed, since trials have failed again and again."""
-    return any(
-        result.verdict is Verdict.INVALID for one in read_answer(folder).answers for result in one.analysis.results
-    )
-
-
 def shown(folder: Path) -> StudyAnswer:
     """The answer in a results folder, shown as `pgversus report` does it; StoreError when it is refused."""
     answer = read_answer(folder)

@@ -10,7 +10,6 @@ from tests.faults.invariants import (
     failed_trials,
     half_kept,
     half_measured,
-    is_invalid,
     left_behind,
     lost,
     missing_blocks,
@@ -29,19 +28,17 @@ def outcome_of(
     *,
     repair: Callable[[], None] = lambda: None,
     may_fail_trials: bool = True,
-    may_be_invalid: bool = False,
 ) -> Outcome:
     """What came of a run that was struck and has ended.
 
     repair: makes what was struck good again, before the same command is run again. may_fail_trials: whether the fault
-    is one of an arm, whose trial fails, and not of the host. may_be_invalid: whether it lasts for so many trials that
-    nothing is claimed of the arm in the end.
+    is one of an arm, whose trial fails, and not of the host.
     """
     violations = list(_after_the_first(run, first))
     kept = stored_blocks(run.results)
     repair()
     again = run.line.run(*run.arguments)
-    violations += _after_the_second(run, kept, again, may_be_invalid=may_be_invalid)
+    violations += _after_the_second(run, kept, again)
     if not may_fail_trials:
         violations += [f"a trial has failed: {words}" for words in failed_trials(run.results)]
     return Outcome(
@@ -62,13 +59,13 @@ def _after_the_first(run: Watched, ended: Ended) -> Iterator[str]:
     yield from dishonest(run.results)
 
 
-def _after_the_second(run: Watched, kept: StoredBlocks, ended: Ended, *, may_be_invalid: bool) -> Iterator[str]:
+def _after_the_second(run: Watched, kept: StoredBlocks, ended: Ended) -> Iterator[str]:
     """The same command again comes to its end, with every block that was there."""
     expected = FAILED_TRIALS if failed_trials(run.results) else 0
     if ended.code != expected:
         yield f"the same command again ended with {ended.code}, not {expected}: {ended.stderr[-600:]}"
     after = stored_blocks(run.results)
-    if (missing := missing_blocks(run.results)) and not (may_be_invalid and is_invalid(run.results)):
+    if missing := missing_blocks(run.results):
         yield f"the same command again ended {missing} blocks too early"
     yield from lost(kept, after)
     yield from left_behind(run.line, [], [])

@@ -36,7 +36,7 @@ def _play(line: CommandLine, rng: Random) -> Outcome:
                 time.sleep(rng.uniform(0, _LONGEST_AWAY_S))
                 server.start()
             first = run.end()
-            return outcome_of(run, first, repair=partial(_returned, server), may_be_invalid=True)
+            return outcome_of(run, first, repair=partial(_returned, server))
 
 
 def _returned(server: Server) -> None:

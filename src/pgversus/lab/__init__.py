@@ -21,7 +21,7 @@ site.py           where a study is carried out: data, servers and loads, made wh
 servers_here.py   every server there is on this host
 source_facts.py   what was asked of a build, against what runs
 settings_check.py  whether every server takes every setting
-failures.py       which failures are the host's and end the run
+failures.py       which failures end the run: the host's, and those of servers of others that stay away
 answers.py        from a results folder to what is said of it
 data/             the data that arms begin with
 explaining/       the plans of what is measured

@@ -10,7 +10,7 @@ from pgversus.host.processors import split_processors
 from pgversus.lab.apparatus import Apparatus
 from pgversus.lab.data.equal_data import data_hash, refuse_other_data, refuse_unequal
 from pgversus.lab.data.snapshots import Snapshot, Snapshots
-from pgversus.lab.failures import HostAwareApparatus, failures_of_the_host
+from pgversus.lab.failures import FailureSortingApparatus, failures_of_the_host
 from pgversus.lab.measuring.arms import ArmServer, OwnServer, SomebodysServer, server_settings
 from pgversus.lab.measuring.harness import Harness
 from pgversus.lab.measuring.load import Load, write_scripts
@@ -118,7 +118,8 @@ class PostgresSite:
         preparation = self._try_out(context, harness, snapshots) if known is None else known
         if known is not None and not self._is_worn(arms):
             refuse_other_data(context, known, snapshots)
-        apparatus = HostAwareApparatus(harness.apparatus(preparation), self._directory.root)
+        measuring = harness.apparatus(preparation)
+        apparatus = FailureSortingApparatus(measuring, servers.servers, self._directory.root, self._progress)
         self._ready[context.number] = _Ready(servers=servers, apparatus=apparatus, preparation=preparation)
         self._progress.begin_blocks(context, replace(context.comparison, design=preparation.design))
         return preparation

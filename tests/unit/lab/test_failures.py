@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.errors import DatasetError, HostError, PgversusError, ServerError, StoreError, WorkloadError
+from pgversus.errors import DatasetError, ExitCode, HostError, PgversusError, ServerError, StoreError, WorkloadError
 from pgversus.lab import failures
 from pgversus.lab.apparatus import TrialFailedError
-from pgversus.lab.failures import HostAwareApparatus, failures_of_the_host
+from pgversus.lab.failures import FailureSortingApparatus, failures_of_the_host
+from pgversus.lab.measuring.arms import SomebodysServer
+from pgversus.lab.progress import Silence
 from pgversus.stats.trials import Window
-from tests.builders import window
+from tests.builders import comparison, window
 
 NO_ROOM = 'ERROR:  could not extend file "base/5/1": No space left on device'
 SLUG = "host-disk-full"
@@ -100,8 +102,12 @@ def test_other_failures_stay_what_they_are(tmp_path: Path) -> None:
         assert caught.value is error
 
 
-def test_no_trial_fails_because_a_disk_is_full(tmp_path: Path) -> None:
-    apparatus = HostAwareApparatus(_Failing(TrialFailedError(NO_ROOM)), tmp_path)
+def sorting(error: Exception, directory: Path) -> FailureSortingApparatus:
+    away = SomebodysServer(comparison().baseline, f"postgresql:///app?host={directory}/nothing")
+    return FailureSortingApparatus(_Failing(error), [away, away], directory, Silence())
+
+
+def assert_ends_the_run(apparatus: FailureSortingApparatus, slug: str) -> None:
     assert apparatus.collect(0)[0].transactions == 1
     for act in (
         lambda: apparatus.start(0),
@@ -110,6 +116,17 @@ def test_no_trial_fails_because_a_disk_is_full(tmp_path: Path) -> None:
         lambda: apparatus.collect(1),
         lambda: apparatus.counted(0, 1),
     ):
-        with pytest.raises(HostError) as caught:
+        with pytest.raises(PgversusError) as caught:
             act()
-        assert caught.value.slug == SLUG
+        assert (caught.value.slug, caught.value.exit_code) == (slug, ExitCode.HOST)
+
+
+def test_no_trial_fails_because_a_disk_is_full(tmp_path: Path) -> None:
+    assert_ends_the_run(sorting(TrialFailedError(NO_ROOM), tmp_path), SLUG)
+
+
+def test_no_trial_fails_because_a_server_of_somebody_else_stays_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failures, "_LONGEST_AWAY_S", 0.0)
+    assert_ends_the_run(sorting(TrialFailedError("connection to server was lost"), tmp_path), "server-away")
