@@ -2,19 +2,26 @@
 
 One server is compared with itself under a loop that a setting makes longer by a known share. Each length of window that
 the rule may choose has to find that share within its interval: slices of fast statements of one client and of several,
-and single executions. Nothing else may run meanwhile.
+and single executions. A statement also has a part that does not grow with its loop, which windows of a second measure
+first. Nothing else may run meanwhile.
 """
 
 import argparse
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from scipy.stats import t
 
 from benchmarks.real_blocks import SERVER, SPIN, real_blocks
 
 _SCRIPT = "SELECT spin(current_setting('my.rounds')::int);\n"
-_LEVEL = 2.0
-# Standard errors of an interval of 95 % where there are many blocks.
+_PAUSING = f"\\sleep 0 us\n{_SCRIPT}"
+"""May not be stopped, so that each window is a run of pgbench."""
+_CONFIDENCE = 0.95
+_LONG = ("--window", "1s", "--windows", "8")
+_BLOCKS_OF_LONG = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +31,7 @@ class Case:
     name: str
     rounds: int
     arguments: tuple[str, ...] = ()
+    script: str = _SCRIPT
 
 
 CASES = (
@@ -34,7 +42,9 @@ CASES = (
     Case(name="20 ms, 4 clients", rounds=600_000, arguments=("-c", "4")),
     Case(name="200 ms, 1 client", rounds=6_000_000),
     Case(name="200 ms, 4 clients", rounds=6_000_000, arguments=("-c", "4")),
-    Case(name="20 ms, 1 client, runs of -t 1", rounds=600_000, arguments=("--window", "1tx")),
+    Case(name="0.3 ms, 1 client, sessions anew", rounds=10_000, script=_PAUSING),
+    Case(name="0.3 ms, 4 clients, sessions anew", rounds=10_000, arguments=("-c", "4"), script=_PAUSING),
+    Case(name="20 ms, 1 client, sessions anew", rounds=600_000, script=_PAUSING),
     Case(name="20 ms, 1 client, windows of 1 s", rounds=600_000, arguments=("--window", "1s")),
 )
 EFFECTS = (0.01, 0.03, 0.1)
@@ -46,27 +56,51 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=12, help="of each case and effect; default 12")
     parser.add_argument("--case", action="append", choices=[case.name for case in CASES])
     arguments = parser.parse_args()
-    print(f"{arguments.blocks} blocks; estimate and twice its standard error, in % of the baseline's throughput")
-    print(f"{'load':<34}" + "".join(f"{f'planted {100 * effect:+g} %':>22}" for effect in EFFECTS), flush=True)
+    print(f"{arguments.blocks} blocks; estimate and its interval of 95 %, in % of the baseline's throughput")
+    print("in brackets: what was planted, less the part of a statement that does not grow with its loop")
+    print(f"{'load':<34}{'fixed':>7}" + "".join(f"{f'loop {100 * effect:+g} %':>24}" for effect in EFFECTS), flush=True)
     for case in CASES:
         if case.name in (arguments.case or [case.name]):
-            cells = [_cell(*_estimate(case, effect, arguments.blocks), effect) for effect in EFFECTS]
-            print(f"{case.name:<34}" + "".join(f"{cell:>22}" for cell in cells), flush=True)
+            fixed = _fixed_share(case)
+            cells = [_cell(case, effect, arguments.blocks, fixed) for effect in EFFECTS]
+            print(f"{case.name:<34}{fixed.value:7.1%}" + "".join(f"{cell:>24}" for cell in cells), flush=True)
 
 
-def _cell(mean: float, error: float, effect: float) -> str:
-    """The estimate; marked where what was planted is outside."""
-    mark = " " if abs(mean - math.log1p(effect)) <= _LEVEL * error else "!"
-    return f"{100 * math.expm1(mean):+.2f} ±{100 * _LEVEL * error:.2f}{mark}"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A mean and its standard error."""
+
+    value: float
+    error: float
 
 
-def _estimate(case: Case, effect: float, blocks: int) -> tuple[float, float]:
-    """Mean log ratio of the blocks, and its standard error."""
-    levels = f"my.rounds={round(case.rounds * (1 + effect))},{case.rounds}"
-    asked = (SERVER, "--set", levels, "--setup", "spin.sql", "-f", "script.sql", "--blocks", str(blocks))
-    found = real_blocks((*asked, *case.arguments), {"spin.sql": f"{SPIN};\n", "script.sql": _SCRIPT})
-    logs = [block.log_ratio for block in found]
-    return statistics.fmean(logs), statistics.stdev(logs) / math.sqrt(len(logs))
+def _fixed_share(case: Case) -> Estimate:
+    """The part of a statement's time that does not grow with its rounds, as long windows find it."""
+    found = _mean(_log_ratios(case, case.rounds, case.rounds // 2, _LONG, _BLOCKS_OF_LONG))
+    # With half of the rounds a statement takes (1 + fixed) / 2 of its time.
+    half_time = math.exp(-found.value)
+    return Estimate(value=2 * half_time - 1, error=2 * half_time * found.error)
+
+
+def _cell(case: Case, effect: float, blocks: int, fixed: Estimate) -> str:
+    """The estimate and what was planted; marked where that is outside of the interval."""
+    found = _mean(_log_ratios(case, round(case.rounds * (1 + effect)), case.rounds, (), blocks))
+    planted = math.log1p(effect * (1 - fixed.value))
+    half = float(t.ppf((1 + _CONFIDENCE) / 2, blocks - 1)) * math.hypot(found.error, effect * fixed.error)
+    mark = " " if abs(found.value - planted) <= half else "!"
+    return f"{100 * math.expm1(found.value):+.2f} ±{100 * half:.2f} ({100 * math.expm1(planted):+.2f}){mark}"
+
+
+def _mean(logs: Sequence[float]) -> Estimate:
+    return Estimate(value=statistics.fmean(logs), error=statistics.stdev(logs) / math.sqrt(len(logs)))
+
+
+def _log_ratios(case: Case, rounds: int, fewer: int, windows: Sequence[str], blocks: int) -> list[float]:
+    """Of throughput with fewer rounds to that with more, by block."""
+    asked = (SERVER, "--set", f"my.rounds={rounds},{fewer}", "--setup", "spin.sql", "-f", "script.sql")
+    design = ("--blocks", str(blocks), *case.arguments, *windows)
+    found = real_blocks((*asked, *design), {"spin.sql": f"{SPIN};\n", "script.sql": case.script})
+    return [block.log_ratio for block in found]
 
 
 if __name__ == "__main__":

@@ -22,6 +22,9 @@ _TRANSACTIONS_PER_CLIENT = 3
 # for each client that rest would be the larger part of the window.
 _SHORTEST_S, _LONGEST_SLICE_S = 0.02, 0.1
 # Shorter windows are dominated by the switch from one arm to the other, longer slices lose what short ones gain.
+_SHORTEST_RUN_S, _SHORTEST_RUN_OF_CLIENTS_S = 0.1, 0.5
+# Windows of transactions are longer: new sessions are slow until their caches are filled and the kernel has found
+# places for them. This is at most a tenth of such a window (docs/adr/0015-windows.md).
 _LATENCIES_PER_SLICE = 20
 # A transaction of several statements may be stopped between two of them; then it counts where it ends.
 _TAILS_PER_SLICE = 4
@@ -103,7 +106,7 @@ def fit_windows(design: Design, load: FirstLoad, *, arms: int, contexts: int) ->
         # One that was fitted to another comparison of the same load stays as it is.
         given_s = design.slice_s or design.window_s
         return _slices(design, load, given_s if design.window_is_given else slice_s, contexts)
-    wanted_s = design.window_s if design.window_is_given else max(_SHORTEST_S, load.connect_s)
+    wanted_s = design.window_s if design.window_is_given else _run_s(load)
     return _transactions(design, load, max(1, round(wanted_s / max(load.latency_s, 1e-6))), contexts)
 
 
@@ -147,6 +150,11 @@ def _slice_s(load: FirstLoad) -> float:
     else:
         needed_s = min(_IN_FLIGHT_S, _IN_FLIGHT_SHARE * load.latency_s)
     return math.ceil(1000 * needed_s) / 1000
+
+
+def _run_s(load: FirstLoad) -> float:
+    """The shortest run of new sessions in which little time is lost to their being new."""
+    return max(_SHORTEST_RUN_S if load.clients == 1 else _SHORTEST_RUN_OF_CLIENTS_S, load.connect_s)
 
 
 def _short_rounds(wall_s: float, contexts: int) -> int:
