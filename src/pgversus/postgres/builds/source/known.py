@@ -8,6 +8,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,18 +107,30 @@ def _download(given: str, release: Release) -> Download:
 
 def _fetched(release: Release, cache: Cache) -> Source:
     """By way of apt, kept under the name that it was published with. AptError when there is none."""
-    with private_lock(cache.staging / "apt.lock"):
-        archive, text = debian_archive(release, cache.staging / "apt")
+    with private_lock(cache.staging / "apt.lock"), _apt_directory(cache) as directory:
+        archive, text = debian_archive(release, directory)
         version = released_version(text)
         assert version is not None  # noqa: S101 - only such are chosen
         suffix = archive.name.partition(".orig")[2]
         place = cache.sources / f"postgresql-{version}{suffix}"
-        part = cache.staging / "apt" / place.name
+        part = directory / place.name
         shutil.copyfile(archive, part)
         store(part, place, sha256=file_sha256(part), checked=_BY_APT)
-        # Lists of packages, tens of megabytes, which are of another day when they are asked for again.
-        shutil.rmtree(cache.staging / "apt", ignore_errors=True)
     return archive_source(place, checked=_BY_APT)
+
+
+@contextmanager
+def _apt_directory(cache: Cache) -> Iterator[Path]:
+    """An empty directory for apt's lists and downloads, removed at the end, with what a killed run left in it before.
+
+    Lists of packages are tens of megabytes, and of another day when they are needed again.
+    """
+    directory = cache.staging / "apt"
+    shutil.rmtree(directory, ignore_errors=True)
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _stored(release: Release, cache: Cache) -> _Stored | None:

@@ -1,6 +1,7 @@
 """Where the source of a release comes from: the user's directory first, then the cache, then apt."""
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,8 @@ class Apt:
 
     def __call__(self, release: Release, directory: Path) -> tuple[Path, str]:
         self.asked.append(release)
+        assert not list(directory.parent.glob(f"{directory.name}/*")), "begins with nothing of an earlier run"
+        (directory / "lists").mkdir(parents=True)
         if not self.version:
             raise AptError("sid: no answer")
         number = self.version.partition("-")[0]
@@ -124,6 +127,15 @@ def test_a_source_that_is_nowhere_is_said_with_what_was_tried(
     assert VARIABLE in error.to_do
     assert apt.asked == [release]
     assert source_here(release, cache) is None
+
+
+@pytest.mark.parametrize("version", ["", "17.11-0+deb13u1"])
+def test_nothing_of_apt_is_left_in_the_cache(cache: Cache, apt: Apt, version: str) -> None:
+    apt.version = version
+    (cache.staging / "apt" / "partial").mkdir(parents=True)  # of a run that was killed
+    with nullcontext() if version else pytest.raises(BuildError):
+        found(SEVENTEEN, cache)
+    assert [path.name for path in cache.staging.iterdir() if path.suffix != ".lock"] == []
 
 
 def test_a_directory_that_is_not_there_has_nothing(
