@@ -63,7 +63,7 @@ def _after_the_second(run: Watched, kept: StoredBlocks, ended: Ended) -> Iterato
     """The same command again comes to its end, with every block that was there."""
     expected = FAILED_TRIALS if failed_trials(run.results) else 0
     if ended.code != expected:
-        yield f"the same command again ended with {ended.code}, not {expected}: {ended.stderr[-600:]}"
+        yield f"the same command again ended with {ended.code}, not {expected}: {(ended.stdout + ended.stderr)[-900:]}"
     after = stored_blocks(run.results)
     if missing := missing_blocks(run.results):
         yield f"the same command again ended {missing} blocks too early"

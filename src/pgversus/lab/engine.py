@@ -30,7 +30,9 @@ _MAY_PASS = frozenset({"dataset-changed", "workload-hangs"})
 # Of those that a load or its data have on servers of ours.
 _MAY_PASS_WORDS = re.compile(
     r"server closed the connection unexpectedly|connection to server was lost|perhaps the backend died"
-    r"|the database system is |terminating connection because of crash|was ended by signal|exit code -\d"
+    r"|the database system is |terminating connection (?:because of crash|due to unexpected postmaster exit)"
+    r"|connection to server (?:on|at) .* failed|could not (?:receive data from|send data to) server"
+    r"|could not fork new process|was ended by signal|exit code -\d"
 )
 # A process was killed, for want of memory for one: of psql, pgbench, or one of the server's.
 
