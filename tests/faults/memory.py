@@ -63,6 +63,16 @@ def _why_no_group() -> str:
     return "" if os.access(group, os.W_OK) else "no control group may be made"
 
 
+def _members(group: Path) -> list[str]:
+    """What runs in a control group: command, state, seconds since it began."""
+    found = []
+    for pid in (group / "cgroup.procs").read_text().split():
+        with suppress(psutil.NoSuchProcess):
+            process = psutil.Process(int(pid))
+            found.append(f"{process.cmdline()} ({process.status()}, {time.time() - process.create_time():.0f} s)")
+    return found
+
+
 @contextmanager
 def _group() -> Iterator[Path]:
     """A control group below ours, for this try alone."""
@@ -78,7 +88,7 @@ def _group() -> Iterator[Path]:
         while group.exists():
             with suppress(OSError):
                 group.rmdir()
-            assert time.monotonic() < deadline, f"{group} is still in use"
+            assert time.monotonic() < deadline, f"still in use by {_members(group)}"
             time.sleep(0.05)
 
 
