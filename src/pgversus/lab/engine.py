@@ -33,8 +33,9 @@ _MAY_PASS_WORDS = re.compile(
     r"|the database system is |terminating connection (?:because of crash|due to unexpected postmaster exit)"
     r"|connection to server (?:on|at) .* failed|could not (?:receive data from|send data to) server"
     r"|could not fork new process|was ended by signal|exit code -\d"
+    r"|its last line is cut short"
 )
-# A process was killed, for want of memory for one: of psql, pgbench, or one of the server's.
+# A process was killed, for want of memory for one: of psql, pgbench, or one of the server's; a log was not written.
 
 Keep = Callable[[Course, Block], None]
 """Takes each finished block before anything else is done with it."""

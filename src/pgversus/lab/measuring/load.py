@@ -6,9 +6,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pgversus.errors import StoreError
+from pgversus.errors import HostError, StoreError
 from pgversus.host.commands import Finished, run
 from pgversus.host.directories import make_directory
+from pgversus.host.full_disk import full_disk, has_no_room
 from pgversus.host.identity import ServerUser
 from pgversus.host.ownership import make_private, open_regular, write_for
 from pgversus.host.private import PRIVATE_DIRECTORY, open_private
@@ -156,18 +157,20 @@ def check_end(finished: Finished, limit_s: float) -> None:
 
 
 def read_window(load: Load, finished: Finished) -> Window:
-    """What a finished load has done; TrialFailedError when its words or its log cannot be read, or disagree."""
+    """What a finished load has done; TrialFailedError when its words or its log cannot be read, or disagree.
+
+    HostError when that is for want of room.
+    """
     try:
         summary = parse_summary(finished.stdout)
         latencies = read_latencies(log_files(load, _LOG), is_open_loop=load.workload.is_open_loop)
     except (UnreadableOutputError, UnreadableLogError) as error:
-        raise TrialFailedError(f"{error}\n{error_words(finished.stderr)}".strip()) from error
+        raise damaged(load, f"{error}\n{error_words(finished.stderr)}".strip()) from error
     left_out = 0 if load.workload.is_open_loop else latencies.unclocked
     known = latencies.histogram.total
     if known + left_out != summary.transactions or not known:
-        raise TrialFailedError(
-            f"pgbench counted {summary.transactions} transactions and logged {known + left_out}, {known} with a latency"
-        )
+        logged = f"logged {known + left_out}, {known} with a latency"
+        raise damaged(load, f"pgbench counted {summary.transactions} transactions and {logged}")
     return Window(
         transactions=summary.transactions,
         seconds=summary.seconds,
@@ -180,6 +183,14 @@ def read_window(load: Load, finished: Finished) -> Window:
         counters={"client_cpu_s": finished.cpu_s, "client_cpu_user_s": finished.cpu_user_s},
         output=output_of(finished),
     )
+
+
+def damaged(load: Load, problem: str) -> HostError | TrialFailedError:
+    """Return the failure of a window whose log or summary is damaged: the host's where no room is left for logs.
+
+    Call it before the logs are removed, which makes room.
+    """
+    return full_disk(load.scratch, problem) if has_no_room(load.scratch) else TrialFailedError(problem)
 
 
 def output_of(finished: Finished) -> str:

@@ -117,8 +117,8 @@ class WarmApparatus:
                 # Before the log is read, which takes long enough to be taken for work of other programs.
                 after = read_after(server, counters)
                 window = read_window(load, finished)
-        except StoreError:
-            # A log that cannot be kept says nothing of this arm either.
+        except (HostError, StoreError):
+            # A full disk, or a log that cannot be kept, says nothing of this arm.
             raise
         except PgversusError as error:
             raise trial_failed(error) from error

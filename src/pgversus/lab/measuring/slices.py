@@ -14,7 +14,7 @@ from pgversus.host.ownership import make_private
 from pgversus.host.pausable import PausableProgram, ProgramEndedError
 from pgversus.host.processors import started_on, threads_of
 from pgversus.lab.apparatus import TrialFailedError, TrialHungError
-from pgversus.lab.measuring.load import Load, check_end, clear_logs, log_files, output_of, pgbench_command
+from pgversus.lab.measuring.load import Load, check_end, clear_logs, damaged, log_files, output_of, pgbench_command
 from pgversus.lab.measuring.places import Places
 from pgversus.lab.measuring.postgres_apparatus import trial_failed
 from pgversus.lab.measuring.readings import read_host_of
@@ -313,11 +313,10 @@ class _Session:
             summary = parse_summary(finished.stdout)
             ends = read_ends(log_files(self._load, self._log_prefix))
         except (UnreadableOutputError, UnreadableLogError) as error:
-            raise TrialFailedError(f"{error}\n{error_words(finished.stderr)}".strip()) from error
+            raise damaged(self._load, f"{error}\n{error_words(finished.stderr)}".strip()) from error
         if len(ends.clients) != summary.transactions:
-            raise TrialFailedError(
-                f"pgbench counted {summary.transactions} transactions and logged {len(ends.clients)}"
-            )
+            problem = f"pgbench counted {summary.transactions} transactions and logged {len(ends.clients)}"
+            raise damaged(self._load, problem)
         found = slices(ends, self._begins, self._stops)
         lengths_s = [(stop.end - begin) / 1e6 for begin, stop in zip(self._begins, self._stops[1:], strict=True)]
         latency_s = self._mean_latency_s(found, sum(lengths_s))

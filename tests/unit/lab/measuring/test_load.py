@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.errors import HostError
 from pgversus.host.commands import Finished
 from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.lab.measuring import load as load_module
@@ -147,6 +148,20 @@ def test_a_log_that_is_no_regular_file_is_neither_read_nor_kept(tmp_path: Path, 
         read_window(asked, finished)
     assert sorted(path.name for path in kept.iterdir()) == ["w-thread-1.log"]
     assert list(asked.scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize(("has_room", "error"), [(True, TrialFailedError), (False, HostError)])
+@pytest.mark.parametrize("damage", ["truncate -s -3", "sed -i 1d"])
+def test_a_damaged_log_is_a_failure_of_the_host_where_it_has_no_room(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    damage: str,
+    error: type[Exception],
+    has_room: bool,  # noqa: FBT001 - from the table above
+) -> None:
+    monkeypatch.setattr(load_module, "has_no_room", lambda _: not has_room)
+    with pytest.raises(error, match=r"is cut short|and logged|disk is full"):
+        run_window(load(tmp_path, f'{AS_IT_WAS}{damage} "$prefix".*\n'), TARGET, 1.0, 1)
 
 
 def test_no_log_is_kept_of_a_load_that_is_thrown_away(tmp_path: Path) -> None:
