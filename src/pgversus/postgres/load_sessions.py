@@ -100,7 +100,9 @@ class LoadSessions:
         ]
         # Of a session that waits only our own polls say when it stopped working, so there must be many.
         is_known = not any(one.is_active for one in found)
-        self._usual_s = max((one.finished for one in finishes), default=stopped) - stopped if is_known else 0.0
+        latest_s = max((one.finished for one in finishes), default=stopped) - stopped if is_known else 0.0
+        # It cannot have taken longer than was waited, unless a clock was set meanwhile.
+        self._usual_s = min(latest_s, time.monotonic() - began)
         return finishes
 
     def terminate(self, processes: Sequence[int]) -> None:
