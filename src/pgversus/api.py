@@ -15,15 +15,15 @@ from pgversus.lab.progress import Progress, Silence
 from pgversus.lab.results_folder import EarlierResults
 from pgversus.lab.run import Means, run_study
 from pgversus.lab.studies import open_study
-from pgversus.language import Language, speaking
 from pgversus.postgres.client import client_at, fixed_client
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.arrow_tables import arrow_table
 from pgversus.report.tidy import trial_table, verdict_table
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.study.build_options import manner_asked
-from pgversus.study.hidden import hide_in_error
-from pgversus.study.quantities import parse_duration
+from pgversus.text.redaction import hide_in_error
+from pgversus.text.translation import Language, speaking
+from pgversus.text.units import parse_duration
 
 if TYPE_CHECKING:
     import pyarrow as pa

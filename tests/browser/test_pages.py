@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from pgversus.lab.answers import read_answer
-from pgversus.language import Language, speaking
 from pgversus.report.page.page import page_html
+from pgversus.text.translation import Language, speaking
 from tests.browser.conftest import Open, Opened
 from tests.real_results import STUDIES, unpacked
 from tests.unit.report.test_page import HOSTILE, hostile_study, large_study

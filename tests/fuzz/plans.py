@@ -5,7 +5,6 @@ from pathlib import Path
 from random import Random
 
 from pgversus.errors import PlanError
-from pgversus.language import Language, speaking
 from pgversus.plans.difference import difference
 from pgversus.plans.explain import read_plans
 from pgversus.plans.plan import Plan
@@ -13,6 +12,7 @@ from pgversus.report.plans.compared import ComparedPlans, PlansAnswer, plans_doc
 from pgversus.report.plans.html import plans_html
 from pgversus.report.plans.markdown import plans_markdown
 from pgversus.report.plans.text import plans_text
+from pgversus.text.translation import Language, speaking
 from tests.builders import DATA
 from tests.fuzz.mutations import changed_document
 from tests.fuzz.program import exit_code_of

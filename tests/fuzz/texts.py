@@ -16,7 +16,13 @@ from pgversus.cli.values import parse_variable
 from pgversus.errors import StudyError
 from pgversus.postgres.labels import labelled_server
 from pgversus.postgres.session import uri_target
-from pgversus.study.hidden import (
+from pgversus.study.host_access import host_access_of
+from pgversus.study.servers import RunningServer, parse_to_build
+from pgversus.study.settings import parse_setting
+from pgversus.study.study import Study
+from pgversus.study.workload import split_weight
+from pgversus.text.documents import document_without_secrets
+from pgversus.text.redaction import (
     code_without_secrets,
     command_without_secrets,
     message_without_secrets,
@@ -24,21 +30,8 @@ from pgversus.study.hidden import (
     without_secrets,
     word_without_secrets,
 )
-from pgversus.study.hidden_documents import document_without_secrets
-from pgversus.study.host_access import host_access_of
-from pgversus.study.quantities import (
-    parse_duration,
-    parse_pin,
-    parse_share,
-    parse_size,
-    parse_whole_seconds,
-    parse_window,
-)
-from pgversus.study.servers import RunningServer, parse_to_build
-from pgversus.study.settings import parse_setting
-from pgversus.study.sql_text import without_comments
-from pgversus.study.study import Study
-from pgversus.study.workload import split_weight
+from pgversus.text.sql import without_comments
+from pgversus.text.units import parse_duration, parse_pin, parse_share, parse_size, parse_whole_seconds, parse_window
 from tests.fuzz.mutations import changed_numbers, changed_text, one_of
 from tests.fuzz.target import Target
 from tests.unit.study.file.reading import SHORT, study

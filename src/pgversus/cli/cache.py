@@ -95,7 +95,7 @@ def remove_named(names: "Sequence[str]", kinds: "Collection[Kind]", *, whole: "C
 
 
 def _lines(chosen: "Sequence[CachedThing]", stay: "Sequence[CachedThing]") -> list[str]:
-    from pgversus.report.units import size  # noqa: PLC0415 - not for `--help`
+    from pgversus.text.units import size  # noqa: PLC0415 - not for `--help`
 
     return [
         f"{thing.name} stays: a run is using it\n"

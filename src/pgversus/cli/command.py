@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from pgversus.errors import StudyError
 from pgversus.postgres.labels import label_of_running
-from pgversus.study.hidden import word_without_secrets
 from pgversus.study.servers import RunningServer, parse_server
+from pgversus.text.redaction import word_without_secrets
 
 _SCHEME = "postgresql://"
 _NOT_SHOWN = f"{_SCHEME}..."

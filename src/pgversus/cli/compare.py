@@ -12,10 +12,10 @@ from pgversus.cli.arms import arms_options, variable_options
 from pgversus.cli.means import exit_code, in_asked_manner, language_shown, means_options, measure
 from pgversus.cli.output import rendered, write_out
 from pgversus.cli.question import METRICS, comparison_of, study_of
-from pgversus.language import speaking
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
 from pgversus.study.workload import QueryMode
+from pgversus.text.translation import speaking
 
 if TYPE_CHECKING:
     from pgversus.report.answer import Answer

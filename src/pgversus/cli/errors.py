@@ -7,8 +7,7 @@ from importlib import metadata
 from pathlib import Path
 
 from pgversus.errors import PgversusError, StudyFileError
-from pgversus.report.visible import visible
-from pgversus.study.hidden import hide_in_error, message_without_secrets
+from pgversus.text.redaction import hide_in_error, message_without_secrets, visible
 
 
 def error_text(error: PgversusError) -> str:

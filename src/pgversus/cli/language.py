@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
-from pgversus.language import Language
+from pgversus.text.translation import Language
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")

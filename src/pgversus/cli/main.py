@@ -17,7 +17,7 @@ from pgversus.cli.run import run as run_command
 from pgversus.cli.servers import servers
 from pgversus.cli.studies import studies
 from pgversus.errors import ExitCode, PgversusError, StudyError
-from pgversus.study.hidden import message_without_secrets
+from pgversus.text.redaction import message_without_secrets
 
 _EPILOG = """\b
 Exit codes:

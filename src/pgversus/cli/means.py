@@ -10,8 +10,8 @@ import click
 
 from pgversus.cli.language import language_option
 from pgversus.errors import ExitCode
-from pgversus.language import Language, speaking
 from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildProfile, BuildSystem, manner_asked
+from pgversus.text.translation import Language, speaking
 
 if TYPE_CHECKING:
     from pgversus.lab.results_folder import EarlierResults

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from pgversus.errors import HostError
-from pgversus.report.visible import visible
+from pgversus.text.redaction import visible
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

@@ -13,7 +13,7 @@ from pgversus.cli.means import RUN_AS, build_options, in_asked_manner
 from pgversus.cli.output import write_out
 from pgversus.errors import PlanError
 from pgversus.host.output_file import write_file
-from pgversus.language import Language, speaking, tell
+from pgversus.text.translation import Language, speaking, tell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -26,14 +26,14 @@ from pgversus.cli.progress_words import (
     with_context,
 )
 from pgversus.lab.progress import Look, Outlook
-from pgversus.language import Language, speaking, tell, tell_number
-from pgversus.report.units import duration
 from pgversus.stats.on_demand import Once
 from pgversus.stats.trials import Block, Phase
 from pgversus.study.comparison import Comparison
-from pgversus.study.hidden import message_without_secrets
 from pgversus.study.operation import Operation
 from pgversus.study.study import Context
+from pgversus.text.redaction import message_without_secrets
+from pgversus.text.translation import Language, speaking, tell, tell_number
+from pgversus.text.units import duration
 
 _MEGABYTE = 1e6
 _EVERY_S = 1.0

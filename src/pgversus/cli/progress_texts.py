@@ -6,7 +6,7 @@ from functools import partial
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from pgversus.report.visible import visible
+from pgversus.text.redaction import visible
 
 Spell = Callable[[str], str]
 """Writes a text in characters that a terminal has, on one line."""

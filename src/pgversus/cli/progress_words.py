@@ -4,9 +4,7 @@ import math
 from collections.abc import Mapping
 
 from pgversus.lab.progress import Look, Outlook
-from pgversus.language import later, tell, tell_number
 from pgversus.report.small_print import window_length
-from pgversus.report.units import change, duration, latency, percent
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.analysis import Standing
 from pgversus.stats.trials import Block, Phase
@@ -15,6 +13,8 @@ from pgversus.study.comparison import Comparison
 from pgversus.study.design import Design
 from pgversus.study.operation import Operation
 from pgversus.study.study import Context
+from pgversus.text.translation import later, tell, tell_number
+from pgversus.text.units import change, duration, latency, percent
 
 _WIDEST = math.log(2)
 """Half the widest interval that is shown, as a log-ratio: ±100 %. Beyond it, as after 2 blocks, it says nothing."""

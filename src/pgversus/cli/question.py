@@ -17,7 +17,6 @@ from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design
 from pgversus.study.metrics import JUDGED_BY_NAME
 from pgversus.study.operation import Operation
-from pgversus.study.quantities import parse_duration, parse_pin, parse_share, parse_whole_seconds, parse_window
 from pgversus.study.settings import parse_setting, refuse_repeated_names
 from pgversus.study.study import Context, Study
 from pgversus.study.workload import (
@@ -31,6 +30,7 @@ from pgversus.study.workload import (
     split_weight,
     threads_used,
 )
+from pgversus.text.units import parse_duration, parse_pin, parse_share, parse_whole_seconds, parse_window
 
 METRICS = JUDGED_BY_NAME
 """The metrics that a verdict may be asked of, by the word of --metric."""

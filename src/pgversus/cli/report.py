@@ -13,7 +13,7 @@ from pgversus.cli.write_up import STYLES, refuse_style, write_up
 from pgversus.errors import ExitCode
 from pgversus.host.fonts import has_font_for
 from pgversus.host.output_file import write_file
-from pgversus.language import Language, speaking
+from pgversus.text.translation import Language, speaking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -10,8 +10,8 @@ import click
 from pgversus.cli.means import exit_code, in_asked_manner, language_shown, means_options, measure
 from pgversus.cli.output import rendered, write_error, write_out
 from pgversus.errors import ExitCode
-from pgversus.language import speaking
-from pgversus.study.quantities import parse_duration
+from pgversus.text.translation import speaking
+from pgversus.text.units import parse_duration
 
 if TYPE_CHECKING:
     from pgversus.lab.studies import OpenedStudy

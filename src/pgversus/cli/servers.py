@@ -101,7 +101,7 @@ def verify(names: tuple[str, ...]) -> int:
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
     from pgversus.lab.servers_here import named_builds, verified  # noqa: PLC0415 - the same
-    from pgversus.report.visible import visible  # noqa: PLC0415 - the same
+    from pgversus.text.redaction import visible  # noqa: PLC0415 - the same
 
     user = server_user()
     found = {one.name: verified(one, user) for one in named_builds(open_cache(), names)}
@@ -117,8 +117,8 @@ def _provide(names: "Sequence[ServerName]", options: dict[str, Any]) -> None:
     from pgversus.lab.failures import failures_of_the_host  # noqa: PLC0415 - the same
     from pgversus.postgres.builds.provide import provide  # noqa: PLC0415 - the same
     from pgversus.report.console import SafeConsole  # noqa: PLC0415 - the same
-    from pgversus.report.visible import visible  # noqa: PLC0415 - the same
     from pgversus.study.servers import RunningServer  # noqa: PLC0415 - the same
+    from pgversus.text.redaction import visible  # noqa: PLC0415 - the same
 
     if any(isinstance(name, RunningServer) for name in names):
         raise click.UsageError("a server that somebody else runs is neither fetched nor built")

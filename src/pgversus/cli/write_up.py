@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pgversus.study.dataset import SetupFile, setup_file
-from pgversus.study.hidden import code_without_secrets
+from pgversus.text.redaction import code_without_secrets
 
 if TYPE_CHECKING:
     from pgversus.report.answer import StudyAnswer

@@ -1,7 +1,7 @@
 """Whether this machine can draw the writing of a language."""
 
 from pgversus.host.commands import run
-from pgversus.language import Language
+from pgversus.text.translation import Language
 
 _TIMEOUT_S = 20.0
 

@@ -12,7 +12,7 @@ from itertools import cycle
 from pathlib import Path
 
 from pgversus.errors import HostError
-from pgversus.study.quantities import AUTO, OFF, parse_processors
+from pgversus.text.units import AUTO, OFF, parse_processors
 
 _FEWEST = 4
 # With fewer a processor of its own for the client takes too much from the server to be done unasked.

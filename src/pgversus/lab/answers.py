@@ -11,7 +11,6 @@ from pgversus.errors import PlanError, StoreError
 from pgversus.lab.explaining.comparing import compared
 from pgversus.lab.gates.caveats import caveats
 from pgversus.lab.resuming import course_so_far
-from pgversus.language import later, tell, tell_number, told_again
 from pgversus.report.answer import Answer, Attributed, StudyAnswer, Unanswered
 from pgversus.report.plans.compared import PlansAnswer
 from pgversus.report.sentences import needs_check
@@ -27,6 +26,7 @@ from pgversus.study.design import StopReason
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import StudyFact
 from pgversus.study.workload import PgbenchWorkload
+from pgversus.text.translation import later, tell, tell_number, told_again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,6 @@ from pgversus.errors import PgversusError
 from pgversus.lab.answers import read_answer
 from pgversus.lab.progress import Progress
 from pgversus.lab.resuming import is_same_question
-from pgversus.language import later
 from pgversus.report.answer import Answer
 from pgversus.report.plans.recalling import recall_of
 from pgversus.stats.verdict import DIFFERENT
@@ -25,6 +24,7 @@ from pgversus.study.counterfactual import MOST_BLOCKS, Recall, counterfactual_st
 from pgversus.study.design import FIRST_LOOK, Design, StopReason
 from pgversus.study.study import Context, Study
 from pgversus.study.workload import PgbenchWorkload
+from pgversus.text.translation import later
 
 _TIMES_FIXED = 3.0
 # Of as many blocks again, if every verdict is faster or slower; and room for slow old plans.

@@ -17,9 +17,9 @@ from pgversus.store.files import holds_results
 from pgversus.store.reading import StoredStudy
 from pgversus.store.results import Results
 from pgversus.study.design import StopReason
-from pgversus.study.hidden import message_without_secrets
 from pgversus.study.servers import RunningServer
 from pgversus.study.study import Study
+from pgversus.text.redaction import message_without_secrets
 
 _AS_IT_IS = "surrogateescape"
 # Of bytes that are no UTF-8.

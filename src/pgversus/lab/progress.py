@@ -54,7 +54,7 @@ class Progress(Protocol):
         """So many steps of a build from source are done, of about so many."""
 
     def at(self, sentence: str, /, **values: object) -> None:
-        """What is done while nothing is measured: a sentence of language.py in English, and what is in its places."""
+        """Report the current step while nothing is measured: an untranslated sentence, and the values of its places."""
 
     def resumed(self, context: Context, comparison: Comparison, looks: Mapping[int, Look]) -> None:
         """A context has blocks of an earlier run; looks by contender."""

@@ -40,9 +40,9 @@ from pgversus.store.files import holds_results
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.asked import Asked
 from pgversus.study.design import StopReason
-from pgversus.study.hidden import without_secrets
 from pgversus.study.servers import RunningServer
 from pgversus.study.study import Study
+from pgversus.text.redaction import without_secrets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

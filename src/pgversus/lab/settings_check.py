@@ -11,10 +11,10 @@ from pgversus.postgres.builds.model import Build
 from pgversus.postgres.session import Target, uri_target
 from pgversus.postgres.settings_check import SettingAnswer, accepts_sessions, ask_running_server
 from pgversus.study.comparison import BASELINE, Arm
-from pgversus.study.hidden import value_without_secrets
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Skipped, Study
+from pgversus.text.redaction import value_without_secrets
 
 Ask = Callable[[ServerName, Setting], SettingAnswer | None]
 """What a server says of a setting; None where it cannot be asked."""

@@ -9,9 +9,8 @@ from pgversus.errors import PlanError
 from pgversus.plans.plan import Plan
 from pgversus.plans.reading import plan_nodes
 from pgversus.plans.structure import MOST_DEPTH, checked_root, is_number
-from pgversus.study.hidden import may_hold_secrets, message_without_secrets
-from pgversus.study.hidden_documents import parts_without_secrets
-from pgversus.study.nesting import is_nested_deeper
+from pgversus.text.documents import is_nested_deeper, parts_without_secrets
+from pgversus.text.redaction import may_hold_secrets, message_without_secrets
 
 _COLUMN = "QUERY PLAN"
 _TEXT_FORMAT = re.compile(r"\(cost=\d|\(actual time=|^[ \t]*->[ \t]+\w", re.MULTILINE)

@@ -5,7 +5,6 @@ client.py       the one pgbench and psql that are used against every arm
 cluster.py      data directories: initdb, copies
 server.py       start, readiness, stop, and no orphan ever
 labels.py       how servers are shown
-quoting.py      text in single quotes, as configurations and psql have it
 settings_check.py  what a server makes of a setting
 session.py      connections, and what pgversus asks of a server
 catalog.py      the questions, each a named function; the longer ones lie in sql/

@@ -8,9 +8,9 @@ from pgversus.errors import DatasetError
 from pgversus.host.commands import Finished, run
 from pgversus.postgres import catalog
 from pgversus.postgres.client import Client, program_environment
-from pgversus.postgres.quoting import quoted
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, connect
+from pgversus.text.sql import quoted
 
 # Loading is not measured, so it may be quick: no WAL for new tables, no waiting for the disk, no WAL files kept.
 # All of it is undone by the next start; a checkpoint and a clean stop leave the same bytes.

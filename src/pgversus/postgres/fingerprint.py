@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pgversus.errors import DatasetError
-from pgversus.language import later
 from pgversus.postgres import catalog
 from pgversus.postgres.catalog import ServerProperties, SettingValue, TableDigest
 from pgversus.postgres.session import Target, connect
 from pgversus.study.caveats import Difference
+from pgversus.text.translation import later
 
 # Settings that differ between any two servers and have no bearing on speed.
 _OWN_TO_EACH_SERVER = frozenset(

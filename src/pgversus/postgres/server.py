@@ -20,9 +20,9 @@ from pgversus.host.leftovers import end_processes_in
 from pgversus.host.output import Output
 from pgversus.host.private import open_private, write_private
 from pgversus.postgres.cluster import Cluster
-from pgversus.postgres.quoting import quoted
 from pgversus.postgres.session import PORT, Target, own_target
-from pgversus.study.hidden import holds_secret
+from pgversus.text.redaction import holds_secret
+from pgversus.text.sql import quoted
 
 _START_TIMEOUT_S = 120.0
 # Fast shutdown with its checkpoint, then immediate, then the kernel's way; seconds of patience with each.

@@ -14,8 +14,8 @@ from psycopg import conninfo
 
 from pgversus.errors import ServerError, StudyError
 from pgversus.host.commands import client_environment
-from pgversus.study.hidden import code_without_secrets, holds_secret
 from pgversus.study.settings import Setting
+from pgversus.text.redaction import code_without_secrets, holds_secret
 
 DATABASE = "postgres"
 SUPERUSER = "postgres"

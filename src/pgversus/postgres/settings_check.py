@@ -15,8 +15,8 @@ from pgversus.host.identity import ServerUser
 from pgversus.postgres import catalog
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.session import Target, connect
-from pgversus.study.hidden import value_without_secrets
 from pgversus.study.settings import Setting
+from pgversus.text.redaction import value_without_secrets
 
 _WORDS = re.compile(r"(?:FATAL|ERROR|HINT|DETAIL):\s+(.*)")
 _UNKNOWN = "unrecognized configuration parameter"

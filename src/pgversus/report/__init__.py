@@ -1,8 +1,6 @@
 """Results in, text out. Pure; numbers stay whole until they are shown here.
 
 answer.py          what every report shows
-units.py           numbers as people read them
-visible.py         texts of others as they are safe to show
 console.py         a console that shows them so
 sentences.py       the answer to one comparison in words
 overview.py        a study at a glance: rows and sentences

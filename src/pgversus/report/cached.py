@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Any
 
 from pgversus.report.aligned import aligned
-from pgversus.report.units import count, duration, size
-from pgversus.report.visible import visible
+from pgversus.text.redaction import visible
+from pgversus.text.units import count, duration, size
 
 SCHEMA = "pgversus.cache/1"
 _DAY_S = 24 * 3600.0

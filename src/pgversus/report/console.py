@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from pgversus.report.visible import visible
+from pgversus.text.redaction import visible
 
 
 class SafeConsole(Console):

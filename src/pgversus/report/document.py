@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from pgversus.language import Language, speaking
 from pgversus.report.answer import Answer, Attributed
 from pgversus.report.medians import dropped_trials, medians
 from pgversus.report.plans.compared import plans_document
@@ -17,6 +16,7 @@ from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.metrics import Metric, Quantity, StepTime
 from pgversus.study.operation import Operation
 from pgversus.study.workload import PgbenchWorkload, Workload
+from pgversus.text.translation import Language, speaking
 
 SCHEMA = "pgversus.answer/1"
 _OF_VERDICT = tuple(field.name for field in fields(VerdictOn) if field.name != "context")

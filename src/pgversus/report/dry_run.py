@@ -1,12 +1,11 @@
 """A dry run in words."""
 
-from pgversus.report.units import count, duration, size
-from pgversus.report.visible import visible
-from pgversus.study.hidden import message_without_secrets
 from pgversus.study.host_access import HostAccess
 from pgversus.study.needs import Needs
 from pgversus.study.study import Study
 from pgversus.study.workload import PgbenchWorkload
+from pgversus.text.redaction import message_without_secrets, visible
+from pgversus.text.units import count, duration, size
 
 _MOST_SHOWN = 12
 _NO_ACCESS = HostAccess()

@@ -7,12 +7,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pgversus.language import tell
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.overview import MARKS
-from pgversus.report.units import change, change_interval
 from pgversus.stats.verdict import Verdict
 from pgversus.study.metrics import Metric
+from pgversus.text.translation import tell
+from pgversus.text.units import change, change_interval
 
 _FEWEST_FACTORS, _FEWEST_COLUMNS = 2, 2
 _MOST_COLUMNS = 12

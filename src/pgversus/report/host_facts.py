@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from pgversus.language import later, tell
-from pgversus.report.units import size
+from pgversus.text.translation import later, tell
+from pgversus.text.units import size
 
 _COPIES = {"reflink": later("by reflink"), "copy": later("in full")}
 

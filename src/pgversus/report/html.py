@@ -5,10 +5,10 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from pgversus.language import spoken, tell, tell_number
 from pgversus.report.charts.theme import FONT, SIGNS, css_variables
 from pgversus.report.safety import data_text, policy
-from pgversus.report.visible import visible
+from pgversus.text.redaction import visible
+from pgversus.text.translation import spoken, tell, tell_number
 
 
 def rendered_page(template: str, scripts: tuple[str, ...] = (), /, *, title: str, **values: object) -> str:

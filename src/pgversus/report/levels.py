@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from pgversus.language import later
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.units import latency, significant
 from pgversus.study.metrics import Metric
 from pgversus.study.operation import Operation
+from pgversus.text.translation import later
+from pgversus.text.units import latency, significant
 
 HEADS = (later("transactions"), "tps", later("min"), later("mean"), "p95", "p99", later("max"))
 """To be told."""

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from pgversus.language import tell, together
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.heat_map import HeatMap
 from pgversus.report.levels import HEADS, LevelRow, TpsTable
@@ -15,8 +14,9 @@ from pgversus.report.study_page import study_page
 from pgversus.report.table_sizes import SizeTable
 from pgversus.report.times import TIME_HEADS, TIMES_NOTE, TimeRow
 from pgversus.report.verdicts import verdict_word
-from pgversus.report.visible import visible
 from pgversus.report.why import Why
+from pgversus.text.redaction import visible
+from pgversus.text.translation import tell, together
 
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#~&$"})
 _NAMED = re.compile(r"(?<!\w)@(?=\w)|\\#(?=\d)|\b[Gg][Hh]-(?=\d)|:(?=[a-z+\\-][\w+\\-]*:)")

@@ -1,11 +1,11 @@
 """What to do now that a verdict is as it is, where its sentence does not say so already."""
 
-from pgversus.language import tell
 from pgversus.report.answer import Answer
 from pgversus.report.sentences import needs_check
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.verdict import Verdict
 from pgversus.study.design import StopReason
+from pgversus.text.translation import tell
 
 
 def next_step(answer: Answer, result: ContenderResult) -> str:

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from pgversus.language import listed, tell, tell_number
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.quantities import level_text
 from pgversus.report.sentences import metric_words, needs_check
-from pgversus.report.units import change, change_interval, duration
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import BASELINE
 from pgversus.study.design import StopReason
+from pgversus.text.translation import listed, tell, tell_number
+from pgversus.text.units import change, change_interval, duration
 
 MARKS = {Verdict.EQUIVALENT: "~", Verdict.UNDECIDED: "?", Verdict.INVALID: "!"}
 """Shown instead of a change where none is claimed."""

@@ -1,7 +1,7 @@
 """Where in a block something happened, in words."""
 
-from pgversus.language import later, tell
 from pgversus.stats.trials import Phase
+from pgversus.text.translation import later, tell
 
 _WORDS = {Phase.START: later("start"), Phase.WARM_UP: later("warm-up"), Phase.MEASURE: later("measure")}
 

@@ -1,10 +1,10 @@
 """Of levels that are amounts, the best one and those that cannot be told apart from it, in words."""
 
-from pgversus.language import listed, tell, together
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.sweeps import FEWEST_LEVELS, amounts_of
 from pgversus.stats.plateau import Plateau, plateau
 from pgversus.stats.verdict import Verdict
+from pgversus.text.translation import listed, tell, together
 
 
 def plateau_sentences(answer: StudyAnswer) -> list[str]:

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
 
-from pgversus.language import later, tell
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.quantities import level_text
-from pgversus.report.units import change, change_interval
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.verdict import Interval, Verdict, judge
 from pgversus.study.metrics import Metric
 from pgversus.study.operation import Operation
 from pgversus.study.published import Figures, read_figures
+from pgversus.text.translation import later, tell
+from pgversus.text.units import change, change_interval
 
 NOTHING_PUBLISHED = later("Nothing was published of these contexts.")
 """To be told."""

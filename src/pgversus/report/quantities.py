@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from pgversus.language import later, listed, tell
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.units import change, change_interval, latency, significant, size
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.counter_estimates import sure_ratios
 from pgversus.study.comparison import BASELINE
 from pgversus.study.counters import COUNTERS, TOLD_BY_HOST, CounterUnit
 from pgversus.study.metrics import BY_NAME, Metric
 from pgversus.study.operation import Operation
+from pgversus.text.translation import later, listed, tell
+from pgversus.text.units import change, change_interval, latency, significant, size
 
 COUNTERS_NOTE = later("counters: values are means over all blocks, the change is the mean of the blocks' ratios")
 """Why a change may not be that from one value to the other: one block alone can carry a mean of values."""

@@ -2,23 +2,15 @@
 
 import math
 
-from pgversus.language import later, tell, tell_number, together
 from pgversus.report.answer import Answer
-from pgversus.report.units import (
-    FACTOR_FROM,
-    change,
-    change_bounds,
-    duration,
-    percent,
-    percent_above,
-    significant,
-)
 from pgversus.stats.analysis import ContenderResult, blocks_needed
 from pgversus.stats.confidence import CONFIDENCE
 from pgversus.stats.verdict import Verdict
 from pgversus.study.caveats import Caveat
 from pgversus.study.design import MOST_BLOCKS, StopReason
 from pgversus.study.metrics import Metric, transactions_for_quantile
+from pgversus.text.translation import later, tell, tell_number, together
+from pgversus.text.units import FACTOR_FROM, change, change_bounds, duration, percent, percent_above, significant
 
 METRIC_WORDS = {
     Metric.TPS: later("tps"),

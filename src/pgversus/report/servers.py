@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pgversus.report.aligned import aligned
-from pgversus.report.units import size
-from pgversus.report.visible import visible
+from pgversus.text.redaction import visible
+from pgversus.text.units import size
 
 SCHEMA = "pgversus.servers/1"
 _HEADS = ("name", "version", "origin", "block", "options", "flags", "size", "from")

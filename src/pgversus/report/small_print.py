@@ -3,15 +3,15 @@
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from pgversus.language import either, later, listed, tell, tell_number
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.sensitivity import sensitivity
-from pgversus.report.units import duration, latency, percent, size
 from pgversus.study.build_options import USUAL_MANNER, BuildSystem
 from pgversus.study.design import Design, WindowKind
 from pgversus.study.operation import Operation, Step
 from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, origin_words
 from pgversus.study.workload import PgbenchWorkload
+from pgversus.text.translation import either, later, listed, tell, tell_number
+from pgversus.text.units import duration, latency, percent, size
 
 _MOST_SHOWN = 8
 _COPIES = {"reflink": later("data copied by reflink"), "copy": later("data copied in full")}

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from pgversus.language import Language, speaking
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.document import document, verdict_documents
 from pgversus.report.overview import overview_sentences
 from pgversus.report.published import PublishedRatio, published_ratios
+from pgversus.text.translation import Language, speaking
 
 SCHEMA = "pgversus.study/1"
 

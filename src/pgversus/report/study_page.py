@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from pgversus.language import tell
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.heat_map import HeatMap, heat_maps
 from pgversus.report.levels import LevelRow, TpsTable, level_rows, tps_table
@@ -21,6 +20,7 @@ from pgversus.report.small_print import study_lines
 from pgversus.report.table_sizes import SizeTable, size_tables
 from pgversus.report.times import TimeRow, time_rows
 from pgversus.report.why import Why, study_why
+from pgversus.text.translation import tell
 
 _MOST_MAPPED = 1000
 """Verdicts; a map holds twelve in a row."""

@@ -6,7 +6,6 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pgversus.language import tell
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.heat_map import HeatCell, HeatMap, heat_colour
 from pgversus.report.levels import HEADS, LevelRow, TpsTable
@@ -18,6 +17,7 @@ from pgversus.report.study_page import StudyPage, study_page
 from pgversus.report.terminal import STYLES, print_answer, print_parts, size_table, table, why_texts
 from pgversus.report.times import TIME_HEADS, TIMES_NOTE, TimeRow
 from pgversus.report.verdicts import verdict_word
+from pgversus.text.translation import tell
 
 
 def print_study_answer(

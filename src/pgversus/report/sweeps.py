@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pgversus.language import tell
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.sentences import metric_words
 from pgversus.study.build_options import USUAL_BLOCK_SIZE
@@ -12,6 +11,7 @@ from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.metrics import Metric
 from pgversus.study.operation import Operation
 from pgversus.study.servers import Release, ServerName, SourceBuild
+from pgversus.text.translation import tell
 
 FEWEST_LEVELS = 3
 """Two make no line: the table says it."""

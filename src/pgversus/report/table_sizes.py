@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgversus.report.answer import Answer
-from pgversus.report.units import size
 from pgversus.study.preparation import RUNNING_SERVER
+from pgversus.text.units import size
 
 _MOST_SHOWN = 20
 """The largest of them."""

@@ -8,14 +8,12 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pgversus.language import later, tell
 from pgversus.report.answer import Answer
 from pgversus.report.overview import MARKS
 from pgversus.report.quantities import COUNTERS_NOTE, QuantityRow, level_text, quantity_rows
 from pgversus.report.sentences import answer_sentences, metric_words, percent_of_confidence
 from pgversus.report.small_print import comparison_lines
 from pgversus.report.table_sizes import SizeTable, size_tables
-from pgversus.report.units import change, change_interval, latency, plus_minus
 from pgversus.report.verdicts import verdict_word
 from pgversus.report.why import Why, why_of
 from pgversus.stats.analysis import ContenderResult, Estimate
@@ -23,6 +21,8 @@ from pgversus.stats.verdict import Verdict
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric, Quantity, StepTime
 from pgversus.study.operation import Operation
+from pgversus.text.translation import later, tell
+from pgversus.text.units import change, change_interval, latency, plus_minus
 
 _LATENCIES = {
     Metric.LATENCY_MEAN: later("mean"),

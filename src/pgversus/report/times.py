@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from pgversus.language import later
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.units import latency, significant
 from pgversus.stats.analysis import quantities_of
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric, Quantity, StepTime
 from pgversus.study.operation import Operation
+from pgversus.text.translation import later
+from pgversus.text.units import latency, significant
 
 TIME_HEADS = (later("trials"), later("mean"), later("min"), later("difference"), later("ratio"))
 TIMES_NOTE = later(

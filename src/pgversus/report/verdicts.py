@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from pgversus.language import later, tell
 from pgversus.report.answer import Answer
 from pgversus.report.sentences import caveats_of
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.verdict import Verdict
+from pgversus.text.translation import later, tell
 
 _WORDS = {
     Verdict.FASTER: later("faster"),

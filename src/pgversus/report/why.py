@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pgversus.language import later, listed, tell, tell_number, together
 from pgversus.plans.levels import Level
 from pgversus.plans.sentences.telling import headline, sentences
 from pgversus.report.answer import Answer, StudyAnswer
@@ -13,12 +12,13 @@ from pgversus.report.plans.text import times
 from pgversus.report.plans.undoing import undoing
 from pgversus.report.quantities import sure_counters
 from pgversus.report.sentences import metric_words, percent_of_confidence
-from pgversus.report.units import duration, factor, latency, percent
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.attribution import Attribution, Bounded
 from pgversus.stats.verdict import DIFFERENT, Verdict
 from pgversus.study.metrics import Metric
 from pgversus.study.workload import PgbenchWorkload
+from pgversus.text.translation import later, listed, tell, tell_number, together
+from pgversus.text.units import duration, factor, latency, percent
 
 _MOST_SENTENCES = 12
 """Of one statement; `pgversus plans` has all."""

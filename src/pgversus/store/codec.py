@@ -12,10 +12,10 @@ from pydantic_core import from_json
 
 from pgversus.store.rows import Seconds
 from pgversus.study.comparison import Comparison
-from pgversus.study.hidden import code_without_secrets, message_without_secrets
-from pgversus.study.hidden_documents import document_without_secrets
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context, StudyFact
+from pgversus.text.documents import document_without_secrets
+from pgversus.text.redaction import code_without_secrets, message_without_secrets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,9 +20,9 @@ from pgversus.study.captured import (
     SampledPlans,
     Statement,
 )
-from pgversus.study.hidden import code_without_secrets
-from pgversus.study.hidden_documents import document_without_secrets
 from pgversus.study.planner_switches import PlannerSetting, Undoing
+from pgversus.text.documents import document_without_secrets
+from pgversus.text.redaction import code_without_secrets
 
 Row = tuple[str, Mapping[str, Any]]
 """A table and the values of one row."""

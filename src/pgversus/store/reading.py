@@ -24,11 +24,11 @@ from pgversus.store.opening import ResultsFile, opened
 from pgversus.store.plans import checked_contexts, read_plans
 from pgversus.store.rows import Count, Number, Place, Seconds, read_chunks, read_rows
 from pgversus.study.captured import CapturedPlans
-from pgversus.study.hidden import message_without_secrets
-from pgversus.study.hidden_documents import document_without_secrets
 from pgversus.study.metrics import QUANTILES
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context, StudyFact
+from pgversus.text.documents import document_without_secrets
+from pgversus.text.redaction import message_without_secrets
 
 _P50, _P95, _P99 = QUANTILES.values()
 Read = TypeVar("Read")

@@ -19,11 +19,11 @@ from pgversus.store.counters import counter_names, counters_blob
 from pgversus.store.files import FILE_NAME, SCHEMA_VERSION, unwritable
 from pgversus.store.opening import check_schema, check_to_write
 from pgversus.store.plans import Row, plan_rows, plan_tables
-from pgversus.study.hidden import code_without_secrets, message_without_secrets
-from pgversus.study.hidden_documents import document_without_secrets
 from pgversus.study.metrics import QUANTILES
 from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context, StudyFact
+from pgversus.text.documents import document_without_secrets
+from pgversus.text.redaction import code_without_secrets, message_without_secrets
 
 
 class Results:

@@ -6,7 +6,6 @@ settings.py    --set NAME=A,B,C
 dataset.py     what is loaded
 workload.py    what is run and timed: a mix of pgbench scripts, or an operation
 operation.py   what is done once to a state, and timed
-sql_text.py    strings, names and comments in a text of SQL
 steps.py       an operation from what the user wrote
 block_size.py  the same bytes in every arm, whatever its blocks
 planner_switches.py  what may bring an old plan back
@@ -14,17 +13,12 @@ captured.py    what a workload sends, and how each arm plans it
 counterfactual.py  the comparison that tells what a changed plan accounts for
 comparison.py  arms, dataset, workload and design together
 asked.py       how a study was asked for
-hidden.py      users and passwords taken out of texts
-secret_values.py  where a secret value begins and ends
-hidden_documents.py  JSON documents without the secrets in them
 host_access.py  programs, connections, builds and files that a study asks for
-nesting.py     how deep a document is
 study.py       all comparisons of one study, each in its context
 file/          a study read from a TOML file
 design.py      blocks, windows, margin, budget
 windows.py     the windows of a context, fitted to its load
 choices.py     from what the user chose of a design to the design
-quantities.py  lengths of time and shares as people write them
 schedule.py    the order of windows inside a block
 needs.py       what a study will need: trials, disk, time
 disk.py        the room of data

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pgversus.language import tell
-from pgversus.study.hidden import code_without_secrets
 from pgversus.study.planner_switches import PlannerSetting, Undoing
+from pgversus.text.redaction import code_without_secrets
+from pgversus.text.translation import tell
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

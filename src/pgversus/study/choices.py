@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pgversus.errors import StudyError
 from pgversus.study.design import DEFAULT_BUDGET_S, MARGINS, MOST_BLOCKS, Design, WindowKind
 from pgversus.study.metrics import Metric
-from pgversus.study.quantities import AUTO, WindowLength
+from pgversus.text.units import AUTO, WindowLength
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

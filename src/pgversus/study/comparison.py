@@ -8,10 +8,10 @@ from itertools import product
 from pgversus.errors import StudyError
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import MOST_CONTENDERS, Design
-from pgversus.study.hidden import value_without_secrets
 from pgversus.study.servers import ServerName
 from pgversus.study.settings import Setting, SettingLevels
 from pgversus.study.workload import Workload
+from pgversus.text.redaction import value_without_secrets
 
 BASELINE = 0
 

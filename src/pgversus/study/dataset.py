@@ -3,7 +3,7 @@
 import hashlib
 from dataclasses import dataclass, replace
 
-from pgversus.study.hidden_documents import hidden_sha256
+from pgversus.text.documents import hidden_sha256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

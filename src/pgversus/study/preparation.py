@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from pgversus.language import later, tell
 from pgversus.study.captured import CapturedPlans
 from pgversus.study.caveats import Difference
 from pgversus.study.design import Design
+from pgversus.text.translation import later, tell
 
 _LEAST_PATIENCE_S, _TIMES_AS_SLOW = 60.0, 20
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pgversus.errors import StudyError
-from pgversus.study.hidden import value_without_secrets
+from pgversus.text.redaction import value_without_secrets
 
 # A GUC's name, or the two parts of a custom one (bench.delay), as guc.c accepts them.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)*")

@@ -8,9 +8,9 @@ from pathlib import PurePath
 
 from pgversus.errors import StudyError
 from pgversus.study.comparison import unique_labels
-from pgversus.study.hidden import code_without_secrets
 from pgversus.study.operation import Step
-from pgversus.study.sql_text import without_comments
+from pgversus.text.redaction import code_without_secrets
+from pgversus.text.sql import without_comments
 
 _LONGEST = 60
 # Of a name: it heads columns and stands in sentences.

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pgversus.errors import StudyError
-from pgversus.study.hidden import holds_secret
 from pgversus.study.operation import Operation
-from pgversus.study.sql_text import without_quoted
+from pgversus.text.redaction import holds_secret
+from pgversus.text.sql import without_quoted
 
 
 class QueryMode(StrEnum):

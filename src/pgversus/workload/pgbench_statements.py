@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pgversus.study.sql_text import QUOTE, Quotes, without_comments
 from pgversus.study.workload import QueryMode
+from pgversus.text.sql import QUOTE, Quotes, without_comments
 
 _TOLD = re.compile(r"^pgbench: (?:debug: )?client \d+ (sending|\w+)\b ?", re.MULTILINE)
 _SENDING = "sending"

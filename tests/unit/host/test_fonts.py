@@ -6,7 +6,7 @@ import pytest
 
 from pgversus.host.commands import CLEAN_ENVIRONMENT
 from pgversus.host.fonts import has_font_for
-from pgversus.language import Language
+from pgversus.text.translation import Language
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from pgversus.language import Language, speaking
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.article.cases import Form, cases
 from pgversus.report.article.fences import fenced, folded
@@ -19,6 +18,7 @@ from pgversus.study.metrics import Metric
 from pgversus.study.preparation import RUNNING_SERVER
 from pgversus.study.settings import Setting
 from pgversus.study.workload import PgbenchWorkload, Script
+from pgversus.text.translation import Language, speaking
 from tests.builders import answer, comparison, judged_by, latency_block, rate_block, study_answer
 from tests.unit.report.cases import CASES, noisy, steady
 from tests.unit.report.richest import whole_studies

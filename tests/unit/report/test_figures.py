@@ -18,8 +18,8 @@ from pgversus.report.page.page import page_html
 from pgversus.report.quantities import level_text
 from pgversus.report.study_document import study_document
 from pgversus.report.tidy import trial_table
-from pgversus.report.units import change, change_interval, percent, percent_above
 from pgversus.study.metrics import Metric
+from pgversus.text.units import change, change_interval, percent, percent_above
 from tests.real_results import STUDIES, unpacked
 from tests.unit.report.pages import read_page
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from pgversus.language import Language, speaking
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.report.charts.of_study import study_charts
 from pgversus.report.page.environment import environment
@@ -20,7 +19,6 @@ from pgversus.report.page.page import page_html
 from pgversus.report.quantities import level_text
 from pgversus.report.safety import data_text, inlined
 from pgversus.report.study_document import study_document
-from pgversus.report.units import change, change_interval
 from pgversus.stats.histogram import LatencyHistogram, merge
 from pgversus.study.asked import Asked
 from pgversus.study.design import Design, StopReason
@@ -28,6 +26,8 @@ from pgversus.study.metrics import Metric
 from pgversus.study.preparation import RUNNING_SERVER
 from pgversus.study.settings import Setting
 from pgversus.study.workload import PgbenchWorkload, Script
+from pgversus.text.translation import Language, speaking
+from pgversus.text.units import change, change_interval
 from tests.builders import answer, comparison, judged_by, open_loop, rate_block, study_answer
 from tests.unit.report import cases
 from tests.unit.report.pages import Page, read_page

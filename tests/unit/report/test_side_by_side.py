@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from pgversus.language import Language, speaking
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.report.csv_tables import csv_lines
 from pgversus.report.json_pieces import json_pieces
@@ -31,6 +30,7 @@ from pgversus.study.metrics import Metric
 from pgversus.study.preparation import BuiltFrom
 from pgversus.study.settings import Setting
 from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
+from pgversus.text.translation import Language, speaking
 from tests.builders import answer, comparison, judged_by, rate_block, study_answer
 from tests.unit.report.cases import CASES, noisy, steady
 from tests.unit.report.richest import whole_studies

@@ -12,7 +12,6 @@ import pytest
 from rich.console import Console
 
 import pgversus
-from pgversus.language import Language, speaking
 from pgversus.plans.sentences.telling import headline, sentences
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.csv_tables import csv_lines
@@ -27,10 +26,11 @@ from pgversus.report.study_document import study_document
 from pgversus.report.study_terminal import print_study_answer
 from pgversus.report.terminal import WIDEST, print_answer
 from pgversus.report.tidy import verdict_table
-from pgversus.report.units import change, duration, latency, size
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.verdict import Verdict
 from pgversus.study.counters import COUNTERS
+from pgversus.text.translation import Language, speaking
+from pgversus.text.units import change, duration, latency, size
 from tests.builders import DATA, GOLDEN, study_answer
 from tests.unit.plans.test_corpus import STEPS, changed, plans
 from tests.unit.report.cases import CASES

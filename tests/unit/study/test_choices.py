@@ -4,7 +4,7 @@ from pgversus.errors import StudyError
 from pgversus.study.choices import DesignChoices, design_of
 from pgversus.study.design import Design, WindowKind
 from pgversus.study.metrics import JUDGED_OF_LOAD, Metric
-from pgversus.study.quantities import WindowLength
+from pgversus.text.units import WindowLength
 
 THREE_SECONDS = WindowLength(seconds=3.0)
 

@@ -11,7 +11,7 @@ from pgversus.lab.data.snapshot_cache import KeptSnapshot, kept_snapshots, remov
 from pgversus.postgres.builds.in_cache import CachedBuild, cached_builds, remove_build
 from pgversus.postgres.builds.source.stored import remove_stored, stored_tarballs
 from pgversus.report.cached import CachedThing, Kind
-from pgversus.report.units import count
+from pgversus.text.units import count
 
 _KEY_SHOWN = 4
 # Digits of a key that are enough to name it, where they are one's alone.

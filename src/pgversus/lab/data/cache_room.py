@@ -5,7 +5,7 @@ import shutil
 
 from pgversus.host.directories import Cache
 from pgversus.lab.data.snapshot_cache import kept_snapshots, remove
-from pgversus.study.quantities import parse_size
+from pgversus.text.units import parse_size
 
 _VARIABLE = "PGVERSUS_SNAPSHOTS"
 _DEFAULT_BYTES = 20 * 10**9

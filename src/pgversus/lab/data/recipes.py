@@ -16,7 +16,7 @@ from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
 from pgversus.postgres.cluster import INITDB_OPTIONS
 from pgversus.study.dataset import Dataset, SetupFile
-from pgversus.study.hidden import value_without_secrets
+from pgversus.text.redaction import value_without_secrets
 
 FORM = 3
 """One more whenever loading changes in a way that nothing below tells."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pgversus.errors import HostError
 from pgversus.host.directories import Cache
 from pgversus.lab.data.cache_room import free_at_least, unused_bytes
-from pgversus.report.units import count, size
 from pgversus.study.needs import Needs
+from pgversus.text.units import count, size
 
 
 def check_room(needs: Needs, cache: Cache) -> None:

@@ -24,7 +24,7 @@ from pgversus.host.trees import TreeEntry, first_change, is_linked, manifest, ta
 from pgversus.lab.data.recipes import Recipe
 from pgversus.postgres.cluster import make_home
 from pgversus.postgres.fingerprint import Fingerprint
-from pgversus.study.hidden import value_without_secrets
+from pgversus.text.redaction import value_without_secrets
 
 _DATA, _RECORD = "data", "snapshot.json"
 _REMOVED = ".removed-"

@@ -13,7 +13,7 @@ from pgversus.lab.progress import Progress
 from pgversus.lab.run_directory import RunDirectory
 from pgversus.postgres.builds.model import Build
 from pgversus.postgres.cluster import Cluster, data_bytes
-from pgversus.report.units import size
+from pgversus.text.units import size
 
 
 class SnapshotShelf:

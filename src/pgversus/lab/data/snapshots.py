@@ -21,11 +21,11 @@ from pgversus.postgres.cluster import Cluster, data_bytes, make_cluster, remove_
 from pgversus.postgres.dataset import LOADING_SETTINGS
 from pgversus.postgres.fingerprint import Fingerprint, gather
 from pgversus.postgres.session import Target, connect, uri_target
-from pgversus.report.units import size
 from pgversus.study.comparison import Arm
 from pgversus.study.dataset import Dataset
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting, shaping_settings
+from pgversus.text.units import size
 
 _Key = tuple[ServerName, Dataset, tuple[Setting, ...]]
 

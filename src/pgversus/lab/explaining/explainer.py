@@ -15,12 +15,12 @@ from pgversus.lab.measuring.arms import ArmServer
 from pgversus.lab.measuring.load import Load
 from pgversus.lab.measuring.pilot import PilotResult
 from pgversus.lab.progress import Progress, Silence
-from pgversus.language import later
 from pgversus.postgres.client import Client
 from pgversus.study.captured import Captured, CapturedPlans
 from pgversus.study.comparison import Comparison
 from pgversus.study.planner_switches import Undoing
 from pgversus.study.workload import PgbenchWorkload
+from pgversus.text.translation import later
 
 _ASKING = later("asking {arm} for its plans: statement {number} of {total}")
 _SEARCHING = later("looking for settings that bring the old plans back on {arm}: statement {number} of {total}")

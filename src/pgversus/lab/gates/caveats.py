@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from pgversus.lab.gates.load_gates import load_caveats
 from pgversus.lab.gates.measured import Measured, measured_of
 from pgversus.lab.gates.plan_gates import plan_caveats
-from pgversus.language import both, tell, told_again
 from pgversus.report.phases import phase_word
 from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Block
@@ -16,6 +15,7 @@ from pgversus.study.counters import ROWS_WRITTEN
 from pgversus.study.design import StopReason
 from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation, origin_words
 from pgversus.study.workload import PgbenchWorkload
+from pgversus.text.translation import both, tell, told_again
 
 _MOST_UNCLOCKED = 0.01
 _MOST_SHOWN = 8

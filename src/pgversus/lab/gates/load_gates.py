@@ -13,7 +13,6 @@ from pgversus.lab.gates.measured import Measured
 from pgversus.lab.gates.pressure_gates import pressure_caveats
 from pgversus.lab.gates.rate_gates import rate_caveats
 from pgversus.lab.measuring.disturbance import FOREIGN, STEAL, foreign_cpu_s
-from pgversus.language import later, tell
 from pgversus.stats.counter_table import CounterTable
 from pgversus.stats.samples import Samples
 from pgversus.stats.trials import Trial
@@ -23,6 +22,7 @@ from pgversus.study.counters import MAINTENANCE
 from pgversus.study.design import WindowKind
 from pgversus.study.metrics import QUANTILES, Metric, transactions_for_quantile
 from pgversus.study.workload import PgbenchWorkload
+from pgversus.text.translation import later, tell
 
 _CLIENT_BOUND = 0.9
 """Share of one processor for each thread of pgbench."""

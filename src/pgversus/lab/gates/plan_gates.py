@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from pgversus.lab.explaining.comparing import other_rows
-from pgversus.language import tell
 from pgversus.study.captured import CapturedPlans
 from pgversus.study.caveats import Caveat
 from pgversus.study.comparison import Comparison
+from pgversus.text.translation import tell
 
 
 def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explained: str) -> Iterator[Caveat]:

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pgversus.lab.gates.measured import Measured
-from pgversus.language import tell
 from pgversus.study.caveats import Caveat
 from pgversus.study.counters import PAGE_BYTES
+from pgversus.text.translation import tell
 
 _MEMORY = 0.01
 """Share of the windows. Both working sets must fit into memory, and then nothing ever waits for it."""

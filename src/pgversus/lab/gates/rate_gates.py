@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterator
 
 from pgversus.lab.gates.measured import Measured
-from pgversus.language import tell
-from pgversus.report.units import significant
 from pgversus.study.caveats import Caveat
 from pgversus.study.comparison import Comparison
 from pgversus.study.workload import PgbenchWorkload
+from pgversus.text.translation import tell
+from pgversus.text.units import significant
 
 _REACHED = 0.95
 """Share of the rate, over all windows together."""

@@ -20,9 +20,9 @@ from pgversus.study.captured import CapturedPlans
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.design import Design, WindowKind
 from pgversus.study.preparation import Preparation
-from pgversus.study.quantities import AUTO
 from pgversus.study.windows import FirstLoad, fit_windows
 from pgversus.study.workload import PgbenchWorkload
+from pgversus.text.units import AUTO
 
 
 class ExplainArms(Protocol):

@@ -15,7 +15,7 @@ from psycopg import conninfo
 
 from pgversus.host.identity import ServerUser
 from pgversus.host.ownership import write_for
-from pgversus.study.hidden import command_without_secrets
+from pgversus.text.redaction import command_without_secrets
 
 _SHELLS = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})
 _CLIENTS = frozenset(

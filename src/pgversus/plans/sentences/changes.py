@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
-from pgversus.language import tell
 from pgversus.plans.changes import Change, Kind
 from pgversus.plans.sentences.numbers import EXACT, number
+from pgversus.text.translation import tell
 
 
 def sentence(change: Change) -> str:

@@ -2,11 +2,11 @@
 
 import re
 
-from pgversus.language import later, tell
 from pgversus.plans.difference import PlanDifference
 from pgversus.plans.levels import Level
 from pgversus.plans.sentences.changes import sentence
 from pgversus.plans.sentences.numbers import number
+from pgversus.text.translation import later, tell
 
 _DIGITS = re.compile(r"\d+")
 _MOST_ALIKE = 3

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from pgversus.language import tell
 from pgversus.report.article.cases import Case, level
 from pgversus.report.article.figures import (
     Published,
@@ -16,6 +15,7 @@ from pgversus.report.article.figures import (
 from pgversus.report.quantities import level_text
 from pgversus.report.sentences import metric_words
 from pgversus.report.sweeps import Sweep
+from pgversus.text.translation import tell
 
 
 def amount_tables(case: Case, known: Published) -> Iterator[str]:

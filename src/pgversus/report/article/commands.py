@@ -4,15 +4,15 @@ import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
-from pgversus.language import tell, tell_number
 from pgversus.report.answer import Answer
 from pgversus.report.article.cases import Case
 from pgversus.report.article.fences import fenced
 from pgversus.report.markdown import escaped, paragraph
 from pgversus.report.small_print import load_command, restarts
-from pgversus.report.units import duration
 from pgversus.study.operation import Operation, Step
 from pgversus.study.workload import PgbenchWorkload, Script, Workload
+from pgversus.text.translation import tell, tell_number
+from pgversus.text.units import duration
 
 
 def work(case: Case) -> Iterator[str]:

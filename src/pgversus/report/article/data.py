@@ -4,12 +4,12 @@ import shlex
 from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
-from pgversus.language import tell
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.article.fences import fenced
 from pgversus.report.article.figures import shortened
 from pgversus.report.markdown import escaped, paragraph
 from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.text.translation import tell
 
 TextOf = Callable[[SetupFile], str | None]
 """The text of a file that is not kept with the results; None where nobody has it any more as it was."""

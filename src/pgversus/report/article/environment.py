@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pgversus.language import listed, tell
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.article.figures import capped
 from pgversus.report.host_facts import host_facts
 from pgversus.report.small_print import build_words
 from pgversus.study.operation import Operation
 from pgversus.study.preparation import ArmFacts, origin_words
+from pgversus.text.translation import listed, tell
 
 
 def environment(answer: StudyAnswer) -> Iterator[str]:

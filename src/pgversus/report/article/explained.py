@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from pgversus.language import tell, together
 from pgversus.plans.sentences.telling import headline, sentences
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.article.fences import fenced, folded
@@ -11,6 +10,7 @@ from pgversus.report.plans.compared import ComparedPlans
 from pgversus.report.plans.tree import plan_lines
 from pgversus.report.plans.undoing import undoing
 from pgversus.report.why import why_of
+from pgversus.text.translation import tell, together
 
 _MOST_CONTEXTS = 50
 

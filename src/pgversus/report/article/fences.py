@@ -3,7 +3,7 @@
 import html
 import re
 
-from pgversus.report.visible import visible
+from pgversus.text.redaction import visible
 
 _TICKS = re.compile("`+")
 _LEAST = 3

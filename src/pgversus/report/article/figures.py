@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 
-from pgversus.language import listed, tell, tell_number
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.markdown import escaped, paragraph, table
 from pgversus.report.published import PublishedRatio, published_ratios, replication_word
 from pgversus.report.sentences import metric_words, needs_check, percent_of_confidence
-from pgversus.report.units import change_bounds, significant
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric
+from pgversus.text.translation import listed, tell, tell_number
+from pgversus.text.units import change_bounds, significant
 
 _MOST_ROWS = 200
 _MOST_PLACES = 6

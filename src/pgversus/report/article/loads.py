@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from pgversus.language import tell
 from pgversus.report.answer import Answer
 from pgversus.report.article.cases import Case, level
 from pgversus.report.article.figures import (
@@ -14,8 +13,9 @@ from pgversus.report.article.figures import (
     ratio_cells,
     ratio_heads,
 )
-from pgversus.report.units import latency, significant
 from pgversus.study.metrics import Metric
+from pgversus.text.translation import tell
+from pgversus.text.units import latency, significant
 
 
 def pair_tables(case: Case, known: Published) -> Iterator[str]:

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterator, Sequence
 from math import fsum
 
-from pgversus.language import tell
 from pgversus.report.answer import Answer
 from pgversus.report.article.cases import Case, level
 from pgversus.report.article.figures import Published, capped, interval_text, ratio_cells
 from pgversus.report.markdown import paragraph
 from pgversus.report.published import replication_word
 from pgversus.report.sentences import percent_of_confidence
-from pgversus.report.units import significant
 from pgversus.stats.analysis import quantities_of
 from pgversus.study.comparison import BASELINE, Arm
 from pgversus.study.metrics import Metric, Quantity, StepTime
+from pgversus.text.translation import tell
+from pgversus.text.units import significant
 
 _MS = 1e3
 _PERCENT = 100.0

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from pgversus.language import later, tell, together
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.article.amounts import amount_tables
 from pgversus.report.article.cases import Case, Form, cases
@@ -20,6 +19,7 @@ from pgversus.report.markdown import escaped, paragraph
 from pgversus.report.overview import not_measured, overview_sentences, shared_caveats
 from pgversus.report.sentences import answer_sentences
 from pgversus.report.small_print import comparison_lines, restarts, study_lines
+from pgversus.text.translation import later, tell, together
 
 _TABLES: dict[Form, Callable[[Case, Published], Iterator[str]]] = {
     Form.OPERATION: operation_tables,

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from pgversus.language import tell
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.article.fences import fenced
 from pgversus.report.markdown import escaped, paragraph
+from pgversus.text.translation import tell
 
 
 def repeating(answer: StudyAnswer) -> Iterator[str]:

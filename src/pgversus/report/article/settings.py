@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from pgversus.language import listed, tell
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.article.fences import fenced
 from pgversus.report.article.figures import capped, shortened
 from pgversus.report.markdown import paragraph
 from pgversus.study.comparison import Arm
+from pgversus.text.translation import listed, tell
 
 Pair = tuple[str, str]
 """A setting's name and value."""

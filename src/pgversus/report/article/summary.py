@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from pgversus.language import tell
 from pgversus.report.answer import Answer
 from pgversus.report.article.cases import Case, Form
 from pgversus.report.article.figures import (
@@ -16,8 +15,9 @@ from pgversus.report.article.figures import (
 from pgversus.report.markdown import paragraph
 from pgversus.report.plans.compared import ComparedPlans
 from pgversus.report.quantities import level_text
-from pgversus.report.units import latency, significant
 from pgversus.study.comparison import BASELINE
+from pgversus.text.translation import tell
+from pgversus.text.units import latency, significant
 
 
 def summary(found: Sequence[Case], known: Published) -> Iterator[str]:

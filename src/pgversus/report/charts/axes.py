@@ -3,7 +3,7 @@
 import math
 
 from pgversus.report.charts.chart import told_by_value
-from pgversus.report.units import significant
+from pgversus.text.units import significant
 
 _FEWEST, _MOST = 4, 8
 _FAR = 5

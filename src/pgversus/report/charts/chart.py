@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pgversus.report.visible import visible
+from pgversus.text.redaction import visible
 
 _LONGEST_NAME = 80
 

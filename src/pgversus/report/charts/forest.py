@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pgversus.language import tell
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.charts.chart import Chart, chart_name, data, plain
 from pgversus.report.charts.ratio_axis import ratio_domain, ratio_labels, ratio_ticks
 from pgversus.report.charts.theme import sized, verdict_colour
 from pgversus.report.sentences import metric_words
-from pgversus.report.units import change, change_interval
 from pgversus.report.verdicts import verdict_word
 from pgversus.report.worst_first import Placed, worst_first
 from pgversus.stats.verdict import Verdict
 from pgversus.study.metrics import Metric
+from pgversus.text.translation import tell
+from pgversus.text.units import change, change_interval
 
 _MOST_ROWS = 60
 _ROW_HEIGHT = 24

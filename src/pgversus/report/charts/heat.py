@@ -3,11 +3,11 @@
 import math
 from typing import Any
 
-from pgversus.language import tell
 from pgversus.report.charts.chart import Chart, chart_name, data
 from pgversus.report.charts.theme import SIGNS, sized
 from pgversus.report.heat_map import HeatCell, HeatMap
 from pgversus.stats.verdict import DIFFERENT
+from pgversus.text.translation import tell
 
 _ROW_HEIGHT = 44
 _FULL = math.log(2)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from pgversus.report.charts.chart import told_by_value
-from pgversus.report.units import change
+from pgversus.text.units import change
 
 _NICE = (
     *(0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0),

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from math import exp, fsum, log
 from typing import Any
 
-from pgversus.language import tell
 from pgversus.report.answer import Answer
 from pgversus.report.charts.chart import Chart, chart_name, data, plain
 from pgversus.report.charts.series import MOST_SERIES, series_layers
 from pgversus.report.charts.theme import sized
 from pgversus.report.quantities import level_text
 from pgversus.report.sentences import metric_words
+from pgversus.text.translation import tell
 
 _HEIGHT = 200
 _DIGITS = 5

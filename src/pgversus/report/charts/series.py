@@ -5,7 +5,7 @@ from typing import Any
 
 from pgversus.report.charts.chart import data, quoted
 from pgversus.report.charts.theme import DASHES, SERIES, SHAPES
-from pgversus.report.visible import visible
+from pgversus.text.redaction import visible
 
 MOST_SERIES = len(SERIES)
 """More cannot be told apart."""

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from pgversus.language import tell
 from pgversus.report.charts.axes import THOUSANDS
 from pgversus.report.charts.chart import Chart, chart_name, data, plain
 from pgversus.report.charts.series import MOST_SERIES, of_series, series_layers
 from pgversus.report.charts.theme import SERIES, sized
 from pgversus.report.quantities import level_text
 from pgversus.report.sweeps import Line, Sweep, metric_axis
-from pgversus.report.visible import visible
+from pgversus.text.redaction import visible
+from pgversus.text.translation import tell
 
 _HEIGHT = 300
 _MOST_ABOVE = 2.0

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pgversus.language import tell, told_again
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.host_facts import host_facts
 from pgversus.report.small_print import build_words
+from pgversus.text.translation import tell, told_again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pgversus.language import listed, tell, together
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.charts.of_study import MOST_CONTEXTS, study_charts
 from pgversus.report.charts.theme import config
@@ -25,6 +24,7 @@ from pgversus.report.sentences import metric_words, percent_of_confidence
 from pgversus.report.table_sizes import size_tables
 from pgversus.report.times import TIME_HEADS, time_rows
 from pgversus.report.worst_first import Placed, worst_first
+from pgversus.text.translation import listed, tell, together
 
 
 def page_html(answer: StudyAnswer) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pgversus.language import either, later, tell, tell_number
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.small_print import comparison_lines, of_many, restarts, study_lines, windows_words
-from pgversus.report.units import percent
 from pgversus.study.workload import PgbenchWorkload, Script
+from pgversus.text.translation import either, later, tell, tell_number
+from pgversus.text.units import percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

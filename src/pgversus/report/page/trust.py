@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pgversus.language import listed, tell, tell_number
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.overview import shared_caveats
 from pgversus.report.phases import phase_word
 from pgversus.report.sensitivity import sensitivity
-from pgversus.report.units import change, change_interval, percent, percent_above
 from pgversus.report.verdicts import verdict_word
 from pgversus.report.worst_first import Placed
 from pgversus.stats.verdict import DIFFERENT, Verdict
+from pgversus.text.translation import listed, tell, tell_number
+from pgversus.text.units import change, change_interval, percent, percent_above
 
 MOST_ROWS = 200
 """Of the table of noise."""

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pgversus.language import tell
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.charts.ratio_axis import ratio_domain
 from pgversus.report.charts.theme import SIGNS
@@ -12,11 +11,12 @@ from pgversus.report.medians import dropped_trials, medians
 from pgversus.report.next_step import next_step
 from pgversus.report.quantities import level_text
 from pgversus.report.sentences import contender_sentence, metric_words, needs_check
-from pgversus.report.units import change, change_interval, percent
 from pgversus.report.verdicts import verdict_word
 from pgversus.report.worst_first import Placed
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.verdict import Verdict
+from pgversus.text.translation import tell
+from pgversus.text.units import change, change_interval, percent
 
 _MOST_SENTENCES = 12
 MOST_ROWS = 1000

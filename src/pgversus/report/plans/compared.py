@@ -3,11 +3,11 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pgversus.language import Language, later, listed, speaking, tell
 from pgversus.plans.difference import PlanDifference
 from pgversus.plans.plan import Plan
 from pgversus.plans.sentences.telling import headline, sentences
 from pgversus.study.planner_switches import ButFor, Undoing
+from pgversus.text.translation import Language, later, listed, speaking, tell
 
 SCHEMA = "pgversus.plans/1"
 NOTHING_COMPARED = later("no statement has a plan")

@@ -1,12 +1,12 @@
 """Compared plans as a page of its own, without scripts and without anything from elsewhere: both trees side by side."""
 
-from pgversus.language import tell
 from pgversus.plans.sentences.telling import headline, sentences
 from pgversus.report.html import rendered_page
 from pgversus.report.plans.compared import NOTHING_COMPARED, ComparedPlans, PlansAnswer
 from pgversus.report.plans.side_by_side import plan_rows
 from pgversus.report.plans.text import times
 from pgversus.report.plans.undoing import undoing
+from pgversus.text.translation import tell
 
 
 def plans_html(answer: PlansAnswer) -> str:

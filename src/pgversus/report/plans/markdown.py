@@ -3,14 +3,14 @@
 import re
 from collections.abc import Iterator
 
-from pgversus.language import tell
 from pgversus.plans.sentences.telling import headline, sentences
 from pgversus.report.markdown import escaped, paragraph
 from pgversus.report.plans.compared import NOTHING_COMPARED, ComparedPlans, PlansAnswer
 from pgversus.report.plans.text import times
 from pgversus.report.plans.tree import plan_lines
 from pgversus.report.plans.undoing import undoing
-from pgversus.report.visible import visible
+from pgversus.text.redaction import visible
+from pgversus.text.translation import tell
 
 _FENCE = 3
 

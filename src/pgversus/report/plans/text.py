@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from pgversus.language import tell
 from pgversus.plans.sentences.telling import headline, sentences
 from pgversus.report.plans.compared import NOTHING_COMPARED, ComparedPlans, PlansAnswer
 from pgversus.report.plans.tree import plan_lines
 from pgversus.report.plans.undoing import undoing
-from pgversus.report.units import latency
-from pgversus.report.visible import visible
+from pgversus.text.redaction import visible
+from pgversus.text.translation import tell
+from pgversus.text.units import latency
 
 
 def plans_text(answer: PlansAnswer) -> str:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pgversus.language import listed, tell
 from pgversus.plans.measured import own
 from pgversus.plans.plan import MAIN, Plan, PlanNode
-from pgversus.report.units import latency, significant
+from pgversus.text.translation import listed, tell
+from pgversus.text.units import latency, significant
 
 _STEP = 2
 

@@ -1,9 +1,9 @@
 """Which settings plan a statement as before, in words."""
 
-from pgversus.language import later, tell
 from pgversus.plans.levels import Level
 from pgversus.report.plans.compared import ComparedPlans
 from pgversus.study.planner_switches import ButFor, Why
+from pgversus.text.translation import later, tell
 
 _WHY = {
     Why.NEW_SWITCH: later("a switch that {old} does not have"),

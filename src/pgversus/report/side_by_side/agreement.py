@@ -7,10 +7,10 @@ study's error, and so does theirs together (docs/side-by-side.md).
 
 import math
 
-from pgversus.language import later, tell
 from pgversus.report.side_by_side.put import Agreement, Quotient, Side
-from pgversus.report.units import percent
 from pgversus.stats.verdict import Verdict
+from pgversus.text.translation import later, tell
+from pgversus.text.units import percent
 
 
 def quotient(a: Side, b: Side) -> Quotient | None:

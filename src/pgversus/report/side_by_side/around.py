@@ -3,17 +3,17 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from pgversus.language import listed, tell, tell_number
 from pgversus.report.answer import Answer
 from pgversus.report.host_facts import host_facts
 from pgversus.report.sentences import needs_check
 from pgversus.report.side_by_side.matching import Together
 from pgversus.report.side_by_side.put import Around, Note
 from pgversus.report.small_print import windows_words
-from pgversus.report.units import percent, size
 from pgversus.study.comparison import BASELINE, Arm
 from pgversus.study.operation import Operation
 from pgversus.study.preparation import ArmFacts, origin_words
+from pgversus.text.translation import listed, tell, tell_number
+from pgversus.text.units import percent, size
 
 _MEMORY_SHARE = 0.05
 """A kernel keeps some megabytes more or less for itself; another machine has another size."""

@@ -3,12 +3,12 @@
 from dataclasses import asdict
 from typing import Any
 
-from pgversus.language import Language, speaking
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.side_by_side.making import side_by_side
 from pgversus.report.side_by_side.put import NotComparable, Side, SideBySideRow, Source
 from pgversus.report.side_by_side.section import side_by_side_section
 from pgversus.report.tidy import Cell, TidyTable
+from pgversus.text.translation import Language, speaking
 
 SCHEMA = "pgversus.side-by-side/1"
 _OF_SIDE: dict[str, Cell] = {

@@ -1,6 +1,5 @@
 """From two answers to what is put beside each other."""
 
-from pgversus.language import tell
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.sentences import needs_check
 from pgversus.report.side_by_side.agreement import agreement, agreement_words, quotient
@@ -8,6 +7,7 @@ from pgversus.report.side_by_side.around import days_words, host_words, notes
 from pgversus.report.side_by_side.matching import Together, match
 from pgversus.report.side_by_side.put import Agreement, Around, Side, SideBySide, SideBySideRow, Source
 from pgversus.stats.analysis import ContenderResult
+from pgversus.text.translation import tell
 
 
 def side_by_side(a: StudyAnswer, b: StudyAnswer) -> SideBySide:

@@ -1,10 +1,10 @@
 """Two results side by side as Markdown for a pull request; texts of users are escaped."""
 
-from pgversus.language import tell
 from pgversus.report.markdown import escaped, paragraph, table
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.side_by_side.put import SideBySide
 from pgversus.report.side_by_side.section import SideBySideSection, side_by_side_section
+from pgversus.text.translation import tell
 
 
 def side_by_side_markdown(found: SideBySide) -> str:

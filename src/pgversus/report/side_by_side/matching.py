@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pgversus.language import both, tell
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.side_by_side.put import NotComparable, Unlike
 from pgversus.report.side_by_side.question import Reason, common_factors, question_key, reasons, work_key
 from pgversus.stats.analysis import ContenderResult
+from pgversus.text.translation import both, tell
 
 _MOST_TRIED = 50
 """Contexts that ask the same and are told apart by their settings alone; of more the order decides."""

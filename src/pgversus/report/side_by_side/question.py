@@ -3,7 +3,6 @@
 from collections.abc import Collection, Hashable, Iterator
 from pathlib import PurePath
 
-from pgversus.language import listed, tell
 from pgversus.report.answer import Answer
 from pgversus.report.sentences import metric_words
 from pgversus.report.side_by_side.put import Unlike
@@ -11,6 +10,7 @@ from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.operation import Operation, Step
 from pgversus.study.workload import PgbenchWorkload, Script, Workload, threads_used
+from pgversus.text.translation import listed, tell
 
 NAMES = frozenset({"workload", "load", "dataset", "scale", "cache"})
 """Factors whose levels are names of something whose content is looked at."""

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pgversus.language import later, listed, tell, tell_number
 from pgversus.report.overview import MARKS
 from pgversus.report.quantities import level_text
 from pgversus.report.sentences import metric_words
@@ -18,10 +17,11 @@ from pgversus.report.side_by_side.put import (
     SideBySideRow,
     Source,
 )
-from pgversus.report.units import change, change_interval
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.verdict import Verdict
 from pgversus.study.metrics import Metric
+from pgversus.text.translation import later, listed, tell, tell_number
+from pgversus.text.units import change, change_interval
 
 _AROUND = {
     Around.BASELINE: later("baselines"),

@@ -4,11 +4,11 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pgversus.language import tell
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.side_by_side.put import Agreement, SideBySide
 from pgversus.report.side_by_side.section import SideBySideSection, SideText, side_by_side_section
 from pgversus.report.terminal import STYLES, print_parts, table
+from pgversus.text.translation import tell
 
 _COLOURS = {
     Agreement.AGREE: "cyan",

@@ -11,7 +11,7 @@ from pgversus.study.file.problems import Problems
 from pgversus.study.file.quantities import quantity
 from pgversus.study.file.workloads import NamedLoad, NamedWorkload
 from pgversus.study.metrics import JUDGED_BY_NAME, Metric
-from pgversus.study.quantities import parse_duration, parse_pin, parse_share, parse_whole_seconds, parse_window
+from pgversus.text.units import parse_duration, parse_pin, parse_share, parse_whole_seconds, parse_window
 
 
 def choices_of(table: schema.Design | None, problems: Problems, *, seed: int) -> DesignChoices:

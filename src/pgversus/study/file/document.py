@@ -7,8 +7,8 @@ from typing import Any
 
 from pgversus.errors import StudyError, StudyFileError
 from pgversus.study.file.values import shown
-from pgversus.study.hidden import without_secrets
-from pgversus.study.nesting import is_nested_deeper
+from pgversus.text.documents import is_nested_deeper
+from pgversus.text.redaction import without_secrets
 
 MOST_LEVELS = 16
 """Of tables in tables. The schema needs six; whatever walks a document may then call itself."""

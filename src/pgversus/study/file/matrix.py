@@ -12,9 +12,9 @@ from pgversus.study.file.places import Path
 from pgversus.study.file.problems import Problems
 from pgversus.study.file.values import as_key, as_toml, shown, shown_value
 from pgversus.study.file.workloads import NamedDataset, NamedLoad, NamedWorkload
-from pgversus.study.hidden import value_without_secrets
 from pgversus.study.servers import ServerName
 from pgversus.study.settings import Setting
+from pgversus.text.redaction import value_without_secrets
 
 T = TypeVar("T")
 

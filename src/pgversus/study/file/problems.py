@@ -6,7 +6,7 @@ from typing import Self
 
 from pgversus.errors import PgversusError, StudyError, StudyFileError
 from pgversus.study.file.places import Path, Place, Places
-from pgversus.study.hidden import without_secrets
+from pgversus.text.redaction import without_secrets
 
 MOST_PROBLEMS = 1000
 """Nobody reads more of them, and finding what was meant takes time for each."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pgversus.study.hidden import value_without_secrets, without_secrets
+from pgversus.text.redaction import value_without_secrets, without_secrets
 
 _LONGEST = 60
 _LARGEST = 2**63

@@ -22,7 +22,6 @@ from pgversus.study.file.quantities import quantity
 from pgversus.study.file.settings import settings_of
 from pgversus.study.file.values import as_key, as_toml, shown
 from pgversus.study.operation import Operation
-from pgversus.study.quantities import WindowLength, parse_window
 from pgversus.study.settings import Setting
 from pgversus.study.workload import (
     PgbenchWorkload,
@@ -33,6 +32,7 @@ from pgversus.study.workload import (
     refuse_secret_variables,
     threads_used,
 )
+from pgversus.text.units import WindowLength, parse_window
 
 T = TypeVar("T")
 _REWRITTEN = ("script", "sql")

@@ -1,4 +1,4 @@
-"""JSON documents without the secrets in them: each text alone, and what has a name by that name."""
+"""JSON documents: secrets removed, nesting bounded."""
 
 import hashlib
 import json
@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from pgversus.study.hidden import (
+from pgversus.text.redaction import (
     code_without_secrets,
     command_without_secrets,
     may_hold_secrets,
     value_without_secrets,
 )
-from pgversus.study.secret_values import is_secret
+from pgversus.text.secrets import is_secret
 
 Hide = Callable[[str], str]
 _LARGEST_FILE = 10_000_000
@@ -112,3 +112,17 @@ def _are_texts(value: Any) -> bool:
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+
+
+def is_nested_deeper(document: Any, levels: int) -> bool:
+    """Return whether values stand inside lists and mappings more than so many levels deep."""
+    inside = [document]
+    for _ in range(levels):
+        inside = [
+            child
+            for item in inside
+            for child in (item.values() if isinstance(item, Mapping) else item if isinstance(item, list) else ())
+        ]
+        if not inside:
+            return False
+    return True

@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from pgversus.cli.language import locale_language
 from pgversus.cli.main import pgversus
 from pgversus.cli.means import language_shown
-from pgversus.language import Language, both, either, listed, speaking, spoken, tell, tell_number, together
+from pgversus.text.translation import Language, both, either, listed, speaking, spoken, tell, tell_number, together
 from tools.catalogs import as_text, catalog_files, compiled, current, read
 
 CATALOGS = sorted(catalog_files())
-SOURCE = Path(__file__).parents[2] / "src" / "pgversus"
+SOURCE = Path(__file__).parents[3] / "src" / "pgversus"
 TELLING = ("tell", "tell_number", "later")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pgversus.study.dataset import setup_file
-from pgversus.study.hidden_documents import document_without_secrets, parts_without_secrets
+from pgversus.text.documents import document_without_secrets, parts_without_secrets
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgversus.study.sql_text import Quotes, without_comments, without_quoted
 from pgversus.study.steps import statement_step
 from pgversus.study.workload import PgbenchWorkload, Script
+from pgversus.text.sql import Quotes, without_comments, without_quoted
 from tests.bounded import processor_time
 
 LONG = 100_000

@@ -84,3 +84,11 @@ def _parts(text: str, opening: re.Pattern[str]) -> Iterator[tuple[int, int]]:
         else:
             yield found.start(), end
             position = end
+
+
+_ESCAPED = str.maketrans({"\\": "\\\\", "'": "''", "\n": "\\n", "\r": "\\r"})
+
+
+def quoted(text: str) -> str:
+    """The text on one line, with what quotes and backslashes it has protected."""
+    return f"'{text.translate(_ESCAPED)}'"
