@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from pgversus.builds.model import Build
+from pgversus.builds.provide import provide
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache, make_directory, open_cache
 from pgversus.host.identity import server_user
@@ -23,8 +25,6 @@ from pgversus.lab.data.recipes import Recipe, recipe_of
 from pgversus.lab.data.snapshot_shelf import SnapshotShelf
 from pgversus.lab.progress import Silence
 from pgversus.lab.run_directory import RunDirectory, run_directory
-from pgversus.postgres.builds.model import Build
-from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.catalog import ServerProperties
 from pgversus.postgres.client import fixed_client
 from pgversus.postgres.cluster import Cluster, copy_cluster, data_bytes, make_cluster

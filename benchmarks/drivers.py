@@ -23,10 +23,10 @@ from pathlib import Path
 import psycopg
 
 from benchmarks.real_blocks import SERVER, SPIN, RealBlock, real_blocks
+from pgversus.builds.provide import provide
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.lab.progress import Silence
-from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.server import Server
 from pgversus.study.build_options import USUAL_MANNER

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from pgversus.builds.unpacking import unpack
 from pgversus.host.identity import server_user
-from pgversus.postgres.builds.unpacking import unpack
 from tests.builders import DATA
 
 STUDIES = ("planner-16-vs-17", "versions-15-to-18", "vacuum-15-to-17", "block-size", "io-combine-limit")

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
+from pgversus.builds.provide import provide
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.lab.progress import Silence
-from pgversus.postgres.builds.provide import provide
 from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.servers import parse_server
 from tests.faults.clocks import CLOCKS

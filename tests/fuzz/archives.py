@@ -12,12 +12,12 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
+from pgversus.builds.unpacking import ArchiveError, unpack
 from pgversus.host.identity import ServerUser, server_user
-from pgversus.postgres.builds.unpacking import ArchiveError, unpack
 from tests.fuzz.mutations import CONTROLS, changed_bytes
 from tests.fuzz.target import Target
 from tests.fuzz.watching import Effects
-from tests.unit.postgres.builds.archives import Member, directory, file, hard_link, link, special
+from tests.unit.builds.archives import Member, directory, file, hard_link, link, special
 
 _NAMES = (
     *("bin", "bin/postgres", "lib/libpq.so", "lib", "share/zone/UTC", "a/b/c/d", "x", "./x", "x/", "x//y", "."),

@@ -7,15 +7,14 @@ from random import Random
 
 from pydantic import TypeAdapter
 
+from pgversus.builds.compile import built
+from pgversus.builds.inspect import read_manifest
+from pgversus.builds.model import MANIFEST, MadeFrom, SourceFacts
+from pgversus.builds.ready_made import offers, resolve
+from pgversus.builds.tarballs import stored_source
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.lab.data.snapshot_cache import SnapshotRecord, kept_snapshots
-from pgversus.postgres.builds.files import read_manifest
-from pgversus.postgres.builds.model import MANIFEST, MadeFrom, SourceFacts
-from pgversus.postgres.builds.ready_made.index import offers
-from pgversus.postgres.builds.ready_made.resolve import resolve
-from pgversus.postgres.builds.source.build import built
-from pgversus.postgres.builds.source.stored import stored_source
 from pgversus.study.build_options import USUAL_MANNER, BuildOptions
 from pgversus.study.servers import Family, Release
 from tests.fuzz.mutations import changed_document

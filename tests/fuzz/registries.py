@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 from jgo.maven import MavenContext
 
-from pgversus.postgres.builds.ready_made import families, zonky_client
-from pgversus.postgres.builds.ready_made.families import RegistryError, WheelSource, ZonkySource
+from pgversus.builds import families, zonky_client
+from pgversus.builds.families import RegistryError, WheelSource, ZonkySource
 from pgversus.study.servers import Version
 from tests.fuzz.mutations import changed_bytes, changed_document, changed_numbers, changed_text
 from tests.fuzz.target import Target

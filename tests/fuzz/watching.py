@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pgversus.builds import zonky_client
 from pgversus.host.commands import CLEAN_ENVIRONMENT, ending_with_us
-from pgversus.postgres.builds.ready_made import zonky_client
 from pgversus.study.build_options import USUAL_COMPILER
 from tests.bounded import processor_time
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from pgversus.builds.tarballs import is_archive
+from pgversus.builds.unpacking import unpack
 from pgversus.host.identity import server_user
-from pgversus.postgres.builds.source.archive import is_archive
-from pgversus.postgres.builds.unpacking import unpack
 from tests.live.conftest import QUICK, CommandLine
 
 RELEASE = "17"

@@ -10,6 +10,8 @@ import psutil
 import psycopg
 import pytest
 
+from pgversus.builds.model import Build
+from pgversus.builds.provide import provide
 from pgversus.host.counters import read_host
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
@@ -21,8 +23,6 @@ from pgversus.lab.measuring.postgres_apparatus import WarmApparatus
 from pgversus.lab.measuring.readings import Reading, grown
 from pgversus.lab.measuring.server_set import ServerSet
 from pgversus.lab.progress import Silence
-from pgversus.postgres.builds.model import Build
-from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.catalog import checkpoint
 from pgversus.postgres.client import fixed_client
 from pgversus.postgres.cluster import make_cluster

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.builds.families import SOURCES, Artifact, ZonkySource
+from pgversus.builds.model import NotifyBytes
+from pgversus.builds.ready_made import Choice, install, installed
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.host.identity import server_user
-from pgversus.postgres.builds.model import NotifyBytes
-from pgversus.postgres.builds.ready_made.families import SOURCES, Artifact, ZonkySource
-from pgversus.postgres.builds.ready_made.install import install, installed
-from pgversus.postgres.builds.ready_made.resolve import Choice
 from pgversus.study.servers import Family, Version
 
 CHOICE = Choice(family=Family.ZONKY, version=Version(major=17, minor=8))
@@ -24,8 +23,8 @@ import sys
 from pathlib import Path
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
-from pgversus.postgres.builds.ready_made.install import install
-from pgversus.postgres.builds.ready_made.resolve import Choice
+from pgversus.builds.ready_made import install
+from pgversus.builds.ready_made import Choice
 from pgversus.study.servers import Family, Version
 fetched = []
 choice = Choice(family=Family.ZONKY, version=Version(major=17, minor=8))

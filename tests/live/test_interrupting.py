@@ -16,11 +16,11 @@ import psutil
 import psycopg
 import pytest
 
+from pgversus.builds.provide import provide
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.host.leftovers import processes_in
 from pgversus.lab.progress import Silence
-from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.server import Server
 from pgversus.study.build_options import USUAL_MANNER

@@ -9,12 +9,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from pgversus.builds.model import Build
+from pgversus.builds.provide import provide
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.lab.progress import Silence
 from pgversus.lab.studies import library
-from pgversus.postgres.builds.model import Build
-from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.catalog import server_properties
 from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.server import Server

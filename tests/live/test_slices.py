@@ -15,6 +15,7 @@ import psutil
 import psycopg
 import pytest
 
+from pgversus.builds.provide import provide
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.lab.apparatus import TrialFailedError
@@ -24,7 +25,6 @@ from pgversus.lab.measuring.pilot import run_pilot
 from pgversus.lab.measuring.server_set import ServerSet
 from pgversus.lab.measuring.slices import SliceApparatus
 from pgversus.lab.progress import Silence
-from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.client import fixed_client
 from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.load_sessions import LoadSessions

@@ -13,6 +13,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from pgversus.builds.model import Build
+from pgversus.builds.provide import provide
 from pgversus.errors import DatasetError, ExitCode
 from pgversus.host.directories import Cache, make_directory, open_cache
 from pgversus.host.identity import server_user
@@ -23,8 +25,6 @@ from pgversus.lab.data.snapshot_shelf import SnapshotShelf
 from pgversus.lab.data.snapshots import Snapshot, Snapshots
 from pgversus.lab.progress import Silence
 from pgversus.lab.run_directory import RunDirectory, run_directory
-from pgversus.postgres.builds.model import Build
-from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.client import fixed_client
 from pgversus.postgres.cluster import copy_cluster, remove_directory
 from pgversus.postgres.server import Server
@@ -234,7 +234,7 @@ import sys
 from pathlib import Path
 from pgversus.errors import HostError
 from pgversus.host.identity import server_user
-from pgversus.postgres.builds.model import Build
+from pgversus.builds.model import Build
 from pgversus.postgres.cluster import copy_cluster, make_cluster
 
 binaries, disk = map(Path, sys.argv[1:])

@@ -111,11 +111,11 @@ def verify(names: tuple[str, ...]) -> int:
 
 
 def _provide(names: "Sequence[ServerName]", options: dict[str, Any]) -> None:
+    from pgversus.builds.provide import provide  # noqa: PLC0415 - the same
     from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415 - not for `--help`
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - the same
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
     from pgversus.lab.failures import failures_of_the_host  # noqa: PLC0415 - the same
-    from pgversus.postgres.builds.provide import provide  # noqa: PLC0415 - the same
     from pgversus.report.console import SafeConsole  # noqa: PLC0415 - the same
     from pgversus.study.servers import RunningServer  # noqa: PLC0415 - the same
     from pgversus.text.redaction import visible  # noqa: PLC0415 - the same

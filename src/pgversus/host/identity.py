@@ -2,7 +2,7 @@
 
 PostgreSQL refuses to run as root. Neither does root run what a study or a source tree says: psql, pgbench, commands,
 builds. Only such programs and /bin/sh run as the other user, never a Python of ours, which that user may not even be
-allowed to read; archives are unpacked by a fork (postgres/builds/unpacking.py).
+allowed to read; archives are unpacked by a fork (builds/unpacking.py).
 """
 
 import os

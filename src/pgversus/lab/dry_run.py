@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from pgversus.builds.provide import BuildsHere, builds_here
 from pgversus.host.directories import Cache, open_cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab.data.room import check_room
@@ -13,7 +14,6 @@ from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.resuming import check_same_study
 from pgversus.lab.same_means import as_measured_before, compilers_before
 from pgversus.lab.settings_check import TargetOf, ask_of, with_possible_settings
-from pgversus.postgres.builds.provide import BuildsHere, builds_here
 from pgversus.postgres.labels import label_of_running
 from pgversus.postgres.session import uri_target
 from pgversus.postgres.settings_check import ask_program

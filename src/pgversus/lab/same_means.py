@@ -10,13 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pgversus.builds.compile import built
+from pgversus.builds.model import FROM_SOURCE, Build, name_of_key
+from pgversus.builds.orders import as_asked
 from pgversus.errors import StoreError, StudyError
 from pgversus.host.directories import Cache
 from pgversus.host.hashes import file_sha256
-from pgversus.postgres.builds.model import FROM_SOURCE, Build
-from pgversus.postgres.builds.source.build import built
-from pgversus.postgres.builds.source.order import name_of_key
-from pgversus.postgres.builds.source.orders import as_asked
 from pgversus.postgres.client import Client
 from pgversus.study.servers import Family, Release, RunningServer, ServerName, SourceBuild, name_in_full, parse_server
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from pgversus.builds.inspect import changed_files, missing_libraries, read_manifest, read_version
+from pgversus.builds.model import MadeFrom
+from pgversus.builds.provide import CachedBuild, cached_builds
 from pgversus.errors import BuildError, StudyError
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
-from pgversus.postgres.builds.files import changed_files, read_manifest
-from pgversus.postgres.builds.in_cache import CachedBuild, cached_builds
-from pgversus.postgres.builds.inspect import missing_libraries, read_version
-from pgversus.postgres.builds.model import MadeFrom
 from pgversus.report.servers import ServerHere
 from pgversus.study.build_options import BuildProfile, BuildSystem
 

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
 
+from pgversus.builds.model import Build
 from pgversus.errors import StudyError, StudyFileError
-from pgversus.postgres.builds.model import Build
 from pgversus.postgres.session import Target, uri_target
 from pgversus.postgres.settings_check import SettingAnswer, accepts_sessions, ask_running_server
 from pgversus.study.comparison import BASELINE, Arm

@@ -5,6 +5,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pgversus.builds.inspect import linked_libraries
+from pgversus.builds.model import Build
 from pgversus.errors import StudyError
 from pgversus.host.processors import split_processors
 from pgversus.lab.apparatus import Apparatus
@@ -26,8 +28,6 @@ from pgversus.lab.source_facts import (
     refuse_other_build,
     without_asked,
 )
-from pgversus.postgres.builds.inspect import linked_libraries
-from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
 from pgversus.postgres.fingerprint import Fingerprint, differences
 from pgversus.study.comparison import BASELINE, Arm, CacheState

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from pgversus.builds.model import Build
+from pgversus.builds.source_tree import diff_stat
 from pgversus.errors import BuildError
-from pgversus.postgres.builds.model import Build
-from pgversus.postgres.builds.source.tree import diff_stat
 from pgversus.postgres.fingerprint import Fingerprint
 from pgversus.study.build_options import NO_OPTIONS, BuildOptions, BuildSystem
 from pgversus.study.caveats import Difference

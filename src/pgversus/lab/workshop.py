@@ -5,6 +5,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from pgversus.builds.model import Build
+from pgversus.builds.provide import provide, using_builds
 from pgversus.host.directories import Cache, open_cache
 from pgversus.host.identity import ServerUser
 from pgversus.host.leftovers import sweep
@@ -19,9 +21,6 @@ from pgversus.lab.progress import Progress
 from pgversus.lab.run_directory import RunDirectory, run_directory
 from pgversus.lab.same_means import as_measured_before, compilers_before
 from pgversus.lab.settings_check import ask_of, with_possible_settings
-from pgversus.postgres.builds.in_cache import using_builds
-from pgversus.postgres.builds.model import Build
-from pgversus.postgres.builds.provide import provide
 from pgversus.postgres.client import Client
 from pgversus.postgres.settings_check import ask_program
 from pgversus.store.reading import StoredStudy

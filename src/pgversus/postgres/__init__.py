@@ -1,6 +1,5 @@
-"""PostgreSQL itself: binaries, clusters, servers, sessions.
+"""PostgreSQL itself: clusters, servers, sessions.
 
-builds/         where binaries come from
 client.py       the one pgbench and psql that are used against every arm
 cluster.py      data directories: initdb, copies
 server.py       start, readiness, stop, and no orphan ever

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from psycopg import conninfo
 
+from pgversus.builds.inspect import open_to_all
 from pgversus.errors import BuildError, ServerError
 from pgversus.host.commands import may_execute, run
 from pgversus.host.directories import make_directory, open_cache
 from pgversus.host.identity import ServerUser
 from pgversus.host.private import private_lock
-from pgversus.postgres.builds.files import open_to_all
 from pgversus.postgres.session import Target, password_of
 
 OLDEST_PGBENCH = 14

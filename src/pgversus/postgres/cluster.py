@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pgversus.builds.model import Build
 from pgversus.errors import HostError, ServerError
 from pgversus.host.commands import run
 from pgversus.host.directories import make_directory
 from pgversus.host.identity import ServerUser
-from pgversus.postgres.builds.model import Build
 from pgversus.postgres.session import SUPERUSER
 
 INITDB_OPTIONS = (

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 
+from pgversus.builds.model import Build
 from pgversus.errors import ServerError
 from pgversus.host.commands import run
 from pgversus.host.identity import ServerUser
 from pgversus.postgres import catalog
-from pgversus.postgres.builds.model import Build
 from pgversus.postgres.session import Target, connect
 from pgversus.study.settings import Setting
 from pgversus.text.redaction import value_without_secrets

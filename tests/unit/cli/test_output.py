@@ -59,4 +59,4 @@ def test_one_module_writes_to_the_streams() -> None:
                 if is_written or called in ("Console", "rich.print"):
                     written.append(str(file.relative_to(package)))
     # A process of its own, whose words become a part of an error.
-    assert set(written) == {"cli/output.py", "postgres/builds/ready_made/zonky_client.py"}
+    assert set(written) == {"cli/output.py", "builds/zonky_client.py"}

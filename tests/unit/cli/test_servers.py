@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from pgversus.builds import build_commands
+from pgversus.builds.inspect import file_hashes
 from pgversus.cli.main import pgversus
 from pgversus.errors import BuildError, ExitCode, StudyError
 from pgversus.host.directories import Cache
 from pgversus.lab import servers_here as module
-from pgversus.postgres.builds.files import file_hashes
-from pgversus.postgres.builds.source import tools
 from tests.unit.lab.data.kept import USER, cache_in, kept, recipe
 
 POSTGRES = """#!/bin/sh
@@ -133,7 +133,7 @@ def test_what_is_ready_made_is_not_built() -> None:
 def test_what_a_build_lacks_is_said_for_the_manner_that_was_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tools, "_PATH", str(tmp_path / "nothing"))
+    monkeypatch.setattr(build_commands, "_PATH", str(tmp_path / "nothing"))
     found = []
     for flags in ([], ["--build-system", "meson"], ["--build-profile", "full"]):
         ended = typed("build", "17.8", *flags)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.builds import build_commands
 from pgversus.errors import BuildError, HostError, StoreError, StudyError
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab import dry_run as module
 from pgversus.lab.dry_run import DryRun, dry_run, refuse_without_room
 from pgversus.lab.studies import open_study
-from pgversus.postgres.builds.source import tools
 from pgversus.report.dry_run import dry_run_text
 from pgversus.store.results import Results
 from pgversus.study.host_access import HostAccess
@@ -266,7 +266,7 @@ def test_a_compiler_of_the_studys_own_is_no_reason_to_know_nothing_of_the_others
     path = tmp_path / "programs"
     for name in ("gcc", "bison", "flex", "m4", "perl", "make"):
         program(path / name, tmp_path / "ran")
-    monkeypatch.setattr(tools, "_PATH", str(path))
+    monkeypatch.setattr(build_commands, "_PATH", str(path))
     found = dry_run(of_servers(tmp_path, "17.8+cassert", "17.8+cc=clang-99"), tmp_path / "r", USER)
     assert (found.to_build, found.downloads) == (("17.8+cassert",), ("source of 17.8",))
     assert found.not_asked == ("17.8+cc=clang-99",)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.builds.model import Build, MadeFrom, SourceFacts
 from pgversus.errors import StoreError
 from pgversus.host.directories import Cache
 from pgversus.lab.same_means import (
@@ -18,7 +19,6 @@ from pgversus.lab.same_means import (
     client_facts,
     compilers_before,
 )
-from pgversus.postgres.builds.model import Build, MadeFrom, SourceFacts
 from pgversus.postgres.client import Client
 from pgversus.study.build_options import NO_OPTIONS, USUAL_MANNER, BuildOptions
 from pgversus.study.servers import (

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.builds.model import Build
 from pgversus.errors import StudyError, StudyFileError
 from pgversus.lab.settings_check import ask_of, with_possible_settings
-from pgversus.postgres.builds.model import Build
 from pgversus.postgres.settings_check import SettingAnswer
 from pgversus.study.servers import Release, RunningServer, ServerName
 from pgversus.study.settings import Setting

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.builds.model import Build, MadeFrom, SourceFacts
 from pgversus.errors import BuildError
 from pgversus.lab.source_facts import (
     built_from,
@@ -13,7 +14,6 @@ from pgversus.lab.source_facts import (
     refuse_other_build,
     without_asked,
 )
-from pgversus.postgres.builds.model import Build, MadeFrom, SourceFacts
 from pgversus.postgres.catalog import ServerProperties, SettingValue
 from pgversus.postgres.fingerprint import Fingerprint
 from pgversus.study.build_options import NO_OPTIONS, BuildManner, BuildOptions, BuildProfile, BuildSystem

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.builds.model import Build
 from pgversus.errors import ServerError
 from pgversus.host.identity import ServerUser
-from pgversus.postgres.builds.model import Build
 from pgversus.postgres.cluster import Cluster
 from pgversus.postgres.server import Server
 

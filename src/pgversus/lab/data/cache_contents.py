@@ -4,12 +4,12 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pgversus.builds.provide import CachedBuild, cached_builds, remove_build
+from pgversus.builds.tarballs import remove_stored, stored_tarballs
 from pgversus.errors import StudyError
 from pgversus.host.directories import Cache
 from pgversus.lab.data.recipes import Recipe
 from pgversus.lab.data.snapshot_cache import KeptSnapshot, kept_snapshots, remove
-from pgversus.postgres.builds.in_cache import CachedBuild, cached_builds, remove_build
-from pgversus.postgres.builds.source.stored import remove_stored, stored_tarballs
 from pgversus.report.cached import CachedThing, Kind
 from pgversus.text.units import count
 

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from json import dumps
 from pathlib import Path
 
+from pgversus.builds.model import Build
 from pgversus.host.hashes import file_sha256
-from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
 from pgversus.postgres.cluster import INITDB_OPTIONS
 from pgversus.study.dataset import Dataset, SetupFile

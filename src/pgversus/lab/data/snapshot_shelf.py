@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from pgversus.builds.model import Build
 from pgversus.errors import PgversusError
 from pgversus.host.directories import Cache
 from pgversus.host.full_disk import is_full
@@ -11,7 +12,6 @@ from pgversus.lab.data.recipes import Recipe
 from pgversus.lab.data.snapshot_cache import keep, take
 from pgversus.lab.progress import Progress
 from pgversus.lab.run_directory import RunDirectory
-from pgversus.postgres.builds.model import Build
 from pgversus.postgres.cluster import Cluster, data_bytes
 from pgversus.text.units import size
 

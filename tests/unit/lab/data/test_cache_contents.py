@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.builds.provide import using_builds
+from pgversus.builds.ready_made import Choice, installed
 from pgversus.errors import StudyError
 from pgversus.host.directories import Cache
 from pgversus.lab.data.cache_contents import cached_things, named, take_out
-from pgversus.postgres.builds.in_cache import using_builds
-from pgversus.postgres.builds.ready_made.install import installed
-from pgversus.postgres.builds.ready_made.resolve import Choice
 from pgversus.report.cached import Kind
 from pgversus.study.servers import Family, Version
 from tests.unit.lab.data.kept import cache_in, kept, recipe

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.builds.model import Build
 from pgversus.host.hashes import file_sha256
 from pgversus.lab.data.recipes import Recipe, recipe_of, takes_from_elsewhere
-from pgversus.postgres.builds.model import Build
 from pgversus.postgres.client import Client
 from pgversus.study.dataset import Dataset, SetupFile
 from tests.bounded import processor_time

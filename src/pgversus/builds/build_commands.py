@@ -1,0 +1,348 @@
+"""The commands that build PostgreSQL, and the programs and headers that they need."""
+
+import shlex
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pgversus.errors import BuildError
+from pgversus.host.commands import CLEAN_ENVIRONMENT, may_execute, run
+from pgversus.host.directories import make_directory
+from pgversus.host.identity import ServerUser
+from pgversus.study.build_options import (
+    NO_OPTIONS,
+    USUAL_COMPILER,
+    BuildManner,
+    BuildOptions,
+    BuildProfile,
+    BuildSystem,
+)
+
+FORM = 1
+"""One more whenever the same source, options and compiler would be built otherwise."""
+PREFIX = "/pgversus"
+"""What a build is configured for: the same wherever it ends up."""
+_BESIDE_BIN = "-Wl,-rpath,'$ORIGIN/../lib'"
+_USUAL_OPTIMIZATION = "-O2"
+
+# What a comparison runs: the server with what it loads, initdb, and the extensions that pgversus or its users look
+# into a server with. In an order in which each finds what it needs; psql and pgbench are those of pgversus.
+_DIRECTORIES = (
+    "src/common",
+    "src/port",
+    "src/timezone",
+    "src/backend",
+    "src/backend/utils/mb/conversion_procs",
+    "src/backend/snowball",
+    "src/include",
+    "src/interfaces/libpq",
+    "src/pl/plpgsql",
+    "src/backend/replication/libpqwalreceiver",
+    "src/bin/initdb",
+    "src/bin/pg_ctl",
+    "src/bin/pg_controldata",
+    "src/bin/pg_config",
+    "contrib/pg_stat_statements",
+    "contrib/pg_prewarm",
+    "contrib/pg_buffercache",
+    "contrib/auto_explain",
+)
+_EVERYTHING = ("src", "contrib")
+_OF_OPTIONS = {
+    "with-llvm": "src/backend/jit/llvm",
+    "with-perl": "src/pl/plperl",
+    "with-python": "src/pl/plpython",
+    "with-tcl": "src/pl/tcl",
+}
+_ALSO_FOR_THESE = ("src/fe_utils",)
+# Compiled on the way, by those that need them.
+_LIBRARIES = {"icu": "icu", "lz4": "lz4", "zstd": "zstd", "openssl": "ssl", "libxml": "libxml", "zlib": "zlib"}
+"""Optional libraries of a full build, as configure and as meson call them."""
+_AS_MESON = {"openssl": "ssl", "perl": "plperl", "python": "plpython", "tcl": "pltcl"}
+_FIRST_MAJOR_WITH = {"lz4": 14, "zstd": 15}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command of a build."""
+
+    arguments: tuple[str, ...]
+    words: str
+    """What it does, for people."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    directory: Path | None = None
+    """None for that of the build."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where things lie while it is built."""
+
+    tree: Path
+    build: Path
+    """Where it is compiled."""
+    stage: Path
+    """Where it is installed: PREFIX is below it."""
+
+
+def commands(
+    places: Places, options: BuildOptions, manner: BuildManner, *, compiler: str, major: int, jobs: int
+) -> Iterator[Command]:
+    """All of them, in order. major: of the source, since options have come and gone."""
+    if manner.system is BuildSystem.MESON:
+        yield from _with_meson(places, options, manner, compiler, major, jobs)
+    else:
+        yield from _with_configure(places, options, manner, compiler, major, jobs)
+
+
+def compiled_directories(manner: BuildManner) -> tuple[str, ...]:
+    """Where the files lie that are compiled."""
+    return _EVERYTHING if manner.profile is BuildProfile.FULL else (*_DIRECTORIES, *_ALSO_FOR_THESE)
+
+
+def _with_configure(
+    places: Places, options: BuildOptions, manner: BuildManner, compiler: str, major: int, jobs: int
+) -> Iterator[Command]:
+    yield Command(
+        words="configuring",
+        arguments=(
+            str(places.tree / "configure"),
+            # First, so that a name which it does not know is an error and no warning.
+            *(["--enable-option-checking=fatal"] if options.handed_on else []),
+            f"--prefix={PREFIX}",
+            "--disable-rpath",
+            *_choices_of_configure(manner, major),
+            *_options_of_configure(options),
+            f"CC={compiler}",
+            *([f"CFLAGS={options.cflags}"] if options.cflags is not None else []),
+            # make takes one dollar away.
+            f"LDFLAGS={_BESIDE_BIN.replace('$', '$$')}",
+        ),
+    )
+    make = ("make", f"-j{jobs}")
+    directories = _EVERYTHING if manner.profile is BuildProfile.FULL else (*_DIRECTORIES, *_asked_for(options))
+    if manner.profile is BuildProfile.MINIMAL:
+        yield Command(words="compiling", arguments=(*make, "-C", "src/backend", "generated-headers"))
+    for directory in directories:
+        yield Command(words="compiling", arguments=(*make, "-C", directory, "all"))
+    for directory in directories:
+        arguments = ("make", "-s", "-C", directory, "install", f"DESTDIR={places.stage}")
+        yield Command(words="installing", arguments=arguments)
+
+
+def _asked_for(options: BuildOptions) -> list[str]:
+    """What has to be built besides, so that an option does what it says."""
+    names = [word.partition("=")[0] for word in options.handed_on]
+    return [directory for name, directory in _OF_OPTIONS.items() if name in names]
+
+
+def _choices_of_configure(manner: BuildManner, major: int) -> list[str]:
+    if manner.profile is BuildProfile.MINIMAL:
+        return ["--without-icu", "--without-readline", "--without-zlib"]
+    # readline is psql's alone; zlib is taken without being asked for.
+    libraries = [name for name in _LIBRARIES if name != "zlib" and major >= _FIRST_MAJOR_WITH.get(name, 0)]
+    return ["--without-readline", *(f"--with-{name}" for name in libraries)]
+
+
+def _options_of_configure(options: BuildOptions) -> list[str]:
+    given = []
+    if options.block_size_kb != NO_OPTIONS.block_size_kb:
+        given.append(f"--with-blocksize={options.block_size_kb}")
+    if options.wal_block_size_kb != NO_OPTIONS.wal_block_size_kb:
+        given.append(f"--with-wal-blocksize={options.wal_block_size_kb}")
+    if options.cassert:
+        given.append("--enable-cassert")
+    return [*given, *(f"--{word}" for word in options.handed_on)]
+
+
+def _with_meson(
+    places: Places, options: BuildOptions, manner: BuildManner, compiler: str, major: int, jobs: int
+) -> Iterator[Command]:
+    is_full = manner.profile is BuildProfile.FULL
+    libraries = [name for name in _LIBRARIES if major >= _FIRST_MAJOR_WITH.get(name, 0)] if is_full else []
+    yield Command(
+        words="configuring",
+        arguments=(
+            "meson",
+            "setup",
+            str(places.build),
+            str(places.tree),
+            f"--prefix={PREFIX}",
+            # Not one that depends on the distribution.
+            "--libdir=lib",
+            # The levels that configure has: its release would be -O3.
+            *_optimization_of_meson(options),
+            "-Dauto_features=disabled",
+            "-Drpath=false",
+            "-Dtap_tests=disabled",
+            f"-Dblocksize={options.block_size_kb}",
+            f"-Dwal_blocksize={options.wal_block_size_kb}",
+            f"-Dcassert={str(options.cassert).lower()}",
+            f"-Dc_link_args={_BESIDE_BIN.replace(chr(39), '')}",
+            *(f"-D{_LIBRARIES[name]}={'openssl' if name == 'openssl' else 'enabled'}" for name in libraries),
+            *(_as_meson_has_it(word) for word in options.handed_on),
+        ),
+        environment={"CC": compiler},
+        directory=places.tree.parent,
+    )
+    yield Command(words="compiling", arguments=("ninja", f"-j{jobs}"))
+    yield Command(
+        words="installing", arguments=("meson", "install", "--quiet", "--no-rebuild", f"--destdir={places.stage}")
+    )
+
+
+def _optimization_of_meson(options: BuildOptions) -> list[str]:
+    if options.cflags is None:
+        return ["-Doptimization=2", "-Ddebug=false"]
+    return ["--buildtype=plain", f"-Dc_args={options.cflags}"]
+
+
+def _as_meson_has_it(word: str) -> str:
+    """`with-lz4` as `-Dlz4=enabled`; meson itself says which names it does not know."""
+    what, _, rest = word.partition("-")
+    name, equals, value = rest.partition("=")
+    is_on = what in ("with", "enable")
+    if name == "openssl":
+        state = "openssl" if is_on else "none"
+    elif name == "debug":
+        state = str(is_on).lower()
+    else:
+        state = value if equals else "enabled" if is_on else "disabled"
+    return f"-D{_AS_MESON.get(name, name.replace('-', '_'))}={state}"
+
+
+def as_typed(command: Command) -> str:
+    """The command as one would type it, for the log."""
+    return shlex.join([*(f"{name}={value}" for name, value in command.environment.items()), *command.arguments])
+
+
+_PATH = CLEAN_ENVIRONMENT["PATH"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Need:
+    """A program, or a header, and the package that has it."""
+
+    name: str
+    debian: str
+    fedora: str
+
+
+_COMMON = (
+    _Need(name="bison", debian="bison", fedora="bison"),
+    _Need(name="flex", debian="flex", fedora="flex"),
+    _Need(name="m4", debian="m4", fedora="m4"),
+    _Need(name="perl", debian="perl", fedora="perl"),
+)
+_OF_SYSTEM = {
+    BuildSystem.CONFIGURE: (_Need(name="make", debian="make", fedora="make"),),
+    BuildSystem.MESON: (
+        _Need(name="meson", debian="meson", fedora="meson"),
+        _Need(name="ninja", debian="ninja-build", fedora="ninja-build"),
+    ),
+}
+_C_LIBRARY = _Need(name="stdio.h", debian="libc6-dev", fedora="glibc-devel")
+_OF_FULL = (
+    _Need(name="unicode/ucol.h", debian="libicu-dev", fedora="libicu-devel"),
+    _Need(name="lz4.h", debian="liblz4-dev", fedora="lz4-devel"),
+    _Need(name="zstd.h", debian="libzstd-dev", fedora="libzstd-devel"),
+    _Need(name="openssl/ssl.h", debian="libssl-dev", fedora="openssl-devel"),
+    _Need(name="libxml2/libxml/parser.h", debian="libxml2-dev", fedora="libxml2-devel"),
+    _Need(name="zlib.h", debian="zlib1g-dev", fedora="zlib-devel"),
+)
+_PKG_CONFIG = _Need(name="pkg-config", debian="pkg-config", fedora="pkgconf-pkg-config")
+_MANAGERS = {"apt-get": "apt-get install", "dnf": "dnf install", "zypper": "zypper install"}
+
+
+def compiler_of(options: BuildOptions) -> str:
+    """The compiler as it is called."""
+    return options.compiler or USUAL_COMPILER
+
+
+def compiler_version(options: BuildOptions, user: ServerUser) -> str:
+    """The first line of what it says of itself; its name where it says nothing, or is not there.
+
+    user: who builds.
+    """
+    words = compiler_of(options).split()
+    if not words or not _is_there(words[0], user):
+        return compiler_of(options)
+    finished = run([*words, "--version"], user=user)
+    lines = finished.stdout.splitlines()
+    return lines[0].strip() if finished.succeeded and lines else words[0]
+
+
+def refuse_missing_tools(
+    options: Iterable[BuildOptions], manner: BuildManner, systems: Iterable[BuildSystem], user: ServerUser
+) -> None:
+    """BuildError that names every program and header that these builds lack, with the packages that have them.
+
+    user: who builds; a program that this user may not run is missing as well.
+    """
+    asked = list(dict.fromkeys(options))
+    programs = [_compiler_need(one) for one in asked] + list(_COMMON)
+    programs += [need for system in dict.fromkeys(systems) for need in _OF_SYSTEM[system]]
+    headers: Sequence[_Need] = (_C_LIBRARY,)
+    if manner.profile is BuildProfile.FULL:
+        programs.append(_PKG_CONFIG)
+        headers = (_C_LIBRARY, *_OF_FULL)
+    missing = [need for need in dict.fromkeys(programs) if not _is_there(need.name, user)]
+    compiler = compiler_of(asked[0])
+    if _is_there(compiler.split()[0], user):
+        missing += [need for need in headers if not _has_header(need.name, compiler, user)]
+    if missing:
+        raise _missing(missing, asked, user)
+
+
+def with_ccache(directory: Path, compiler: str) -> Mapping[str, str]:
+    """Variables with which ccache stands in for the compiler, under its name; without any where there is no ccache.
+
+    A link that is called as the compiler is first in the path: so what the build says of itself is the same with
+    ccache and without.
+    """
+    ccache = shutil.which("ccache", path=_PATH)
+    name = compiler.split(maxsplit=1)[0]
+    if ccache is None or "/" in name:
+        return {}
+    make_directory(directory, 0o755)
+    mask = directory / name
+    mask.unlink(missing_ok=True)
+    mask.symlink_to(ccache)
+    return {"PATH": f"{directory}:{_PATH}"}
+
+
+def _compiler_need(options: BuildOptions) -> _Need:
+    name = compiler_of(options).split()[0] if compiler_of(options).split() else USUAL_COMPILER
+    return _Need(name=name, debian=name, fedora=name)
+
+
+def _is_there(program: str, user: ServerUser) -> bool:
+    found = shutil.which(program, path=_PATH)
+    return found is not None and may_execute(user, Path(found).absolute())
+
+
+def _has_header(name: str, compiler: str, user: ServerUser) -> bool:
+    """Whether the compiler finds it; of what lies in a folder of its own, whether it is where systems have it."""
+    path = Path(name)
+    text = f"#include <{path if path.parts[0] != 'libxml2' else path.relative_to('libxml2')}>\n"
+    arguments = [*compiler.split(), "-I/usr/include/libxml2", "-E", "-x", "c", "-"]
+    return run(["/bin/sh", "-c", 'printf "%s" "$0" | "$@"', text, *arguments], user=user).succeeded
+
+
+def _missing(needs: Sequence[_Need], options: Sequence[BuildOptions], user: ServerUser) -> BuildError:
+    manager = next((name for name in _MANAGERS if shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin")), None)
+    packages = [need.fedora if manager in ("dnf", "zypper") else need.debian for need in needs]
+    named = [
+        f"{need.name} (package {package})" if package != need.name else need.name
+        for need, package in zip(needs, packages, strict=True)
+    ]
+    return BuildError(
+        "programs that build PostgreSQL are missing on this host",
+        slug="build-missing-tools",
+        where=f"build from source{', '.join(text for text in map(str, options) if text)}",
+        found=f"no {', no '.join(named)}",
+        expected="a compiler, its headers, and what makes PostgreSQL's parsers"
+        + ("" if user.is_self else f", for {user.name}, who builds"),
+        to_do=f"{_MANAGERS.get(manager or '', 'install')} {' '.join(dict.fromkeys(packages))}",
+    )

@@ -1,0 +1,168 @@
+"""The programs and files of a build: its version, its libraries, its hashes."""
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path, PurePath
+
+from pydantic import TypeAdapter, ValidationError
+
+from pgversus.builds.model import MANIFEST, Build, MadeFrom
+from pgversus.errors import BuildError
+from pgversus.host.commands import run
+from pgversus.host.hashes import file_sha256
+from pgversus.host.identity import ServerUser
+
+_VERSION = re.compile(r"^postgres \(PostgreSQL\) (.+)$", re.MULTILINE)
+_MOST_WORDS = 500
+# What glibc consists of has changed with its versions.
+_C_LIBRARY = re.compile(r"lib(c|m|rt|dl|pthread|resolv|util)\.so|linux-vdso|ld-linux")
+_NEEDED = ("postgres", "initdb")
+
+
+def inspect_bin_directory(directory: Path, user: ServerUser) -> Build:
+    """The build in a bin directory of the user's; BuildError when it is none, or the server's user cannot run it."""
+    directory = directory.absolute()
+    check_bin_directory(directory, user)
+    return Build(version=read_version(directory, user), bin_directory=directory, origin="bin directory")
+
+
+def check_bin_directory(directory: Path, user: ServerUser) -> None:
+    """BuildError for a directory without a server's programs, or one that cannot be looked into; nothing is run."""
+    try:
+        missing = [name for name in _NEEDED if not (directory / name).is_file()]
+    except OSError as error:
+        raise _cannot_run(directory, user, error.strerror or str(error)) from error
+    if missing:
+        inner = directory / "bin"
+        raise BuildError(
+            "this directory holds no PostgreSQL server",
+            slug="build-not-a-bin-directory",
+            where=str(directory),
+            found=f"no {' and no '.join(missing)}" if directory.is_dir() else "no directory",
+            expected="a bin directory with postgres and initdb in it, or PostgreSQL's source",
+            to_do=f"give {inner}" if (inner / "postgres").is_file() else "see where it is: pg_config --bindir",
+        )
+
+
+def read_version(bin_directory: Path, user: ServerUser | None) -> str:
+    """What `postgres --version` says, run as the servers' user; BuildError with the system's words when it cannot."""
+    program = bin_directory / "postgres"
+    try:
+        finished = run([str(program), "--version"], user=user, directory=Path("/"))
+    except OSError as error:
+        raise _cannot_run(program, user, error.strerror or str(error)) from error
+    match = _VERSION.search(finished.stdout)
+    if not finished.succeeded or match is None:
+        raise _cannot_run(program, user, (finished.stderr.strip() or finished.stdout.strip())[:_MOST_WORDS])
+    return match[1].strip()
+
+
+def missing_libraries(bin_directory: Path, user: ServerUser | None = None) -> tuple[str, ...]:
+    """Shared libraries that postgres needs and this host lacks, by name; empty where ldd itself is missing.
+
+    user: as which it is asked, None for oneself.
+    """
+    return tuple(sorted({line.split()[0] for line in _ldd(bin_directory, user) if "not found" in line}))
+
+
+@cache
+def linked_libraries(bin_directory: Path, user: ServerUser) -> frozenset[str]:
+    """Libraries that postgres is linked with, by name and version, without those of the C library.
+
+    Empty where ldd itself is missing.
+    """
+    names = (line.split()[0] for line in _ldd(bin_directory, user) if "=>" in line)
+    return frozenset(name for name in names if not _C_LIBRARY.match(name))
+
+
+def _ldd(bin_directory: Path, user: ServerUser | None) -> list[str]:
+    if shutil.which("ldd") is None:
+        return []
+    # It may run the program itself, by a loader that the program names.
+    return run(["ldd", str(bin_directory / "postgres")], user=user, directory=Path("/")).stdout.splitlines()
+
+
+def _cannot_run(program: Path, user: ServerUser | None, words: str) -> BuildError:
+    name = user.name if user else "you"
+    return BuildError(
+        f"postgres cannot be run as {name}",
+        slug="build-cannot-run",
+        where=str(program),
+        found=words,
+        expected="postgres (PostgreSQL) VERSION",
+        to_do=f"it must be a PostgreSQL server, and it and every directory above it open to {name} (o+rx)",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What stands in the manifest of a build."""
+
+    version: str
+    bin: str
+    """The path of its programs inside of its directory."""
+    sha256: str
+    files_sha256: dict[str, str] | None = None
+    """As file_hashes has them; None where an earlier pgversus kept none."""
+    made_from: MadeFrom | None = None
+    """Of a build from source."""
+
+
+_MANIFEST = TypeAdapter(Manifest)
+
+
+def read_manifest(directory: Path) -> Manifest | None:
+    """Return the manifest of the build in this directory; None where there is none that can be read."""
+    try:
+        found = _MANIFEST.validate_json((directory / MANIFEST).read_bytes())
+    except (OSError, ValidationError):
+        return None
+    programs = PurePath(found.bin)
+    # Programs of this build are started, and none that lie elsewhere.
+    return None if programs.is_absolute() or ".." in programs.parts else found
+
+
+def open_to_all(directory: Path) -> None:
+    """Set modes explicitly: under umask 077 the servers' user could not enter what was unpacked or installed."""
+    directory.chmod(0o755)
+    for path in directory.rglob("*"):
+        if path.is_symlink():
+            continue
+        is_open = path.is_dir() or path.stat().st_mode & 0o100
+        path.chmod(0o755 if is_open else 0o644)
+
+
+def put_in_place(made: Path, place: Path) -> None:
+    """Give a file or a directory its final name once all of it is on disk: after a crash it is whole, or not there."""
+    for path in (made, *made.rglob("*")):
+        if not path.is_symlink():
+            _write_to_disk(path)
+    made.rename(place)
+    _write_to_disk(place.parent)
+
+
+def file_hashes(directory: Path) -> dict[str, str]:
+    """SHA-256 of every file but the manifest, by its path inside."""
+    return {
+        str(path.relative_to(directory)): file_sha256(path)
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and not path.is_symlink() and path.name != MANIFEST
+    }
+
+
+def changed_files(directory: Path, known: Mapping[str, str]) -> list[str]:
+    """Files that are gone, came later, or hold something else than when the build was made."""
+    now = file_hashes(directory)
+    return sorted(name for name in {*known, *now} if known.get(name) != now.get(name))
+
+
+def _write_to_disk(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -1,0 +1,352 @@
+"""Ready-made builds: available versions, the family that serves all arms, installation into the cache."""
+
+import json
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from pgversus.builds.families import SOURCES, RegistryError, known_checksum
+from pgversus.builds.inspect import (
+    file_hashes,
+    missing_libraries,
+    open_to_all,
+    put_in_place,
+    read_manifest,
+    read_version,
+)
+from pgversus.builds.model import MANIFEST, Build, FamilyOffer, NotifyBytes
+from pgversus.builds.unpacking import ArchiveError
+from pgversus.errors import BuildError
+from pgversus.host.directories import Cache
+from pgversus.host.hashes import file_sha256
+from pgversus.host.identity import ServerUser
+from pgversus.host.private import private_lock
+from pgversus.study.servers import Family, Release, Version
+
+_Number = Annotated[int, Field(ge=0, lt=1000)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _List:
+    """What is kept of a family."""
+
+    fetched_at: Annotated[float, Field(allow_inf_nan=False)]
+    """Seconds since 1970."""
+    versions: tuple[tuple[_Number, _Number], ...]
+
+
+_LIST = TypeAdapter(_List)
+_FRESH_S = 24 * 3600.0
+_SCRATCH = "index-"
+
+
+def offers(index: Path, *, must_be_fresh: bool = False) -> tuple[FamilyOffer, ...]:
+    """What each family has, from the lists kept in `index`, fetched anew when older than a day.
+
+    Where the registry does not answer, the old list serves with its age and the problem; with no list at all the
+    offer has no versions. must_be_fresh: ask again even when the list is new, for a version that it lacks.
+    """
+    return tuple(_offer(index, family, must_be_fresh=must_be_fresh) for family in SOURCES)
+
+
+def _offer(index: Path, family: Family, *, must_be_fresh: bool) -> FamilyOffer:
+    file = index / f"{family}.json"
+    kept = _read(file, family)
+    if kept is not None and kept.age_s < _FRESH_S and not must_be_fresh:
+        return kept
+    try:
+        with _scratch_file(index) as scratch:
+            versions = SOURCES[family].versions(scratch)
+            _write(file, versions, scratch)
+    except RegistryError as error:
+        problem = "its certificate is not in the system's store" if error.is_about_certificates else "it did not answer"
+        if kept is not None:
+            return FamilyOffer(family=family, versions=kept.versions, age_s=kept.age_s, problem=problem)
+        return FamilyOffer(family=family, versions=(), problem=problem)
+    return FamilyOffer(family=family, versions=versions)
+
+
+@contextmanager
+def _scratch_file(index: Path) -> Iterator[Path]:
+    """A directory for one fetch, one at a time; what a killed one left is removed first."""
+    with private_lock(index / "fetch.lock"):
+        for old in index.glob(f"{_SCRATCH}*"):
+            shutil.rmtree(old, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=index) as directory:
+            yield Path(directory)
+
+
+def _read(file: Path, family: Family) -> FamilyOffer | None:
+    try:
+        kept = _LIST.validate_json(file.read_bytes())
+    except (OSError, ValidationError):
+        # No list yet, or one cut short by a full disk: both are fetched again.
+        return None
+    versions = tuple(Version(major=major, minor=minor) for major, minor in kept.versions)
+    return FamilyOffer(family=family, versions=versions, age_s=max(0.0, time.time() - kept.fetched_at))
+
+
+def _write(file: Path, versions: tuple[Version, ...], scratch: Path) -> None:
+    document = {"fetched_at": time.time(), "versions": [[version.major, version.minor] for version in versions]}
+    whole = scratch / file.name
+    whole.write_text(json.dumps(document), encoding="utf-8")
+    put_in_place(whole, file)
+
+
+_NEAREST = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The release that stands for a name."""
+
+    family: Family
+    version: Version
+
+
+def resolve(releases: Sequence[Release], offers: Sequence[FamilyOffer]) -> tuple[Choice, ...]:
+    """One choice for each release: all from one family, unless the user named families himself.
+
+    offers: in the order of preference; families that the user named come before the others. BuildError that names the
+    nearest versions when no family has them all.
+    """
+    free = [release for release in releases if release.family is None]
+    named = {release.family for release in releases}
+    # Where it has them too, the family that some were asked from serves all: nothing is mixed that need not be.
+    family = _family_for(free, sorted(offers, key=lambda offer: offer.family not in named)) if free else None
+    return tuple(_newest(release, _offer_of(release.family or family, offers)) for release in releases)
+
+
+def _family_for(releases: Sequence[Release], offers: Sequence[FamilyOffer]) -> Family:
+    for offer in offers:
+        if all(_candidates(release, offer) for release in releases):
+            return offer.family
+    for release in releases:
+        if not any(_candidates(release, offer) for offer in offers):
+            raise _no_such_version(release, offers)
+    raise _no_common_family(releases, offers)
+
+
+def _newest(release: Release, offer: FamilyOffer) -> Choice:
+    candidates = _candidates(release, offer)
+    if not candidates:
+        raise _no_such_version(release, [offer])
+    return Choice(family=offer.family, version=max(candidates))
+
+
+def _candidates(release: Release, offer: FamilyOffer) -> list[Version]:
+    return [version for version in offer.versions if release.admits(version)]
+
+
+def _offer_of(family: Family | None, offers: Sequence[FamilyOffer]) -> FamilyOffer:
+    return next(offer for offer in offers if offer.family == family)
+
+
+def _no_such_version(release: Release, offers: Sequence[FamilyOffer]) -> BuildError:
+    if not any(offer.versions for offer in offers):
+        return _no_lists(release, offers)
+    return BuildError(
+        f"PostgreSQL {release} cannot be had",
+        slug="build-unknown-version",
+        where=f"server {release}",
+        found="; ".join(_looked_at(release, offer) for offer in offers),
+        expected="a released version that one of these has",
+        to_do=_suggestion(release, offers),
+    )
+
+
+def _no_lists(release: Release, offers: Sequence[FamilyOffer]) -> BuildError:
+    problems = "; ".join(f"{offer.family}: {offer.problem}" for offer in offers)
+    is_certificate = "certificate" in problems
+    return BuildError(
+        f"PostgreSQL {release} is not in the cache, and no package registry could be asked for it",
+        slug="build-certificate" if is_certificate else "build-offline",
+        where=f"server {release}",
+        found=problems,
+        expected="network access for the first use of a version",
+        to_do="add your proxy's certificate authority to the system's certificate store"
+        if is_certificate
+        else "try again with network access, or give the bin directory of a PostgreSQL that is on this host: "
+        "/usr/lib/postgresql/17/bin",
+    )
+
+
+def _no_common_family(releases: Sequence[Release], offers: Sequence[FamilyOffer]) -> BuildError:
+    names = ", ".join(str(release) for release in releases)
+    missing = []
+    for offer in offers:
+        lacking = [release for release in releases if not _candidates(release, offer)]
+        missing.append("; ".join(_looked_at(release, offer) for release in lacking))
+    return BuildError(
+        f"no family of builds has all of {names}",
+        slug="build-no-common-family",
+        where=f"servers {names}",
+        found="; ".join(missing),
+        expected="all arms from one family, because the family alone changes speed by up to 1.5 times",
+        to_do="choose a near version that one family has, or name families yourself (zonky:16.6 wheel:17.11), "
+        "which is said beside every verdict",
+    )
+
+
+def _looked_at(release: Release, offer: FamilyOffer) -> str:
+    if not offer.versions:
+        return f"{offer.family} could not be asked: {offer.problem}"
+    near = _nearest(release, offer)
+    age = f" (list {offer.age_s / 3600:.0f} h old, {offer.problem})" if offer.problem else ""
+    if not near:
+        majors = sorted({version.major for version in offer.versions})
+        return f"{offer.family}{age} has majors {majors[0]} to {majors[-1]}"
+    return f"{offer.family}{age} has {' and '.join(str(version) for version in near)}"
+
+
+def _nearest(release: Release, offer: FamilyOffer) -> list[Version]:
+    """The next lower and the next higher minor of the same major."""
+    same = sorted(version for version in offer.versions if version.major == release.major)
+    if release.minor is None:
+        return same[-_NEAREST:]
+    lower = [version for version in same if version.minor < release.minor]
+    higher = [version for version in same if version.minor > release.minor]
+    return lower[-_NEAREST:] + higher[:_NEAREST]
+
+
+def _suggestion(release: Release, offers: Sequence[FamilyOffer]) -> str:
+    near = {version for offer in offers for version in _nearest(release, offer)}
+    if near and release.minor is not None:
+        wanted = release.minor
+        best = min(near, key=lambda version: (abs(version.minor - wanted), version))
+        return f"use {best}, or give the bin directory of your own build of {release}"
+    newest = max((version for offer in offers for version in offer.versions), default=None)
+    return f"the newest is {newest}; for anything else give a bin directory" if newest else "give a bin directory"
+
+
+# Which registry serves a client is the user's configuration and not ours to print.
+_ADDRESS = re.compile(r"https?://\S+")
+
+
+@dataclass(eq=False)
+class MissingLibrariesError(Exception):
+    """A build that this host cannot run; another family may do."""
+
+    choice: Choice
+    libraries: tuple[str, ...]
+
+
+def installed(cache: Cache, choice: Choice) -> Build | None:
+    """The build if it is in the cache, whole; None otherwise."""
+    directory = _place(cache, choice)
+    manifest = read_manifest(directory)
+    if manifest is None:
+        return None
+    return Build(
+        version=manifest.version,
+        bin_directory=directory / manifest.bin,
+        origin=choice.family.value,
+        sha256=manifest.sha256,
+    )
+
+
+def install(cache: Cache, choice: Choice, user: ServerUser, progress: NotifyBytes) -> Build:
+    """The build, from the cache or fetched into it; two pgversus at once fetch it once.
+
+    user: who unpacks it and runs its programs for the first time.
+    BuildError when it cannot be fetched, or is not what it should be; then nothing is left in the cache.
+    MissingLibrariesError when it is sound and this host lacks libraries that it needs.
+    """
+    with private_lock(cache.staging / f"{_name(choice)}.lock"):
+        build = installed(cache, choice)
+        if build is None:
+            with _scratch(cache, choice) as scratch:
+                _install(cache, choice, scratch, user, progress)
+            build = installed(cache, choice)
+    if build is None:
+        raise _damaged(choice, "it vanished from the cache as soon as it was there")
+    missing = missing_libraries(build.bin_directory, user)
+    if missing:
+        raise MissingLibrariesError(choice, missing)
+    return build
+
+
+def _install(cache: Cache, choice: Choice, scratch: Path, user: ServerUser, progress: NotifyBytes) -> None:
+    download, unpacked = scratch / "download", scratch / "build"
+    download.mkdir()
+    source = SOURCES[choice.family]
+    try:
+        artifact = source.fetch(choice.version, download, progress)
+    except RegistryError as error:
+        raise _not_fetched(choice, error) from error
+    sha256 = file_sha256(artifact.path)
+    for expected in (artifact.sha256, known_checksum(choice.family, choice.version)):
+        if expected and expected != sha256:
+            raise _damaged(choice, f"SHA-256 {sha256}", expected=f"SHA-256 {expected}")
+    try:
+        home = source.unpack(artifact.path, unpacked, user)
+    except ArchiveError as error:
+        raise _damaged(choice, str(error)) from error
+    open_to_all(unpacked)
+    bin_directory = home / "bin"
+    if not missing_libraries(bin_directory, user):
+        version = read_version(bin_directory, user)
+        if version != str(choice.version):
+            raise _damaged(choice, f"PostgreSQL {version}", expected=f"PostgreSQL {choice.version}")
+    manifest = {
+        "version": str(choice.version),
+        "bin": str(bin_directory.relative_to(unpacked)),
+        "sha256": sha256,
+        "files_sha256": file_hashes(unpacked),
+    }
+    (unpacked / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    place = _place(cache, choice)
+    shutil.rmtree(place, ignore_errors=True)
+    put_in_place(unpacked, place)
+
+
+@contextmanager
+def _scratch(cache: Cache, choice: Choice) -> Iterator[Path]:
+    """A staging directory of this build's own; what a killed download left there is removed first."""
+    for old in cache.staging.glob(f"{_name(choice)}-*"):
+        shutil.rmtree(old, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=f"{_name(choice)}-", dir=cache.staging) as directory:
+        # For the user that runs what was unpacked.
+        Path(directory).chmod(0o755)
+        yield Path(directory)
+
+
+def _name(choice: Choice) -> str:
+    return f"{choice.family}-{choice.version}"
+
+
+def _place(cache: Cache, choice: Choice) -> Path:
+    return cache.builds / _name(choice)
+
+
+def _not_fetched(choice: Choice, error: RegistryError) -> BuildError:
+    last_words = _ADDRESS.sub("(the registry)", str(error).splitlines()[-1]) if str(error) else "no words"
+    return BuildError(
+        f"PostgreSQL {choice.version} could not be fetched",
+        slug="build-certificate" if error.is_about_certificates else "build-fetch-failed",
+        where=f"{choice.family} {choice.version}",
+        found="a certificate that is not in the system's store" if error.is_about_certificates else last_words,
+        expected="a download",
+        to_do="add your proxy's certificate authority to the system's certificate store"
+        if error.is_about_certificates
+        else "try again with network access, or give the bin directory of a PostgreSQL that is on this host",
+    )
+
+
+def _damaged(choice: Choice, found: str, *, expected: str = "an intact build") -> BuildError:
+    return BuildError(
+        f"what was fetched for PostgreSQL {choice.version} is not what it should be",
+        slug="build-damaged",
+        where=f"{choice.family} {choice.version}",
+        found=found,
+        expected=expected,
+        to_do="nothing was kept: run the same command again; if it happens again, a mirror or proxy alters the file",
+    )

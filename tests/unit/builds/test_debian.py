@@ -1,0 +1,167 @@
+"""Which source of packages apt is given, which suites are asked, and which of its versions are releases."""
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from pgversus.builds import debian as module
+from pgversus.builds.debian import AptError, _first_stanza, _key, _suites_of, debian_archive, released_version
+from pgversus.study.servers import Release, Version
+
+DEB822 = """
+# Written by the installer.
+
+Enabled: no
+Types: deb
+URIs: http://off.example/debian
+Suites: off
+
+# The one that counts.
+Types: deb deb-src
+URIs: http://deb.example/debian
+# of this machine
+Suites: bookworm bookworm-updates
+Components: main contrib
+Signed-By:
+ -----BEGIN PGP PUBLIC KEY BLOCK-----
+ .
+ mDMEZ: no field
+ -----END PGP PUBLIC KEY BLOCK-----
+
+Types: deb
+URIs: http://security.example/debian
+Suites: bookworm-security
+"""
+
+
+@pytest.fixture
+def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(module, "_LISTS", tmp_path)
+    monkeypatch.setattr(module, "_OS_RELEASE", tmp_path / "os-release")
+    (tmp_path / "sources.list.d").mkdir()
+    return tmp_path
+
+
+def test_the_first_source_that_is_on_is_taken_with_its_key(lists: Path) -> None:
+    (lists / "os-release").write_text("VERSION_CODENAME=bookworm\n")
+    # Somebody else's, whose name comes first.
+    (lists / "sources.list.d" / "a.sources").write_text(
+        "Types: deb\nURIs: https://other.example\nSuites: bookworm\nComponents: stable\n"
+    )
+    (lists / "sources.list.d" / "debian.sources").write_text(DEB822)
+    (lists / "sources.list").write_text("deb http://old.example/debian bullseye main\n")
+    assert _first_stanza() == {
+        "Types": "deb deb-src",
+        "URIs": "http://deb.example/debian",
+        "Suites": "bookworm bookworm-updates",
+        "Components": "main contrib",
+        "Signed-By": textwrap.dedent("""\
+            -----BEGIN PGP PUBLIC KEY BLOCK-----
+             .
+             mDMEZ: no field
+             -----END PGP PUBLIC KEY BLOCK-----"""),
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "fields"),
+    [
+        (
+            "deb http://deb.example/debian trixie main",
+            {"URIs": "http://deb.example/debian", "Suites": "trixie", "Components": "main"},
+        ),
+        (
+            "deb [arch=amd64 signed-by=/usr/share/keyrings/x.gpg trusted=yes] https://deb.example/ubuntu noble main",
+            {
+                "URIs": "https://deb.example/ubuntu",
+                "Suites": "noble",
+                "Components": "main",
+                "Signed-By": "/usr/share/keyrings/x.gpg",
+                "Trusted": "yes",
+            },
+        ),
+    ],
+)
+@pytest.mark.parametrize("file", ["sources.list", "sources.list.d/x.list"])
+def test_a_source_on_one_line_is_read_as_well(lists: Path, file: str, line: str, fields: dict[str, str]) -> None:
+    (lists / "os-release").write_text(f"VERSION_CODENAME={fields['Suites']}\n")
+    (lists / file).write_text(
+        f"# deb http://off.example/debian off main\ndeb-src http://src.example/debian off main\n{line}\n"
+    )
+    assert _first_stanza() == fields
+
+
+def test_a_machine_without_a_source_says_so(lists: Path) -> None:
+    (lists / "sources.list.d" / "empty.sources").write_text("# nothing\n")
+    with pytest.raises(AptError, match="no source of the distribution's packages"):
+        _first_stanza()
+
+
+@pytest.mark.parametrize(
+    ("os_release", "major", "suites"),
+    [
+        ("ID=debian\n", 17, ["trixie", "bookworm", "bookworm-updates"]),
+        ("ID=debian\n", 15, ["bookworm", "bookworm-updates"]),
+        ("ID=debian\n", 18, ["forky", "sid", "bookworm", "bookworm-updates"]),
+        ('NAME="U"\nID="ubuntu"\nID_LIKE=debian\n', 16, ["noble", "bookworm", "bookworm-updates"]),
+        ("ID=debian\n", 99, ["bookworm", "bookworm-updates"]),
+        ("ID=mint\n", 17, ["bookworm", "bookworm-updates"]),
+        (None, 17, ["bookworm", "bookworm-updates"]),
+    ],
+)
+def test_a_major_is_looked_for_where_it_is_known_to_be_and_then_in_the_own_suites(
+    lists: Path, os_release: str | None, major: int, suites: list[str]
+) -> None:
+    if os_release is not None:
+        (lists / "os-release").write_text(os_release)
+    assert _suites_of(major, {"Suites": "bookworm bookworm-updates"}) == suites
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("17.11-0+deb13u1", (17, 11)),
+        ("17.11", (17, 11)),
+        ("1:16.4-1ubuntu2", (16, 4)),
+        ("15.8-1.pgdg120+1", (15, 8)),
+        ("19~beta2-1", None),
+        ("17.0~rc1-1", None),
+        ("9.6.24-1", None),
+        ("17", None),
+        ("", None),
+    ],
+)
+def test_a_package_is_of_a_release_or_of_none(text: str, version: tuple[int, int] | None) -> None:
+    assert released_version(text) == (version and Version(major=version[0], minor=version[1]))
+
+
+def test_the_newest_package_is_the_one_with_the_largest_numbers() -> None:
+    assert max(["17.9-1", "17.11-0+deb13u1", "17.10-2", "17.11-0+deb13u2"], key=_key) == "17.11-0+deb13u2"
+
+
+def test_what_an_index_lists_and_its_mirror_has_not_is_had_as_an_earlier_index_listed_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def apt(arguments: list[str], _directory: Path) -> str:
+        asked.append(arguments)
+        if "showsrc" in arguments:
+            return "Package: postgresql-17\nVersion: 17.12-0+deb13u1\n"
+        if "source" in arguments:
+            raise AptError("E: Failed to fetch (its mirror)  404  Not Found")
+        return ""
+
+    monkeypatch.setattr(module, "_apt", apt)
+    monkeypatch.setattr(module, "_first_stanza", lambda: {"URIs": "http://deb.example/debian/", "Suites": "bookworm"})
+    path, version = debian_archive(Release(major=17, minor=None), tmp_path)
+    assert (path.name, version) == ("postgresql-17_17.11.orig.tar.bz2", "17.11")
+    *_, address, place, checked = asked[-1]
+    assert address == "http://deb.example/debian/pool/main/p/postgresql-17/postgresql-17_17.11.orig.tar.bz2"
+    assert place == str(path)
+    assert checked.startswith("SHA256:")
+    # A minor that no index has listed, and a major of which none is known, are not had in another's place.
+    for release, why in ((Release(major=17, minor=12), "404"), (Release(major=16, minor=None), "no postgresql-16")):
+        with pytest.raises(AptError, match=why):
+            debian_archive(release, tmp_path)

@@ -1,0 +1,98 @@
+"""Builds are taken out of the cache whole, and never from under a run."""
+
+import os
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from pgversus.builds.model import Build
+from pgversus.builds.provide import cached_builds, remove_build, using_builds
+from pgversus.builds.ready_made import Choice, installed
+from pgversus.host.directories import Cache
+from pgversus.lab.servers_here import verified
+from pgversus.study.servers import Family, Version
+from tests.builders import MYSELF
+
+CHOICE = Choice(family=Family.ZONKY, version=Version(major=17, minor=8))
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    """With one build."""
+    cache = Cache(root=tmp_path)
+    directory = cache.builds / "zonky-17.8"
+    (directory / "bin").mkdir(parents=True)
+    (directory / "bin" / "postgres").write_bytes(bytes(5000))
+    (directory / "build.json").write_text('{"version": "17.8", "bin": "bin", "sha256": "a"}')
+    cache.staging.mkdir()
+    return cache
+
+
+def build_in(cache: Cache) -> Build:
+    build = installed(cache, CHOICE)
+    assert build is not None
+    return build
+
+
+def test_a_build_that_nobody_uses_is_removed(cache: Cache) -> None:
+    (found,) = cached_builds(cache)
+    assert (found.name, found.size_bytes > 5000) == ("zonky-17.8", True)
+    assert remove_build(found, cache)
+    assert installed(cache, CHOICE) is None
+    assert cached_builds(cache) == []
+
+
+def test_a_build_stays_as_long_as_a_run_uses_it(cache: Cache) -> None:
+    own = Build(version="18", bin_directory=Path("/usr/lib/postgresql/18/bin"), origin="bin directory")
+    (found,) = cached_builds(cache)
+    with using_builds([build_in(cache), None, own, build_in(cache)], cache):
+        assert not remove_build(found, cache)
+        assert build_in(cache).program("postgres").exists()
+    assert remove_build(found, cache)
+
+
+def test_a_build_stays_while_it_is_fetched(cache: Cache) -> None:
+    (found,) = cached_builds(cache)
+    with FileLock(cache.staging / "zonky-17.8.lock"):
+        assert not remove_build(found, cache)
+    assert installed(cache, CHOICE) is not None
+
+
+def test_using_a_build_is_its_last_use(cache: Cache) -> None:
+    manifest = cache.builds / "zonky-17.8" / "build.json"
+    os.utime(manifest, (1000, 1000))
+    assert cached_builds(cache)[0].last_used == 1000
+    with using_builds([build_in(cache)], cache):
+        assert cached_builds(cache)[0].last_used > 1000
+
+
+def test_a_build_that_has_just_been_removed_cannot_be_used(cache: Cache) -> None:
+    build = build_in(cache)
+    remove_build(cached_builds(cache)[0], cache)
+    with pytest.raises(FileNotFoundError), using_builds([build], cache):
+        pass
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        b"",
+        b"\xff",
+        b"{}",
+        b"[" * 100_000,
+        b'{"version": ["17.8"], "bin": "bin", "sha256": "a"}',
+        b'{"version": "17.8", "bin": "/usr/bin", "sha256": "a"}',
+        b'{"version": "17.8", "bin": "../../bin", "sha256": "a"}',
+        b'{"version": "17.8", "bin": "bin", "sha256": "a", "files_sha256": []}',
+        b'{"version": "17.8", "bin": "bin", "sha256": "a", "made_from": {"source": 1}}',
+    ],
+)
+def test_a_manifest_that_is_damaged_is_that_of_no_build(cache: Cache, manifest: bytes) -> None:
+    assert installed(cache, CHOICE) is not None
+    for name in ("zonky-17.8", "source-0a1b"):
+        (cache.builds / name).mkdir(exist_ok=True)
+        (cache.builds / name / "build.json").write_bytes(manifest)
+    assert installed(cache, CHOICE) is None
+    assert [one.built for one in cached_builds(cache)] == [None, None]
+    assert [verified(one, MYSELF).has_checksums for one in cached_builds(cache)] == [False, False]

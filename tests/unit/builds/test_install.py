@@ -1,0 +1,145 @@
+"""A build is put into the cache whole, or nothing of it; no program of it runs as root."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pgversus.builds.families import SOURCES, Artifact, WheelSource, ZonkySource
+from pgversus.builds.inspect import changed_files, file_hashes
+from pgversus.builds.model import MANIFEST, NotifyBytes
+from pgversus.builds.ready_made import Choice, install, installed
+from pgversus.errors import BuildError
+from pgversus.host.directories import Cache
+from pgversus.host.hashes import file_sha256
+from pgversus.host.identity import server_user
+from pgversus.study.servers import Family, Version
+from tests.unit.builds.archives import Member, file, hard_link, link, packed, zipped
+
+USER = server_user()
+VERSION = Version(major=17, minor=99)
+"""One that nobody has released, so that no checksum of it is known."""
+POSTGRES = f"""#!/bin/sh
+[ "$(id -u)" = {USER.uid} ] && echo "postgres (PostgreSQL) 17.99" || echo "postgres (PostgreSQL) run by $(id -un)"
+"""
+PROGRAM = file("bin/postgres", POSTGRES.encode(), mode=0o755)
+
+
+@pytest.fixture
+def cache() -> Iterator[Cache]:
+    """Where the servers' user can run what is in it, which it could not below the directories of pytest."""
+    root = Path(tempfile.mkdtemp(prefix="pgversus-test-", dir="/tmp"))
+    root.chmod(0o755)
+    cache = Cache(root=root)
+    for directory in cache.places:
+        directory.mkdir()
+        directory.chmod(0o755)
+    yield cache
+    shutil.rmtree(root)
+
+
+class Jars(ZonkySource):
+    """A registry with one jar."""
+
+    def __init__(self, jar: Path) -> None:
+        self._jar = jar
+
+    def fetch(self, version: Version, staging: Path, progress: NotifyBytes) -> Artifact:
+        progress(str(version), self._jar.stat().st_size)
+        path = Path(shutil.copy(self._jar, staging))
+        return Artifact(path=path, sha256=file_sha256(path))
+
+
+class Wheels(WheelSource):
+    """A registry with one wheel."""
+
+    def __init__(self, wheel: Path) -> None:
+        self._wheel = wheel
+
+    def fetch(self, version: Version, staging: Path, progress: NotifyBytes) -> Artifact:
+        progress(str(version), self._wheel.stat().st_size)
+        return Artifact(path=Path(shutil.copy(self._wheel, staging)), sha256="")
+
+
+def choice(monkeypatch: pytest.MonkeyPatch, directory: Path, family: Family, *members: Member) -> Choice:
+    """A version whose artifact has these members."""
+    if family is Family.ZONKY:
+        artifact = zipped(directory / "p.jar", packed(directory / "postgres.txz", *members))
+        monkeypatch.setitem(SOURCES, family, Jars(artifact))
+    else:
+        artifact = zipped(directory / "p.whl", packed(directory / "postgres.tar.gz", *members))
+        monkeypatch.setitem(SOURCES, family, Wheels(artifact))
+    return Choice(family=family, version=VERSION)
+
+
+def quiet(_name: str, _size: int) -> None:
+    pass
+
+
+@pytest.mark.parametrize("family", Family)
+def test_a_build_is_installed_whole_and_belongs_to_us(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: Family
+) -> None:
+    top = "" if family is Family.ZONKY else "postgresql-17.99/"
+    program = file(f"{top}bin/postgres", POSTGRES.encode(), mode=0o755)
+    members = [program, link(f"{top}lib/libpq.so", "libpq.so.5"), file(f"{top}lib/libpq.so.5", b"elf")]
+    build = install(cache, choice(monkeypatch, tmp_path, family, *members), USER, quiet)
+    assert build == installed(cache, Choice(family=family, version=VERSION))
+    place = cache.builds / f"{family}-17.99"
+    assert build.bin_directory == place / top / "bin"
+    assert {path.lstat().st_uid for path in (place, *place.rglob("*"))} == {place.parent.stat().st_uid}
+    assert changed_files(place, file_hashes(place)) == []
+    assert [path for path in cache.staging.iterdir() if path.is_dir()] == []
+
+
+@pytest.mark.parametrize(
+    ("members", "why"),
+    [
+        ([PROGRAM, link("lib", "/lib")], "the link 'lib' to '/lib'"),
+        ([PROGRAM, link("lib", "."), file("lib/libpq.so.5")], "'lib' is not a directory"),
+        ([PROGRAM, hard_link("passwd", "/etc/passwd")], "the name '/etc/passwd'"),
+        ([PROGRAM, file("../build.json")], "the name '../build.json'"),
+    ],
+)
+def test_a_hostile_build_is_refused_and_not_kept(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, members: list[Member], why: str
+) -> None:
+    with pytest.raises(BuildError) as caught:
+        install(cache, choice(monkeypatch, tmp_path, Family.ZONKY, *members), USER, quiet)
+    assert caught.value.slug == "build-damaged"
+    assert why in caught.value.found
+    assert list(cache.builds.iterdir()) == []
+    assert [path for path in cache.staging.iterdir() if path.is_dir()] == []
+
+
+@pytest.mark.parametrize("tenths", range(1, 10))
+def test_a_build_cut_off_anywhere_is_refused_and_not_kept(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tenths: int
+) -> None:
+    chosen = choice(monkeypatch, tmp_path, Family.ZONKY, PROGRAM)
+    jar = tmp_path / "p.jar"
+    jar.write_bytes(jar.read_bytes()[: jar.stat().st_size * tenths // 10])
+    with pytest.raises(BuildError) as caught:
+        install(cache, chosen, USER, quiet)
+    assert caught.value.slug == "build-damaged"
+    assert list(cache.builds.iterdir()) == []
+
+
+@pytest.mark.parametrize("homes", [[], ["a/", "b/"]])
+def test_a_wheel_without_one_home_is_refused(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, homes: list[str]
+) -> None:
+    members = [file("README"), *(file(f"{home}bin/postgres") for home in homes)]
+    with pytest.raises(BuildError) as caught:
+        install(cache, choice(monkeypatch, tmp_path, Family.WHEEL, *members), USER, quiet)
+    assert caught.value.found == f"expected one directory with a bin directory in it, found {len(homes)}"
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"version": "17.99", "bin": 5, "sha256": "a"}'])
+def test_a_build_without_a_whole_manifest_is_none(cache: Cache, text: str) -> None:
+    place = cache.builds / "zonky-17.99"
+    place.mkdir()
+    (place / MANIFEST).write_text(text)
+    assert installed(cache, Choice(family=Family.ZONKY, version=VERSION)) is None

@@ -1,0 +1,119 @@
+"""What is to be built is looked at before anything is fetched, and what it lacks is said for all of it at once."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pydantic import TypeAdapter
+
+from pgversus.builds import build_commands, orders
+from pgversus.builds.model import MANIFEST, MadeFrom, Order
+from pgversus.builds.orders import fetched_orders, orders_here
+from pgversus.errors import BuildError
+from pgversus.host.directories import Cache
+from pgversus.study.build_options import USUAL_MANNER, BuildSystem
+from pgversus.study.servers import Release, ServerName, SourceBuild, parse_to_build
+from tests.builders import MYSELF
+from tests.unit.builds.source_tarballs import tarball
+
+PROGRAMS = ("gcc", "bison", "flex", "m4", "perl", "make")
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only directory with programs, empty."""
+    path = tmp_path / "bin"
+    path.mkdir()
+    monkeypatch.setattr(build_commands, "_PATH", str(path))
+    return path
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
+    """Without a tarball, and no apt is to be asked."""
+
+    def asked(release: Release, directory: Path) -> tuple[Path, str]:
+        raise AssertionError(release, directory)
+
+    monkeypatch.setattr(orders, "debian_archive", asked)
+    monkeypatch.delenv(orders.VARIABLE, raising=False)
+    cache = Cache(root=tmp_path / "cache")
+    for place in cache.places:
+        place.mkdir(parents=True)
+    return cache
+
+
+def to_build(text: str) -> SourceBuild:
+    name = parse_to_build(text)
+    assert isinstance(name, SourceBuild)
+    return name
+
+
+def only_meson(directory: Path) -> SourceBuild:
+    """A source tree without configure."""
+    (directory / "src" / "backend").mkdir(parents=True)
+    (directory / "meson.build").write_text("project('postgresql')\n")
+    return to_build(str(directory))
+
+
+def fill(path: Path, *names: str) -> None:
+    for name in names:
+        (path / name).write_text("#!/bin/sh\n")
+        (path / name).chmod(0o755)
+
+
+@pytest.mark.usefixtures("path")
+def test_what_all_of_them_lack_is_said_before_any_source_is_fetched(tmp_path: Path, cache: Cache) -> None:
+    names = [to_build("17+cc=clang-99"), only_meson(tmp_path / "tree"), to_build("18")]
+    with pytest.raises(BuildError) as caught:
+        orders_here(names, USUAL_MANNER, cache, MYSELF, {})
+    assert (caught.value.slug, caught.value.where) == ("build-missing-tools", "build from source+cc=clang-99")
+    missing = ("clang-99", "gcc", "bison", "flex", "m4", "perl", "make", "meson", "ninja (package ninja-build)")
+    assert caught.value.found == f"no {', no '.join(missing)}"
+
+
+def test_a_tree_is_looked_at_once_and_a_release_is_fetched_when_it_is_known_to_be_wanted(
+    path: Path, tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(path, *PROGRAMS, "meson", "ninja")
+    tree, release = only_meson(tmp_path / "tree"), to_build("17+cassert")
+    here = orders_here([tree, release, tree], USUAL_MANNER, cache, MYSELF, {})
+    assert list(here) == [tree, release]
+    assert here[release] is None
+    found = here[tree]
+    assert found is not None
+    assert found.made_from.manner.system is BuildSystem.MESON
+    monkeypatch.setattr(
+        orders,
+        "debian_archive",
+        lambda _, directory: (tarball(directory / "postgresql-17_17.8.orig.tar.bz2"), "17.8-1"),
+    )
+    fetched = fetched_orders(here, USUAL_MANNER, cache, MYSELF, lambda _: None, lambda _, __: None, {})
+    assert fetched[tree] is found
+    assert fetched[release].made_from.source.words == "postgresql-17.8.tar.bz2"
+    assert fetched[release].made_from.options.cassert
+
+
+def test_nothing_is_asked_for_where_it_was_built_before(path: Path, tmp_path: Path, cache: Cache) -> None:
+    fill(path, *PROGRAMS, "meson", "ninja")
+    tree = only_meson(tmp_path / "tree")
+    order = orders_here([tree], USUAL_MANNER, cache, MYSELF, {})[tree]
+    assert order is not None
+    home = cache.builds / order.name
+    home.mkdir()
+    made_from = TypeAdapter(MadeFrom).dump_python(order.made_from, mode="json")
+    manifest = {"version": "17.8", "bin": "bin", "sha256": order.key, "made_from": made_from}
+    (home / MANIFEST).write_text(json.dumps(manifest))
+    for program in path.iterdir():
+        if program.name != "gcc":
+            program.unlink()
+    assert keys(orders_here([tree], USUAL_MANNER, cache, MYSELF, {})) == [order.key]
+    # A study that goes on names the compiler of its first day: the one of today may be gone.
+    (path / "gcc").unlink()
+    before: dict[ServerName, str] = {tree: order.made_from.compiler}
+    assert keys(orders_here([tree], USUAL_MANNER, cache, MYSELF, before)) == [order.key]
+
+
+def keys(orders: Mapping[SourceBuild, Order | None]) -> list[str | None]:
+    return [None if order is None else order.key for order in orders.values()]

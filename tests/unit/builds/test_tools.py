@@ -1,0 +1,135 @@
+"""Everything that a build lacks on this host is said at once, with the packages that have it."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pgversus.builds import build_commands as module
+from pgversus.builds.build_commands import compiler_of, compiler_version, refuse_missing_tools, with_ccache
+from pgversus.errors import BuildError, ExitCode
+from pgversus.study.build_options import NO_OPTIONS, USUAL_MANNER, BuildManner, BuildOptions, BuildProfile, BuildSystem
+from tests.builders import MYSELF
+
+PROGRAMS = ("bison", "flex", "m4", "perl", "make")
+FULL = BuildManner(profile=BuildProfile.FULL)
+# Finds no header that has a word of its own in it.
+COMPILER = """#!/bin/sh
+[ "$1" = --version ] && echo " cc (Some Linux) 14.2.0 " && echo "Copyright" && exit
+! grep -q "{missing}"
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only directory with programs."""
+    path = tmp_path / "bin"
+    path.mkdir()
+    monkeypatch.setattr(module, "_PATH", str(path))
+    return path
+
+
+def program(path: Path, text: str = "#!/bin/sh\n") -> Path:
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def compiler(path: Path, missing: str = "nothing") -> BuildOptions:
+    """One at a path of its own, so that no other is found in its place."""
+    return BuildOptions(compiler=str(program(path / "cc-14", COMPILER.format(missing=missing))))
+
+
+def refused(options: BuildOptions, manner: BuildManner, system: BuildSystem) -> BuildError:
+    with pytest.raises(BuildError) as caught:
+        refuse_missing_tools([options], manner, [system], MYSELF)
+    assert (caught.value.slug, caught.value.exit_code) == ("build-missing-tools", ExitCode.HOST)
+    return caught.value
+
+
+@pytest.mark.usefixtures("path")
+def test_all_programs_that_are_missing_are_named_at_once() -> None:
+    error = refused(BuildOptions(cassert=True), USUAL_MANNER, BuildSystem.CONFIGURE)
+    assert error.found == "no gcc, no bison, no flex, no m4, no perl, no make"
+    assert error.where == "build from source+cassert"
+    assert error.to_do.endswith("gcc bison flex m4 perl make")
+
+
+@pytest.mark.usefixtures("path")
+def test_a_program_is_named_with_its_package_where_that_is_called_otherwise() -> None:
+    error = refused(NO_OPTIONS, FULL, BuildSystem.MESON)
+    assert "no meson, no ninja (package ninja-build), no pkg-config" in error.found
+    assert "make" not in error.found
+    assert "ninja-build" in error.to_do
+
+
+def test_what_is_there_is_not_named(path: Path) -> None:
+    for name in PROGRAMS:
+        program(path / name)
+    asked = compiler(path)
+    refuse_missing_tools([asked], USUAL_MANNER, [BuildSystem.CONFIGURE], MYSELF)
+    (path / "flex").unlink()
+    (path / "m4").chmod(0o644)
+    assert refused(asked, USUAL_MANNER, BuildSystem.CONFIGURE).found == "no flex, no m4"
+
+
+@pytest.mark.parametrize(
+    ("missing", "manner", "found"),
+    [
+        ("stdio.h", USUAL_MANNER, ("stdio.h", "libc6-dev", "glibc-devel")),
+        ("lz4.h", FULL, ("lz4.h", "liblz4-dev", "lz4-devel")),
+        ("<libxml/parser.h>", FULL, ("libxml2/libxml/parser.h", "libxml2-dev", "libxml2-devel")),
+    ],
+)
+def test_headers_that_are_missing_are_named(
+    path: Path, missing: str, manner: BuildManner, found: tuple[str, str, str]
+) -> None:
+    for name in (*PROGRAMS, "pkg-config"):
+        program(path / name)
+    error = refused(compiler(path, missing), manner, BuildSystem.CONFIGURE)
+    header, *packages = found
+    assert error.found in [f"no {header} (package {package})" for package in packages]
+    assert any(error.to_do.endswith(package) for package in packages)
+
+
+def test_libraries_are_no_need_of_a_minimal_build(path: Path) -> None:
+    for name in PROGRAMS:
+        program(path / name)
+    refuse_missing_tools([compiler(path, "lz4.h")], USUAL_MANNER, [BuildSystem.CONFIGURE], MYSELF)
+
+
+def test_every_compiler_that_is_asked_for_is_looked_for(path: Path) -> None:
+    for name in (*PROGRAMS, "clang"):
+        program(path / name)
+    with pytest.raises(BuildError) as caught:
+        refuse_missing_tools(
+            [BuildOptions(compiler=name) for name in ("clang -m64", "tcc", "icx")],
+            USUAL_MANNER,
+            [BuildSystem.CONFIGURE],
+            MYSELF,
+        )
+    assert "no tcc, no icx" in caught.value.found
+    assert "no clang" not in caught.value.found
+
+
+def test_a_compiler_is_known_by_the_first_line_that_it_says(path: Path) -> None:
+    assert compiler_version(compiler(path), MYSELF) == "cc (Some Linux) 14.2.0"
+    mute = BuildOptions(compiler=str(program(path / "mute", "#!/bin/sh\nexit 1\n")))
+    assert compiler_version(mute, MYSELF) == str(path / "mute")
+    assert compiler_version(BuildOptions(compiler="clang-99 -m64"), MYSELF) == "clang-99 -m64"
+    assert compiler_of(NO_OPTIONS) == "gcc"
+
+
+def test_ccache_stands_first_in_the_path_under_the_compilers_name(path: Path, tmp_path: Path) -> None:
+    ccache = program(path / "ccache")
+    links = tmp_path / "links"
+    for _ in range(2):
+        assert with_ccache(links, "clang -m64") == {"PATH": f"{links}:{path}"}
+        assert {name: (links / name).readlink() for name in os.listdir(links)} == {"clang": ccache}  # noqa: PTH208
+
+
+def test_without_ccache_nothing_stands_in_for_the_compiler(path: Path, tmp_path: Path) -> None:
+    assert with_ccache(tmp_path / "links", "gcc") == {}
+    program(path / "ccache")
+    assert with_ccache(tmp_path / "links", "/opt/bin/gcc") == {}
+    assert not (tmp_path / "links").exists()

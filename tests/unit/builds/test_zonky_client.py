@@ -1,0 +1,28 @@
+"""The Maven client connects over https alone."""
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+GET = """
+import sys
+import requests
+from pgversus.builds.zonky_client import refuse_plain_http
+refuse_plain_http()
+try:
+    requests.get(sys.argv[1], timeout=5)
+except requests.exceptions.InvalidSchema as error:
+    print(error)
+"""
+
+
+def test_plain_http_is_refused_before_anything_is_sent() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0)
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/p.jar"
+        ended = subprocess.run([sys.executable, "-c", GET, address], capture_output=True, text=True, check=True)
+        assert ended.stdout == "a redirect leads to another scheme than https\n"
+        with pytest.raises(BlockingIOError):
+            server.accept()
