@@ -13,7 +13,7 @@ import psutil
 
 from pgversus.errors import StoreError
 from pgversus.host.directories import Cache
-from pgversus.host.trees import manifest, tree_sha256
+from pgversus.host.files import manifest, tree_sha256
 from pgversus.lab.answers import read_answer
 from pgversus.lab.data.snapshot_cache import kept_snapshots
 from pgversus.report.answer import StudyAnswer

@@ -4,12 +4,11 @@ import math
 from pathlib import Path
 from random import Random
 
-from pgversus.postgres.vacuum_report import vacuum_counters
+from pgversus.postgres.operation_reports import vacuum_counters
 from pgversus.study.counters import TOLD_BY_VACUUM
 from pgversus.workload.pgbench import UnreadableOutputError, error_words, has_begun_nothing, parse_summary
-from pgversus.workload.pgbench_log import Ends, UnreadableLogError, read_ends, read_latencies
-from pgversus.workload.pgbench_slices import Stop, slices
-from pgversus.workload.pgbench_statements import in_one_transaction, parameters_of, sent_statements
+from pgversus.workload.pgbench_log import Ends, Stop, UnreadableLogError, read_ends, read_latencies, slices
+from pgversus.workload.sent_statements import in_one_transaction, parameters_of, sent_statements
 from tests.builders import DATA
 from tests.fuzz.mutations import changed_bytes, changed_numbers, changed_text, one_of
 from tests.fuzz.target import Target

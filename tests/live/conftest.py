@@ -25,7 +25,7 @@ import psutil
 import pytest
 
 from pgversus.host.directories import open_cache
-from pgversus.host.leftovers import processes_in
+from pgversus.host.guard import processes_in
 
 PROGRAM = Path(sys.executable).with_name("pgversus")
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -16,7 +16,7 @@ from pgversus.host.counters import read_host
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.host.page_cache import evict
-from pgversus.host.process_tree import PeakMemory, cpu_time, memory_bytes
+from pgversus.host.processes import PeakMemory, cpu_time, memory_bytes
 from pgversus.lab.measuring.arms import SomebodysServer
 from pgversus.lab.measuring.load import Load, write_scripts
 from pgversus.lab.measuring.postgres_apparatus import WarmApparatus

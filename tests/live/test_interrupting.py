@@ -18,8 +18,8 @@ import pytest
 
 from pgversus.builds.provide import provide
 from pgversus.host.directories import open_cache
+from pgversus.host.guard import processes_in
 from pgversus.host.identity import server_user
-from pgversus.host.leftovers import processes_in
 from pgversus.lab.progress import Silence
 from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.server import Server

@@ -9,8 +9,7 @@ from contextlib import contextmanager, suppress
 import psycopg
 import pytest
 
-from pgversus.postgres.progress_report import operation_progress
-from pgversus.postgres.vacuum_report import notice_text, vacuum_counters
+from pgversus.postgres.operation_reports import notice_text, operation_progress, vacuum_counters
 from tests.live.test_servers import somebodys_server
 
 ROWS, DEAD = 6000, 2000

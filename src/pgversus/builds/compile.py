@@ -29,11 +29,9 @@ from pgversus.builds.inspect import file_hashes, open_to_all, put_in_place, read
 from pgversus.builds.model import FROM_SOURCE, MANIFEST, Build, MadeFrom, Notify, NotifySteps, Order
 from pgversus.errors import BuildError
 from pgversus.host.commands import CLEAN_ENVIRONMENT, Program, kill_group
-from pgversus.host.directories import Cache, make_directory
+from pgversus.host.directories import Cache, in_use, make_directory, unused
 from pgversus.host.identity import ServerUser
-from pgversus.host.in_use import in_use, unused
-from pgversus.host.ownership import copy_tree, give_tree, make_private
-from pgversus.host.private import private_lock
+from pgversus.host.permissions import copy_tree, give_tree, make_private, private_lock
 from pgversus.study.build_options import BuildSystem
 
 _OF_NINJA = re.compile(r"^\[(\d+)/(\d+)\]")

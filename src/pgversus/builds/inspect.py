@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from pgversus.builds.model import MANIFEST, Build, MadeFrom
 from pgversus.errors import BuildError
 from pgversus.host.commands import run
-from pgversus.host.hashes import file_sha256
+from pgversus.host.files import file_sha256
 from pgversus.host.identity import ServerUser
 
 _VERSION = re.compile(r"^postgres \(PostgreSQL\) (.+)$", re.MULTILINE)

@@ -26,9 +26,9 @@ from pgversus.builds.tarballs import (
 )
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
-from pgversus.host.hashes import file_sha256
+from pgversus.host.files import file_sha256
 from pgversus.host.identity import ServerUser
-from pgversus.host.private import private_lock
+from pgversus.host.permissions import private_lock
 from pgversus.study.build_options import BuildManner, BuildSystem
 from pgversus.study.servers import Checkout, Download, LocalPath, Release, ServerName, SourceBuild, Version
 

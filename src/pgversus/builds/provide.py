@@ -18,10 +18,9 @@ from pgversus.builds.model import FROM_SOURCE, MANIFEST, Build, FamilyOffer, Not
 from pgversus.builds.orders import as_asked, fetched_orders, orders_here
 from pgversus.builds.ready_made import Choice, MissingLibrariesError, install, installed, offers, resolve
 from pgversus.errors import BuildError
-from pgversus.host.directories import Cache
+from pgversus.host.directories import Cache, in_use, unused
 from pgversus.host.identity import ServerUser
-from pgversus.host.in_use import in_use, unused
-from pgversus.host.private import private_lock
+from pgversus.host.permissions import private_lock
 from pgversus.study.build_options import BuildManner
 from pgversus.study.servers import Checkout, LocalPath, Release, RunningServer, ServerName, SourceBuild, Version
 

@@ -26,9 +26,9 @@ from pgversus.builds.model import MANIFEST, Build, FamilyOffer, NotifyBytes
 from pgversus.builds.unpacking import ArchiveError
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
-from pgversus.host.hashes import file_sha256
+from pgversus.host.files import file_sha256
 from pgversus.host.identity import ServerUser
-from pgversus.host.private import private_lock
+from pgversus.host.permissions import private_lock
 from pgversus.study.servers import Family, Release, Version
 
 _Number = Annotated[int, Field(ge=0, lt=1000)]

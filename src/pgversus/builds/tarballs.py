@@ -25,9 +25,9 @@ from pgversus.builds.source_tree import is_tree
 from pgversus.builds.unpacking import ArchiveError, unpack
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
-from pgversus.host.hashes import file_sha256
+from pgversus.host.files import file_sha256
 from pgversus.host.identity import ServerUser
-from pgversus.host.private import private_lock
+from pgversus.host.permissions import private_lock
 from pgversus.study.servers import Download
 
 _SUFFIXES = (".tar.bz2", ".tar.gz", ".tar.xz", ".tgz", ".tar")

@@ -11,7 +11,7 @@ from pgversus.cli.output import rendered, write_error, write_out
 from pgversus.cli.side_by_side import one_or_two, read_both, side_by_side_content
 from pgversus.cli.write_up import STYLES, refuse_style, write_up
 from pgversus.errors import ExitCode
-from pgversus.host.fonts import has_font_for
+from pgversus.host.facts import has_font_for
 from pgversus.host.output_file import write_file
 from pgversus.text.translation import Language, speaking
 

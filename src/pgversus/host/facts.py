@@ -1,4 +1,4 @@
-"""What machine this is, as far as it bears on a measurement."""
+"""The machine as far as it bears on a measurement: processor, memory, kernel, file system, fonts."""
 
 import os
 import platform
@@ -8,7 +8,9 @@ from pathlib import Path
 
 import psutil
 
-from pgversus.host.reflink import way_of_copying
+from pgversus.host.commands import run
+from pgversus.host.files import way_of_copying
+from pgversus.text.translation import Language
 
 _CPU = Path("/sys/devices/system/cpu/cpu0/cpufreq")
 _LEAST_SHARED_MEMORY = 256 * 1024**2
@@ -72,3 +74,15 @@ def _read(path: Path) -> str | None:
         return path.read_text(encoding="utf-8").strip()
     except OSError:
         return None
+
+
+_TIMEOUT_S = 20.0
+
+
+def has_font_for(language: Language) -> bool:
+    """Whether fontconfig knows a font for it; True where nobody can be asked."""
+    try:
+        found = run(["fc-list", f":lang={language.value}", "family"], timeout_s=_TIMEOUT_S)
+    except OSError:
+        return True
+    return not found.succeeded or bool(found.stdout.strip())

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from pgversus.host.beside import Beside
+from pgversus.host.processes import Beside
 
 LATE_S = 0.25
 """By how much a wake-up must be late to count: a busy host delays it by less, a person who stops a program by more."""

@@ -6,9 +6,8 @@ import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 
-from pgversus.host.commands import Finished, Program, ending_with_us, kill_group
+from pgversus.host.commands import Finished, Output, Program, ending_with_us, kill_group
 from pgversus.host.identity import ServerUser
-from pgversus.host.output import Output
 
 
 class ProgramEndedError(Exception):

@@ -14,8 +14,7 @@ from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.resuming import check_same_study
 from pgversus.lab.same_means import as_measured_before, compilers_before
 from pgversus.lab.settings_check import TargetOf, ask_of, with_possible_settings
-from pgversus.postgres.labels import label_of_running
-from pgversus.postgres.session import uri_target
+from pgversus.postgres.session import label_of_running, uri_target
 from pgversus.postgres.settings_check import ask_program
 from pgversus.store.files import check_folder, holds_results
 from pgversus.store.reading import StoredStudy, read_results

@@ -5,12 +5,12 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from pgversus.host.output import Output
-from pgversus.host.private import open_private
+from pgversus.host.commands import Output
+from pgversus.host.permissions import open_private
+from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.course import Course
 from pgversus.lab.resuming import LOADED, labels_of_loaded, without_secrets
-from pgversus.lab.run_directory import RunDirectory
-from pgversus.postgres.labels import label_of_running
+from pgversus.postgres.session import label_of_running
 from pgversus.stats.trials import Block
 from pgversus.store.codec import study_without_secrets
 from pgversus.store.files import holds_results

@@ -7,7 +7,7 @@ from pathlib import Path
 from pgversus.errors import StoreError
 from pgversus.lab.changes import changes_between
 from pgversus.lab.course import Course
-from pgversus.postgres.labels import label_of_running
+from pgversus.postgres.session import label_of_running
 from pgversus.store.codec import context_without_secrets
 from pgversus.store.reading import StoredContext, StoredStudy
 from pgversus.study.servers import RunningServer, ServerName

@@ -15,7 +15,7 @@ from pgversus.builds.model import FROM_SOURCE, Build, name_of_key
 from pgversus.builds.orders import as_asked
 from pgversus.errors import StoreError, StudyError
 from pgversus.host.directories import Cache
-from pgversus.host.hashes import file_sha256
+from pgversus.host.files import file_sha256
 from pgversus.postgres.client import Client
 from pgversus.study.servers import Family, Release, RunningServer, ServerName, SourceBuild, name_in_full, parse_server
 

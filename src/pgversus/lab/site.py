@@ -9,6 +9,7 @@ from pgversus.builds.inspect import linked_libraries
 from pgversus.builds.model import Build
 from pgversus.errors import StudyError
 from pgversus.host.processors import split_processors
+from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.apparatus import Apparatus
 from pgversus.lab.data.equal_data import data_hash, refuse_other_data, refuse_unequal
 from pgversus.lab.data.snapshots import Snapshot, Snapshots
@@ -20,7 +21,6 @@ from pgversus.lab.measuring.load_harness import ExplainArms, LoadHarness
 from pgversus.lab.measuring.operation_harness import OperationHarness, Repetitions
 from pgversus.lab.measuring.server_set import ServerSet
 from pgversus.lab.progress import Progress
-from pgversus.lab.run_directory import RunDirectory
 from pgversus.lab.source_facts import (
     built_from,
     compiled_in,

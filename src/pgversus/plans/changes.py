@@ -1,9 +1,13 @@
-"""Kinds of changes between two plans, each with what a sentence about it needs. Values are those of both plans."""
+"""Changes between two plans: their kinds, and the rules that find them in pairs of nodes."""
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pgversus.plans.levels import Level
+from pgversus.plans.levels import SPILLED, Examined, Level
+from pgversus.plans.matching import Matching
+from pgversus.plans.plan import MAIN, Family, Plan, PlanNode
 
 
 class Kind(StrEnum):
@@ -80,3 +84,276 @@ class Change:
     """What else EXPLAIN says of a node that is in one plan only, `Hash Cond c.c2 = d.c2`."""
     places: tuple[int | None, int | None] = (None, None)
     """The node in both plans; None where it is not there."""
+
+
+_MUCH = 1.1
+"""A ratio below which an amount is the same: parallel workers, samples and caches differ that much by themselves."""
+_FEW_BLOCKS = 10.0
+_OTHER_ESTIMATE = 2.0
+"""By how much more or less an estimate must be off to be told."""
+
+_Amounts = tuple[Kind, float, float] | tuple[Kind, str, str]
+
+
+def amount_changes(baseline: Plan, contender: Plan, matching: Matching) -> Iterator[Change]:
+    """Of nodes in both plans; blocks of the whole."""
+    for place, there in matching.pairs:
+        was, now = baseline.nodes[place], contender.nodes[there]
+        found: list[_Amounts] = [*_amounts(was, now), *_estimates(was, now)]
+        for kind, amount, amount_there in found:
+            yield Change(kind=kind, node=now.words, was=amount, now=amount_there, places=(place, there))
+    before, after = baseline.root.measured.blocks, contender.root.measured.blocks
+    if before is not None and after is not None and abs(after - before) > _FEW_BLOCKS and _is_much(before, after):
+        yield Change(kind=Kind.BLOCKS, node=contender.root.words, was=before, now=after, places=(0, 0))
+
+
+def _amounts(was: PlanNode, now: PlanNode) -> Iterator[tuple[Kind, float, float]]:
+    mine, theirs = was.measured, now.measured
+    if mine.loops is None or theirs.loops is None:
+        return
+    if _is_much(mine.loops, theirs.loops):
+        yield Kind.LOOPS, mine.loops, theirs.loops
+    rounding = mine.rounding + theirs.rounding
+    rows = mine.rows or 0.0, theirs.rows or 0.0
+    if abs(rows[0] - rows[1]) > rounding and _is_much(*rows):
+        yield Kind.ROWS, *rows
+    before, after = mine.rows_removed or 0.0, theirs.rows_removed or 0.0
+    if abs(after - before) > rounding and _is_much(before, after):
+        yield Kind.ROWS_REMOVED, before, after
+
+
+def _estimates(was: PlanNode, now: PlanNode) -> Iterator[tuple[Kind, str, str]]:
+    before, after = _off(was), _off(now)
+    if before is not None and after is not None and max(before, after) / min(before, after) >= _OTHER_ESTIMATE:
+        yield Kind.ESTIMATE, _estimate(was, before), _estimate(now, after)
+
+
+def _off(node: PlanNode) -> float | None:
+    """How many times too high or too low the planner's rows are; None for a node that did not run."""
+    if not node.measured.loops or node.measured.rows is None:
+        return None
+    actual = max(1.0, node.measured.rows / node.measured.loops)
+    expected = max(1.0, node.estimated_rows)
+    return max(actual / expected, expected / actual)
+
+
+def _estimate(node: PlanNode, off: float) -> str:
+    assert node.measured.rows is not None  # noqa: S101 - or there would be no `off`
+    assert node.measured.loops  # noqa: S101 - the same
+    return f"{node.estimated_rows:.0f}/{node.measured.rows / node.measured.loops:.0f}/{off:.1f}"
+
+
+def _is_much(before: float, after: float) -> bool:
+    low, high = sorted((before, after))
+    return high > low * _MUCH if low > 0 else high > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """One condition where it is held."""
+
+    text: str
+    heading: str
+    place: int
+    node: PlanNode
+
+    @property
+    def words(self) -> str:
+        return f"{self.heading} of {self.node.words}"
+
+
+def condition_changes(baseline: Plan, contender: Plan, matching: Matching) -> Iterator[Change]:
+    """Conditions that moved, went and came, then keys."""
+    yield from _conditions(baseline, contender, matching)
+    for place, there in matching.pairs:
+        yield from _keys(baseline.nodes[place], contender.nodes[there], (place, there))
+
+
+def _conditions(baseline: Plan, contender: Plan, matching: Matching) -> Iterator[Change]:
+    there = dict(matching.pairs)
+    held, held_there = _all(baseline), _all(contender)
+    kept = Counter((there.get(one.place), one.heading, one.text) for one in held)
+    kept_there = Counter((one.place, one.heading, one.text) for one in held_there)
+    gone = [one for one in held if (there.get(one.place), one.heading, one.text) not in kept_there]
+    new: dict[str, list[_Held]] = {}
+    for one in held_there:
+        if (one.place, one.heading, one.text) not in kept:
+            new.setdefault(one.text, []).append(one)
+    for one in gone:
+        if moved := new.get(one.text):
+            now = moved.pop(0)
+            yield Change(
+                kind=Kind.CONDITION_MOVED,
+                node=now.node.words,
+                name=one.text,
+                was=one.words,
+                now=now.words,
+                places=(one.place, now.place),
+            )
+        # Those of nodes that are gone are told with them.
+        elif one.place in there:
+            yield Change(
+                kind=Kind.CONDITION_GONE,
+                node=one.node.words,
+                name=one.heading,
+                was=one.text,
+                places=(one.place, there[one.place]),
+            )
+    back = {now: was for was, now in matching.pairs}
+    for one in (one for left in new.values() for one in left):
+        if one.place in back:
+            yield Change(
+                kind=Kind.CONDITION_NEW,
+                node=one.node.words,
+                name=one.heading,
+                now=one.text,
+                places=(back[one.place], one.place),
+            )
+
+
+def _all(plan: Plan) -> list[_Held]:
+    return [
+        _Held(text=text, heading=heading, place=place, node=node)
+        for place, node in enumerate(plan.nodes)
+        for heading, texts in node.conditions.items()
+        for text in texts
+    ]
+
+
+def _keys(was: PlanNode, now: PlanNode, places: tuple[int, int]) -> Iterator[Change]:
+    for heading in dict.fromkeys((*was.keys, *now.keys)):
+        before, after = was.keys.get(heading, ()), now.keys.get(heading, ())
+        if before != after:
+            kind = Kind.KEY_ORDER if sorted(before) == sorted(after) else Kind.KEYS
+            yield Change(
+                kind=kind,
+                node=now.words,
+                name=heading,
+                was=", ".join(before),
+                now=", ".join(after),
+                places=places,
+            )
+
+
+def fact_changes(one: Examined, other: Examined, matching: Matching) -> Iterator[Change]:
+    """Of nodes with the same operator in both plans; what one of the two majors does not tell has not changed."""
+    baseline, contender = one.plan, other.plan
+    if baseline.is_measured and contender.is_measured and bool(baseline.jit_functions) != bool(contender.jit_functions):
+        functions = baseline.jit_functions or 0, contender.jit_functions or 0
+        yield Change(kind=Kind.JIT, node=contender.root.words, was=functions[0], now=functions[1])
+    for place, there in matching.pairs:
+        was, now = one.facts[place], other.facts[there]
+        node = contender.nodes[there]
+        if baseline.nodes[place].op != node.op:
+            continue
+        for name in was.keys() & now.keys():
+            if was[name] == now[name]:
+                continue
+            if name == SPILLED:
+                kind = Kind.SPILL_NEW if now[name] else Kind.SPILL_GONE
+                blocks = baseline.nodes[place].measured.temp_blocks, node.measured.temp_blocks
+                yield Change(kind=kind, node=node.words, was=blocks[0], now=blocks[1], places=(place, there))
+            else:
+                yield Change(
+                    kind=Kind.FACT,
+                    node=node.words,
+                    name=name,
+                    was=str(was[name]),
+                    now=str(now[name]),
+                    places=(place, there),
+                )
+
+
+_ORDERED = ("Index Scan", "Index Only Scan")
+_FOLLOWS_ITS_JOIN = "Hash"
+
+
+def operator_changes(baseline: Plan, contender: Plan, matching: Matching) -> Iterator[Change]:
+    """Of two plans that do not have the same operators in the same places: one at least."""
+    found = [
+        *_moved_scopes(baseline, contender, matching),
+        *_other_operators(baseline, contender, matching),
+        *_gone(baseline, contender, matching),
+        *_new(contender, matching),
+    ]
+    yield from found or [Change(kind=Kind.ARRANGEMENT, node=contender.root.words, places=(0, 0))]
+
+
+def _moved_scopes(baseline: Plan, contender: Plan, matching: Matching) -> Iterator[Change]:
+    """What was read in a subplan is read in the main plan, or the other way round; once for each subplan."""
+    told = set()
+    for place, there in matching.pairs:
+        was, now = baseline.nodes[place], contender.nodes[there]
+        if was.relation is None or was.scope == now.scope or MAIN not in (was.scope, now.scope):
+            continue
+        subplan = was.scope if now.scope == MAIN else now.scope
+        if subplan not in told:
+            told.add(subplan)
+            kind = Kind.SUBPLAN_PULLED_UP if now.scope == MAIN else Kind.SUBPLAN_PUSHED_DOWN
+            loops = was.measured.loops, now.measured.loops
+            yield Change(kind=kind, node=now.target, name=subplan, was=loops[0], now=loops[1], places=(place, there))
+
+
+def _other_operators(baseline: Plan, contender: Plan, matching: Matching) -> Iterator[Change]:
+    for place, there in matching.pairs:
+        was, now = baseline.nodes[place], contender.nodes[there]
+        if (was.op, was.indexes, was.detail) == (now.op, now.indexes, now.detail) or _is_hash(was, now):
+            continue
+        if was.family is Family.JOIN and now.family is Family.JOIN:
+            kind = Kind.JOIN
+        elif was.relation is not None and now.relation is not None:
+            kind = Kind.ACCESS
+        else:
+            kind = Kind.OPERATOR
+        yield Change(kind=kind, node=now.words, was=_full(was), now=_full(now), places=(place, there))
+
+
+def _gone(baseline: Plan, contender: Plan, matching: Matching) -> Iterator[Change]:
+    there = dict(matching.pairs)
+    for place in matching.removed:
+        node = baseline.nodes[place]
+        index = _index_in_order(baseline, contender, there, place) if node.family is Family.SORT else None
+        if index is not None:
+            kind = Kind.ORDER_FROM_INDEX
+        elif node.relation is not None:
+            kind = Kind.NOT_READ
+        else:
+            kind = Kind.REMOVED
+        if not _is_hash(node):
+            yield Change(
+                kind=kind, node=_full(node), name=index or node.target, details=_details(node), places=(place, None)
+            )
+
+
+def _new(contender: Plan, matching: Matching) -> Iterator[Change]:
+    for place in matching.added:
+        node = contender.nodes[place]
+        if not _is_hash(node):
+            kind = Kind.ADDED if node.relation is None else Kind.READ
+            yield Change(kind=kind, node=_full(node), name=node.target, details=_details(node), places=(None, place))
+
+
+def _index_in_order(baseline: Plan, contender: Plan, there: dict[int, int], sort: int) -> str | None:
+    """The index that now gives the order which a sort made: one that is scanned in order where it was not before."""
+    for place in baseline.below(sort):
+        was = baseline.nodes[place]
+        if was.relation is None or place not in there:
+            continue
+        now = contender.nodes[there[place]]
+        if now.op.endswith(_ORDERED) and (was.op, was.indexes) != (now.op, now.indexes):
+            return now.indexes
+    return None
+
+
+def _is_hash(*nodes: PlanNode) -> bool:
+    """A hash join says it already."""
+    return all(node.op.endswith(_FOLLOWS_ITS_JOIN) for node in nodes)
+
+
+def _full(node: PlanNode) -> str:
+    return f"{node.words} {node.detail}".rstrip()
+
+
+def _details(node: PlanNode) -> tuple[str, ...]:
+    conditions = [f"{name}: {' AND '.join(parts)}" for name, parts in node.conditions.items()]
+    return (*conditions, *(f"{name}: {', '.join(parts)}" for name, parts in node.keys.items()))

@@ -2,13 +2,9 @@
 
 from dataclasses import dataclass
 
-from pgversus.plans.amount_rules import amount_changes
-from pgversus.plans.changes import Change, Kind
-from pgversus.plans.condition_rules import condition_changes
-from pgversus.plans.fact_rules import fact_changes
+from pgversus.plans.changes import Change, Kind, amount_changes, condition_changes, fact_changes, operator_changes
 from pgversus.plans.levels import Examined, Fingerprints, Level, examined, without_place
 from pgversus.plans.matching import Matching, match
-from pgversus.plans.operator_rules import operator_changes
 from pgversus.plans.plan import Plan
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pgversus.plans.expressions import is_generated
-from pgversus.plans.measured import Own, own
-from pgversus.plans.plan import Fact, Family, Plan, PlanNode
+from pgversus.plans.plan import Fact, Family, Own, Plan, PlanNode, own
 
 _DIGITS = 16
 SPILLED = "Spilled"

@@ -18,7 +18,7 @@ from pgversus.errors import BuildError, ServerError
 from pgversus.host.commands import may_execute, run
 from pgversus.host.directories import make_directory, open_cache
 from pgversus.host.identity import ServerUser
-from pgversus.host.private import private_lock
+from pgversus.host.permissions import private_lock
 from pgversus.postgres.session import Target, password_of
 
 OLDEST_PGBENCH = 14

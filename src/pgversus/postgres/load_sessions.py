@@ -10,7 +10,7 @@ from psycopg import conninfo
 
 from pgversus.errors import ServerError
 from pgversus.host.lost_time import LATE_S, stopped_among
-from pgversus.host.process_tree import CpuTime, cpu_time
+from pgversus.host.processes import CpuTime, cpu_time
 from pgversus.postgres import catalog
 from pgversus.postgres.session import Target, connect, question_failed
 

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import IO
 
 from pgversus.errors import ServerError
-from pgversus.host.commands import CLEAN_ENVIRONMENT
-from pgversus.host.leftovers import end_processes_in
-from pgversus.host.output import Output
-from pgversus.host.private import open_private, write_private
+from pgversus.host.commands import CLEAN_ENVIRONMENT, Output
+from pgversus.host.guard import end_processes_in
+from pgversus.host.permissions import open_private, write_private
 from pgversus.postgres.cluster import Cluster
 from pgversus.postgres.session import PORT, Target, own_target
 from pgversus.text.redaction import holds_secret

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pgversus.plans.levels import Level
-from pgversus.plans.sentences.telling import headline, sentences
+from pgversus.plans.sentences import headline, sentences
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.plans.compared import ComparedPlans
 from pgversus.report.plans.recalling import recall_of

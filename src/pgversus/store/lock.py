@@ -8,7 +8,7 @@ from filelock import Timeout
 
 from pgversus.errors import StoreError
 from pgversus.host.directories import make_directory
-from pgversus.host.private import PRIVATE_DIRECTORY, private_lock
+from pgversus.host.permissions import PRIVATE_DIRECTORY, private_lock
 from pgversus.store.files import holds_results, unwritable
 
 _NAME = "lock"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pgversus.host.directories import make_directory
-from pgversus.host.private import PRIVATE_DIRECTORY, write_private
+from pgversus.host.permissions import PRIVATE_DIRECTORY, write_private
 from pgversus.stats.trials import Block, FailedTrial, Trial
 from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, ContextFact, fact_without_secrets
 from pgversus.store.columns import add_missing_columns

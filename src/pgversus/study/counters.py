@@ -1,7 +1,7 @@
 """The counters that explain a result, each with its unit and what it counts.
 
-A counter explains; it never carries a verdict. Who reads it is not known here: `postgres/counters.py` asks the server,
-`host/counters.py` and `host/process_tree.py` the machine; `postgres/vacuum_report.py` reads what VACUUM says of itself.
+A counter explains; it never carries a verdict. `postgres/counters.py` reads those of the server,
+`postgres/operation_reports.py` those that VACUUM reports, `host/counters.py` and `host/processes.py` those of the host.
 """
 
 from collections.abc import Mapping

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psycopg
 
-from pgversus.postgres.vacuum_report import notice_text
+from pgversus.postgres.operation_reports import notice_text
 from tests.live.test_servers import somebodys_server
 
 HERE = Path(__file__).parent

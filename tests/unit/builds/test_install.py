@@ -13,7 +13,7 @@ from pgversus.builds.model import MANIFEST, NotifyBytes
 from pgversus.builds.ready_made import Choice, install, installed
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
-from pgversus.host.hashes import file_sha256
+from pgversus.host.files import file_sha256
 from pgversus.host.identity import server_user
 from pgversus.study.servers import Family, Version
 from tests.unit.builds.archives import Member, file, hard_link, link, packed, zipped

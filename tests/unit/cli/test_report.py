@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from pgversus.cli.report import report
 from pgversus.cli.write_up import unchanged_text
 from pgversus.errors import StoreError
-from pgversus.host.hashes import file_sha256
+from pgversus.host.files import file_sha256
 from pgversus.study.dataset import SetupFile, setup_file
 from tests.unit.lab.test_answers import one_block
 

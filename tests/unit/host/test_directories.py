@@ -2,7 +2,10 @@
 
 import os
 import shutil
+import signal
 import stat
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.errors import HostError
-from pgversus.host.directories import make_directory, open_cache
+from pgversus.host.directories import in_use, make_directory, open_cache, unused
 
 
 @pytest.fixture(params=[0o000, 0o027, 0o077])
@@ -103,3 +106,35 @@ def test_a_cache_in_a_directory_of_another_user_is_refused(
     with pytest.raises(HostError) as caught:
         open_cache()
     assert (caught.value.slug, caught.value.where) == ("host-cache-untrusted", str(above))
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from pgversus.host.directories import in_use
+with in_use([Path(sys.argv[1])]):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def is_unused(directory: Path) -> bool:
+    with unused(directory) as is_free:
+        return is_free
+
+
+def test_what_many_use_is_unused_when_the_last_of_them_has_ended(tmp_path: Path) -> None:
+    with in_use([tmp_path]):
+        with in_use([tmp_path]):
+            assert not is_unused(tmp_path)
+        assert not is_unused(tmp_path)
+    assert is_unused(tmp_path)
+
+
+def test_a_kill_leaves_nothing_in_use(tmp_path: Path) -> None:
+    assert subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False).returncode == -signal.SIGKILL
+    assert is_unused(tmp_path)
+
+
+def test_what_is_gone_cannot_be_used(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), in_use([tmp_path / "gone"]):
+        pass

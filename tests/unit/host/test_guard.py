@@ -9,10 +9,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from pgversus.host import guard
-from pgversus.host.guard import Guard, clean_up
-from pgversus.host.leftovers import end_processes_in, processes_in
+from pgversus.host.guard import (
+    Guard,
+    clean_up,
+    end_processes_in,
+    lock_file,
+    processes_in,
+    remember_socket_directory,
+    run_name,
+    sweep,
+)
 
 NOBODY = 65534
 # Like a server whose shutdown hangs. SIGQUIT is ignored where the tests run in the background of a shell.
@@ -78,7 +87,7 @@ def test_a_process_of_another_user_in_the_run_is_left_alone(
     processes.append(other)
     if os.geteuid() != 0:
         # The data directory is then as if it belonged to another user.
-        monkeypatch.setattr("pgversus.host.leftovers._servers_user", lambda *_: os.geteuid() + 1)
+        monkeypatch.setattr("pgversus.host.guard._servers_user", lambda *_: os.geteuid() + 1)
     assert processes_in(run) == []
     end_processes_in(run)
     clean_up([run])
@@ -154,3 +163,56 @@ def test_a_run_whose_guard_was_killed_removes_its_directories_itself(run: Path) 
     killed._process.kill()
     killed.close()
     assert not run.exists()
+
+
+NO_PROCESS = 2**30
+"""Beyond any process id."""
+
+
+def make_run(runs: Path, name: str) -> Path:
+    directory = runs / name
+    directory.mkdir()
+    lock_file(directory).touch()
+    remember_socket_directory(directory, Path("/nowhere"))
+    return directory
+
+
+def test_a_dead_run_is_swept(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, run_name())
+    assert sweep(tmp_path) == [directory.name]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_living_run_is_left_alone(tmp_path: Path) -> None:
+    directory = make_run(tmp_path, run_name())
+    with FileLock(lock_file(directory)):
+        assert sweep(tmp_path) == []
+    assert directory.exists()
+
+
+def test_a_run_that_died_in_its_first_moments_is_swept(tmp_path: Path) -> None:
+    lock_alone, with_directory = (tmp_path / f"run-20260101T000000-{NO_PROCESS + n}" for n in (1, 2))
+    lock_file(lock_alone).touch()
+    lock_file(with_directory).touch()
+    with_directory.mkdir()
+    assert sweep(tmp_path) == [lock_alone.name, with_directory.name]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_has_just_begun_keeps_its_lock(tmp_path: Path) -> None:
+    lock_file(tmp_path / run_name()).touch()
+    held = tmp_path / f"run-20260101T000000-{NO_PROCESS}"
+    with FileLock(lock_file(held)):
+        assert sweep(tmp_path) == []
+        assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_what_is_no_run_of_ours_is_left_alone(tmp_path: Path) -> None:
+    make_run(tmp_path, "experiment")
+    without_lock = make_run(tmp_path, "run-20260101T000000-1")
+    lock_file(without_lock).unlink()
+    without_note = make_run(tmp_path, "run-20260101T000000-2")
+    (without_note / "sockets").rename(without_note / "theirs")
+    before = sorted(tmp_path.rglob("*"))
+    assert sweep(tmp_path) == []
+    assert sorted(tmp_path.rglob("*")) == before

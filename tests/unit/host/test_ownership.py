@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.host.identity import server_user
-from pgversus.host.ownership import copy_tree, give_tree, make_private, open_regular, write_for
+from pgversus.host.permissions import copy_tree, give_tree, make_private, open_regular, write_for
 from tests.builders import MYSELF
 
 USER = server_user()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.host.directories import make_directory, open_cache
-from pgversus.host.private import PRIVATE_DIRECTORY, open_private, private_lock, write_private
+from pgversus.host.permissions import PRIVATE_DIRECTORY, open_private, private_lock, write_private
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o077], ids="umask-{:03o}".format)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from pgversus.host.identity import ServerUser
+from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.course import Course
 from pgversus.lab.keeping import Keeper, keep_server_logs
-from pgversus.lab.run_directory import RunDirectory
 from pgversus.store.files import FILE_NAME
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.design import StopReason

@@ -11,7 +11,7 @@ from pgversus.plans.difference import PlanDifference, difference
 from pgversus.plans.explain import read_plans
 from pgversus.plans.levels import Level
 from pgversus.plans.plan import Plan
-from pgversus.plans.sentences.telling import sentences
+from pgversus.plans.sentences import sentences
 from pgversus.text.translation import Language, speaking
 from tests.builders import DATA
 

@@ -7,7 +7,7 @@ import pytest
 from pgversus.plans.changes import LEVEL_OF, Kind
 from pgversus.plans.difference import PlanDifference, difference
 from pgversus.plans.levels import Level, examined, is_same_but_for_sorts
-from pgversus.plans.sentences.telling import sentences
+from pgversus.plans.sentences import sentences
 from tests.unit.plans.raw import node, plan, scan
 
 

@@ -4,9 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgversus.plans.expressions import Expressions
-from pgversus.plans.quoting import closing, outside_strings, split_inside, split_outside
-from pgversus.plans.subplans import SubplanNames
+from pgversus.plans.expressions import Expressions, SubplanNames, closing, outside_strings, split_inside, split_outside
 from tests.bounded import processor_time
 
 OLD = SubplanNames(["InitPlan 1 (returns $0,$1)", "SubPlan 3", "CTE c", "InitPlan 2 (returns $12)"])

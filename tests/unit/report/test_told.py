@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import pgversus
-from pgversus.plans.sentences.telling import headline, sentences
+from pgversus.plans.sentences import headline, sentences
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.csv_tables import csv_lines
 from pgversus.report.document import document

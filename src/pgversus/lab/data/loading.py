@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pgversus.errors import DatasetError, ServerError
 from pgversus.host.commands import may_read
-from pgversus.host.hashes import file_sha256
+from pgversus.host.files import file_sha256
 from pgversus.host.identity import ServerUser
-from pgversus.host.ownership import write_for
-from pgversus.lab.run_directory import RunDirectory
+from pgversus.host.permissions import write_for
+from pgversus.host.run_directory import RunDirectory
 from pgversus.postgres import catalog, dataset
 from pgversus.postgres.client import Client
 from pgversus.postgres.cluster import Cluster, copy_cluster, make_home, remove_directory, was_shut_down

@@ -12,7 +12,7 @@ from json import dumps
 from pathlib import Path
 
 from pgversus.builds.model import Build
-from pgversus.host.hashes import file_sha256
+from pgversus.host.files import file_sha256
 from pgversus.postgres.client import Client
 from pgversus.postgres.cluster import INITDB_OPTIONS
 from pgversus.study.dataset import Dataset, SetupFile

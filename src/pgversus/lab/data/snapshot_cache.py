@@ -19,8 +19,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pgversus.errors import HostError
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache, make_directory
-from pgversus.host.private import PRIVATE_DIRECTORY, write_private
-from pgversus.host.trees import TreeEntry, first_change, is_linked, manifest, take_tree, tree_sha256
+from pgversus.host.files import TreeEntry, first_change, is_linked, manifest, take_tree, tree_sha256
+from pgversus.host.permissions import PRIVATE_DIRECTORY, write_private
 from pgversus.lab.data.recipes import Recipe
 from pgversus.postgres.cluster import make_home
 from pgversus.postgres.fingerprint import Fingerprint

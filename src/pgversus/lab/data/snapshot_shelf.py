@@ -6,12 +6,12 @@ from pgversus.builds.model import Build
 from pgversus.errors import PgversusError
 from pgversus.host.directories import Cache
 from pgversus.host.full_disk import is_full
+from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.data.cache_room import make_room_for
 from pgversus.lab.data.loading import LoadedCluster
 from pgversus.lab.data.recipes import Recipe
 from pgversus.lab.data.snapshot_cache import keep, take
 from pgversus.lab.progress import Progress
-from pgversus.lab.run_directory import RunDirectory
 from pgversus.postgres.cluster import Cluster, data_bytes
 from pgversus.text.units import size
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from pgversus.builds.model import Build
 from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError
+from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.data.loading import LoadedCluster, Loading
 from pgversus.lab.data.recipes import recipe_of
 from pgversus.lab.data.snapshot_shelf import SnapshotShelf
 from pgversus.lab.progress import Progress
-from pgversus.lab.run_directory import RunDirectory
 from pgversus.postgres import catalog
 from pgversus.postgres.cluster import Cluster, data_bytes, make_cluster, remove_directory
 from pgversus.postgres.dataset import LOADING_SETTINGS

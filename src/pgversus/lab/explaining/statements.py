@@ -6,14 +6,13 @@ from pathlib import Path
 from pgversus.errors import WorkloadError
 from pgversus.host.commands import run
 from pgversus.host.directories import make_directory
-from pgversus.host.ownership import write_for
-from pgversus.host.private import PRIVATE_DIRECTORY
+from pgversus.host.permissions import PRIVATE_DIRECTORY, write_for
 from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target
 from pgversus.study.captured import Statement
 from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
 from pgversus.workload.pgbench import error_words
-from pgversus.workload.pgbench_statements import (
+from pgversus.workload.sent_statements import (
     in_one_transaction,
     parameters_of,
     sent_statements,

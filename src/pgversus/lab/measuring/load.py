@@ -11,8 +11,7 @@ from pgversus.host.commands import Finished, run
 from pgversus.host.directories import make_directory
 from pgversus.host.full_disk import full_disk, has_no_room
 from pgversus.host.identity import ServerUser
-from pgversus.host.ownership import make_private, open_regular, write_for
-from pgversus.host.private import PRIVATE_DIRECTORY, open_private
+from pgversus.host.permissions import PRIVATE_DIRECTORY, make_private, open_private, open_regular, write_for
 from pgversus.host.processors import started_on
 from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.postgres.client import Client

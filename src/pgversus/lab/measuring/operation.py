@@ -12,15 +12,15 @@ import psycopg
 from psycopg.errors import Diagnostic, QueryCanceled
 
 from pgversus.host.commands import may_execute, run
-from pgversus.host.ownership import make_private
-from pgversus.host.process_tree import peak_resident_bytes
+from pgversus.host.permissions import make_private
+from pgversus.host.processes import peak_resident_bytes
 from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.lab.measuring.private_command import private_command
 from pgversus.lab.measuring.watching import Watch
 from pgversus.postgres import catalog
 from pgversus.postgres.client import Client, program_environment
+from pgversus.postgres.operation_reports import notice_text
 from pgversus.postgres.session import Connection, Target, connect
-from pgversus.postgres.vacuum_report import notice_text
 from pgversus.study.operation import Operation, Step
 
 _MOST_WORDS = 4000

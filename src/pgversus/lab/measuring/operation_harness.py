@@ -18,8 +18,8 @@ from pgversus.lab.progress import Progress
 from pgversus.postgres import catalog
 from pgversus.postgres.client import Client
 from pgversus.postgres.cluster import remove_directory
+from pgversus.postgres.operation_reports import vacuum_counters
 from pgversus.postgres.session import connect
-from pgversus.postgres.vacuum_report import vacuum_counters
 from pgversus.stats.histogram import NO_LATENCIES
 from pgversus.stats.trials import Window
 from pgversus.study.comparison import CacheState

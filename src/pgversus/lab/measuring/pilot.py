@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from pgversus.errors import ServerError, WorkloadError
-from pgversus.host.beside import Beside
+from pgversus.host.processes import Beside
 from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.lab.measuring.arms import ArmServer
 from pgversus.lab.measuring.load import Load, run_window

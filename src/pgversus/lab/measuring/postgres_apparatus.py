@@ -10,7 +10,7 @@ from functools import partial
 from pgversus.errors import HostError, PgversusError, StoreError
 from pgversus.host.lost_time import LostTime
 from pgversus.host.page_cache import evict
-from pgversus.host.process_tree import PeakMemory
+from pgversus.host.processes import PeakMemory
 from pgversus.host.processors import started_on
 from pgversus.lab.apparatus import TrialFailedError
 from pgversus.lab.measuring.disturbance import is_disturbed

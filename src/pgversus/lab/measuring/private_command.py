@@ -14,7 +14,7 @@ import psycopg
 from psycopg import conninfo
 
 from pgversus.host.identity import ServerUser
-from pgversus.host.ownership import write_for
+from pgversus.host.permissions import write_for
 from pgversus.text.redaction import command_without_secrets
 
 _SHELLS = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})

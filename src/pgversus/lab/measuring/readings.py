@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pgversus.host.counters import read_host
-from pgversus.host.process_tree import cpu_time
+from pgversus.host.processes import cpu_time
 from pgversus.lab.measuring.arms import ArmServer
 from pgversus.postgres.counters import CounterSession
 from pgversus.stats.counters import difference

@@ -10,8 +10,8 @@ from typing import NoReturn
 from pgversus.errors import PgversusError
 from pgversus.host.commands import Finished
 from pgversus.host.lost_time import LATE_S, clocks_disagree, now
-from pgversus.host.ownership import make_private
 from pgversus.host.pausable import PausableProgram, ProgramEndedError
+from pgversus.host.permissions import make_private
 from pgversus.host.processors import started_on, threads_of
 from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.lab.measuring.load import Load, check_end, clear_logs, damaged, log_files, output_of, pgbench_command
@@ -26,8 +26,7 @@ from pgversus.stats.counters import difference
 from pgversus.stats.trials import Window
 from pgversus.study.preparation import Preparation
 from pgversus.workload.pgbench import UnreadableOutputError, error_words, parse_summary
-from pgversus.workload.pgbench_log import UnreadableLogError, read_ends
-from pgversus.workload.pgbench_slices import Slice, Stop, slices
+from pgversus.workload.pgbench_log import Slice, Stop, UnreadableLogError, read_ends, slices
 
 _LONGEST_RUN_S = "100000"
 _CONNECT_POLL_S = 0.002

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from pgversus.errors import PgversusError
-from pgversus.host.beside import Beside
-from pgversus.postgres.progress_report import operation_progress
+from pgversus.host.processes import Beside
+from pgversus.postgres.operation_reports import operation_progress
 from pgversus.postgres.session import Target, connect
 
 _FIRST_S, _EVERY_S = 5.0, 2.0

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pgversus.plans.sentences.telling import headline, sentences
+from pgversus.plans.sentences import headline, sentences
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.article.fences import fenced, folded
 from pgversus.report.markdown import escaped, paragraph

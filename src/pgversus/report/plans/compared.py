@@ -5,7 +5,7 @@ from typing import Any
 
 from pgversus.plans.difference import PlanDifference
 from pgversus.plans.plan import Plan
-from pgversus.plans.sentences.telling import headline, sentences
+from pgversus.plans.sentences import headline, sentences
 from pgversus.study.planner_switches import ButFor, Undoing
 from pgversus.text.translation import Language, later, listed, speaking, tell
 

@@ -1,6 +1,6 @@
 """Compared plans as a page of its own, without scripts and without anything from elsewhere: both trees side by side."""
 
-from pgversus.plans.sentences.telling import headline, sentences
+from pgversus.plans.sentences import headline, sentences
 from pgversus.report.html import rendered_page
 from pgversus.report.plans.compared import NOTHING_COMPARED, ComparedPlans, PlansAnswer
 from pgversus.report.plans.side_by_side import plan_rows

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from pgversus.plans.sentences.telling import headline, sentences
+from pgversus.plans.sentences import headline, sentences
 from pgversus.report.markdown import escaped, paragraph
 from pgversus.report.plans.compared import NOTHING_COMPARED, ComparedPlans, PlansAnswer
 from pgversus.report.plans.text import times

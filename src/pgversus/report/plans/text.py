@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pgversus.plans.sentences.telling import headline, sentences
+from pgversus.plans.sentences import headline, sentences
 from pgversus.report.plans.compared import NOTHING_COMPARED, ComparedPlans, PlansAnswer
 from pgversus.report.plans.tree import plan_lines
 from pgversus.report.plans.undoing import undoing

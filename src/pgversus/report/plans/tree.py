@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pgversus.plans.measured import own
-from pgversus.plans.plan import MAIN, Plan, PlanNode
+from pgversus.plans.plan import MAIN, Plan, PlanNode, own
 from pgversus.text.translation import listed, tell
 from pgversus.text.units import latency, significant
 

@@ -8,8 +8,8 @@ import pytest
 
 from pgversus.errors import DatasetError
 from pgversus.host.identity import server_user
+from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.data.loading import Loading
-from pgversus.lab.run_directory import RunDirectory
 from pgversus.postgres.client import Client
 from pgversus.study.dataset import SetupFile
 

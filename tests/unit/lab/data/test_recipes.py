@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.builds.model import Build
-from pgversus.host.hashes import file_sha256
+from pgversus.host.files import file_sha256
 from pgversus.lab.data.recipes import Recipe, recipe_of, takes_from_elsewhere
 from pgversus.postgres.client import Client
 from pgversus.study.dataset import Dataset, SetupFile

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.host.directories import Cache
-from pgversus.host.trees import first_change, take_tree
+from pgversus.host.files import first_change, take_tree
 from pgversus.lab.data import snapshot_cache
 from pgversus.lab.data.snapshot_cache import SnapshotRecord, kept_snapshots, remove, take
 from tests.unit.lab.data.kept import FINGERPRINT, cache_in, kept, made, put, recipe

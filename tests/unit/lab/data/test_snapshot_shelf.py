@@ -8,11 +8,11 @@ import pytest
 from pgversus.builds.model import Build
 from pgversus.errors import HostError
 from pgversus.host.directories import Cache
+from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.data import snapshot_shelf
 from pgversus.lab.data.loading import LoadedCluster
 from pgversus.lab.data.snapshot_shelf import SnapshotShelf
 from pgversus.lab.progress import Silence
-from pgversus.lab.run_directory import RunDirectory
 from pgversus.postgres.cluster import Cluster
 from tests.unit.lab.data.kept import FINGERPRINT, USER, cache_in, made, recipe
 

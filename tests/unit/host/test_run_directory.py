@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from pgversus.host.directories import Cache
+from pgversus.host.guard import lock_file
 from pgversus.host.identity import server_user
-from pgversus.host.leftovers import lock_file
-from pgversus.lab.run_directory import run_directory
+from pgversus.host.run_directory import run_directory
 
 # The moments are what run_directory() calls, one after the other; at one of them pgversus is killed.
 PROGRAM = """
@@ -21,7 +21,7 @@ import os, signal, sys
 from pathlib import Path
 from pgversus.host import directories
 from pgversus.host.identity import server_user
-from pgversus.lab import run_directory as made
+from pgversus.host import run_directory as made
 
 moment, place = sys.argv[1], Path(sys.argv[2])
 cache = directories.Cache(root=place / "cache")

@@ -1,19 +1,40 @@
-"""Files that change hands: what root gives to the servers' user, and what it takes back from that user.
-
-Whoever may write a directory can put a link in it at any moment. So root writes only where that user cannot, opens what
-that user has made without following a link, and keeps copies instead of that user's own files: a program that still
-runs may have them open. For an ordinary user, who runs everything as themselves, all of it changes nothing.
-"""
+"""Private files and directories, and files that change hands between root and the servers' user."""
 
 import errno
 import os
 import shutil
 import stat
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
+
+from filelock import FileLock
 
 from pgversus.host.directories import make_directory
 from pgversus.host.identity import ServerUser
+
+PRIVATE_DIRECTORY, PRIVATE_FILE = 0o700, 0o600
+
+
+def open_private(file: Path, mode: str) -> IO[bytes]:
+    """Open a file in a mode of open() for bytes; a new one is private, and one that is there keeps its mode."""
+    return open(file, f"{mode}b", opener=_private)
+
+
+def write_private(file: Path, text: str) -> None:
+    """Write a private file of our own in the place of what is there."""
+    with open_private(file, "w") as private:
+        os.fchmod(private.fileno(), PRIVATE_FILE)
+        private.write(text.encode())
+
+
+def private_lock(file: Path, *, blocking: bool = True) -> FileLock:
+    """A lock whose file is private."""
+    return FileLock(file, mode=PRIVATE_FILE, blocking=blocking)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, PRIVATE_FILE)
+
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 # Without O_NONBLOCK opening a named pipe would wait for whoever writes to it.

@@ -1,21 +1,45 @@
-"""A directory tree that is frozen: what is in it, whether it still is, and taking it elsewhere without copying.
-
-Taken by hard links a tree is there a second time at no cost, and whoever removes the first one disturbs nobody. It
-holds as long as nobody writes to a file of it, which is what frozen means here.
-"""
+"""File hashes, shared blocks, and frozen directory trees."""
 
 import hashlib
 import os
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from pgversus.errors import HostError
 from pgversus.host.commands import run
 from pgversus.host.full_disk import full_disk, words_of_full_disk
-from pgversus.host.hashes import file_sha256
+
+
+def file_sha256(file: Path) -> str:
+    """SHA-256 of a file's content, in hexadecimal; OSError when it cannot be read."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+_BYTES = 64 * 1024
+# More than one block of any file system, so that there is something to share.
+
+
+def way_of_copying(directory: Path) -> Literal["reflink", "copy"]:
+    """How `cp --reflink=auto` copies files here: tried once, on a small file."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="reflink-", dir=directory) as name:
+            one = Path(name) / "one"
+            with one.open("wb") as file:
+                file.write(bytes(_BYTES))
+                file.flush()
+                # Some cannot share what is not on disk yet.
+                os.fsync(file.fileno())
+            shared = run(["cp", "--reflink=always", "--", str(one), str(one.with_name("other"))])
+    except OSError:
+        return "copy"
+    return "reflink" if shared.succeeded else "copy"
+
 
 _ASIDE = frozenset({"postmaster.pid", "postmaster.opts"})
 # What a server leaves of where and how it was started: no part of what a tree holds.

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.host.commands import CLEAN_ENVIRONMENT
-from pgversus.host.fonts import has_font_for
+from pgversus.host.facts import has_font_for
 from pgversus.text.translation import Language
 
 

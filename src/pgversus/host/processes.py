@@ -1,7 +1,9 @@
-"""What a server's processes use together: processor time and memory of a postmaster and all that descends from it."""
+"""Processor time and memory of a server's processes together, and work in a thread beside a block of code."""
 
 import re
+import threading
 import time
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -9,7 +11,33 @@ from typing import Self
 
 import psutil
 
-from pgversus.host.beside import Beside
+
+class Beside(ABC):
+    """What is done while a block of code runs: a context manager, for one block."""
+
+    def __init__(self, name: str) -> None:
+        """name: of the thread."""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @abstractmethod
+    def _run(self) -> None:
+        """The work, in its thread: returns once `_is_over_within` says so, or earlier."""
+
+    def _is_over_within(self, seconds: float) -> bool:
+        """Whether the block has ended; waits for that so long."""
+        return self._over.wait(seconds)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
 
 _MOST_TRIES = 20
 _INTERVAL_S = 0.05

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pgversus.host.directories import Cache, make_directory, socket_directory
-from pgversus.host.guard import Guard
+from pgversus.host.guard import Guard, lock_file, remember_socket_directory, run_name
 from pgversus.host.identity import ServerUser
-from pgversus.host.leftovers import lock_file, remember_socket_directory, run_name
-from pgversus.host.ownership import make_private
-from pgversus.host.private import PRIVATE_DIRECTORY, private_lock
+from pgversus.host.permissions import PRIVATE_DIRECTORY, make_private, private_lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,15 +1,105 @@
-"""EXPLAIN's raw nodes to ours: one list, in the order in which they are printed, in one spelling."""
+"""EXPLAIN's raw nodes to ours: operator names, bitmap scans, subplans, all in one spelling."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pgversus.plans.bitmaps import Bitmap, bitmap_below, is_part
-from pgversus.plans.expressions import Expressions
-from pgversus.plans.measured import measured
-from pgversus.plans.operators import family, operator
-from pgversus.plans.plan import MAIN, Fact, PlanNode
-from pgversus.plans.subplans import SubplanNames
+from pgversus.plans.expressions import Expressions, SubplanNames
+from pgversus.plans.plan import MAIN, Fact, Family, PlanNode, measured
+
+_OF_STRATEGY = {"Plain": "Aggregate", "Sorted": "GroupAggregate", "Hashed": "HashAggregate", "Mixed": "MixedAggregate"}
+_JOINS = {"Nested Loop": "Nested Loop", "Hash Join": "Hash", "Merge Join": "Merge"}
+_FAMILIES = {
+    **dict.fromkeys(("Nested Loop", "Hash Join", "Merge Join"), Family.JOIN),
+    **dict.fromkeys(("Aggregate", "Group", "Unique"), Family.AGGREGATE),
+    **dict.fromkeys(("Sort", "Incremental Sort"), Family.SORT),
+    **dict.fromkeys(("Append", "Merge Append"), Family.APPEND),
+    **dict.fromkeys(("Gather", "Gather Merge"), Family.GATHER),
+    **dict.fromkeys(("Hash", "Materialize", "Memoize"), Family.AUXILIARY),
+}
+
+
+def operator(raw: Mapping[str, Any]) -> str:
+    """`Parallel Hash Left Join`, `Finalize GroupAggregate`. raw: a node of EXPLAIN's JSON."""
+    name = _named(raw)
+    mode = raw.get("Partial Mode", "Simple")
+    words = [mode] if mode in ("Partial", "Finalize") else []
+    if raw.get("Parallel Aware") is True:
+        words.append("Parallel")
+    if raw.get("Async Capable") is True:
+        words.append("Async")
+    return " ".join([*words, name])
+
+
+def family(node_type: str) -> Family:
+    """Which operators can stand for it; scans are all that reads, whatever it is called in majors to come."""
+    found = _FAMILIES.get(node_type)
+    if found is not None:
+        return found
+    return Family.SCAN if node_type.endswith("Scan") else Family.OTHER
+
+
+def _named(raw: Mapping[str, Any]) -> str:
+    node_type = str(raw["Node Type"])
+    if node_type == "Aggregate":
+        return _OF_STRATEGY.get(raw.get("Strategy", "Plain"), node_type)
+    if node_type == "SetOp":
+        kind = "HashSetOp" if raw.get("Strategy") == "Hashed" else node_type
+        return f"{kind} {raw.get('Command', '')}".rstrip()
+    if node_type == "ModifyTable":
+        return str(raw.get("Operation", node_type))
+    if node_type in _JOINS:
+        return _join(node_type, str(raw.get("Join Type", "Inner")))
+    if node_type in ("Foreign Scan", "Custom Scan"):
+        return f"{node_type} {raw.get('Custom Plan Provider', raw.get('Operation', ''))}".rstrip()
+    return node_type
+
+
+def _join(node_type: str, kind: str) -> str:
+    if kind == "Inner":
+        return node_type
+    # "Nested Loop Left Join", "Hash Left Join": as the text format has them.
+    return f"{_JOINS[node_type]} {kind} Join"
+
+
+_HEAP = "Bitmap Heap Scan"
+_INDEX = "Bitmap Index Scan"
+_PARTS = (_INDEX, "BitmapAnd", "BitmapOr")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bitmap:
+    """How a heap scan finds its blocks."""
+
+    indexes: str
+    """`a_idx`, or `BitmapOr(a_idx, b_idx)`."""
+    conditions: tuple[str, ...]
+    """Of each index, as EXPLAIN has them."""
+
+
+def bitmap_below(raw: Mapping[str, Any]) -> Bitmap | None:
+    """Of a bitmap heap scan; None for every other node."""
+    if raw["Node Type"] != _HEAP:
+        return None
+    parts = filter(is_part, raw.get("Plans", []))
+    conditions: list[str] = []
+    indexes = ", ".join([_indexes(part, conditions) for part in parts])
+    return Bitmap(indexes=indexes, conditions=tuple(conditions))
+
+
+def is_part(raw: Mapping[str, Any]) -> bool:
+    """Whether a node below a bitmap heap scan is one of those that make its bitmap."""
+    return raw["Node Type"] in _PARTS
+
+
+def _indexes(raw: Mapping[str, Any], conditions: list[str]) -> str:
+    if raw["Node Type"] == _INDEX:
+        if "Index Cond" in raw:
+            conditions.append(str(raw["Index Cond"]))
+        return str(raw.get("Index Name", ""))
+    inner = ", ".join([_indexes(part, conditions) for part in raw.get("Plans", [])])
+    return f"{raw['Node Type']}({inner})"
+
 
 _CONDITIONS = ("Cond", "Filter", "Order By", "Run Condition")
 _RECHECK = "Recheck Cond"

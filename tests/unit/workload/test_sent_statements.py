@@ -2,7 +2,7 @@ r"""A script as one transaction, and what pgbench says of it with --debug: its o
 
 import pytest
 
-from pgversus.workload.pgbench_statements import in_one_transaction, parameters_of, sent_statements, shown_script
+from pgversus.workload.sent_statements import in_one_transaction, parameters_of, sent_statements, shown_script
 from tests.bounded import processor_time
 
 SCRIPT = r"""-- first

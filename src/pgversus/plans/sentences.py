@@ -1,10 +1,25 @@
-"""A sentence for each kind of change between plans. Names of operators and headings stay as EXPLAIN prints them."""
+"""Changes between plans as sentences, in English or in the language of the report."""
 
+import re
 from collections.abc import Callable, Mapping
 
 from pgversus.plans.changes import Change, Kind
-from pgversus.plans.sentences.numbers import EXACT, number
-from pgversus.text.translation import tell
+from pgversus.plans.difference import PlanDifference
+from pgversus.plans.levels import Level
+from pgversus.text.translation import later, tell
+
+EXACT = 1.05
+"""Up to so many times off, an estimate is right."""
+_SMALL = 10.0
+
+
+def number(value: object) -> str:
+    """`100 000`, `25.5`; text as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if value < _SMALL and value != int(value):
+        return f"{value:.3g}"
+    return f"{value:,.0f}".replace(",", " ")
 
 
 def sentence(change: Change) -> str:
@@ -114,3 +129,35 @@ _SENTENCES: Mapping[Kind, Callable[[Change], str]] = {
     Kind.BLOCKS: lambda c: tell("blocks read in all, from the buffers or not: {was}, now {now}", **_numbers(c)),
     Kind.JIT: lambda c: tell("functions compiled by JIT: {was}, now {now}", **_numbers(c)),
 }
+
+
+_DIGITS = re.compile(r"\d+")
+_MOST_ALIKE = 3
+"""So many sentences that differ in their digits alone are told one by one."""
+_HEADLINES = {
+    Level.OPERATORS: later("another plan: other operators"),
+    Level.CONDITIONS: later("another plan: the same operators with other conditions or keys"),
+    Level.BEHAVIOUR: later("the same plan, which went another way"),
+    Level.WORK: later("the same plan, with other amounts of work"),
+    Level.IDENTICAL: later("the same plan"),
+}
+
+
+def headline(level: Level) -> str:
+    """How far the plans are apart, in one line."""
+    return tell(_HEADLINES[level])
+
+
+def sentences(found: PlanDifference) -> list[str]:
+    """One for each change, in their order; of many that differ in digits alone the first ones, and how many more."""
+    told: dict[tuple[str, str], list[str]] = {}
+    for change in found.changes:
+        text = sentence(change)
+        told.setdefault((change.kind, _DIGITS.sub("#", text)), []).append(text)
+    lines: list[str] = []
+    for texts in told.values():
+        different = list(dict.fromkeys(texts))
+        lines += different[:_MOST_ALIKE]
+        if len(different) > _MOST_ALIKE:
+            lines.append(tell("... and {rest} more like these", rest=number(len(different) - _MOST_ALIKE)))
+    return lines

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
-from pgversus.host.process_tree import PeakMemory, _together, cpu_time, memory_bytes, peak_resident_bytes
+from pgversus.host.processes import PeakMemory, _together, cpu_time, memory_bytes, peak_resident_bytes
 from tests.builders import DATA
 
 MEGABYTES = 1_000_000
