@@ -16,11 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from pgversus.lab.studies import open_study
-from pgversus.stats.histogram import LatencyHistogram
-from pgversus.stats.trials import Block, Trial, Window, trial_of
-from pgversus.store.results import Results
+from pgversus.records.preparation import ArmFacts, Preparation
+from pgversus.records.trials import Block, LatencyHistogram, Trial, Window, trial_of
+from pgversus.store.writing import Results
 from pgversus.study.counters import COUNTERS, MAINTENANCE, ROWS_WRITTEN, TOLD_BY_VACUUM
-from pgversus.study.preparation import ArmFacts, Preparation
 from pgversus.study.study import Study
 
 TREATMENTS, TRIALS = 10_000, 100_000

@@ -15,7 +15,7 @@ from statistics import fmean
 
 from benchmarks.simulated_host import HOSTS
 from benchmarks.simulated_study import DESIGNS, Outcome, simulate
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 
 CASES: tuple[tuple[float, ...], ...] = ((1.0,), (1.01,), (1.03,), (1.10,))
 FAMILY: tuple[float, ...] = (1.0, 1.0, 1.0)

@@ -16,19 +16,18 @@ from typing import TypeVar
 
 from pgversus.builds.model import Build
 from pgversus.builds.provide import provide
+from pgversus.data.loading import LOADING_SETTINGS, LoadedCluster, Loading
+from pgversus.data.snapshot_key import Recipe, recipe_of
+from pgversus.data.snapshots import SnapshotShelf
+from pgversus.engine.progress import Silence
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache, make_directory, open_cache
 from pgversus.host.files import way_of_copying
 from pgversus.host.identity import server_user
 from pgversus.host.run_directory import RunDirectory, run_directory
-from pgversus.lab.data.loading import LoadedCluster, Loading
-from pgversus.lab.data.recipes import Recipe, recipe_of
-from pgversus.lab.data.snapshot_shelf import SnapshotShelf
-from pgversus.lab.progress import Silence
 from pgversus.postgres.catalog import ServerProperties
 from pgversus.postgres.client import fixed_client
 from pgversus.postgres.cluster import Cluster, copy_cluster, data_bytes, make_cluster
-from pgversus.postgres.dataset import LOADING_SETTINGS
 from pgversus.postgres.fingerprint import Fingerprint
 from pgversus.postgres.server import Server
 from pgversus.study.build_options import USUAL_MANNER

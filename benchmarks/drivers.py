@@ -24,9 +24,9 @@ import psycopg
 
 from benchmarks.real_blocks import SERVER, SPIN, RealBlock, real_blocks
 from pgversus.builds.provide import provide
+from pgversus.engine.progress import Silence
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
-from pgversus.lab.progress import Silence
 from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.server import Server
 from pgversus.study.build_options import USUAL_MANNER

@@ -17,7 +17,7 @@ from scipy.stats import ttest_ind
 
 from benchmarks.simulated_host import HOSTS, SimulatedHost
 from benchmarks.simulated_study import simulate
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 from pgversus.study.design import Design
 
 Habit = Callable[[str, int], bool]

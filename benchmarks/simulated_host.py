@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.signal import lfilter
 
-from pgversus.lab.measuring.disturbance import STEAL
-from pgversus.stats.histogram import LatencyHistogram, merge
-from pgversus.stats.trials import Window
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import LatencyHistogram, Window, merge
+from pgversus.stats.counters import STEAL
 from pgversus.study.design import Design, WindowKind
-from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context
 
 STEP_S = 0.01

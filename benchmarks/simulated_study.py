@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass, replace
 
 from benchmarks.simulated_host import HOSTS, SimulatedHost, SimulatedSite
-from pgversus.lab.course import Course
-from pgversus.lab.engine import run_courses
-from pgversus.lab.progress import Silence
+from pgversus.engine.context_state import Course
+from pgversus.engine.progress import Silence
+from pgversus.engine.scheduler import run_courses
 from pgversus.stats.analysis import standing
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design

@@ -9,19 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from pgversus.host.identity import ServerUser
+from pgversus.records.preparation import ArmFacts, Caveat, Difference
+from pgversus.records.trials import Block, LatencyHistogram, Trial, Window, trial_of
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.stats.analysis import analyse
 from pgversus.stats.confidence import look_rule
-from pgversus.stats.histogram import LatencyHistogram
-from pgversus.stats.samples import Samples
-from pgversus.stats.trials import Block, Trial, Window, trial_of
-from pgversus.study.caveats import Caveat, Difference
+from pgversus.stats.effects import Samples
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import MARGINS, Design, StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.operation import Operation, Step
-from pgversus.study.preparation import ArmFacts
 from pgversus.study.servers import Release
 from pgversus.study.study import Context, Skipped, StudyFact
 from pgversus.study.workload import PgbenchWorkload, QueryMode, Script, Workload

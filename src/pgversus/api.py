@@ -7,11 +7,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pgversus.engine.progress import Progress, Silence
 from pgversus.errors import PgversusError
 from pgversus.host.identity import server_user
 from pgversus.lab.answers import read_answer
 from pgversus.lab.consent import opened_with_consent
-from pgversus.lab.progress import Progress, Silence
 from pgversus.lab.results_folder import EarlierResults
 from pgversus.lab.run import Means, run_study
 from pgversus.lab.studies import open_study

@@ -6,9 +6,9 @@ from pathlib import Path
 from random import Random
 
 from pgversus.builds.provide import provide
+from pgversus.engine.progress import Silence
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
-from pgversus.lab.progress import Silence
 from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.servers import parse_server
 from tests.faults.clocks import CLOCKS

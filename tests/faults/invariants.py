@@ -11,17 +11,17 @@ from typing import Any
 
 import psutil
 
+from pgversus.data.snapshot_cache import kept_snapshots
 from pgversus.errors import StoreError
 from pgversus.host.directories import Cache
 from pgversus.host.files import manifest, tree_sha256
 from pgversus.lab.answers import read_answer
-from pgversus.lab.data.snapshot_cache import kept_snapshots
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.console import SafeConsole
 from pgversus.report.study_document import study_document
 from pgversus.report.study_terminal import print_study_answer
-from pgversus.stats.verdict import Verdict
-from pgversus.store.files import FILE_NAME, holds_results
+from pgversus.stats.confidence import Verdict
+from pgversus.store.folder import FILE_NAME, holds_results
 from pgversus.study.design import StopReason
 from tests.faults.study import BLOCKS, WINDOWS
 from tests.live.conftest import CommandLine, Ended

@@ -13,7 +13,7 @@ from random import Random
 import psutil
 
 from pgversus.host.lost_time import LATE_S
-from pgversus.store.files import FILE_NAME
+from pgversus.store.folder import FILE_NAME
 from tests.faults.fault import Fault, Outcome
 from tests.faults.kills import Victims, backends, pgbench, pgversus
 from tests.faults.resuming import outcome_of

@@ -8,7 +8,7 @@ from random import Random
 
 from pgversus.errors import StoreError
 from pgversus.report.study_document import study_document
-from pgversus.store.files import FILE_NAME
+from pgversus.store.folder import FILE_NAME
 from tests.faults.fault import Fault, Outcome
 from tests.faults.invariants import shown
 from tests.faults.study import RUN, write_study

@@ -12,16 +12,16 @@ from pgversus.builds.inspect import read_manifest
 from pgversus.builds.model import MANIFEST, MadeFrom, SourceFacts
 from pgversus.builds.ready_made import offers, resolve
 from pgversus.builds.tarballs import stored_source
+from pgversus.data.snapshot_cache import SnapshotRecord, kept_snapshots
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
-from pgversus.lab.data.snapshot_cache import SnapshotRecord, kept_snapshots
 from pgversus.study.build_options import USUAL_MANNER, BuildOptions
 from pgversus.study.servers import Family, Release
 from tests.fuzz.mutations import changed_document
 from tests.fuzz.program import exit_code_of
 from tests.fuzz.target import Target
 from tests.fuzz.watching import Effects, StoppedError
-from tests.unit.lab.data.kept import FINGERPRINT, recipe
+from tests.unit.data.kept import FINGERPRINT, recipe
 
 _MADE = MadeFrom(
     source=SourceFacts(

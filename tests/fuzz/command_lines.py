@@ -8,7 +8,7 @@ from random import Random
 import click
 
 from pgversus.cli.main import pgversus
-from pgversus.store.files import FILE_NAME
+from pgversus.store.folder import FILE_NAME
 from tests.fuzz.mutations import CONTROLS, NUMBERS, TOKENS, changed_text
 from tests.fuzz.plans import REAL
 from tests.fuzz.program import exit_code_of

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
-from pgversus.store import opening
-from pgversus.store.files import FILE_NAME
+from pgversus.store import reading
+from pgversus.store.folder import FILE_NAME
 from tests.fuzz.mutations import CONTROLS, OTHERS, changed_bytes, changed_json
 from tests.fuzz.program import exit_code_of
 from tests.fuzz.target import Target
@@ -39,7 +39,7 @@ VALUES = {
     "no number": "'[NaN, 1e999]'",
     **{f"control {text!a}": f"CAST(x'{text.encode().hex()}' AS TEXT)" for text in CONTROLS},
 }
-_SCHEMA = "\n".join((Path(opening.__file__).parent / name).read_text() for name in ("schema.sql", "plans.sql"))
+_SCHEMA = "\n".join((Path(reading.__file__).parent / name).read_text() for name in ("schema.sql", "plans.sql"))
 
 
 def columns_of(table: str) -> list[str]:

@@ -12,6 +12,7 @@ import pytest
 
 from pgversus.builds.model import Build
 from pgversus.builds.provide import provide
+from pgversus.engine.progress import Silence
 from pgversus.host.counters import read_host
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
@@ -22,18 +23,17 @@ from pgversus.lab.measuring.load import Load, write_scripts
 from pgversus.lab.measuring.postgres_apparatus import WarmApparatus
 from pgversus.lab.measuring.readings import Reading, grown
 from pgversus.lab.measuring.server_set import ServerSet
-from pgversus.lab.progress import Silence
 from pgversus.postgres.catalog import checkpoint
 from pgversus.postgres.client import fixed_client
 from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.counters import CounterSession, read_counters, read_settled_counters
 from pgversus.postgres.server import Server
 from pgversus.postgres.session import connect
+from pgversus.records.preparation import Preparation
 from pgversus.stats.counters import difference
 from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.counters import COUNTERS
 from pgversus.study.design import Design
-from pgversus.study.preparation import Preparation
 from pgversus.study.servers import parse_server
 from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import comparison

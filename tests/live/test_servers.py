@@ -11,9 +11,9 @@ import pytest
 
 from pgversus.builds.model import Build
 from pgversus.builds.provide import provide
+from pgversus.engine.progress import Silence
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
-from pgversus.lab.progress import Silence
 from pgversus.lab.studies import library
 from pgversus.postgres.catalog import server_properties
 from pgversus.postgres.cluster import make_cluster

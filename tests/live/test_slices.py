@@ -16,23 +16,23 @@ import psycopg
 import pytest
 
 from pgversus.builds.provide import provide
+from pgversus.engine.progress import Silence
+from pgversus.engine.testbed import TrialFailedError
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
-from pgversus.lab.apparatus import TrialFailedError
 from pgversus.lab.measuring.arms import SomebodysServer
 from pgversus.lab.measuring.load import Load, write_scripts
 from pgversus.lab.measuring.pilot import run_pilot
 from pgversus.lab.measuring.server_set import ServerSet
 from pgversus.lab.measuring.slices import SliceApparatus
-from pgversus.lab.progress import Silence
 from pgversus.postgres.client import fixed_client
 from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.load_sessions import LoadSessions
 from pgversus.postgres.server import Server
-from pgversus.stats.trials import Window
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import Window
 from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.design import Design, WindowKind
-from pgversus.study.preparation import Preparation
 from pgversus.study.servers import parse_server
 from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import comparison

@@ -15,16 +15,15 @@ import pytest
 
 from pgversus.builds.model import Build
 from pgversus.builds.provide import provide
+from pgversus.data.loading import Loading
+from pgversus.data.snapshot_cache import kept_snapshots
+from pgversus.data.snapshots import Snapshot, Snapshots, SnapshotShelf
+from pgversus.engine.progress import Silence
 from pgversus.errors import DatasetError, ExitCode
 from pgversus.host.directories import Cache, make_directory, open_cache
 from pgversus.host.files import manifest, tree_sha256
 from pgversus.host.identity import server_user
 from pgversus.host.run_directory import RunDirectory, run_directory
-from pgversus.lab.data.loading import Loading
-from pgversus.lab.data.snapshot_cache import kept_snapshots
-from pgversus.lab.data.snapshot_shelf import SnapshotShelf
-from pgversus.lab.data.snapshots import Snapshot, Snapshots
-from pgversus.lab.progress import Silence
 from pgversus.postgres.client import fixed_client
 from pgversus.postgres.cluster import copy_cluster, remove_directory
 from pgversus.postgres.server import Server

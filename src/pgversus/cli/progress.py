@@ -25,9 +25,9 @@ from pgversus.cli.progress_words import (
     step_words,
     with_context,
 )
-from pgversus.lab.progress import Look, Outlook
-from pgversus.stats.on_demand import Once
-from pgversus.stats.trials import Block, Phase
+from pgversus.engine.progress import Look, Outlook
+from pgversus.records.trials import Block, Phase
+from pgversus.stats.lazy import Once
 from pgversus.study.comparison import Comparison
 from pgversus.study.operation import Operation
 from pgversus.study.study import Context

@@ -8,10 +8,10 @@ from rich.cells import cell_len, set_cell_size
 
 from pgversus.cli.progress_texts import Piece, Spell, shortened
 from pgversus.cli.progress_words import blocks_words, ratio_words, to_go_words, verdict_words
-from pgversus.lab.progress import Look
+from pgversus.engine.progress import Look
 from pgversus.report.charts.theme import SIGNS
 from pgversus.report.terminal import STYLES
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import Comparison
 from pgversus.study.study import Context
 

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Mapping
 
-from pgversus.lab.progress import Look, Outlook
+from pgversus.engine.progress import Look, Outlook
+from pgversus.records.trials import Block, Phase
 from pgversus.report.small_print import window_length
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.analysis import Standing
-from pgversus.stats.trials import Block, Phase
-from pgversus.stats.verdict import FARTHEST, Verdict
+from pgversus.stats.confidence import FARTHEST, Verdict
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import Design
 from pgversus.study.operation import Operation

@@ -12,21 +12,14 @@ keeping.py        what a run writes to it, and when
 resuming.py       whether a run may go on with earlier results
 changes.py        what another question differs in
 same_means.py     and only with the same builds, client and machine
-course.py         how far one context has come
-outlook.py        how long a study may still take
-engine.py         turns, looks, and when to stop
-starts.py         one start of the servers and the blocks measured on it
-apparatus.py      what the engine drives, as protocols
 site.py           where a study is carried out: data, servers and loads, made when first needed
+cache_contents.py  what the cache holds, and taking it out
 servers_here.py   every server there is on this host
 source_facts.py   what was asked of a build, against what runs
 settings_check.py  whether every server takes every setting
 failures.py       which failures end the run: the host's, and those of servers of others that stay away
 answers.py        from a results folder to what is said of it
-data/             the data that arms begin with
 explaining/       the plans of what is measured
 measuring/        real servers under load or an operation
 gates/            reasons to trust a result less
-run_directory.py  the run's private directories and their removal
-progress.py       what the outside may watch
 """

@@ -11,19 +11,18 @@ from pgversus.errors import PlanError, StoreError
 from pgversus.lab.explaining.comparing import compared
 from pgversus.lab.gates.caveats import caveats
 from pgversus.lab.resuming import course_so_far
+from pgversus.records.preparation import Preparation
 from pgversus.report.answer import Answer, Attributed, StudyAnswer, Unanswered
 from pgversus.report.plans.compared import PlansAnswer
 from pgversus.report.sentences import needs_check
 from pgversus.stats.analysis import analyse
 from pgversus.stats.attribution import attribution
-from pgversus.stats.on_demand import Once
-from pgversus.store.attributions import attributed_contexts, attribution_folder
-from pgversus.store.files import unreadable
+from pgversus.stats.lazy import Once
+from pgversus.store.folder import attributed_contexts, attribution_folder, unreadable
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.asked import Asked
 from pgversus.study.counterfactual import ARMS, CONTENDER_AGAIN, OLD_PLANS, Recall
 from pgversus.study.design import StopReason
-from pgversus.study.preparation import Preparation
 from pgversus.study.study import StudyFact
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.translation import later, tell, tell_number, told_again

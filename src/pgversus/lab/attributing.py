@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
+from pgversus.engine.progress import Progress
 from pgversus.errors import PgversusError
 from pgversus.lab.answers import read_answer
-from pgversus.lab.progress import Progress
 from pgversus.lab.resuming import is_same_question
 from pgversus.report.answer import Answer
 from pgversus.report.plans.recalling import recall_of
-from pgversus.stats.verdict import DIFFERENT
-from pgversus.store.attributions import attribution_folder
-from pgversus.store.files import holds_results
+from pgversus.stats.confidence import DIFFERENT
+from pgversus.store.folder import attribution_folder, holds_results
 from pgversus.store.reading import read_results
 from pgversus.study.counterfactual import MOST_BLOCKS, Recall, counterfactual_study
 from pgversus.study.design import FIRST_LOOK, Design, StopReason

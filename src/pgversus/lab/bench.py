@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from pgversus.data.cache_quota import free_up
+from pgversus.data.snapshots import Snapshots
+from pgversus.engine.context_state import Course
+from pgversus.engine.progress import Progress
+from pgversus.engine.scheduler import run_parts
 from pgversus.host.directories import Cache
-from pgversus.lab.course import Course
-from pgversus.lab.data.room import free_up
-from pgversus.lab.data.snapshots import Snapshots
-from pgversus.lab.engine import run_parts
 from pgversus.lab.keeping import Keeper
 from pgversus.lab.measuring.load_harness import ExplainArms
 from pgversus.lab.measuring.postgres_apparatus import clock
-from pgversus.lab.progress import Progress
 from pgversus.lab.resuming import course_so_far
 from pgversus.lab.site import PostgresSite
 from pgversus.lab.workshop import Workshop

@@ -7,16 +7,16 @@ from functools import partial
 from pathlib import Path
 
 from pgversus.builds.provide import BuildsHere, builds_here
+from pgversus.data.cache_quota import check_room
 from pgversus.host.directories import Cache, open_cache
 from pgversus.host.identity import ServerUser
-from pgversus.lab.data.room import check_room
 from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.resuming import check_same_study
 from pgversus.lab.same_means import as_measured_before, compilers_before
 from pgversus.lab.settings_check import TargetOf, ask_of, with_possible_settings
 from pgversus.postgres.session import label_of_running, uri_target
 from pgversus.postgres.settings_check import ask_program
-from pgversus.store.files import check_folder, holds_results
+from pgversus.store.folder import check_folder, holds_results
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.needs import Needs, needs_of
 from pgversus.study.servers import RunningServer

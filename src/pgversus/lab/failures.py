@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from pgversus.engine.progress import Progress
+from pgversus.engine.testbed import Apparatus, TrialFailedError
 from pgversus.errors import HostError, PgversusError, ServerError, StoreError
 from pgversus.host.full_disk import WHAT_IS_KEPT, full_disk, has_no_room, is_full, words_of_full_disk
-from pgversus.lab.apparatus import Apparatus, TrialFailedError
 from pgversus.lab.measuring.arms import ArmServer
-from pgversus.lab.progress import Progress
 from pgversus.postgres.session import connect
-from pgversus.stats.trials import Window
+from pgversus.records.trials import Window
 
 _LONGEST_AWAY_S, _POLL_S = 30.0, 0.5
 # A restart, or the recovery of a small server after a crash, takes less.

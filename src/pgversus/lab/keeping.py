@@ -5,17 +5,17 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any
 
+from pgversus.engine.context_state import Course
 from pgversus.host.commands import Output
 from pgversus.host.permissions import open_private
 from pgversus.host.run_directory import RunDirectory
-from pgversus.lab.course import Course
 from pgversus.lab.resuming import LOADED, labels_of_loaded, without_secrets
 from pgversus.postgres.session import label_of_running
-from pgversus.stats.trials import Block
+from pgversus.records.trials import Block
 from pgversus.store.codec import study_without_secrets
-from pgversus.store.files import holds_results
+from pgversus.store.folder import holds_results
 from pgversus.store.reading import StoredStudy
-from pgversus.store.results import Results
+from pgversus.store.writing import Results
 from pgversus.study.design import StopReason
 from pgversus.study.servers import RunningServer
 from pgversus.study.study import Study

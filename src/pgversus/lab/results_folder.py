@@ -6,8 +6,7 @@ from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 
-from pgversus.store.files import check_folder, holds_results, put_aside
-from pgversus.store.lock import locked_folder
+from pgversus.store.folder import check_folder, holds_results, locked_folder, put_aside
 from pgversus.store.reading import StoredStudy, read_results
 
 

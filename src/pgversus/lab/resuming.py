@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pgversus.engine.context_state import Course
 from pgversus.errors import StoreError
 from pgversus.lab.changes import changes_between
-from pgversus.lab.course import Course
 from pgversus.postgres.session import label_of_running
 from pgversus.store.codec import context_without_secrets
 from pgversus.store.reading import StoredContext, StoredStudy

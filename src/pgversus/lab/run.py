@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from pgversus.engine.progress import Progress
 from pgversus.host.directories import open_cache
 from pgversus.host.facts import host_facts
 from pgversus.host.identity import ServerUser
@@ -20,7 +21,6 @@ from pgversus.lab.attributing import attribute
 from pgversus.lab.bench import Bench, measure
 from pgversus.lab.explaining.explainer import Explainer, explained_counterfactual, explained_or_why_not
 from pgversus.lab.keeping import Keeper, keep_server_logs
-from pgversus.lab.progress import Progress
 from pgversus.lab.results_folder import EarlierResults, HeldFolder, results_folder
 from pgversus.lab.resuming import check_same_study, is_same_question, loaded_before, worn_before
 from pgversus.lab.same_means import (
@@ -34,8 +34,7 @@ from pgversus.lab.same_means import (
 from pgversus.lab.workshop import Workshop, opened_workshop
 from pgversus.postgres.client import Client, refuse_shut_out, refuse_unencrypted
 from pgversus.postgres.session import label_of_running, uri_target
-from pgversus.store.attributions import NOT_ATTRIBUTED
-from pgversus.store.files import holds_results
+from pgversus.store.folder import NOT_ATTRIBUTED, holds_results
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.asked import Asked
 from pgversus.study.design import StopReason

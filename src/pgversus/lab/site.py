@@ -7,12 +7,12 @@ from pathlib import Path
 
 from pgversus.builds.inspect import linked_libraries
 from pgversus.builds.model import Build
+from pgversus.data.snapshots import Snapshot, Snapshots, data_hash, refuse_other_data, refuse_unequal
+from pgversus.engine.progress import Progress
+from pgversus.engine.testbed import Apparatus
 from pgversus.errors import StudyError
 from pgversus.host.processors import split_processors
 from pgversus.host.run_directory import RunDirectory
-from pgversus.lab.apparatus import Apparatus
-from pgversus.lab.data.equal_data import data_hash, refuse_other_data, refuse_unequal
-from pgversus.lab.data.snapshots import Snapshot, Snapshots
 from pgversus.lab.failures import FailureSortingApparatus, failures_of_the_host
 from pgversus.lab.measuring.arms import ArmServer, OwnServer, SomebodysServer, server_settings
 from pgversus.lab.measuring.harness import Harness
@@ -20,7 +20,6 @@ from pgversus.lab.measuring.load import Load, write_scripts
 from pgversus.lab.measuring.load_harness import ExplainArms, LoadHarness
 from pgversus.lab.measuring.operation_harness import OperationHarness, Repetitions
 from pgversus.lab.measuring.server_set import ServerSet
-from pgversus.lab.progress import Progress
 from pgversus.lab.source_facts import (
     built_from,
     compiled_in,
@@ -30,10 +29,10 @@ from pgversus.lab.source_facts import (
 )
 from pgversus.postgres.client import Client
 from pgversus.postgres.fingerprint import Fingerprint, differences
+from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Preparation, first_patience_s
 from pgversus.study.comparison import BASELINE, Arm, CacheState
 from pgversus.study.dataset import Dataset
 from pgversus.study.operation import Operation
-from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation, first_patience_s
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study

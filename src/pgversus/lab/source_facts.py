@@ -7,9 +7,8 @@ from pgversus.builds.model import Build
 from pgversus.builds.source_tree import diff_stat
 from pgversus.errors import BuildError
 from pgversus.postgres.fingerprint import Fingerprint
+from pgversus.records.preparation import BuiltFrom, Difference
 from pgversus.study.build_options import NO_OPTIONS, BuildOptions, BuildSystem
-from pgversus.study.caveats import Difference
-from pgversus.study.preparation import BuiltFrom
 
 _COMPILED_IN = ("block_size", "wal_block_size", "segment_size", "debug_assertions")
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")

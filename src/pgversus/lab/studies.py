@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pgversus.errors import StoreError, StudyError
 from pgversus.postgres.session import labelled_server
-from pgversus.store.files import holds_results
+from pgversus.store.folder import holds_results
 from pgversus.store.reading import read_seed
 from pgversus.study.file.read import read_study
 from pgversus.study.host_access import HostAccess, host_access_of

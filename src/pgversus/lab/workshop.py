@@ -7,18 +7,16 @@ from functools import partial
 
 from pgversus.builds.model import Build
 from pgversus.builds.provide import provide, using_builds
+from pgversus.data.cache_quota import make_room, most_kept_bytes
+from pgversus.data.loading import Loading
+from pgversus.data.snapshots import Snapshots, SnapshotShelf
+from pgversus.engine.progress import Progress
 from pgversus.host.directories import Cache, open_cache
 from pgversus.host.guard import sweep
 from pgversus.host.identity import ServerUser
 from pgversus.host.run_directory import RunDirectory, run_directory
-from pgversus.lab.data.cache_room import most_kept_bytes
-from pgversus.lab.data.loading import Loading
-from pgversus.lab.data.room import make_room
-from pgversus.lab.data.snapshot_shelf import SnapshotShelf
-from pgversus.lab.data.snapshots import Snapshots
 from pgversus.lab.failures import failures_of_the_host
 from pgversus.lab.measuring.arms import common_settings
-from pgversus.lab.progress import Progress
 from pgversus.lab.same_means import as_measured_before, compilers_before
 from pgversus.lab.settings_check import ask_of, with_possible_settings
 from pgversus.postgres.client import Client

@@ -11,5 +11,4 @@ load_sessions.py      whether the sessions of a load are at work
 operation_reports.py  what VACUUM and the progress views report
 explain.py            plans of statements, what they return, the statistics behind them
 fingerprint.py        what the arms must share: rows, settings, locale, build
-dataset.py            loading
 """

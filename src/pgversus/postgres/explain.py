@@ -11,8 +11,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.types.string import TextLoader
 
 from pgversus.postgres.session import Connection
-from pgversus.study.captured import Explained, RowsDigest, Statement
-from pgversus.study.planner_switches import PlannerSetting
+from pgversus.records.plans import Explained, PlannerSetting, RowsDigest, Statement
 
 _PLANNED = "EXPLAIN (VERBOSE, SETTINGS, FORMAT JSON) "
 _RUN = "EXPLAIN (ANALYZE, BUFFERS, VERBOSE, SETTINGS, WAL, FORMAT JSON) "

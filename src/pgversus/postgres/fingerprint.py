@@ -12,7 +12,7 @@ from pgversus.errors import DatasetError
 from pgversus.postgres import catalog
 from pgversus.postgres.catalog import ServerProperties, SettingValue, TableDigest
 from pgversus.postgres.session import Target, connect
-from pgversus.study.caveats import Difference
+from pgversus.records.preparation import Difference
 from pgversus.text.translation import later
 
 # Settings that differ between any two servers and have no bearing on speed.

@@ -4,17 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pgversus.records.preparation import ArmFacts, Caveat, Difference
+from pgversus.records.trials import Block, LatencyHistogram
 from pgversus.report.plans.compared import PlansAnswer
 from pgversus.stats.analysis import Analysis
 from pgversus.stats.attribution import Attribution
 from pgversus.stats.confidence import LookRule
-from pgversus.stats.histogram import LatencyHistogram
-from pgversus.stats.trials import Block
 from pgversus.study.asked import Asked
-from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import StopReason
-from pgversus.study.preparation import ArmFacts
 from pgversus.study.study import Context, StudyFact
 
 

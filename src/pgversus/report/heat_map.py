@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.overview import MARKS
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 from pgversus.study.metrics import Metric
 from pgversus.text.translation import tell
 from pgversus.text.units import change, change_interval

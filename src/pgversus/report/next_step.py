@@ -3,7 +3,7 @@
 from pgversus.report.answer import Answer
 from pgversus.report.sentences import needs_check
 from pgversus.stats.analysis import ContenderResult
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 from pgversus.study.design import StopReason
 from pgversus.text.translation import tell
 

@@ -11,7 +11,7 @@ from pgversus.report.quantities import level_text
 from pgversus.report.sentences import metric_words, needs_check
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.analysis import ContenderResult
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import BASELINE
 from pgversus.study.design import StopReason
 from pgversus.text.translation import listed, tell, tell_number

@@ -1,6 +1,6 @@
 """Where in a block something happened, in words."""
 
-from pgversus.stats.trials import Phase
+from pgversus.records.trials import Phase
 from pgversus.text.translation import later, tell
 
 _WORDS = {Phase.START: later("start"), Phase.WARM_UP: later("warm-up"), Phase.MEASURE: later("measure")}

@@ -2,8 +2,8 @@
 
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.sweeps import FEWEST_LEVELS, amounts_of
-from pgversus.stats.plateau import Plateau, plateau
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.analysis import Plateau, plateau
+from pgversus.stats.confidence import Verdict
 from pgversus.text.translation import listed, tell, together
 
 

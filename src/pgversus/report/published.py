@@ -9,7 +9,7 @@ from pathlib import PurePath
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.quantities import level_text
 from pgversus.stats.analysis import ContenderResult, Estimate
-from pgversus.stats.verdict import Interval, Verdict, judge
+from pgversus.stats.confidence import Interval, Verdict, judge
 from pgversus.study.metrics import Metric
 from pgversus.study.operation import Operation
 from pgversus.study.published import Figures, read_figures

@@ -10,7 +10,7 @@ from itertools import chain, islice
 
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.stats.analysis import ContenderResult
-from pgversus.stats.counter_estimates import sure_ratios
+from pgversus.stats.counters import sure_ratios
 from pgversus.study.comparison import BASELINE
 from pgversus.study.counters import COUNTERS, TOLD_BY_HOST, CounterUnit
 from pgversus.study.metrics import BY_NAME, Metric

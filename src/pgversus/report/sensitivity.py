@@ -4,9 +4,8 @@ import math
 from dataclasses import dataclass
 
 from pgversus.report.answer import Answer
-from pgversus.stats.analysis import ContenderResult
-from pgversus.stats.noise import noise_parts
-from pgversus.stats.sensitivity import smallest_difference, spread_of_blocks
+from pgversus.stats.analysis import ContenderResult, smallest_difference, spread_of_blocks
+from pgversus.stats.block_model import noise_parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,10 @@
 
 import math
 
+from pgversus.records.preparation import Caveat
 from pgversus.report.answer import Answer
 from pgversus.stats.analysis import ContenderResult, blocks_needed
-from pgversus.stats.confidence import CONFIDENCE
-from pgversus.stats.verdict import Verdict
-from pgversus.study.caveats import Caveat
+from pgversus.stats.confidence import CONFIDENCE, Verdict
 from pgversus.study.design import MOST_BLOCKS, StopReason
 from pgversus.study.metrics import Metric, transactions_for_quantile
 from pgversus.text.translation import later, tell, tell_number, together

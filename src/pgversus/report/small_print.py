@@ -3,12 +3,12 @@
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, origin_words
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.sensitivity import sensitivity
 from pgversus.study.build_options import USUAL_MANNER, BuildSystem
 from pgversus.study.design import Design, WindowKind
 from pgversus.study.operation import Operation, Step
-from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, origin_words
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.translation import either, later, listed, tell, tell_number
 from pgversus.text.units import duration, latency, percent, size

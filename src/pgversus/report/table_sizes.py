@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pgversus.records.preparation import RUNNING_SERVER
 from pgversus.report.answer import Answer
-from pgversus.study.preparation import RUNNING_SERVER
 from pgversus.text.units import size
 
 _MOST_SHOWN = 20

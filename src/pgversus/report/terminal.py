@@ -17,7 +17,7 @@ from pgversus.report.table_sizes import SizeTable, size_tables
 from pgversus.report.verdicts import verdict_word
 from pgversus.report.why import Why, why_of
 from pgversus.stats.analysis import ContenderResult, Estimate
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric, Quantity, StepTime
 from pgversus.study.operation import Operation

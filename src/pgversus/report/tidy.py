@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
+from pgversus.records.trials import Block, Trial
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.verdicts import verdict_on
 from pgversus.stats.analysis import ContenderResult
-from pgversus.stats.counter_table import counter_table
-from pgversus.stats.trials import Block, Trial
+from pgversus.stats.counters import counter_table
 from pgversus.study.metrics import Metric
 from pgversus.study.operation import Operation
 

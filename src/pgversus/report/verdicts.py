@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pgversus.report.answer import Answer
 from pgversus.report.sentences import caveats_of
 from pgversus.stats.analysis import ContenderResult
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 from pgversus.text.translation import later, tell
 
 _WORDS = {

@@ -14,7 +14,7 @@ from pgversus.report.quantities import sure_counters
 from pgversus.report.sentences import metric_words, percent_of_confidence
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.attribution import Attribution, Bounded
-from pgversus.stats.verdict import DIFFERENT, Verdict
+from pgversus.stats.confidence import DIFFERENT, Verdict
 from pgversus.study.metrics import Metric
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.translation import later, listed, tell, tell_number, together

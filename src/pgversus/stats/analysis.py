@@ -1,21 +1,57 @@
 """Everything that is said of a comparison, computed once from its blocks; every renderer shows this object."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from pgversus.stats.confidence import CONFIDENCE, LookRule, look_rule
-from pgversus.stats.counter_estimates import CounterEstimates, CounterRatio, OneSided, counter_estimates
-from pgversus.stats.effects import LogEstimate, log_level, log_ratio, paired_log_levels, quantile_is_supported
-from pgversus.stats.forecast import blocks_to_decide
-from pgversus.stats.on_demand import Once, OnDemand, Together
-from pgversus.stats.samples import Samples
-from pgversus.stats.verdict import FARTHEST, UNBOUNDED, Interval, Verdict, interval, judge, ratio_bounds
+from pgversus.records.trials import Block
+from pgversus.stats.confidence import (
+    CONFIDENCE,
+    FARTHEST,
+    UNBOUNDED,
+    Interval,
+    LookRule,
+    Verdict,
+    blocks_to_decide,
+    interval,
+    judge,
+    look_rule,
+    ratio_bounds,
+)
+from pgversus.stats.counters import CounterEstimates, CounterRatio, OneSided, counter_estimates
+from pgversus.stats.effects import LogEstimate, Samples, log_level, log_ratio, paired_log_levels, quantile_is_supported
+from pgversus.stats.lazy import Once, OnDemand, Together
 from pgversus.study.comparison import BASELINE, Comparison
 from pgversus.study.design import MOST_BLOCKS
 from pgversus.study.metrics import Metric, Quantity, StepTime
 from pgversus.study.operation import Operation
+
+POWER = 0.8
+_DEVIATIONS = 0.8416
+"""The standard normal's quantile of POWER."""
+_FARTHEST = math.log(1e6)
+
+
+def smallest_difference(estimate: LogEstimate, rule: LookRule) -> float | None:
+    """The share, 0.03 for 3 %, that as many blocks of the same noise show with this power; None where no look is.
+
+    The interval must leave no difference out although the estimate falls short of the truth: its half width, and 0.84
+    standard errors (Cohen's power of 80 %, by the normal distribution).
+    """
+    if not rule.may_look(estimate.n) or math.isnan(estimate.standard_error):
+        return None
+    log = (rule.half_widths(estimate.n) + _DEVIATIONS) * estimate.standard_error
+    return math.expm1(log) if log < _FARTHEST else None
+
+
+def spread_of_blocks(estimate: LogEstimate) -> float | None:
+    """The standard deviation of the ratios of single blocks, as a share; None of one block, or beyond all bounds."""
+    if math.isnan(estimate.standard_error):
+        return None
+    log = estimate.standard_error * math.sqrt(estimate.n)
+    return math.expm1(log) if log < _FARTHEST else None
+
 
 _METRICS = tuple(Metric)
 
@@ -221,3 +257,59 @@ def _estimate(
     bounds = bounds_of(log, samples, quantity, rule, arms)
     low, high = ratio_bounds(bounds)
     return Estimate(value=math.exp(log.point), low=low, high=high, n=log.n)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plateau:
+    """The best arm, and the arms next to it, on both sides, of which none is shown to be worse."""
+
+    best: int
+    first: int
+    last: int
+    """Arms, in the order of their amounts; the best one alone where it is told apart from both its neighbours."""
+
+
+def plateau(blocks: Iterable[Block], metric: Metric, rule: LookRule, arms: Sequence[int]) -> Plateau | None:
+    """The plateau around the best of these arms, which stand in the order of their amounts.
+
+    None while no block holds them all: only in such blocks are their means those of the same minutes. Which arm is best
+    is seen in the same blocks as the differences, so that every pair of arms is allowed for: rule is that of the
+    verdicts, of which there is one for each contender; of pairs there are half as many times more as there are arms.
+    """
+    samples = Samples(block for block in blocks if block.has(*arms))
+    means = {arm: _mean(samples, metric, arm) for arm in arms}
+    if not means or any(math.isnan(mean) for mean in means.values()):
+        return None
+    strict = rule.shared_by(max(1, math.ceil(len(arms) / 2)))
+    sign = 1 if metric.more_is_better else -1
+    best = max(arms, key=lambda arm: sign * means[arm])
+    place = list(arms).index(best)
+    return Plateau(
+        best=best,
+        first=_reach(samples, metric, strict, best, list(arms[:place])[::-1]),
+        last=_reach(samples, metric, strict, best, arms[place + 1 :]),
+    )
+
+
+def _reach(samples: Samples, metric: Metric, rule: LookRule, best: int, others: Sequence[int]) -> int:
+    """The farthest of them, one after the other, that is not shown to differ."""
+    reached = best
+    for arm in others:
+        if _differs(samples, metric, rule, best, arm):
+            break
+        reached = arm
+    return reached
+
+
+def _differs(samples: Samples, metric: Metric, rule: LookRule, one: int, other: int) -> bool:
+    found = log_ratio(samples, metric, one, other)
+    if found is None:
+        return False
+    bounds = bounds_of(found, samples, metric, rule, (one, other))
+    return bounds.low > 0 or bounds.high < 0
+
+
+def _mean(samples: Samples, metric: Metric, arm: int) -> float:
+    """On the log scale; not a number where a block does not tell it, or there is none."""
+    logs = [math.nan if log is None or not math.isfinite(log) else log for log in samples.logs(metric, arm)]
+    return math.fsum(logs) / len(logs) if logs else math.nan

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from pgversus.stats.analysis import Analysis, ContenderResult, Estimate
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 from pgversus.study.counterfactual import BASELINE_AGAIN, CONTENDER_AGAIN
 from pgversus.study.metrics import Metric
 

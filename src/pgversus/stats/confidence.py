@@ -7,9 +7,12 @@ the interval misses the truth at most 5 % of the time. Then peeking costs nothin
 
 import math
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import lru_cache
 
+from pgversus.stats.effects import LogEstimate
 from pgversus.study.design import FIRST_LOOK, Design
+from pgversus.study.metrics import Metric
 
 CONFIDENCE = 0.95
 
@@ -106,3 +109,89 @@ def critical_value(n: int, level: float) -> float:
     from scipy.special import stdtrit  # noqa: PLC0415 - 0.3 s of import that `--help` need not pay
 
     return float(stdtrit(n - 1, 1 - level / 2))
+
+
+class Verdict(StrEnum):
+    """What can be said of a contender against the baseline."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    EQUIVALENT = "equivalent"
+    UNDECIDED = "undecided"
+    INVALID = "invalid"
+
+
+DIFFERENT = frozenset({Verdict.FASTER, Verdict.SLOWER})
+"""Verdicts that claim a difference."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """Bounds on the log scale; infinite while nothing is promised."""
+
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        """Half of its length."""
+        return (self.high - self.low) / 2
+
+
+FARTHEST = 700.0
+# exp() of more is no double any more.
+
+UNBOUNDED = Interval(low=-math.inf, high=math.inf)
+
+
+def interval(estimate: LogEstimate, rule: LookRule) -> Interval:
+    """The interval of an estimate after its n blocks; unbounded where the rule allows no look or n is 1."""
+    if not rule.may_look(estimate.n) or math.isnan(estimate.standard_error):
+        return UNBOUNDED
+    half = rule.half_widths(estimate.n) * estimate.standard_error
+    return Interval(low=estimate.point - half, high=estimate.point + half)
+
+
+def ratio_bounds(bounds: Interval) -> tuple[float | None, float | None]:
+    """The bounds as plain ratios; None for one that is not promised, or so far away that no number holds it."""
+    low, high = (math.exp(bound) if abs(bound) < FARTHEST else None for bound in (bounds.low, bounds.high))
+    return low, high
+
+
+def judge(bounds: Interval, metric: Metric, log_margin: float) -> Verdict:
+    """faster, slower, equivalent or (not yet) undecided, by where the interval lies.
+
+    Asked in this order: wholly inside the margin is equivalent, even when zero is outside; then the side of zero.
+    bounds: of ln(contender / baseline) of the metric itself; for latencies a negative one is faster.
+    """
+    if -log_margin < bounds.low and bounds.high < log_margin:
+        return Verdict.EQUIVALENT
+    if bounds.low > 0:
+        return Verdict.FASTER if metric.more_is_better else Verdict.SLOWER
+    if bounds.high < 0:
+        return Verdict.SLOWER if metric.more_is_better else Verdict.FASTER
+    return Verdict.UNDECIDED
+
+
+def blocks_to_decide(estimate: LogEstimate, rule: LookRule, log_margin: float) -> int | None:
+    """The smallest number of blocks at which the interval, at today's noise, would give an answer.
+
+    It must exclude zero or lie inside the margin. None when more than the rule's last look would be needed.
+    """
+    return blocks_to_resolve(estimate, rule, deciding_half_width(estimate.point, log_margin))
+
+
+def deciding_half_width(point: float, log_margin: float) -> float:
+    """The half width below which the interval around this point excludes zero or lies inside the margin."""
+    return max(abs(point), log_margin - abs(point))
+
+
+def blocks_to_resolve(estimate: LogEstimate, rule: LookRule, half_width: float) -> int | None:
+    """The smallest number of blocks whose interval has at most this half width; None beyond the rule's last look."""
+    if math.isnan(estimate.standard_error):
+        return None
+    spread = estimate.standard_error * math.sqrt(estimate.n)
+    for n in range(max(estimate.n, rule.first_look), rule.last_look + 1):
+        if critical_value(n, rule.level) * spread / math.sqrt(n) < half_width:
+            return n
+    return None

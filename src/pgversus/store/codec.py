@@ -3,6 +3,7 @@
 All but secrets: they are hidden where something is written, and again where it is read, since earlier versions did not.
 """
 
+import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeVar
@@ -10,12 +11,30 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, Field, TypeAdapter
 from pydantic_core import from_json
 
+from pgversus.records.preparation import Preparation
 from pgversus.store.rows import Seconds
 from pgversus.study.comparison import Comparison
-from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context, StudyFact
 from pgversus.text.documents import document_without_secrets
 from pgversus.text.redaction import code_without_secrets, message_without_secrets
+
+_ADDED = {"ratio_error": "REAL", "windows": "INTEGER"}
+"""To the table of trials: names and types."""
+
+
+def add_missing_columns(database: sqlite3.Connection) -> None:
+    """Add what older results lack, so that blocks can be added to them."""
+    for name in _ADDED.keys() - _columns(database):
+        database.execute(f"ALTER TABLE trial ADD COLUMN {name} {_ADDED[name]}")
+
+
+def selected(database: sqlite3.Connection, name: str) -> str:
+    """Return a column for SELECT: by its name, or NULL where these results lack it."""
+    return name if name in _columns(database) else "NULL"
+
+
+def _columns(database: sqlite3.Connection) -> set[str]:
+    return {row[1] for row in database.execute("PRAGMA table_info(trial)")}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

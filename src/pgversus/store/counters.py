@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, TypeAdapter
 
-from pgversus.stats.counter_table import Columns, CounterRow
+from pgversus.stats.counters import Columns, CounterRow
 from pgversus.store.rows import Place, read_rows
 
 _DOUBLE = np.dtype(">f8")

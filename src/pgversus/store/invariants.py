@@ -9,10 +9,10 @@ from functools import lru_cache
 from typing import Any
 
 from pgversus.errors import StudyError
+from pgversus.records.preparation import Preparation
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import MOST_BLOCKS, MOST_CONTENDERS, Design
 from pgversus.study.operation import Operation
-from pgversus.study.preparation import Preparation
 from pgversus.study.published import read_figures
 from pgversus.study.study import StudyFact
 from pgversus.study.workload import PgbenchWorkload, Workload

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field, TypeAdapter
 
-from pgversus.stats.histogram import BIN_WIDTH, LatencyHistogram, merge
+from pgversus.records.trials import BIN_WIDTH, LatencyHistogram, merge
 from pgversus.store.rows import Number, Place, read_rows
 
 _MOST_BINS = math.ceil(math.log(2**63) / BIN_WIDTH)

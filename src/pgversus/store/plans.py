@@ -10,17 +10,18 @@ from typing import Any
 from pydantic import TypeAdapter
 from pydantic_core import from_json
 
-from pgversus.store.rows import Count, Number, Place, read_rows
-from pgversus.study.captured import (
+from pgversus.records.plans import (
     Captured,
     CapturedPlans,
     CapturedStatement,
     Explained,
+    PlannerSetting,
     RowsDigest,
     SampledPlans,
     Statement,
+    Undoing,
 )
-from pgversus.study.planner_switches import PlannerSetting, Undoing
+from pgversus.store.rows import Count, Number, Place, read_rows
 from pgversus.text.documents import document_without_secrets
 from pgversus.text.redaction import code_without_secrets
 

@@ -8,8 +8,6 @@ workload.py    what is run and timed: a mix of pgbench scripts, or an operation
 operation.py   what is done once to a state, and timed
 steps.py       an operation from what the user wrote
 block_size.py  the same bytes in every arm, whatever its blocks
-planner_switches.py  what may bring an old plan back
-captured.py    what a workload sends, and how each arm plans it
 counterfactual.py  the comparison that tells what a changed plan accounts for
 comparison.py  arms, dataset, workload and design together
 asked.py       how a study was asked for
@@ -19,13 +17,10 @@ file/          a study read from a TOML file
 design.py      blocks, windows, margin, budget
 windows.py     the windows of a context, fitted to its load
 choices.py     from what the user chose of a design to the design
-schedule.py    the order of windows inside a block
 needs.py       what a study will need: trials, disk, time
 disk.py        the room of data
 parts.py       which contexts take turns, and which wait
 published.py   figures of others that a study is held against
 metrics.py     the quantities that are measured, with unit and better direction
 counters.py    what explains a result: names, units, meaning
-preparation.py  what is known of a context once its arms are loaded
-caveats.py     reasons to trust a result less
 """

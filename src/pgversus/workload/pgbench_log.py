@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pgversus.host.permissions import open_regular
-from pgversus.stats.histogram import LatencyHistogram
+from pgversus.records.trials import LatencyHistogram
 
 _CLIENT, _NUMBER, _TIME, _EPOCH, _MICROSECONDS, _LAG = 0, 1, 2, 4, 5, 6
 _COLUMNS_OF_CLOSED_LOOP, _COLUMNS_OF_OPEN_LOOP = 6, 7

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from pgversus.cli.main import pgversus
 from pgversus.errors import StudyError
 from pgversus.host.directories import Cache
-from tests.unit.lab.data.kept import cache_in, kept, recipe
+from tests.unit.data.kept import cache_in, kept, recipe
 
 KEY = recipe().key
 

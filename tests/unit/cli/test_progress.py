@@ -8,12 +8,12 @@ import pytest
 from rich.console import ConsoleDimensions
 
 from pgversus.cli.progress import TerminalProgress
-from pgversus.lab.progress import Look, Outlook
+from pgversus.engine.progress import Look, Outlook
+from pgversus.records.trials import Block, FailedTrial, Phase
 from pgversus.report.console import SafeConsole
 from pgversus.stats.analysis import Standing
+from pgversus.stats.confidence import UNBOUNDED, Interval, Verdict
 from pgversus.stats.effects import LogEstimate
-from pgversus.stats.trials import Block, FailedTrial, Phase
-from pgversus.stats.verdict import UNBOUNDED, Interval, Verdict
 from pgversus.study.study import Context
 from pgversus.text.translation import Language, spoken
 from tests.builders import comparison, rate_block, vacuum

@@ -13,7 +13,7 @@ from pgversus.cli.main import pgversus
 from pgversus.errors import BuildError, ExitCode, StudyError
 from pgversus.host.directories import Cache
 from pgversus.lab import servers_here as module
-from tests.unit.lab.data.kept import USER, cache_in, kept, recipe
+from tests.unit.data.kept import USER, cache_in, kept, recipe
 
 POSTGRES = """#!/bin/sh
 [ "$1" = --version ] && echo "postgres (PostgreSQL) 17.8"

@@ -7,8 +7,8 @@ import pytest
 from pgversus.cli.means import exit_code
 from pgversus.errors import ExitCode, StoreError
 from pgversus.lab.answers import read_answer
-from pgversus.store.results import Results
-from pgversus.study.preparation import ArmFacts, Preparation
+from pgversus.records.preparation import ArmFacts, Preparation
+from pgversus.store.writing import Results
 from pgversus.study.study import Context, Study
 from tests.builders import comparison, latency_block
 

@@ -9,13 +9,12 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pgversus.engine.context_state import Course
+from pgversus.engine.progress import Silence
+from pgversus.engine.scheduler import run_courses
 from pgversus.errors import StudyFileError
-from pgversus.lab.course import Course
-from pgversus.lab.engine import run_courses
-from pgversus.lab.progress import Silence
-from pgversus.stats.histogram import LatencyHistogram
-from pgversus.stats.trials import Block, Window
-from pgversus.study.preparation import Preparation
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import Block, LatencyHistogram, Window
 from pgversus.study.study import Context, Study
 from tests.fuzz.study_files import near_a_good_one
 from tests.unit.study.file.reading import study

@@ -6,21 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.engine.progress import Silence
 from pgversus.errors import WorkloadError
 from pgversus.lab.answers import read_answer
 from pgversus.lab.attributing import attribute
 from pgversus.lab.explaining.comparing import compared
-from pgversus.lab.progress import Silence
 from pgversus.lab.resuming import without_secrets
+from pgversus.records.plans import Candidate, CapturedPlans, Undoing, Why
+from pgversus.records.preparation import ArmFacts, Preparation
 from pgversus.report.plans.recalling import recall_of
-from pgversus.store.attributions import NOT_ATTRIBUTED, attribution_folder
-from pgversus.store.files import FILE_NAME
-from pgversus.store.results import Results
-from pgversus.study.captured import CapturedPlans
+from pgversus.store.folder import FILE_NAME, NOT_ATTRIBUTED, attribution_folder
+from pgversus.store.writing import Results
 from pgversus.study.counterfactual import Recall
 from pgversus.study.design import StopReason
-from pgversus.study.planner_switches import Candidate, Undoing, Why
-from pgversus.study.preparation import ArmFacts, Preparation
 from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study

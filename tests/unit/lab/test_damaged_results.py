@@ -25,8 +25,7 @@ from pgversus.report.study_document import study_document
 from pgversus.report.study_terminal import print_study_answer
 from pgversus.report.terminal import WIDEST
 from pgversus.report.tidy import trial_table, verdict_table
-from pgversus.store.attributions import attribution_folder
-from pgversus.store.files import FILE_NAME
+from pgversus.store.folder import FILE_NAME, attribution_folder
 from tests.bounded import processor_time
 from tests.fuzz.mutations import changed_bytes
 from tests.fuzz.results import PLACES, VALUES, put, put_into_document, whole_file

@@ -17,7 +17,7 @@ from pgversus.lab import dry_run as module
 from pgversus.lab.dry_run import DryRun, dry_run, refuse_without_room
 from pgversus.lab.studies import open_study
 from pgversus.report.dry_run import dry_run_text
-from pgversus.store.results import Results
+from pgversus.store.writing import Results
 from pgversus.study.host_access import HostAccess
 from pgversus.study.study import Study
 from tests.unit.postgres.listening import listening

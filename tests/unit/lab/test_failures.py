@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.engine.progress import Silence
+from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import DatasetError, ExitCode, HostError, PgversusError, ServerError, StoreError, WorkloadError
 from pgversus.lab import failures
-from pgversus.lab.apparatus import TrialFailedError
 from pgversus.lab.failures import FailureSortingApparatus, failures_of_the_host
 from pgversus.lab.measuring.arms import SomebodysServer
-from pgversus.lab.progress import Silence
-from pgversus.stats.trials import Window
+from pgversus.records.trials import Window
 from tests.builders import comparison, window
 
 NO_ROOM = 'ERROR:  could not extend file "base/5/1": No space left on device'

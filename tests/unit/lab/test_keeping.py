@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.engine.context_state import Course
 from pgversus.host.identity import ServerUser
 from pgversus.host.run_directory import RunDirectory
-from pgversus.lab.course import Course
 from pgversus.lab.keeping import Keeper, keep_server_logs
-from pgversus.store.files import FILE_NAME
+from pgversus.store.folder import FILE_NAME
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.design import StopReason
 from pgversus.study.study import Context, Study

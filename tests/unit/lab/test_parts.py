@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from pgversus.lab.course import Course
-from pgversus.lab.engine import run_parts
-from pgversus.lab.progress import Silence
-from pgversus.stats.trials import Block
+from pgversus.engine.context_state import Course
+from pgversus.engine.progress import Silence
+from pgversus.engine.scheduler import run_parts
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import Block
 from pgversus.study.design import StopReason
-from pgversus.study.preparation import Preparation
 from pgversus.study.study import Context
-from tests.unit.lab.test_engine import Pretended, PretendedSite, study
+from tests.unit.engine.test_scheduler import Pretended, PretendedSite, study
 
 BLOCK_S = 12.0
 # 2 starts, 2 warm-ups and 8 windows of a pretended second each.

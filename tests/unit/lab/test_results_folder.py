@@ -6,8 +6,8 @@ import pytest
 
 from pgversus.errors import StoreError
 from pgversus.lab.results_folder import EarlierResults, results_folder
-from pgversus.store.files import FILE_NAME
-from pgversus.store.results import Results
+from pgversus.store.folder import FILE_NAME
+from pgversus.store.writing import Results
 from pgversus.study.study import StudyFact
 
 FACT = StudyFact(name="s", title="t", question="q", seed=7, verdicts=0, contexts=0)

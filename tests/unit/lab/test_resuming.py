@@ -18,12 +18,12 @@ from pgversus.lab.resuming import (
     without_secrets,
     worn_before,
 )
-from pgversus.store.files import holds_results
+from pgversus.records.preparation import Preparation
+from pgversus.store.folder import holds_results
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.dataset import Dataset, SetupFile, setup_file
 from pgversus.study.operation import Operation, Step
-from pgversus.study.preparation import Preparation
 from pgversus.study.servers import LocalPath, RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study

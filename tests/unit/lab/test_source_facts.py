@@ -16,9 +16,8 @@ from pgversus.lab.source_facts import (
 )
 from pgversus.postgres.catalog import ServerProperties, SettingValue
 from pgversus.postgres.fingerprint import Fingerprint
+from pgversus.records.preparation import BuiltFrom, Difference
 from pgversus.study.build_options import NO_OPTIONS, BuildManner, BuildOptions, BuildProfile, BuildSystem
-from pgversus.study.caveats import Difference
-from pgversus.study.preparation import BuiltFrom
 
 COMPILER = "gcc (Debian 12.2.0-14) 12.2.0"
 FETCHED = Build(version="17.8", bin_directory=Path("/c/builds/zonky-17.8/bin"), origin="zonky", sha256="a")

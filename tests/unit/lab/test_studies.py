@@ -6,7 +6,7 @@ import pytest
 
 from pgversus.errors import StudyError
 from pgversus.lab.studies import find_study, open_study
-from pgversus.store.results import Results
+from pgversus.store.writing import Results
 from pgversus.study.study import StudyFact
 
 TEXT = """

@@ -3,8 +3,17 @@
 import json
 from typing import Any
 
-from pgversus.study.captured import Captured, CapturedPlans, CapturedStatement, Explained, RowsDigest, Statement
-from pgversus.study.planner_switches import Candidate, Undoing, Why
+from pgversus.records.plans import (
+    Candidate,
+    Captured,
+    CapturedPlans,
+    CapturedStatement,
+    Explained,
+    RowsDigest,
+    Statement,
+    Undoing,
+    Why,
+)
 
 OFF = Undoing(candidate=Candidate(why=Why.NEW_SWITCH, settings=(("enable_x", "off"),)))
 

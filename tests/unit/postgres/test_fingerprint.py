@@ -6,7 +6,7 @@ import pytest
 from pgversus.errors import DatasetError, ExitCode
 from pgversus.postgres.catalog import ServerProperties, SettingValue, TableDigest
 from pgversus.postgres.fingerprint import Fingerprint, differences, refuse_unequal_data
-from pgversus.study.caveats import Difference
+from pgversus.records.preparation import Difference
 from tests.bounded import processor_time
 
 PROPERTIES = ServerProperties(

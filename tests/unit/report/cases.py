@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from pgversus.records.preparation import Caveat, Difference
+from pgversus.records.trials import Block, FailedTrial, Phase
 from pgversus.report.answer import Answer
-from pgversus.stats.trials import Block, FailedTrial, Phase
-from pgversus.study.caveats import Caveat, Difference
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric

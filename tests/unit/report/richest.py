@@ -5,22 +5,20 @@ from dataclasses import replace
 
 from pgversus.lab.explaining.comparing import compared
 from pgversus.lab.gates.caveats import caveats
+from pgversus.records.plans import ButFor, Candidate, CapturedPlans, SampledPlans, Undoing, Why
+from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, BuiltFrom, Difference, Preparation
+from pgversus.records.trials import Block, FailedTrial, Phase, Trial
 from pgversus.report.answer import Answer, Attributed, StudyAnswer, Unanswered
 from pgversus.report.plans.compared import ComparedPlans, PlansAnswer
 from pgversus.stats.attribution import Attribution, Bounded
-from pgversus.stats.samples import Samples
-from pgversus.stats.trials import Block, FailedTrial, Phase, Trial
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
+from pgversus.stats.effects import Samples
 from pgversus.study.build_options import BuildProfile, BuildSystem
-from pgversus.study.captured import CapturedPlans, SampledPlans
-from pgversus.study.caveats import Difference
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.counters import COUNTERS
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
-from pgversus.study.planner_switches import ButFor, Candidate, Undoing, Why
-from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, BuiltFrom, Preparation
 from pgversus.study.settings import Setting
 from pgversus.study.study import Skipped
 from tests.builders import answer, comparison, judged_by, open_loop, operation_block, rate_block, study_answer, vacuum

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
+from pgversus.records.preparation import RUNNING_SERVER, Difference
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.article.cases import Form, cases
 from pgversus.report.article.fences import fenced, folded
 from pgversus.report.article.page import article
 from pgversus.study.asked import Asked
-from pgversus.study.caveats import Difference
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.metrics import Metric
-from pgversus.study.preparation import RUNNING_SERVER
 from pgversus.study.settings import Setting
 from pgversus.study.workload import PgbenchWorkload, Script
 from pgversus.text.translation import Language, speaking

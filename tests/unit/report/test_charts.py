@@ -16,7 +16,7 @@ from pgversus.report.charts.run_order import run_order
 from pgversus.report.charts.theme import _LIGHT_AND_DARK, SERIES, SIGNS, on_paper
 from pgversus.report.heat_map import heat_maps
 from pgversus.report.worst_first import worst_first
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 from tests.builders import answer, comparison, rate_block, study_answer
 from tests.unit.report import cases
 from tests.unit.report.test_page import with_latencies

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from pgversus.records.preparation import RUNNING_SERVER
+from pgversus.records.trials import LatencyHistogram, merge
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.report.charts.of_study import study_charts
 from pgversus.report.page.environment import environment
@@ -19,11 +21,9 @@ from pgversus.report.page.page import page_html
 from pgversus.report.quantities import level_text
 from pgversus.report.safety import data_text, inlined
 from pgversus.report.study_document import study_document
-from pgversus.stats.histogram import LatencyHistogram, merge
 from pgversus.study.asked import Asked
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
-from pgversus.study.preparation import RUNNING_SERVER
 from pgversus.study.settings import Setting
 from pgversus.study.workload import PgbenchWorkload, Script
 from pgversus.text.translation import Language, speaking

@@ -3,11 +3,11 @@ from dataclasses import replace
 
 import pytest
 
+from pgversus.records.preparation import Caveat
+from pgversus.records.trials import Block
 from pgversus.report.answer import Answer
 from pgversus.report.sentences import answer_sentences
-from pgversus.stats.trials import Block
-from pgversus.stats.verdict import Verdict
-from pgversus.study.caveats import Caveat
+from pgversus.stats.confidence import Verdict
 from pgversus.study.design import StopReason
 from pgversus.study.metrics import Metric
 from tests.builders import answer, comparison, judged_by, latency_block, rate_block

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from pgversus.records.preparation import BuiltFrom
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.report.csv_tables import csv_lines
 from pgversus.report.json_pieces import json_pieces
@@ -27,7 +28,6 @@ from pgversus.study.comparison import Arm, CacheState
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.design import Design
 from pgversus.study.metrics import Metric
-from pgversus.study.preparation import BuiltFrom
 from pgversus.study.settings import Setting
 from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
 from pgversus.text.translation import Language, speaking

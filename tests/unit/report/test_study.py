@@ -16,6 +16,7 @@ from rich.console import Console
 
 from pgversus.api import StudyResults
 from pgversus.cli.output import rendered
+from pgversus.records.preparation import Caveat
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.report.arrow_tables import arrow_table, parquet_bytes
 from pgversus.report.csv_tables import csv_lines
@@ -29,8 +30,7 @@ from pgversus.report.study_terminal import print_study_answer
 from pgversus.report.terminal import WIDEST, print_answer
 from pgversus.report.tidy import TidyTable, trial_table, verdict_table
 from pgversus.report.times import time_rows
-from pgversus.stats.verdict import Verdict
-from pgversus.study.caveats import Caveat
+from pgversus.stats.confidence import Verdict
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import StopReason
 from pgversus.study.metrics import Metric

@@ -27,7 +27,7 @@ from pgversus.report.study_terminal import print_study_answer
 from pgversus.report.terminal import WIDEST, print_answer
 from pgversus.report.tidy import verdict_table
 from pgversus.report.verdicts import verdict_word
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 from pgversus.study.counters import COUNTERS
 from pgversus.text.translation import Language, speaking
 from pgversus.text.units import change, duration, latency, size

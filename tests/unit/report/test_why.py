@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 
 from pgversus.lab.explaining.comparing import compared
+from pgversus.records.plans import CapturedPlans
+from pgversus.records.trials import Block
 from pgversus.report.answer import Answer, Attributed
 from pgversus.report.document import document
 from pgversus.report.markdown import markdown
 from pgversus.report.study_page import study_page
 from pgversus.report.why import why_of
 from pgversus.stats.attribution import Attribution, Bounded
-from pgversus.stats.trials import Block
-from pgversus.stats.verdict import Verdict
-from pgversus.study.captured import CapturedPlans
+from pgversus.stats.confidence import Verdict
 from tests.builders import answer, study_answer
 from tests.unit.plans.captures import OFF, captured, plans_of
 from tests.unit.plans.raw import node, scan

@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from pgversus.records.trials import Block
 from pgversus.stats.analysis import Analysis, analyse, quantities_of, standing
-from pgversus.stats.confidence import look_rule
-from pgversus.stats.samples import Samples
-from pgversus.stats.trials import Block
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict, look_rule
+from pgversus.stats.effects import Samples
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import Design
 from pgversus.study.metrics import JUDGED_OF_LOAD, Metric, StepTime

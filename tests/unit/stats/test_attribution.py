@@ -5,12 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from pgversus.records.trials import Block
 from pgversus.stats.analysis import Analysis, analyse
 from pgversus.stats.attribution import Attribution, attribution
-from pgversus.stats.confidence import look_rule
-from pgversus.stats.samples import Samples
-from pgversus.stats.trials import Block
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict, look_rule
+from pgversus.stats.effects import Samples
 from pgversus.study.design import Design
 from tests.builders import comparison, rate_block
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pgversus.records.trials import Block, Trial
 from pgversus.stats.block_model import BlockModel, block_model, may_choose_rounds, soonest_rounds
 from pgversus.stats.confidence import look_rule
-from pgversus.stats.trials import Block, Trial
 from pgversus.study.design import Design, WindowKind
 from pgversus.study.metrics import Metric
 from pgversus.study.windows import between_s

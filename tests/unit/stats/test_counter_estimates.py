@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pytest
 
+from pgversus.records.trials import Block
 from pgversus.stats.confidence import look_rule
-from pgversus.stats.counter_estimates import CounterRatio, OneSided, counter_estimates, sure_ratios
-from pgversus.stats.trials import Block
+from pgversus.stats.counters import CounterRatio, OneSided, counter_estimates, sure_ratios
 from pgversus.study.counters import COUNTERS, TOLD_BY_VACUUM
 from pgversus.study.design import Design
 from tests.builders import rate_block

@@ -7,11 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from pgversus.records.trials import BIN_WIDTH, Block
 from pgversus.stats import effects
-from pgversus.stats.effects import LogEstimate
-from pgversus.stats.histogram import BIN_WIDTH
-from pgversus.stats.samples import Samples
-from pgversus.stats.trials import Block
+from pgversus.stats.effects import LogEstimate, Samples
 from pgversus.study.metrics import QUANTILES, Metric
 from tests.builders import Microseconds, latency_block, rate_block, rate_blocks, scaled, swapped
 

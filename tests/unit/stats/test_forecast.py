@@ -4,10 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgversus.stats.confidence import look_rule
+from pgversus.stats.confidence import Verdict, blocks_to_decide, blocks_to_resolve, interval, judge, look_rule
 from pgversus.stats.effects import LogEstimate
-from pgversus.stats.forecast import blocks_to_decide, blocks_to_resolve
-from pgversus.stats.verdict import Verdict, interval, judge
 from pgversus.study.design import Design
 from pgversus.study.metrics import Metric
 

@@ -4,10 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pgversus.stats.effects import log_ratio
-from pgversus.stats.noise import noise_parts, ratio_error
-from pgversus.stats.samples import Samples
-from pgversus.stats.trials import Block, Trial
+from pgversus.records.trials import Block, Trial
+from pgversus.stats.block_model import noise_parts, ratio_error
+from pgversus.stats.effects import Samples, log_ratio
 from pgversus.study.metrics import Metric
 from tests.builders import trial, window
 

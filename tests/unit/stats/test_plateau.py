@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
+from pgversus.records.trials import Block
+from pgversus.stats.analysis import POWER, plateau, smallest_difference, spread_of_blocks
 from pgversus.stats.confidence import look_rule
-from pgversus.stats.effects import LogEstimate, log_ratio
-from pgversus.stats.plateau import plateau
-from pgversus.stats.samples import Samples
-from pgversus.stats.sensitivity import POWER, smallest_difference, spread_of_blocks
-from pgversus.stats.trials import Block
+from pgversus.stats.effects import LogEstimate, Samples, log_ratio
 from pgversus.study.design import Design
 from pgversus.study.metrics import Metric
 from tests.builders import rate_block

@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.stats.trials import FailedTrial, Phase
-from pgversus.store.files import FILE_NAME
+from pgversus.records.plans import CapturedPlans, CapturedStatement, Explained, SampledPlans, Statement
+from pgversus.records.preparation import ArmFacts, Difference, Preparation
+from pgversus.records.trials import FailedTrial, Phase
+from pgversus.store.folder import FILE_NAME
 from pgversus.store.reading import StoredStudy, read_results
-from pgversus.store.results import Results
-from pgversus.study.captured import CapturedPlans, CapturedStatement, Explained, SampledPlans, Statement
-from pgversus.study.caveats import Difference
+from pgversus.store.writing import Results
 from pgversus.study.comparison import Comparison
 from pgversus.study.dataset import Dataset, setup_file
 from pgversus.study.operation import Operation, Step
-from pgversus.study.preparation import ArmFacts, Preparation
 from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, StudyFact
@@ -126,7 +125,7 @@ def test_what_an_earlier_version_has_stored_is_read_without_its_passwords(
         for module in ("results", "plans"):
             for name in ("document_without_secrets", "code_without_secrets", "message_without_secrets"):
                 earlier.setattr(f"pgversus.store.{module}.{name}", lambda text: text, raising=False)
-        earlier.setattr("pgversus.store.results.fact_without_secrets", lambda _, text: text)
+        earlier.setattr("pgversus.store.writing.fact_without_secrets", lambda _, text: text)
         kept(tmp_path).close()
     assert MARKER.encode() in (tmp_path / FILE_NAME).read_bytes()
     stored = read_results(tmp_path)

@@ -5,16 +5,14 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from pgversus.stats.trials import FailedTrial, Phase
-from pgversus.store.files import FILE_NAME
-from pgversus.store.results import Results
-from pgversus.study.captured import SampledPlans
-from pgversus.study.caveats import Difference
+from pgversus.records.plans import PlannerSetting, SampledPlans
+from pgversus.records.preparation import ArmFacts, BuiltFrom, Difference, Preparation
+from pgversus.records.trials import FailedTrial, Phase
+from pgversus.store.folder import FILE_NAME
+from pgversus.store.writing import Results
 from pgversus.study.counters import COUNTERS
 from pgversus.study.metrics import Metric
 from pgversus.study.operation import Step
-from pgversus.study.planner_switches import PlannerSetting
-from pgversus.study.preparation import ArmFacts, BuiltFrom, Preparation
 from pgversus.study.study import Context, Study
 from tests.builders import comparison, judged_by, latency_block, open_loop, operation_block, vacuum
 from tests.unit.plans.captures import OFF, captured, plans_of

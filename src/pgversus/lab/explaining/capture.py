@@ -8,7 +8,7 @@ import psycopg
 from pgversus.errors import WorkloadError
 from pgversus.postgres.explain import explain, planner_settings, rows_digest, statistics_digests
 from pgversus.postgres.session import Connection, Target, connect
-from pgversus.study.captured import Captured, CapturedStatement, Statement
+from pgversus.records.plans import Captured, CapturedStatement, Statement
 
 _DECLARES = re.compile(r"\s*DECLARE\b", re.IGNORECASE)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from pgversus.engine.progress import Progress, Silence
 from pgversus.errors import HostError, PgversusError
 from pgversus.lab.explaining.capture import capture
 from pgversus.lab.explaining.comparing import refuse_not_recalled, refuse_other_statements
@@ -14,11 +15,9 @@ from pgversus.lab.explaining.undoing import undoings
 from pgversus.lab.measuring.arms import ArmServer
 from pgversus.lab.measuring.load import Load
 from pgversus.lab.measuring.pilot import PilotResult
-from pgversus.lab.progress import Progress, Silence
 from pgversus.postgres.client import Client
-from pgversus.study.captured import Captured, CapturedPlans
+from pgversus.records.plans import Captured, CapturedPlans, Undoing
 from pgversus.study.comparison import Comparison
-from pgversus.study.planner_switches import Undoing
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.translation import later
 

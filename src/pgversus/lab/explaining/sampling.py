@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from pgversus.lab.apparatus import TrialFailedError
+from pgversus.engine.testbed import TrialFailedError
 from pgversus.lab.measuring.arms import ArmServer
 from pgversus.lab.measuring.load import Load, finished_load, read_window
 from pgversus.lab.measuring.pilot import PilotResult
 from pgversus.plans.explain import read_plans
 from pgversus.plans.levels import examined
 from pgversus.postgres.session import Target, with_options
-from pgversus.study.captured import Captured, CapturedPlans, SampledPlans
+from pgversus.records.plans import Captured, CapturedPlans, SampledPlans
 from pgversus.study.windows import least_window_s
 
 _WANTED = 200

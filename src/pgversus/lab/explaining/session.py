@@ -2,11 +2,11 @@
 
 from contextlib import ExitStack
 
+from pgversus.engine.progress import Progress
 from pgversus.host.identity import ServerUser
 from pgversus.lab.explaining.comparing import compared
 from pgversus.lab.explaining.explainer import Explainer
 from pgversus.lab.failures import failures_of_the_host
-from pgversus.lab.progress import Progress
 from pgversus.lab.site import PostgresSite
 from pgversus.lab.workshop import opened_workshop
 from pgversus.postgres.client import Client

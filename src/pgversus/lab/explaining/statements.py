@@ -9,7 +9,7 @@ from pgversus.host.directories import make_directory
 from pgversus.host.permissions import PRIVATE_DIRECTORY, write_for
 from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target
-from pgversus.study.captured import Statement
+from pgversus.records.plans import Statement
 from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
 from pgversus.workload.pgbench import error_words
 from pgversus.workload.sent_statements import (

@@ -17,11 +17,14 @@ from pgversus.plans.explain import read_plans
 from pgversus.plans.levels import Level, examined, is_same_but_for_sorts
 from pgversus.postgres.explain import explain
 from pgversus.postgres.session import Connection, Target, connect
-from pgversus.study.captured import Captured, CapturedStatement, Explained, Statement
-from pgversus.study.planner_switches import (
+from pgversus.records.plans import (
     ButFor,
     Candidate,
+    Captured,
+    CapturedStatement,
+    Explained,
     PlannerSetting,
+    Statement,
     Undoing,
     Why,
     candidates,

@@ -5,15 +5,14 @@ from collections.abc import Iterator, Sequence
 from pgversus.lab.gates.load_gates import load_caveats
 from pgversus.lab.gates.measured import Measured, measured_of
 from pgversus.lab.gates.plan_gates import plan_caveats
+from pgversus.records.plans import CapturedPlans
+from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Caveat, Difference, Preparation, origin_words
+from pgversus.records.trials import Block
 from pgversus.report.phases import phase_word
-from pgversus.stats.samples import Samples
-from pgversus.stats.trials import Block
-from pgversus.study.captured import CapturedPlans
-from pgversus.study.caveats import Caveat, Difference
+from pgversus.stats.effects import Samples
 from pgversus.study.comparison import Comparison
 from pgversus.study.counters import ROWS_WRITTEN
 from pgversus.study.design import StopReason
-from pgversus.study.preparation import RUNNING_SERVER, ArmFacts, Preparation, origin_words
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.translation import both, tell, told_again
 

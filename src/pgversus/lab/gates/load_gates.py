@@ -12,11 +12,10 @@ import numpy as np
 from pgversus.lab.gates.measured import Measured
 from pgversus.lab.gates.pressure_gates import pressure_caveats
 from pgversus.lab.gates.rate_gates import rate_caveats
-from pgversus.lab.measuring.disturbance import FOREIGN, STEAL, foreign_cpu_s
-from pgversus.stats.counter_table import CounterTable
-from pgversus.stats.samples import Samples
-from pgversus.stats.trials import Trial
-from pgversus.study.caveats import Caveat
+from pgversus.records.preparation import Caveat
+from pgversus.records.trials import Trial
+from pgversus.stats.counters import FOREIGN, STEAL, CounterTable, foreign_cpu_s
+from pgversus.stats.effects import Samples
 from pgversus.study.comparison import BASELINE, Arm, CacheState, Comparison
 from pgversus.study.counters import MAINTENANCE
 from pgversus.study.design import WindowKind

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pgversus.stats.counter_table import CounterTable, counter_table
-from pgversus.stats.trials import Block, Trial
+from pgversus.records.trials import Block, Trial
+from pgversus.stats.counters import CounterTable, counter_table
 from pgversus.study.comparison import Arm
 
 

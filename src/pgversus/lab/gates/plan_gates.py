@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from pgversus.lab.explaining.comparing import other_rows
-from pgversus.study.captured import CapturedPlans
-from pgversus.study.caveats import Caveat
+from pgversus.records.plans import CapturedPlans
+from pgversus.records.preparation import Caveat
 from pgversus.study.comparison import Comparison
 from pgversus.text.translation import tell
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from pgversus.lab.gates.measured import Measured
-from pgversus.study.caveats import Caveat
+from pgversus.records.preparation import Caveat
 from pgversus.study.counters import PAGE_BYTES
 from pgversus.text.translation import tell
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 
 from pgversus.lab.gates.measured import Measured
-from pgversus.study.caveats import Caveat
+from pgversus.records.preparation import Caveat
 from pgversus.study.comparison import Comparison
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.translation import tell

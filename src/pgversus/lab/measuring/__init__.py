@@ -16,5 +16,4 @@ operation.py           an operation, once
 private_command.py     a program of an operation, without passwords on its command line
 watching.py            what a long operation is doing
 readings.py            what servers and host have counted, before and after a window
-disturbance.py         whether something else had the host in a window
 """

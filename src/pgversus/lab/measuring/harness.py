@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from pgversus.lab.apparatus import Apparatus
+from pgversus.engine.testbed import Apparatus
 from pgversus.lab.measuring.arms import ArmServer
 from pgversus.postgres import catalog
 from pgversus.postgres.catalog import SettingValue
 from pgversus.postgres.session import connect
-from pgversus.study.captured import CapturedPlans
+from pgversus.records.plans import CapturedPlans
+from pgversus.records.preparation import Preparation
 from pgversus.study.design import Design
-from pgversus.study.preparation import Preparation
 
 Settings = Mapping[str, SettingValue]
 """By name."""

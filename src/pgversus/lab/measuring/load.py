@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from pgversus.engine.testbed import TrialFailedError, TrialHungError
 from pgversus.errors import HostError, StoreError
 from pgversus.host.commands import Finished, run
 from pgversus.host.directories import make_directory
@@ -13,10 +14,9 @@ from pgversus.host.full_disk import full_disk, has_no_room
 from pgversus.host.identity import ServerUser
 from pgversus.host.permissions import PRIVATE_DIRECTORY, make_private, open_private, open_regular, write_for
 from pgversus.host.processors import started_on
-from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target
-from pgversus.stats.trials import Window
+from pgversus.records.trials import Window
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.workload.pgbench import UnreadableOutputError, command, error_words, has_begun_nothing, parse_summary
 from pgversus.workload.pgbench_log import UnreadableLogError, read_latencies

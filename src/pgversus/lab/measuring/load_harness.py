@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+from pgversus.engine.testbed import Apparatus
 from pgversus.host.pausable import can_pause
 from pgversus.host.processors import Processors, split_processors
-from pgversus.lab.apparatus import Apparatus
 from pgversus.lab.measuring.arms import ArmServer
 from pgversus.lab.measuring.harness import FirstRun, Settings, session_settings
 from pgversus.lab.measuring.load import Load
@@ -16,10 +16,10 @@ from pgversus.lab.measuring.postgres_apparatus import ColdApparatus, WarmApparat
 from pgversus.lab.measuring.server_set import ServerSet
 from pgversus.lab.measuring.short_windows import TransactionApparatus
 from pgversus.lab.measuring.slices import SliceApparatus
-from pgversus.study.captured import CapturedPlans
+from pgversus.records.plans import CapturedPlans
+from pgversus.records.preparation import Preparation
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.design import Design, WindowKind
-from pgversus.study.preparation import Preparation
 from pgversus.study.windows import FirstLoad, fit_windows
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.units import AUTO

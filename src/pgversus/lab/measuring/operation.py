@@ -11,10 +11,10 @@ from pathlib import Path
 import psycopg
 from psycopg.errors import Diagnostic, QueryCanceled
 
+from pgversus.engine.testbed import TrialFailedError, TrialHungError
 from pgversus.host.commands import may_execute, run
 from pgversus.host.permissions import make_private
 from pgversus.host.processes import peak_resident_bytes
-from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.lab.measuring.private_command import private_command
 from pgversus.lab.measuring.watching import Watch
 from pgversus.postgres import catalog

@@ -4,28 +4,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pgversus.engine.progress import Progress
+from pgversus.engine.testbed import Apparatus, TrialFailedError, TrialHungError
 from pgversus.errors import HostError, PgversusError, StoreError, WorkloadError
 from pgversus.host.lost_time import LostTime
 from pgversus.host.page_cache import evict, read_in
-from pgversus.lab.apparatus import Apparatus, TrialFailedError, TrialHungError
 from pgversus.lab.measuring.arms import ArmServer
-from pgversus.lab.measuring.disturbance import is_disturbed
 from pgversus.lab.measuring.harness import FirstRun, Settings, session_settings
 from pgversus.lab.measuring.operation import Means, run_operation, verify
 from pgversus.lab.measuring.readings import CPUS, grown, read_after, read_before
 from pgversus.lab.measuring.server_set import ServerSet
-from pgversus.lab.progress import Progress
 from pgversus.postgres import catalog
 from pgversus.postgres.client import Client
 from pgversus.postgres.cluster import remove_directory
 from pgversus.postgres.operation_reports import vacuum_counters
 from pgversus.postgres.session import connect
-from pgversus.stats.histogram import NO_LATENCIES
-from pgversus.stats.trials import Window
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import NO_LATENCIES, Window
+from pgversus.stats.counters import is_disturbed
 from pgversus.study.comparison import CacheState
 from pgversus.study.design import Design
 from pgversus.study.operation import Operation
-from pgversus.study.preparation import Preparation
 from pgversus.study.windows import fit_operation
 
 

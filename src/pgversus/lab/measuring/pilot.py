@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
+from pgversus.engine.testbed import TrialFailedError, TrialHungError
 from pgversus.errors import ServerError, WorkloadError
 from pgversus.host.processes import Beside
-from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.lab.measuring.arms import ArmServer
 from pgversus.lab.measuring.load import Load, run_window
 from pgversus.lab.measuring.server_set import wrote_since
 from pgversus.postgres import catalog
 from pgversus.postgres.load_sessions import LoadSessions
 from pgversus.postgres.session import Target, connect
-from pgversus.stats.trials import Window
+from pgversus.records.trials import Window
 from pgversus.study.design import Design
 from pgversus.study.windows import least_window_s
 

@@ -7,19 +7,19 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 
+from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import HostError, PgversusError, StoreError
 from pgversus.host.lost_time import LostTime
 from pgversus.host.page_cache import evict
 from pgversus.host.processes import PeakMemory
 from pgversus.host.processors import started_on
-from pgversus.lab.apparatus import TrialFailedError
-from pgversus.lab.measuring.disturbance import is_disturbed
 from pgversus.lab.measuring.load import Load, finished_load, read_window, run_window
 from pgversus.lab.measuring.readings import CPUS, grown, read_after, read_before
 from pgversus.lab.measuring.server_set import ServerSet
 from pgversus.lab.measuring.warm_up import run_until_steady
-from pgversus.stats.trials import Window
-from pgversus.study.preparation import Preparation
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import Window
+from pgversus.stats.counters import is_disturbed
 
 clock = time.monotonic
 

@@ -15,10 +15,10 @@ from pgversus.lab.measuring.load import Load, finished_transactions, read_window
 from pgversus.lab.measuring.postgres_apparatus import WarmApparatus, trial_failed
 from pgversus.lab.measuring.readings import Reading, grown, read_after, read_before, read_host_of
 from pgversus.lab.measuring.server_set import ServerSet
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import Window
 from pgversus.stats.counters import difference
-from pgversus.stats.trials import Window
 from pgversus.study.counters import COUNTERS
-from pgversus.study.preparation import Preparation
 
 _SHORTEST_S = 1e-6
 _WARM_UP_EXECUTIONS = 2

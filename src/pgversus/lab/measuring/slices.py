@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
+from pgversus.engine.testbed import TrialFailedError, TrialHungError
 from pgversus.errors import PgversusError
 from pgversus.host.commands import Finished
 from pgversus.host.lost_time import LATE_S, clocks_disagree, now
 from pgversus.host.pausable import PausableProgram, ProgramEndedError
 from pgversus.host.permissions import make_private
 from pgversus.host.processors import started_on, threads_of
-from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.lab.measuring.load import Load, check_end, clear_logs, damaged, log_files, output_of, pgbench_command
 from pgversus.lab.measuring.places import Places
 from pgversus.lab.measuring.postgres_apparatus import trial_failed
@@ -22,9 +22,9 @@ from pgversus.lab.measuring.server_set import ServerSet
 from pgversus.lab.measuring.short_windows import ShortApparatus
 from pgversus.postgres.load_sessions import LoadSessions
 from pgversus.postgres.session import Target
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import Window
 from pgversus.stats.counters import difference
-from pgversus.stats.trials import Window
-from pgversus.study.preparation import Preparation
 from pgversus.workload.pgbench import UnreadableOutputError, error_words, parse_summary
 from pgversus.workload.pgbench_log import Slice, Stop, UnreadableLogError, read_ends, slices
 

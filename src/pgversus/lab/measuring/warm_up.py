@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from pgversus.stats.trials import Window
+from pgversus.records.trials import Window
 
 _SHORTEST_S = 1.0
 # pgbench counts whole seconds.

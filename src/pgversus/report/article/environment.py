@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pgversus.records.preparation import ArmFacts, origin_words
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.article.figures import capped
 from pgversus.report.host_facts import host_facts
 from pgversus.report.small_print import build_words
 from pgversus.study.operation import Operation
-from pgversus.study.preparation import ArmFacts, origin_words
 from pgversus.text.translation import listed, tell
 
 

@@ -11,7 +11,7 @@ from pgversus.report.charts.theme import sized, verdict_colour
 from pgversus.report.sentences import metric_words
 from pgversus.report.verdicts import verdict_word
 from pgversus.report.worst_first import Placed, worst_first
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 from pgversus.study.metrics import Metric
 from pgversus.text.translation import tell
 from pgversus.text.units import change, change_interval

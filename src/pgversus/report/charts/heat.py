@@ -6,7 +6,7 @@ from typing import Any
 from pgversus.report.charts.chart import Chart, chart_name, data
 from pgversus.report.charts.theme import SIGNS, sized
 from pgversus.report.heat_map import HeatCell, HeatMap
-from pgversus.stats.verdict import DIFFERENT
+from pgversus.stats.confidence import DIFFERENT
 from pgversus.text.translation import tell
 
 _ROW_HEIGHT = 44

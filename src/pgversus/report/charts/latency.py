@@ -4,12 +4,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from pgversus.records.trials import LatencyHistogram
 from pgversus.report.answer import Answer
 from pgversus.report.charts.axes import log_ticks, numbers
 from pgversus.report.charts.chart import Chart, chart_name, plain, told_by_value
 from pgversus.report.charts.series import MOST_SERIES, series_layers
 from pgversus.report.charts.theme import sized
-from pgversus.stats.histogram import LatencyHistogram
 from pgversus.study.metrics import transactions_for_quantile
 from pgversus.text.translation import tell
 from pgversus.text.units import latency

@@ -7,7 +7,7 @@ in a picture, which nobody styles, names are replaced by the colours of paper.
 from collections.abc import Mapping
 from typing import Any
 
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 
 _LIGHT_AND_DARK = {
     "bg": ("#ffffff", "#15181c"),

@@ -9,7 +9,7 @@ from pgversus.report.phases import phase_word
 from pgversus.report.sensitivity import sensitivity
 from pgversus.report.verdicts import verdict_word
 from pgversus.report.worst_first import Placed
-from pgversus.stats.verdict import DIFFERENT, Verdict
+from pgversus.stats.confidence import DIFFERENT, Verdict
 from pgversus.text.translation import listed, tell, tell_number
 from pgversus.text.units import change, change_interval, percent, percent_above
 

@@ -14,7 +14,7 @@ from pgversus.report.sentences import contender_sentence, metric_words, needs_ch
 from pgversus.report.verdicts import verdict_word
 from pgversus.report.worst_first import Placed
 from pgversus.stats.analysis import ContenderResult
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 from pgversus.text.translation import tell
 from pgversus.text.units import change, change_interval, percent
 

@@ -6,7 +6,7 @@ from typing import Any
 from pgversus.plans.difference import PlanDifference
 from pgversus.plans.plan import Plan
 from pgversus.plans.sentences import headline, sentences
-from pgversus.study.planner_switches import ButFor, Undoing
+from pgversus.records.plans import ButFor, Undoing
 from pgversus.text.translation import Language, later, listed, speaking, tell
 
 SCHEMA = "pgversus.plans/1"

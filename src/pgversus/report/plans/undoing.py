@@ -1,8 +1,8 @@
 """Which settings plan a statement as before, in words."""
 
 from pgversus.plans.levels import Level
+from pgversus.records.plans import ButFor, Why
 from pgversus.report.plans.compared import ComparedPlans
-from pgversus.study.planner_switches import ButFor, Why
 from pgversus.text.translation import later, tell
 
 _WHY = {

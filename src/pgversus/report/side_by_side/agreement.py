@@ -8,7 +8,7 @@ study's error, and so does theirs together (docs/side-by-side.md).
 import math
 
 from pgversus.report.side_by_side.put import Agreement, Quotient, Side
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 from pgversus.text.translation import later, tell
 from pgversus.text.units import percent
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from pgversus.records.preparation import ArmFacts, origin_words
 from pgversus.report.answer import Answer
 from pgversus.report.host_facts import host_facts
 from pgversus.report.sentences import needs_check
@@ -11,7 +12,6 @@ from pgversus.report.side_by_side.put import Around, Note
 from pgversus.report.small_print import windows_words
 from pgversus.study.comparison import BASELINE, Arm
 from pgversus.study.operation import Operation
-from pgversus.study.preparation import ArmFacts, origin_words
 from pgversus.text.translation import listed, tell, tell_number
 from pgversus.text.units import percent, size
 

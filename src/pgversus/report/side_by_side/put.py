@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 from pgversus.study.metrics import Metric
 
 A, B = "A", "B"

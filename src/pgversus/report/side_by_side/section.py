@@ -18,7 +18,7 @@ from pgversus.report.side_by_side.put import (
     Source,
 )
 from pgversus.report.verdicts import verdict_word
-from pgversus.stats.verdict import Verdict
+from pgversus.stats.confidence import Verdict
 from pgversus.study.metrics import Metric
 from pgversus.text.translation import later, listed, tell, tell_number
 from pgversus.text.units import change, change_interval

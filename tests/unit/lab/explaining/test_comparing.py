@@ -7,8 +7,8 @@ import pytest
 from pgversus.errors import WorkloadError
 from pgversus.lab.explaining.comparing import compared, refuse_not_recalled, refuse_other_statements
 from pgversus.plans.levels import Level
+from pgversus.records.plans import CapturedPlans
 from pgversus.report.plans.undoing import undoing
-from pgversus.study.captured import CapturedPlans
 from tests.unit.plans.captures import OFF, captured, plans_of
 from tests.unit.plans.raw import node, scan
 

@@ -5,12 +5,11 @@ from collections.abc import Mapping
 import pytest
 
 from pgversus.lab.gates.caveats import caveats
+from pgversus.records.preparation import ArmFacts, Caveat, Difference, Preparation
+from pgversus.records.trials import Block
 from pgversus.report.sentences import contender_sentence
-from pgversus.stats.samples import Samples
-from pgversus.stats.trials import Block
-from pgversus.study.caveats import Caveat, Difference
+from pgversus.stats.effects import Samples
 from pgversus.study.design import Design, StopReason
-from pgversus.study.preparation import ArmFacts, Preparation
 from tests.builders import answer, comparison, rate_block, rate_blocks
 
 FACTS = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="", sha256=None)

@@ -9,9 +9,9 @@ import pytest
 
 from pgversus.lab.gates.load_gates import load_caveats
 from pgversus.lab.gates.measured import measured_of
-from pgversus.stats.samples import Samples
-from pgversus.stats.trials import Block
-from pgversus.study.caveats import Caveat
+from pgversus.records.preparation import Caveat
+from pgversus.records.trials import Block
+from pgversus.stats.effects import Samples
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.metrics import Metric
 from tests.builders import comparison, judged_by, open_loop, rate_block

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pgversus.lab.gates.plan_gates import plan_caveats
-from pgversus.study.captured import CapturedPlans, SampledPlans
+from pgversus.records.plans import CapturedPlans, SampledPlans
 from tests.builders import comparison
 from tests.unit.plans.captures import captured, plans_of
 from tests.unit.plans.raw import scan

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from pgversus.engine.testbed import TrialFailedError, TrialHungError
 from pgversus.errors import HostError
 from pgversus.host.commands import Finished
-from pgversus.lab.apparatus import TrialFailedError, TrialHungError
 from pgversus.lab.measuring import load as load_module
 from pgversus.lab.measuring import postgres_apparatus
 from pgversus.lab.measuring.arms import SomebodysServer
@@ -22,9 +22,9 @@ from pgversus.lab.measuring.readings import Reading
 from pgversus.lab.measuring.server_set import ServerSet
 from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target
-from pgversus.stats.trials import Window
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import Window
 from pgversus.study.design import Design
-from pgversus.study.preparation import Preparation
 from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import DATA, MYSELF, comparison, window
 
@@ -61,7 +61,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from pgversus.lab.measuring.load import write_scripts
-from pgversus.lab.data.loading import Loading
+from pgversus.data.loading import Loading
 from pgversus.study.file.contents import inline_setup
 from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import MYSELF

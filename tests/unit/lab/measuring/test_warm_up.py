@@ -4,7 +4,7 @@ from itertools import repeat
 import pytest
 
 from pgversus.lab.measuring.warm_up import run_until_steady
-from pgversus.stats.trials import Window
+from pgversus.records.trials import Window
 from tests.builders import window
 
 

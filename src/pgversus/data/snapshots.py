@@ -1,0 +1,303 @@
+"""Data loaded once for each server and dataset; every replicate begins on a copy of it.
+
+Arms that differ only in settings share a snapshot, so their data, statistics and files are the same bytes. What an
+earlier run has loaded in the same way is taken from the cache; what an operation finds is made from what is loaded.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+
+from pgversus.builds.model import Build
+from pgversus.data.cache_quota import make_room_for
+from pgversus.data.loading import LOADING_SETTINGS, LoadedCluster, Loading
+from pgversus.data.snapshot_cache import keep, take
+from pgversus.data.snapshot_key import Recipe, recipe_of
+from pgversus.engine.progress import Progress
+from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError
+from pgversus.host.directories import Cache
+from pgversus.host.full_disk import is_full
+from pgversus.host.run_directory import RunDirectory
+from pgversus.postgres import catalog
+from pgversus.postgres.cluster import Cluster, data_bytes, make_cluster, remove_directory
+from pgversus.postgres.fingerprint import Fingerprint, gather, refuse_unequal_data
+from pgversus.postgres.session import Target, connect, uri_target
+from pgversus.records.preparation import Preparation
+from pgversus.study.comparison import Arm
+from pgversus.study.dataset import Dataset
+from pgversus.study.servers import RunningServer, ServerName
+from pgversus.study.settings import Setting, shaping_settings
+from pgversus.study.study import Context
+from pgversus.text.units import size
+
+
+class SnapshotShelf:
+    """The cache of snapshots, as one run uses it."""
+
+    def __init__(self, cache: Cache, directory: RunDirectory, progress: Progress, most_bytes: int) -> None:
+        """most_bytes: that all kept snapshots may weigh together."""
+        self._cache = cache
+        self._directory = directory
+        self._progress = progress
+        self._most_bytes = most_bytes
+
+    def take(self, recipe: Recipe, home: Path, build: Build) -> LoadedCluster | None:
+        """The snapshot that an earlier run has made in the same way, in `home`, which is made; None if there is none.
+
+        HostError when there is one and it cannot be taken.
+        """
+        record = take(self._cache, recipe, home, self._progress.say)
+        if record is None:
+            return None
+        cluster = Cluster(build=build, data_directory=home / "data", user=self._directory.user)
+        return LoadedCluster(cluster=cluster, fingerprint=record.fingerprint, has_prewarm=record.has_prewarm)
+
+    def keep(self, recipe: Recipe, made: LoadedCluster) -> None:
+        """Keep a new snapshot for later runs, where there is room for it."""
+        if self._most_bytes == 0:
+            # As it was asked for.
+            return
+        data = made.cluster.data_directory
+        needed = data_bytes(made.cluster)
+        try:
+            if not make_room_for(needed, self._cache, self._most_bytes):
+                self._say_not_kept(f"the cache may not grow by {size(needed)}")
+                return
+            # False where another run was quicker: then there is one.
+            keep(
+                self._cache,
+                recipe,
+                data,
+                self._directory.root / "to-be-kept",
+                size_bytes=needed,
+                fingerprint=made.fingerprint,
+                has_prewarm=made.has_prewarm,
+            )
+        except (OSError, ValueError, PgversusError) as error:
+            self._say_not_kept(_words(error))
+
+    def trim(self) -> None:
+        """Take out what is more than may be kept: it may be less than when the snapshots were made."""
+        try:
+            make_room_for(0, self._cache, self._most_bytes)
+        except OSError as error:
+            self._progress.say(f"kept snapshots could not be removed: {error.strerror or error}")
+
+    def _say_not_kept(self, reason: str) -> None:
+        self._progress.say(f"these data are not kept for later runs: {reason}")
+
+
+def _words(error: OSError | ValueError | PgversusError) -> str:
+    if isinstance(error, PgversusError):
+        return f"{error.what} ({error.found})"
+    if isinstance(error, OSError) and is_full(error):
+        return "the disk is full"
+    return str(error)
+
+
+_Key = tuple[ServerName, Dataset, tuple[Setting, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Loaded data and what they are."""
+
+    fingerprint: Fingerprint
+    cluster: Cluster | None
+    """Stopped and frozen; None for a server that somebody else runs, whose data are where they are."""
+    size_bytes: int
+    has_prewarm: bool
+    """Whether pg_prewarm can read the data in."""
+
+
+class Snapshots:
+    """All snapshots of a study; each is made when it is first asked for."""
+
+    def __init__(
+        self,
+        directory: RunDirectory,
+        loading: Loading,
+        shelf: SnapshotShelf,
+        common: Mapping[str, str],
+        progress: Progress,
+        *,
+        loaded_before: frozenset[ServerName] = frozenset(),
+        note_loaded: Callable[[RunningServer], None] = lambda _: None,
+    ) -> None:
+        """common: settings that every server of the study gets. loaded_before: running servers with data of ours.
+
+        note_loaded: takes each running server as soon as it holds data of ours.
+        """
+        self._directory = directory
+        self._loading = loading
+        self._shelf = shelf
+        self._common = common
+        self._progress = progress
+        self._loaded_before = loaded_before
+        self._note_loaded = note_loaded
+        self._homes = count(1)
+        self._failed: dict[_Key, PgversusError] = {}
+        self._made: dict[_Key, Snapshot] = {}
+        self._loaded_uris: dict[str, Dataset] = {}
+
+    def get(self, arm: Arm, build: Build | None) -> Snapshot:
+        """The snapshot of an arm; DatasetError or ServerError when its data cannot be loaded."""
+        key = _key_of(arm)
+        if key in self._failed:
+            # It would fail again, for each context that wants it.
+            raise self._failed[key]
+        if key not in self._made:
+            try:
+                self._made[key] = self._snapshot(arm, build, key[2])
+            except (DatasetError, ServerError) as error:
+                self._failed[key] = error
+                raise
+        return self._made[key]
+
+    def keep_only(self, arms: Sequence[Arm]) -> int:
+        """Remove the snapshots that none of these arms need; bytes of those that stay."""
+        needed = {_key_of(one) for arm in arms for one in (arm, replace(arm, dataset=arm.dataset.loaded))}
+        for key, snapshot in list(self._made.items()):
+            # Data on a server of somebody else stay where they are: they are neither loaded nor looked at again.
+            if snapshot.cluster is not None and key not in needed:
+                del self._made[key]
+                remove_directory(snapshot.cluster.data_directory.parent)
+        return sum(snapshot.size_bytes for snapshot in self._made.values())
+
+    def _snapshot(self, arm: Arm, build: Build | None, shaping: Sequence[Setting]) -> Snapshot:
+        if isinstance(arm.server, RunningServer):
+            self._say_what_is_done(arm)
+            return self._on_running_server(arm, arm.server)
+        assert build is not None  # noqa: S101 - only running servers have no build
+        made = self._taken_or_made(arm, build, shaping)
+        return Snapshot(
+            fingerprint=made.fingerprint,
+            cluster=made.cluster,
+            size_bytes=data_bytes(made.cluster),
+            has_prewarm=made.has_prewarm,
+        )
+
+    def _taken_or_made(self, arm: Arm, build: Build, shaping: Sequence[Setting]) -> LoadedCluster:
+        settings = {**self._common, **{setting.name: setting.value for setting in shaping}, **LOADING_SETTINGS}
+        recipe = recipe_of(arm.dataset, build, self._loading.client, settings)
+        home = self._directory.snapshot_directory(next(self._homes))
+        if recipe is not None and (taken := self._shelf.take(recipe, home, build)) is not None:
+            self._progress.say(f"{arm.label} begins with data that an earlier run has kept")
+            return taken
+        try:
+            made = self._make(arm, build, home, settings)
+        except BaseException:
+            # What is not whole is of no use, and others may need its room.
+            remove_directory(home)
+            raise
+        if recipe is not None:
+            self._shelf.keep(recipe, made)
+        return made
+
+    def _make(self, arm: Arm, build: Build, home: Path, settings: Mapping[str, str]) -> LoadedCluster:
+        if not arm.dataset.prepare:
+            self._say_what_is_done(arm)
+            return self._loading.load(make_cluster(build, home, self._directory.user), arm, settings)
+        loaded = self.get(replace(arm, dataset=arm.dataset.loaded), build)
+        assert loaded.cluster is not None  # noqa: S101 - only running servers have none
+        self._progress.say(f"preparing what is loaded on {arm.label}")
+        return self._loading.prepare(loaded.cluster, home, arm, settings, has_prewarm=loaded.has_prewarm)
+
+    def _say_what_is_done(self, arm: Arm) -> None:
+        is_there = arm.dataset.is_empty or arm.server in self._loaded_before
+        self._progress.say(f"{'looking at' if is_there else 'loading'} {arm.label}")
+
+    def _on_running_server(self, arm: Arm, server: RunningServer) -> Snapshot:
+        if arm.dataset.prepare:
+            raise _nothing_to_copy(arm)
+        loaded = self._loaded_uris.setdefault(server.uri, arm.dataset)
+        if loaded != arm.dataset:
+            raise StudyError(
+                "a running server can hold the data of one dataset only",
+                slug="study-datasets-of-running-server",
+                where=arm.label,
+                found="two datasets",
+                expected="one, since its data cannot be put back",
+                to_do="give each dataset a database of its own, and name both by their URIs",
+            )
+        target = uri_target(server.uri, arm.settings)
+        # What an earlier run of this study has loaded is taken as it is: nothing can be put back.
+        if not (arm.dataset.is_empty or server in self._loaded_before):
+            if arm.dataset.pgbench_scale is not None:
+                _refuse_to_drop_tables(target, arm.label)
+            self._loading.load_into(target, arm)
+            self._note_loaded(server)
+        fingerprint = self._look_at(target, arm.label)
+        return Snapshot(fingerprint=fingerprint, cluster=None, size_bytes=0, has_prewarm=False)
+
+    def _look_at(self, target: Target, label: str) -> Fingerprint:
+        # Somebody's database may be of any size, and nobody has asked for all of it to be read.
+        with connect(target) as connection:
+            found = size(catalog.database_bytes(connection))
+        self._progress.say(f"reading and hashing every row on {label}, a database of {found}")
+        return gather(target)
+
+
+def _key_of(arm: Arm) -> _Key:
+    """What the snapshot of an arm is known by."""
+    # Data in somebody's database are there once, whatever the settings of those who look at them.
+    runs_files = arm.dataset.runs_files
+    shaping = () if isinstance(arm.server, RunningServer) else shaping_settings(arm.settings, runs_files=runs_files)
+    return arm.server, arm.dataset, shaping
+
+
+def _refuse_to_drop_tables(target: Target, label: str) -> None:
+    """pgbench -i drops its tables first; in somebody's database they may be somebody's."""
+    with connect(target) as connection:
+        if tables := catalog.pgbench_tables(connection):
+            raise DatasetError(
+                "this database has pgbench's tables already, and -i would drop them",
+                slug="dataset-would-drop",
+                where=label,
+                found=", ".join(tables),
+                expected="no table of pgbench's",
+                to_do="leave -i out to use them as they are, or drop them yourself",
+            )
+
+
+def _nothing_to_copy(arm: Arm) -> StudyError:
+    return StudyError(
+        "data of a running server cannot be prepared for an operation",
+        slug="study-prepared-running-server",
+        where=arm.label,
+        found="a server that pgversus does not start",
+        expected="one that it starts itself, on a fresh copy of the prepared data each time",
+        to_do="name a version or a bin directory",
+    )
+
+
+def refuse_unequal(arms: Sequence[Arm], snapshots: Sequence[Snapshot]) -> None:
+    """DatasetError when arms with the same dataset hold other rows; another dataset may be what is compared."""
+    like = [
+        (arm.label, snapshot.fingerprint)
+        for arm, snapshot in zip(arms, snapshots, strict=True)
+        if arm.dataset == arms[0].dataset
+    ]
+    refuse_unequal_data([label for label, _ in like], [fingerprint for _, fingerprint in like])
+
+
+def refuse_other_data(context: Context, known: Preparation, snapshots: Sequence[Snapshot]) -> None:
+    """What was found before holds as long as the data are still the same; DatasetError when they are not."""
+    for arm, facts, snapshot in zip(context.comparison.arms, known.arms, snapshots, strict=True):
+        if facts.data != data_hash(snapshot.fingerprint):
+            raise DatasetError(
+                "the data are not those of the earlier blocks",
+                slug="dataset-not-the-same",
+                where=context.located(arm.label),
+                found="other rows than when the study began",
+                expected="the same rows each time they are loaded",
+                to_do="no random() or now() in setup files without a fixed seed; --new begins afresh",
+            )
+
+
+def data_hash(fingerprint: Fingerprint) -> str:
+    """SHA-256 over the rows of every table."""
+    text = "\n".join(f"{name} {table.rows} {table.digest}" for name, table in sorted(fingerprint.tables.items()))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,251 @@
+"""How far one context has come: which of its arms still need blocks, and whether it has ended.
+
+A course is moved by its blocks alone. Blocks read back from results move it exactly as they did when they were run,
+which is all that resuming a study takes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
+
+from pgversus.engine.progress import Look
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import Block, Phase
+from pgversus.stats.analysis import Standing, standing
+from pgversus.stats.block_model import BlockModel, block_model, may_choose_rounds, soonest_rounds
+from pgversus.stats.confidence import LookRule, Verdict, blocks_to_decide, deciding_half_width, look_rule
+from pgversus.stats.effects import Samples
+from pgversus.study.comparison import BASELINE, Comparison
+from pgversus.study.design import StopReason
+from pgversus.study.study import Context
+
+MOST_FAILURES_IN_A_ROW = 3
+
+
+class Course:
+    """One context while it runs; it has ended when `stopped` is set."""
+
+    def __init__(self, context: Context, verdicts: int) -> None:
+        """verdicts: of the whole study, which share one error."""
+        self.context = context
+        self.comparison: Comparison = context.comparison
+        self.rule: LookRule = look_rule(context.comparison.design, verdicts)
+        self.preparation: Preparation | None = None
+        self.samples = Samples()
+        self.open_arms: list[int] = [arm.index for arm in context.comparison.contenders]
+        # Of the budget, by its verdicts.
+        self._share = len(self.open_arms) / verdicts
+        self.invalid: set[int] = set()
+        """Contenders of which nothing is claimed because their trials kept failing."""
+        self.stopped: StopReason | None = None
+        self.failure: str | None = None
+        """Why it could not be prepared, so that it gets no block in this run."""
+        self.standings: dict[int, Standing] = {}
+        """How each contender stood when it was last looked at; of one that is decided nothing has changed since."""
+        self.wall_s = 0.0
+        # What its blocks say of that, each looked at once.
+        self._is_harmless, self._seen = True, 0
+        # What was asked for after how many blocks, and what it was.
+        self._asked_left: tuple[int, float | None] = (0, None)
+        self._modelled: tuple[int, dict[int, BlockModel]] = (0, {})
+        self._asked_rounds: tuple[int, int] | None = None
+
+    @property
+    def next_number(self) -> int:
+        """The number of the block that comes next."""
+        return len(self.blocks) + 1
+
+    @property
+    def blocks(self) -> list[Block]:
+        """Those that were run so far."""
+        return self.samples.blocks
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether its number of blocks was given, so that no budget ends it."""
+        return self.comparison.design.fixed_blocks is not None
+
+    @property
+    def shares_starts(self) -> bool:
+        """Whether it may be measured on the starts of other contexts.
+
+        Not once its load has failed, which may kill, nor once it has written, which wears the data of the others.
+        """
+        self._is_harmless = self._is_harmless and all(map(_is_harmless, self.blocks[self._seen :]))
+        self._seen = len(self.blocks)
+        return self._is_harmless
+
+    @property
+    def next_rounds(self) -> int:
+        """Rounds of the next block: as designed, until the blocks show with how many an answer comes soonest.
+
+        Of several contenders the one that asks for most has its way.
+        """
+        if self._asked_rounds is None or self._asked_rounds[0] != len(self.blocks):
+            design = self.comparison.design
+            left_s = max(0.0, self._share * design.budget_s - self.wall_s)
+            wanted = [soonest_rounds(model, design, self.rule, left_s) for model in self._models.values()]
+            self._asked_rounds = len(self.blocks), max(wanted, default=design.rounds)
+        return self._asked_rounds[1]
+
+    @property
+    def _models(self) -> dict[int, BlockModel]:
+        """By open contender, of which blocks are known well enough; asked for once after each block."""
+        if self._modelled[0] != len(self.blocks):
+            design = self.comparison.design
+            arms = self.open_arms if may_choose_rounds(design) else []
+            found = {arm: block_model(self.blocks, arm, design) for arm in arms}
+            self._modelled = len(self.blocks), {arm: model for arm, model in found.items() if model is not None}
+        return self._modelled[1]
+
+    @property
+    def seconds_per_block(self) -> float:
+        """What the next block will cost: as much as those so far; before the first one, the load of its windows."""
+        if self._models:
+            rounds = self.next_rounds
+            return max(model.block_s(rounds) for model in self._models.values())
+        if self.blocks:
+            return self.wall_s / len(self.blocks)
+        design = self.comparison.design
+        return (len(self.open_arms) + 1) * (design.measured_s_per_block + design.warm_up_s)
+
+    def fits_into(self, left_s: float) -> bool:
+        """Whether its next block would end within what is left of the budget; the first only needs something left."""
+        return self.is_fixed or left_s > (self.seconds_per_block if self.blocks else 0.0)
+
+    def begin(self, preparation: Preparation) -> None:
+        """Its arms are ready and its design is final."""
+        self.preparation = preparation
+        self.comparison = replace(self.comparison, design=preparation.design)
+        self._asked_left, self._asked_rounds = (0, None), None
+
+    def forget_plans(self) -> None:
+        """Of what was found, plans take the most room, and nothing that runs needs them."""
+        if self.preparation is not None:
+            self.preparation = replace(self.preparation, plans=None)
+
+    def fail(self, words: str) -> None:
+        """It cannot be prepared: nothing of it is measured in this run."""
+        self.failure, self.stopped = words, StopReason.FAILED
+
+    def go_on_from(self, preparation: Preparation | None, failure: str | None, blocks: Sequence[Block]) -> None:
+        """Come as far as an earlier run had; blocks in the order in which they were run."""
+        if preparation is not None:
+            self.begin(preparation)
+        if failure is not None:
+            self.fail(failure)
+        for block in blocks:
+            self._add(block)
+        self._look([arm.index for arm in self.comparison.contenders])
+
+    def take(self, block: Block) -> dict[int, Standing]:
+        """Add the next block; how each contender stands after it that was open before it."""
+        self._add(block)
+        return self._look(self.open_arms)
+
+    def _add(self, block: Block) -> None:
+        self.samples.add(block)
+        self.wall_s += block.wall_s
+
+    def _look(self, arms: Sequence[int]) -> dict[int, Standing]:
+        """Where these contenders stand now, and with them the course.
+
+        Looking once after many blocks ends as looking after each of them: a contender whose verdict was known got no
+        further block, so its last look is the one that decided.
+        """
+        standings = {arm: self._standing(arm) for arm in arms}
+        self.standings |= standings
+        self.open_arms = [arm for arm, stands in standings.items() if self._stays_open(arm, stands)]
+        self.stopped = self._reason_to_stop() if self.blocks else self.stopped
+        return standings
+
+    def looks(self, standings: Mapping[int, Standing], left_s: float) -> dict[int, Look]:
+        """The same with the time that each may still take, for whoever watches. left_s: of the study's budget."""
+        return {arm: self._look_at(arm, stands, max(0.0, left_s)) for arm, stands in standings.items()}
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until all its arms have an answer at today's noise, whatever the budget; None where nobody can tell."""
+        if self.stopped is not None:
+            return 0.0
+        if self._asked_left[0] != len(self.blocks):
+            self._asked_left = len(self.blocks), self._asked_seconds_left()
+        return self._asked_left[1]
+
+    def _asked_seconds_left(self) -> float | None:
+        standings = {arm: self.standings[arm] for arm in self.open_arms}
+        if not self.is_fixed and any(map(self._is_before_first_look, standings.values())):
+            return None
+        needed = [self._blocks_left(arm, stands) for arm, stands in standings.items()]
+        # A block is of all open arms, so that the one that needs most decides.
+        return None if None in needed else max(blocks or 0 for blocks in needed) * self.seconds_per_block
+
+    def _failures_in_a_row(self, arm: int) -> int:
+        """The last blocks that gave a contender no ratio, whichever of the two arms had failed."""
+        last = takewhile(lambda block: not block.has(BASELINE, arm), reversed(self.blocks))
+        return sum(1 for _ in last)
+
+    def _standing(self, arm: int) -> Standing:
+        stands = standing(self.samples, self.comparison, self.rule, arm)
+        # Only one that is open can become invalid: whoever is decided is absent from blocks, and has not failed.
+        if self._is_undecided(stands) and self._failures_in_a_row(arm) >= MOST_FAILURES_IN_A_ROW:
+            self.invalid.add(arm)
+            return replace(stands, verdict=Verdict.INVALID)
+        return stands
+
+    def _look_at(self, arm: int, stands: Standing, budget_left: float) -> Look:
+        blocks = 0 if self.stopped is not None else self._blocks_left(arm, stands)
+        return Look(
+            standing=stands,
+            seconds_left=self._seconds_left(stands, blocks, budget_left),
+            blocks_left=blocks,
+            is_before_first_look=not self.is_fixed and self._is_before_first_look(stands),
+        )
+
+    def _seconds_left(self, stands: Standing, blocks: int | None, budget_left: float) -> float | None:
+        if blocks is None:
+            return budget_left if stands.log_ratio is not None else None
+        seconds = blocks * self.seconds_per_block
+        return seconds if self.is_fixed or self._is_before_first_look(stands) else min(budget_left, seconds)
+
+    def _is_before_first_look(self, stands: Standing) -> bool:
+        return stands.blocks < self.rule.first_look
+
+    def _blocks_left(self, arm: int, stands: Standing) -> int | None:
+        """Until an answer at today's noise, or until the first look before that; None where nobody can tell."""
+        design = self.comparison.design
+        if design.fixed_blocks is not None:
+            return max(0, design.fixed_blocks - stands.blocks)
+        if self._is_before_first_look(stands):
+            return self.rule.first_look - stands.blocks
+        if stands.log_ratio is None:
+            return None
+        if arm in self._models:
+            half_width = deciding_half_width(stands.log_ratio.point, design.log_margin)
+            return self._models[arm].blocks_until(half_width, self.next_rounds, self.rule)
+        needed = blocks_to_decide(stands.log_ratio, self.rule, design.log_margin)
+        return None if needed is None else max(0, needed - stands.blocks)
+
+    def _stays_open(self, arm: int, stands: Standing) -> bool:
+        return arm not in self.invalid and self._is_undecided(stands)
+
+    def _is_undecided(self, stands: Standing) -> bool:
+        if self.comparison.design.fixed_blocks is not None:
+            return stands.blocks < self.rule.last_look
+        return stands.verdict is Verdict.UNDECIDED
+
+    def _reason_to_stop(self) -> StopReason | None:
+        design = self.comparison.design
+        if not self.open_arms:
+            if len(self.invalid) == len(self.comparison.contenders):
+                return StopReason.FAILED
+            return StopReason.DECIDED if design.fixed_blocks is None else StopReason.BLOCKS
+        if design.fixed_blocks is not None:
+            # Blocks with a failed trial are run again, but not for ever.
+            return StopReason.FAILED if len(self.blocks) >= 2 * design.fixed_blocks else None
+        return StopReason.BLOCKS if len(self.blocks) >= design.max_blocks else None
+
+
+def _is_harmless(block: Block) -> bool:
+    failed = any(failure.phase is not Phase.START for failure in block.failures)
+    return not failed and not any(trial.has_written for trial in block.trials.values())

@@ -1,0 +1,277 @@
+"""Blocks, looks, and when to stop: for one context or for many.
+
+A block starts every arm afresh, warms all of them up and measures them in short windows in an order that cancels drift.
+After each block the verdict is asked; an arm whose verdict is known gets no more blocks, and neither does a context
+whose arms are all known. Contexts take turns, those with the fewest blocks first, so that an interrupted study knows a
+little of everything. The engine knows arms by number and drives a Site by a Clock, so that the whole of it can be
+simulated.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from functools import partial
+from statistics import fmean
+
+import numpy as np
+
+from pgversus.engine.block_runner import run_start
+from pgversus.engine.context_state import Course
+from pgversus.engine.progress import Outlook, Progress
+from pgversus.engine.testbed import Clock, Site
+from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError, WorkloadError
+from pgversus.records.trials import Block
+from pgversus.study.design import StopReason
+from pgversus.study.servers import RunningServer
+
+
+def outlook(courses: Sequence[Course], budget_s: float) -> Outlook:
+    """Of all courses of a study. budget_s: for the blocks of all of them."""
+    spent_s = sum(course.wall_s for course in courses)
+    waiting = [course for course in courses if course.stopped is None]
+    left_s = max(0.0, budget_s - spent_s)
+    is_fixed = any(course.is_fixed for course in waiting)
+    asked_s = _fixed_s(courses, waiting) if is_fixed else _asked_s(waiting)
+    is_at_most = not is_fixed and (asked_s is None or asked_s > left_s)
+    return Outlook(
+        contexts=len(courses),
+        ended=len(courses) - len(waiting),
+        spent_s=spent_s,
+        budget_s=None if is_fixed else budget_s,
+        seconds_left=left_s if is_at_most else asked_s,
+        is_at_most=is_at_most,
+    )
+
+
+def _asked_s(waiting: Sequence[Course]) -> float | None:
+    """What all of them still ask for; None as soon as one cannot tell."""
+    total = 0.0
+    for course in waiting:
+        seconds = course.seconds_left
+        if seconds is None:
+            return None
+        total += seconds
+    return total
+
+
+def _fixed_s(courses: Sequence[Course], waiting: Sequence[Course]) -> float | None:
+    """Where numbers of blocks were given; a course without a block is taken to be as slow as those that have some.
+
+    None before the first block of all.
+    """
+    known = [course.seconds_per_block for course in courses if course.blocks]
+    if not known:
+        return None
+    usual_s = fmean(known)
+    return sum(_fixed_course_s(course, usual_s) for course in waiting)
+
+
+def _fixed_course_s(course: Course, usual_s: float) -> float:
+    seconds = course.seconds_left
+    return (course.comparison.design.fixed_blocks or 0) * usual_s if seconds is None else seconds
+
+
+# Streams of their own beside those of the blocks, [seed, number of the block, number of the context - 1].
+_TURNS, _TOGETHER = 1, 2
+_MAY_PASS = frozenset({"dataset-changed", "workload-hangs"})
+# Of those that a load or its data have on servers of ours.
+_MAY_PASS_WORDS = re.compile(
+    r"server closed the connection unexpectedly|connection to server was lost|perhaps the backend died"
+    r"|the database system is |terminating connection (?:because of crash|due to unexpected postmaster exit)"
+    r"|connection to server (?:on|at) .* failed|could not (?:receive data from|send data to) server"
+    r"|could not fork new process|was ended by signal|exit code -\d"
+    r"|its last line is cut short"
+)
+# A process was killed, for want of memory for one: of psql, pgbench, or one of the server's; a log was not written.
+
+Keep = Callable[[Course, Block], None]
+"""Takes each finished block before anything else is done with it."""
+KeepPreparation = Callable[[Course], None]
+"""Takes each context once it is prepared, or cannot be for good."""
+
+
+def run_parts(
+    parts: Sequence[Sequence[Course]],
+    site: Site,
+    *,
+    begin_part: Callable[[Sequence[Course]], None],
+    seed: int,
+    budget_s: float,
+    clock: Clock,
+    progress: Progress,
+    keep: Keep,
+    keep_preparation: KeepPreparation,
+) -> StopReason:
+    """Run the courses of each part to their end before those of the next; otherwise as run_courses.
+
+    Of the budget that is left a part gets its share by the number of its courses, so that the last ones are measured
+    as well. begin_part: makes room for the data of a part that has something open.
+    """
+    ended_by_budget = False
+    courses = [course for part in parts for course in part]
+    _tell_of_earlier_runs(courses, budget_s, progress)
+    for number, part in enumerate(parts):
+        if all(course.stopped is not None for course in part):
+            continue
+        try:
+            begin_part(part)
+            stopped = run_courses(
+                part,
+                site,
+                seed=seed,
+                budget_s=_share_s(parts, number, budget_s),
+                clock=clock,
+                progress=progress,
+                keep=keep,
+                keep_preparation=keep_preparation,
+                others=len(courses) - len(part),
+                outlook_of_all=partial(outlook, courses, budget_s),
+            )
+        except KeyboardInterrupt:
+            if not any(course.preparation for earlier in parts[:number] for course in earlier):
+                raise
+            return StopReason.INTERRUPTED
+        if stopped is StopReason.INTERRUPTED:
+            return stopped
+        ended_by_budget = ended_by_budget or stopped is StopReason.BUDGET
+    return StopReason.BUDGET if ended_by_budget else _how_all_ended(courses)
+
+
+def _tell_of_earlier_runs(courses: Sequence[Course], budget_s: float, progress: Progress) -> None:
+    left_s = _left_s(budget_s, courses)
+    for course in courses:
+        if course.blocks:
+            progress.resumed(course.context, course.comparison, course.looks(course.standings, left_s))
+
+
+def _share_s(parts: Sequence[Sequence[Course]], number: int, budget_s: float) -> float:
+    """Seconds for a part, its blocks of earlier runs included."""
+    left_s = _left_s(budget_s, [course for part in parts[:number] for course in part])
+    return left_s * len(parts[number]) / sum(map(len, parts[number:]))
+
+
+def run_courses(
+    courses: Sequence[Course],
+    site: Site,
+    *,
+    seed: int,
+    budget_s: float,
+    clock: Clock,
+    progress: Progress,
+    keep: Keep,
+    keep_preparation: KeepPreparation,
+    others: int = 0,
+    outlook_of_all: Callable[[], Outlook] | None = None,
+) -> StopReason:
+    """Run blocks until every course has ended, the budget is over, or Ctrl-C; why no further block was run.
+
+    budget_s: wall-clock seconds of blocks of all courses, those of earlier runs included. The order of everything
+    follows from seeds and from stored blocks alone, so that a resumed study goes on as the interrupted one would have.
+    others: courses of the study besides these. outlook_of_all: with them, for whoever watches; None where there are no
+    others. PgversusError when the only course there is cannot be prepared.
+    """
+    look_out = outlook_of_all or partial(outlook, courses, budget_s)
+    ready: set[int] = set()
+    is_new = not any(course.preparation for course in courses)
+    try:
+        while open_courses := [course for course in courses if course.stopped is None]:
+            progress.outlook(look_out)
+            left_s = _left_s(budget_s, courses)
+            affordable = [course for course in open_courses if course.fits_into(left_s)]
+            if not affordable:
+                return StopReason.BUDGET
+            course = _next(affordable, seed)
+            if course.context.number not in ready:
+                is_only = len(courses) + others == 1
+                if not _prepare(course, site, keep_preparation, progress, is_only=is_only):
+                    continue
+                ready.add(course.context.number)
+            partners = [other for other in affordable if other.context.number in ready and other is not course]
+            together = _by_chance([course, *_sharing(course, partners, site)], seed, course.next_number, _TOGETHER)
+            with closing(run_start(together, site, clock, progress, left_s)) as finished:
+                for measured, block in finished:
+                    keep(measured, block)
+                    looks = measured.looks(measured.take(block), _left_s(budget_s, courses))
+                    progress.outlook(look_out)
+                    progress.block_finished(measured.context, block, looks, measured.wall_s)
+    except KeyboardInterrupt:
+        if is_new and not ready:
+            # Nothing is kept yet, so there is nothing to be shown.
+            raise
+        return StopReason.INTERRUPTED
+    return _how_all_ended(courses)
+
+
+def _how_all_ended(courses: Sequence[Course]) -> StopReason:
+    """Decided, unless one had all its blocks before; failed where every one has failed."""
+    reasons = {course.stopped for course in courses}
+    if reasons == {StopReason.FAILED}:
+        return StopReason.FAILED
+    return StopReason.BLOCKS if StopReason.BLOCKS in reasons else StopReason.DECIDED
+
+
+def _left_s(budget_s: float, courses: Sequence[Course]) -> float:
+    return budget_s - sum(course.wall_s for course in courses)
+
+
+def _next(courses: Sequence[Course], seed: int) -> Course:
+    """One of those with the fewest blocks, by chance."""
+    fewest = min(course.next_number for course in courses)
+    return _by_chance([course for course in courses if course.next_number == fewest], seed, fewest, _TURNS)[0]
+
+
+def _by_chance(courses: Sequence[Course], seed: int, number: int, stream: int) -> list[Course]:
+    """In a random order, in which each stays before or behind each other one, whoever else is there."""
+    highest = max(course.context.number for course in courses)
+    # A place for every context there is up to the highest: none moves when others have ended, or had their turn.
+    places = np.random.default_rng([seed, number, 0, stream]).random(highest + 1)
+    return sorted(courses, key=lambda course: float(places[course.context.number]))
+
+
+def _prepare(course: Course, site: Site, keep: KeepPreparation, progress: Progress, *, is_only: bool) -> bool:
+    """Whether it is ready; a context that cannot be prepared ends without stopping the others.
+
+    What would fail again by itself is kept; anything else the next run tries again.
+    """
+    known = course.preparation
+    try:
+        course.begin(site.prepare(course.context, known))
+    except (DatasetError, ServerError, StudyError, WorkloadError) as error:
+        if is_only:
+            raise
+        course.fail(f"{error.what} ({error.where}): {error.found}")
+        progress.say(f"{course.context.label}: {course.failure}")
+        if known is None and _fails_for_good(error, course):
+            keep(course)
+        return False
+    if known is None:
+        keep(course)
+        # Its plans are on disk now, and there may be thousands of contexts.
+        course.forget_plans()
+    return True
+
+
+def _fails_for_good(error: PgversusError, course: Course) -> bool:
+    """Whether the same load on the same data fails again, whatever the moment.
+
+    A server of somebody else may be back, a changed file may be put back, a larger budget may help, and what was killed
+    may not be the next time.
+    """
+    if any(isinstance(arm.server, RunningServer) for arm in course.comparison.arms):
+        return False
+    if _MAY_PASS_WORDS.search(error.found):
+        return False
+    return isinstance(error, DatasetError | WorkloadError) and error.slug not in _MAY_PASS
+
+
+def _sharing(course: Course, others: Sequence[Course], site: Site) -> list[Course]:
+    """The others that are as far and can be measured on the same start."""
+    if not course.shares_starts:
+        return []
+    return [
+        other
+        for other in others
+        if other.next_number == course.next_number
+        and other.shares_starts
+        and site.can_share_start(course.context, other.context)
+    ]

@@ -1,0 +1,242 @@
+"""Writing results: a block is on disk, whole, before the next one begins."""
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any, Self
+
+from pgversus.host.directories import make_directory
+from pgversus.host.permissions import PRIVATE_DIRECTORY, write_private
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import Block, FailedTrial, Trial
+from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, ContextFact, add_missing_columns, fact_without_secrets
+from pgversus.store.counters import counter_names, counters_blob
+from pgversus.store.folder import FILE_NAME, SCHEMA_VERSION, unwritable
+from pgversus.store.plans import Row, plan_rows, plan_tables
+from pgversus.store.reading import check_schema, check_to_write
+from pgversus.study.metrics import QUANTILES
+from pgversus.study.study import Context, StudyFact
+from pgversus.text.documents import document_without_secrets
+from pgversus.text.redaction import code_without_secrets, message_without_secrets
+
+
+class Results:
+    """The results folder of one study while it runs; whoever writes holds its lock (store/folder.py)."""
+
+    def __init__(self, folder: Path) -> None:
+        """Open the results that are in this folder; StoreError when they cannot be written."""
+        self.folder = folder
+        try:
+            check_to_write(folder)
+            self._database = sqlite3.connect(folder / FILE_NAME, isolation_level=None)
+            check_schema(self._database)
+            self._database.execute("PRAGMA journal_mode = wal")
+            self._database.execute("PRAGMA synchronous = full")
+            self._database.execute("PRAGMA foreign_keys = on")
+            self._database.executescript(plan_tables())
+            add_missing_columns(self._database)
+            self._known = {name: at for at, name in enumerate(counter_names(self._database))}
+        except OSError as error:
+            raise unwritable(folder, error.strerror or error) from error
+        except (sqlite3.Error, ValueError) as error:
+            raise unwritable(folder, error) from error
+
+    @classmethod
+    def begin(
+        cls, folder: Path, study: StudyFact, contexts: Sequence[Context], facts: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Make the folder and the file in it, with the question, all its contexts and the first facts.
+
+        The file gets its name when it is whole: there is no moment at which a kill leaves one without its study.
+        """
+        part = folder / f"{FILE_NAME}.part"
+        try:
+            make_directory(folder, PRIVATE_DIRECTORY)
+            part.unlink(missing_ok=True)
+            # SQLite gives what it puts beside a file the mode of that file.
+            write_private(part, "")
+            _write_whole(part, study, contexts, facts or {})
+            part.rename(folder / FILE_NAME)
+            _sync_directory(folder)
+        except OSError as error:
+            raise unwritable(folder, error.strerror or error) from error
+        except sqlite3.Error as error:
+            raise unwritable(folder, error) from error
+        finally:
+            part.unlink(missing_ok=True)
+        return cls(folder)
+
+    def close(self) -> None:
+        """Close the file, so that it is one file again (no -wal beside it)."""
+        self._database.close()
+
+    def add_fact(self, name: str, value: Any) -> None:
+        """Keep something that was asked, decided or found, as JSON."""
+        self._write([_fact(name, value)])
+
+    def add_study(self, study: StudyFact) -> None:
+        """Keep the study as it is asked now: what is known of it besides its contexts."""
+        self.add_fact("study", STUDY.dump_python(study, mode="json"))
+
+    def add_preparation(self, context: int, preparation: Preparation | None, failure: str | None) -> None:
+        """Keep what was found while a context was prepared, with its plans, or why it cannot be."""
+        row = {
+            "context": context,
+            "recorded_at": _now(),
+            "status": "failed" if preparation is None else "ready",
+            "found": None if preparation is None else _found(preparation),
+            "failed_words": None if failure is None else message_without_secrets(failure),
+        }
+        plans = None if preparation is None else preparation.plans
+        self._write([("preparation", row), *(() if plans is None else plan_rows(context, plans))])
+
+    def add_block(self, context: int, block: Block) -> None:
+        """Keep a block with all its trials, in one transaction."""
+        at = {"context": context, "block": block.number}
+        positions = self._positions(block)
+        rows: list[Row] = [
+            ("counter_name", {"position": position, "name": name})
+            for name, position in positions.items()
+            if name not in self._known
+        ]
+        told = {"finished_at": _now(), "wall_s": block.wall_s, "repeated_rounds": block.repeated_rounds}
+        rows.append(("block", {**at, **told}))
+        for trial in block.trials.values():
+            rows.append(("trial", {**at, **_finished(trial), "counters": counters_blob(trial.counters, positions)}))
+            rows.append(("latency_histogram", {**at, **_histogram(trial)}))
+            rows += [("window", {**at, **row}) for row in _windows(trial)]
+        rows += [("trial", {**at, **_failed(failure)}) for failure in block.failures]
+        self._write(rows)
+        self._known = positions
+
+    def _positions(self, block: Block) -> dict[str, int]:
+        """Where each counter stands in a trial's array: the known ones as ever, new ones at the end."""
+        names = dict.fromkeys(name for trial in block.trials.values() for name in trial.counters)
+        new = [name for name in names if name not in self._known]
+        return self._known | {name: len(self._known) + number for number, name in enumerate(new)}
+
+    def _write(self, rows: Sequence[Row]) -> None:
+        try:
+            self._database.execute("BEGIN")
+            _insert(self._database, rows)
+            self._database.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise unwritable(self.folder, error) from error
+        finally:
+            # A full disk or Ctrl-C in the middle: nothing half-written, and the next row can be added.
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+
+
+def _write_whole(file: Path, study: StudyFact, contexts: Sequence[Context], facts: Mapping[str, Any]) -> None:
+    """A new file with its tables and everything that is known before the first block, in one transaction."""
+    schema = resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+    rows: list[Row] = [
+        ("schema", {"version": SCHEMA_VERSION, "program": f"pgversus {metadata.version('pgversus')}"}),
+        _fact("study", STUDY.dump_python(study, mode="json")),
+        *(_fact(name, value) for name, value in facts.items()),
+    ]
+    for context in contexts:
+        rows += _context(context)
+    with closing(sqlite3.connect(file, isolation_level=None)) as database:
+        # No journal beside it: a kill leaves a file that nobody looks at.
+        database.executescript(f"PRAGMA journal_mode = memory; BEGIN; {schema}{plan_tables()}")
+        _insert(database, rows)
+        database.execute("COMMIT")
+
+
+def _sync_directory(folder: Path) -> None:
+    """Make the file's name last through a power cut, as its content does."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _insert(database: sqlite3.Connection, rows: Iterable[Row]) -> None:
+    for table, row in rows:
+        # Table and column names are our own words; values are bound.
+        names = ", ".join(f'"{name}"' for name in row)
+        marks = ", ".join("?" for _ in row)
+        database.execute(f'INSERT INTO "{table}" ({names}) VALUES ({marks})', tuple(row.values()))  # noqa: S608
+
+
+def _fact(name: str, value: Any) -> Row:
+    return "fact", {"name": name, "recorded_at": _now(), "value": fact_without_secrets(name, json.dumps(value))}
+
+
+def _found(preparation: Preparation) -> str:
+    return document_without_secrets(PREPARATION.dump_json(preparation, exclude={"plans"}).decode())
+
+
+def _context(context: Context) -> list[Row]:
+    fact = ContextFact(levels=context.levels, comparison=context.comparison)
+    comparison = document_without_secrets(CONTEXT.dump_json(fact).decode())
+    label = code_without_secrets(context.label)
+    rows: list[Row] = [("context", {"context": context.number, "label": label, "comparison": comparison})]
+    for arm in context.comparison.arms:
+        settings = document_without_secrets(json.dumps({setting.name: setting.value for setting in arm.settings}))
+        label = code_without_secrets(arm.label)
+        row = {"context": context.number, "arm": arm.index, "label": label, "settings": settings}
+        rows.append(("arm", row))
+    return rows
+
+
+def _finished(trial: Trial) -> dict[str, Any]:
+    return {
+        "arm": trial.arm,
+        "status": "finished",
+        "transactions": trial.transactions,
+        "seconds": trial.seconds,
+        "failed": trial.failed,
+        "unclocked": trial.unclocked,
+        "latency_sum_s": trial.latency_sum_s,
+        "latency_min_s": trial.latency_min_s,
+        "latency_max_s": trial.latency_max_s,
+        **{metric.value: trial.quantiles.get(q) for metric, q in QUANTILES.items()},
+        "trend": trial.trend,
+        "ratio_error": trial.ratio_error,
+        "windows": trial.window_count,
+        "steps": json.dumps(trial.steps) if trial.steps else None,
+    }
+
+
+def _histogram(trial: Trial) -> dict[str, Any]:
+    histogram = trial.histogram
+    return {
+        "arm": trial.arm,
+        "first_bin": histogram.first_bin,
+        "counts": json.dumps(histogram.counts.tolist()),
+    }
+
+
+def _failed(failure: FailedTrial) -> dict[str, Any]:
+    return {
+        "arm": failure.arm,
+        "status": "failed",
+        "failed_phase": failure.phase.value,
+        "failed_words": message_without_secrets(failure.words),
+    }
+
+
+def _windows(trial: Trial) -> list[dict[str, Any]]:
+    return [
+        {
+            "arm": trial.arm,
+            "round": number,
+            "transactions": window.transactions,
+            "seconds": window.seconds,
+            "raw_output": message_without_secrets(window.output),
+        }
+        for number, window in enumerate(trial.windows, 1)
+    ]
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -1,0 +1,83 @@
+"""What is kept never grows beyond its bound, and the least recently used goes first."""
+
+import shutil
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from pgversus.data import cache_quota
+from pgversus.data.cache_quota import free_at_least, make_room_for, most_kept_bytes, unused_bytes
+from pgversus.data.snapshot_cache import kept_snapshots, take
+from pgversus.errors import StudyError
+from pgversus.host.directories import Cache
+from tests.unit.data.kept import cache_in, kept, recipe
+
+Usage = namedtuple("Usage", "total used free")  # noqa: PYI024 - as shutil has it
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    """With snapshots of 1000 bytes each at scales 1, 2 and 3, of which 2 was used last and 3 before all."""
+    cache = cache_in(tmp_path)
+    for scale, used in ((1, 2000.0), (2, 3000.0), (3, 1000.0)):
+        kept(cache, recipe(scale), last_used=used)
+    return cache
+
+
+def scales(cache: Cache) -> list[int | None]:
+    return [one.record.made_of.pgbench_scale for one in kept_snapshots(cache) if one.record is not None]
+
+
+@pytest.mark.parametrize(
+    ("most", "new", "fits", "left"),
+    [
+        (4000, 1000, True, [3, 1, 2]),
+        (3999, 1000, True, [1, 2]),
+        (2000, 1000, True, [2]),
+        (1000, 1000, True, []),
+        # One that cannot be kept is no reason for others to go.
+        (1000, 1001, False, [3, 1, 2]),
+        (0, 1, False, [3, 1, 2]),
+    ],
+)
+def test_the_bound_holds_for_all_together(cache: Cache, *, most: int, new: int, fits: bool, left: list[int]) -> None:
+    assert scales(cache) == [3, 1, 2]
+    assert make_room_for(new, cache, most) is fits
+    assert scales(cache) == left
+
+
+@pytest.mark.parametrize(
+    ("free", "fits", "left"), [(12_000, True, [3, 1, 2]), (9_000, True, [2]), (0, False, [3, 1, 2])]
+)
+def test_a_tenth_of_the_file_system_stays_free(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch, *, free: int, fits: bool, left: list[int]
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(100_000, 100_000 - free, free))
+    assert make_room_for(1000, cache, 10**9) is fits
+    assert scales(cache) == left
+
+
+def test_room_is_made_by_those_that_no_run_has(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    take(cache, recipe(1), cache.runs / "home", print)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(100_000, 100_000, 1000 * (3 - len(scales(cache)))))
+    assert unused_bytes(cache) == 2000
+    assert free_at_least(1000, cache) == [recipe(3).key]
+    assert free_at_least(1000, cache) == []
+    assert free_at_least(5000, cache) == [recipe(2).key]
+    assert scales(cache) == [1]
+
+
+@pytest.mark.parametrize(("text", "size"), [(None, 20 * 10**9), ("", 20 * 10**9), ("5GB", 5 * 10**9), ("0", 0)])
+def test_the_bound_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch, text: str | None, size: int) -> None:
+    monkeypatch.delenv(cache_quota._VARIABLE, raising=False)
+    if text is not None:
+        monkeypatch.setenv(cache_quota._VARIABLE, text)
+    assert most_kept_bytes() == size
+
+
+def test_a_bound_that_is_no_size_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGVERSUS_SNAPSHOTS", "much")
+    with pytest.raises(StudyError) as caught:
+        most_kept_bytes()
+    assert (caught.value.slug, caught.value.where) == ("study-bad-size", "PGVERSUS_SNAPSHOTS=much")

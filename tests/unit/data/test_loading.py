@@ -1,0 +1,72 @@
+"""Where psql reads a setup file, which its user need not be able to read where it lies."""
+
+import hashlib
+import stat
+from pathlib import Path
+
+import pytest
+
+from pgversus.data.loading import Loading
+from pgversus.errors import DatasetError
+from pgversus.host.identity import server_user
+from pgversus.host.run_directory import RunDirectory
+from pgversus.postgres.client import Client
+from pgversus.study.dataset import SetupFile
+
+USER = server_user()
+CLIENT = Client(pgbench=Path("/pgbench"), psql=Path("/psql"), version="18.6", origin="here", user=USER)
+
+
+@pytest.fixture
+def loading(tmp_path: Path) -> Loading:
+    root = tmp_path / "run"
+    root.mkdir()
+    return Loading(RunDirectory(root=root, sockets=root, user=USER), CLIENT)
+
+
+def setup_file(directory: Path, text: str) -> SetupFile:
+    """A file of our own that nobody else can read."""
+    path = directory / "setup.sql"
+    path.write_text(text)
+    path.chmod(0o600)
+    return SetupFile(path=str(path), sha256=hashlib.sha256(text.encode()).hexdigest())
+
+
+def test_a_file_that_psqls_user_cannot_read_is_copied_for_that_user_alone(loading: Loading, tmp_path: Path) -> None:
+    file = setup_file(tmp_path, "SELECT 1;\n\\copy t from 'rows.csv'\n")
+    for _ in range(2):
+        found = loading._path_of(file)
+        assert (found == Path(file.path)) == USER.is_self
+        assert found.read_text() == Path(file.path).read_text()
+        state = found.stat()
+        assert (state.st_uid, stat.S_IMODE(state.st_mode)) == (USER.uid, 0o600)
+
+
+def test_a_file_that_includes_others_beside_it_is_read_where_it_lies_or_refused(
+    loading: Loading, tmp_path: Path
+) -> None:
+    file = setup_file(tmp_path, "\\ir tables.sql\n")
+    if USER.is_self:
+        assert loading._path_of(file) == Path(file.path)
+        return
+    with pytest.raises(DatasetError) as caught:
+        loading._path_of(file)
+    error = caught.value
+    assert (error.slug, error.where) == ("dataset-not-readable", file.path)
+    assert USER.name in error.found
+    assert "--run-as" in error.to_do
+    assert list(loading.directory.root.iterdir()) == []
+
+
+def test_a_file_that_all_can_read_is_read_where_it_lies(loading: Loading) -> None:
+    passwd = Path("/etc/passwd")
+    file = SetupFile(path=str(passwd), sha256=hashlib.sha256(passwd.read_bytes()).hexdigest())
+    assert loading._path_of(file) == passwd
+
+
+def test_a_file_that_was_changed_is_refused_wherever_it_is_read(loading: Loading, tmp_path: Path) -> None:
+    file = setup_file(tmp_path, "SELECT 1;\n")
+    Path(file.path).write_text("SELECT 2;\n")
+    with pytest.raises(DatasetError) as caught:
+        loading._path_of(file)
+    assert caught.value.slug == "dataset-changed"

@@ -1,0 +1,49 @@
+"""Room for the data of a study: what is kept for later runs gives way, and what cannot fit is refused beforehand."""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from pgversus.data.cache_quota import check_room, make_room
+from pgversus.errors import HostError
+from pgversus.study.needs import Needs
+from tests.unit.data.kept import cache_in, kept, recipe
+
+
+def test_kept_data_give_way_to_a_study_and_only_when_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = cache_in(tmp_path)
+    kept(cache, recipe(1), size_bytes=1000, last_used=1.0)
+    kept(cache, recipe(2), size_bytes=1000, last_used=2.0)
+
+    def usage(_: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=3000 - 1000 * len(list(cache.snapshots.iterdir())))
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    said: list[str] = []
+    for needed, left, words in ((2000, 1, "removed 1 kept snapshot to make room"), (2000, 1, "")):
+        check_room(needs(needed), cache)
+        make_room(needs(needed), cache, said.append)
+        assert len(list(cache.snapshots.iterdir())) == left
+        assert said == ([words] if words else [])
+        said.clear()
+    for refuse in (check_room, lambda asked, of: make_room(asked, of, said.append)):
+        with pytest.raises(HostError) as caught:
+            refuse(needs(5000), cache)
+        assert (caught.value.slug, caught.value.found) == ("host-no-room", "2 kB free")
+    assert len(list(cache.snapshots.iterdir())) == 1
+    assert said == []
+
+
+def needs(disk_bytes: float) -> Needs:
+    return Needs(
+        snapshots=1,
+        parts=1,
+        disk_bytes=disk_bytes,
+        setup_files=0,
+        least_trials=1,
+        preparation_s=1.0,
+        least_s=1.0,
+        most_s=None,
+    )

@@ -1,0 +1,247 @@
+"""A snapshot is in the cache whole or not at all, and what comes out of it is what went in."""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgversus.data import snapshot_cache
+from pgversus.data.snapshot_cache import SnapshotRecord, kept_snapshots, remove, take
+from pgversus.host.directories import Cache
+from pgversus.host.files import first_change, take_tree
+from tests.unit.data.kept import FINGERPRINT, cache_in, kept, made, put, recipe
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return cache_in(tmp_path)
+
+
+def taken(cache: Cache, name: str = "home") -> tuple[SnapshotRecord | None, list[str]]:
+    said: list[str] = []
+    return take(cache, recipe(), cache.runs / name, said.append), said
+
+
+def test_what_comes_out_is_what_went_in(cache: Cache) -> None:
+    data = made(cache.runs / "first")
+    assert put(cache, data)
+    found, said = taken(cache)
+    assert found is not None
+    assert (found.made_of, found.fingerprint, said) == (recipe(), FINGERPRINT, [])
+    home = cache.runs / "home"
+    assert (home / "data" / "PG_VERSION").samefile(data / "PG_VERSION")
+    assert sorted(path.name for path in cache.runs.iterdir()) == ["first", "home"]
+
+
+def test_taking_is_a_use(cache: Cache) -> None:
+    place = kept(cache, recipe(), last_used=1000.0)
+    assert kept_snapshots(cache)[0].last_used == 1000.0
+    taken(cache)
+    assert kept_snapshots(cache)[0].last_used > 1000.0
+    assert (place / "snapshot.json").exists()
+
+
+def test_where_there_is_none_nothing_is_made(cache: Cache) -> None:
+    kept(cache, recipe(scale=2))
+    assert taken(cache) == (None, [])
+    assert list(cache.runs.iterdir()) == []
+
+
+def append(file: Path) -> None:
+    with file.open("a") as out:
+        out.write("x")
+
+
+def keep_the_time(place: Path) -> None:
+    """Another content of another size, with the time of the old one."""
+    file = place / "data" / "base" / "1247"
+    before = file.stat()
+    append(file)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "base/1247 was written to": lambda place: append(place / "data" / "base" / "1247"),
+    "base/1247 was written to ": keep_the_time,
+    "pg_notify is missing": lambda place: (place / "data" / "pg_notify").rmdir(),
+    "base/2 was not there": lambda place: (place / "data" / "base" / "2").touch(),
+    "its data are missing": lambda place: shutil.rmtree(place / "data"),
+    "it cannot be read": lambda place: (place / "snapshot.json").write_text("{"),
+    "it cannot be read ": lambda place: (place / "snapshot.json").unlink(),
+    "it is made of something else": lambda place: (place / "snapshot.json").write_text(
+        (place / "snapshot.json").read_text().replace('"pgbench_scale":1', '"pgbench_scale":7')
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "damage"), DAMAGES.items(), ids=list(DAMAGES))
+def test_one_that_is_not_what_it_was_is_removed_and_said_so(
+    cache: Cache, words: str, damage: Callable[[Path], object]
+) -> None:
+    place = kept(cache, recipe())
+    damage(place)
+    found, said = taken(cache)
+    assert found is None
+    assert said == [f"the kept snapshot {recipe().key} is not what it was ({words.strip()}): removed, and made anew"]
+    assert list(cache.snapshots.iterdir()) == []
+    assert list(cache.runs.iterdir()) == []
+
+
+def test_under_root_a_process_of_the_servers_cannot_change_what_is_in_the_cache(cache: Cache) -> None:
+    data = made(cache.runs / "first")
+    # Only root runs servers as another user, and can give files to it.
+    if is_root := os.geteuid() == 0:
+        nobody = pwd.getpwnam("nobody")
+        for path in (data, *data.rglob("*")):
+            os.chown(path, nobody.pw_uid, nobody.pw_gid)
+    # As a server, or whatever it has started, may still have a file of its own open.
+    with (data / "PG_VERSION").open("r+") as still_open:
+        assert put(cache, data)
+        if is_root:
+            still_open.write("99\n")
+    record, _ = taken(cache)
+    assert record is not None
+    for place in (cache.snapshots / recipe().key / "data", cache.runs / "home" / "data"):
+        assert (place / "PG_VERSION").read_text() == "17\n"
+        assert {path.stat().st_uid for path in (place, *place.rglob("*"))} == {os.geteuid()}
+
+
+def test_files_of_another_user_are_not_taken(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(cache, recipe())
+    monkeypatch.setattr(snapshot_cache, "first_change", lambda data, files, uid: first_change(data, files, uid + 1))
+    found, said = taken(cache)
+    assert found is None
+    assert "belongs to user id" in said[0]
+
+
+def test_of_two_that_made_the_same_the_second_keeps_its_own(cache: Cache) -> None:
+    data, other = made(cache.runs / "first"), made(cache.runs / "second")
+    assert put(cache, data, scratch="scratch-1")
+    assert not put(cache, other, scratch="scratch-2")
+    assert (other / "PG_VERSION").read_text() == "17\n"
+    assert sorted(path.name for path in cache.runs.iterdir()) == ["first", "second"]
+    assert (cache.snapshots / recipe().key / "data" / "PG_VERSION").samefile(data / "PG_VERSION")
+
+
+def test_removing_it_disturbs_nobody_who_has_it(cache: Cache) -> None:
+    place = kept(cache, recipe())
+    assert kept_snapshots(cache)[0].gives_room
+    taken(cache)
+    assert not kept_snapshots(cache)[0].gives_room
+    remove(place)
+    remove(place)
+    assert (cache.runs / "home" / "data" / "base" / "1247").read_bytes() == b"x" * 100
+    assert kept_snapshots(cache) == []
+
+
+def test_one_that_is_removed_while_it_is_taken_is_none(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = kept(cache, recipe())
+
+    def removed_first(source: Path, target: Path) -> None:
+        remove(place)
+        take_tree(source, target)
+
+    monkeypatch.setattr(snapshot_cache, "take_tree", removed_first)
+    assert taken(cache) == (None, [])
+    assert list(cache.runs.iterdir()) == []
+
+
+def test_what_a_killed_removal_left_is_swept_and_never_seen(cache: Cache) -> None:
+    place = kept(cache, recipe())
+    place.rename(cache.snapshots / ".removed-0123")
+    assert taken(cache) == (None, [])
+    assert kept_snapshots(cache) == []
+    assert list(cache.snapshots.iterdir()) == []
+
+
+# At one of the moments of keep(), one after the other, it is killed.
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from pgversus.data import snapshot_cache as made_of
+from tests.unit.data.kept import cache_in, made, put
+
+moment, place = sys.argv[1], Path(sys.argv[2])
+
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+cache = cache_in(place)
+data = made(cache.runs / "run")
+if moment != "afterwards":
+    setattr(made_of, moment, die)
+put(cache, data)
+die()
+"""
+
+
+@pytest.mark.parametrize(("moment", "is_kept"), [("take_tree", 0), ("_sync", 0), ("_renamed", 0), ("afterwards", 1)])
+def test_wherever_it_is_killed_the_cache_has_all_of_it_or_nothing(tmp_path: Path, moment: str, is_kept: int) -> None:
+    command = [sys.executable, "-c", KILLED, moment, str(tmp_path)]
+    root = Path(__file__).parents[3]
+    assert subprocess.run(command, check=False, cwd=root).returncode == -signal.SIGKILL
+    cache = Cache(root=tmp_path / "cache")
+    assert len(list(cache.snapshots.iterdir())) == is_kept
+    found, said = taken(cache)
+    assert ((found is not None), said) == (bool(is_kept), [])
+
+
+# Room for the data, and for nothing more, not even for their record.
+FULL = """
+import subprocess, sys
+from pathlib import Path
+from tests.unit.data.kept import cache_in, made, put
+
+disk = Path(sys.argv[1])
+subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
+cache = cache_in(disk)
+data = made(cache.runs / "run")
+with (disk / "filler").open("wb", buffering=0) as filler:
+    try:
+        while True:
+            filler.write(bytes(4096))
+    except OSError:
+        pass
+try:
+    put(cache, data)
+except OSError as error:
+    print(error.strerror)
+print([path.name for path in cache.snapshots.iterdir()], [path.name for path in cache.runs.iterdir()])
+"""
+
+
+def test_a_disk_that_is_full_keeps_nothing_and_leaves_nothing(tmp_path: Path) -> None:
+    as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
+    command = ["unshare", "--mount", *as_root, sys.executable, "-c", FULL, str(tmp_path)]
+    ended = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[3])
+    assert ended.stdout.splitlines() == ["No space left on device", "[] ['run']"]
+
+
+def test_no_password_is_in_a_record_and_another_one_makes_other_data(cache: Cache) -> None:
+    settings = (("primary_conninfo", "host=h password=Geheim99"), ("my.secret", "Geheim99"))
+    of = replace(recipe(), settings=settings, variables=(("pw_secret", "Geheim99"),))
+    place = kept(cache, of)
+    assert "Geheim99" not in (place / "snapshot.json").read_text()
+    assert (place / "snapshot.json").stat().st_mode & 0o777 == 0o600
+    found = take(cache, of, cache.runs / "home", lambda _: None)
+    assert found is not None
+    assert found.made_of == of.hidden
+    other = replace(of, variables=(("pw_secret", "Geheim98"),))
+    assert take(cache, other, cache.runs / "other", lambda _: None) is None
+
+
+@pytest.mark.parametrize("size", ["-1", "9" * 19, "9" * 400])
+def test_a_record_with_an_impossible_size_cannot_be_read(cache: Cache, size: str) -> None:
+    file = kept(cache, recipe()) / "snapshot.json"
+    text = file.read_text()
+    assert '"size_bytes":1000,' in text
+    file.write_text(text.replace('"size_bytes":1000,', f'"size_bytes":{size},'))
+    (found,) = kept_snapshots(cache)
+    assert (found.record, found.size_bytes) == (None, 0)

@@ -1,0 +1,135 @@
+"""Snapshots are found again by what they are made of, all of it and nothing else."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgversus.builds.model import Build
+from pgversus.data.snapshot_key import Recipe, recipe_of, takes_from_elsewhere
+from pgversus.host.files import file_sha256
+from pgversus.postgres.client import Client
+from pgversus.study.dataset import Dataset, SetupFile
+from tests.bounded import processor_time
+from tests.builders import MYSELF
+
+BUILD = Build(version="17.8", bin_directory=Path("/nowhere/bin"), origin="zonky", sha256="a" * 64)
+CLIENT = Client(pgbench=Path("/pgbench"), psql=Path("/psql"), version="18.6", origin="here", user=MYSELF)
+SETUP = SetupFile(path="a.sql", sha256="1", text="CREATE TABLE t AS SELECT 1 AS x;")
+PREPARE = SetupFile(path="b.sql", sha256="2", text="UPDATE t SET x = x WHERE x % 100 < :share;")
+DATASET = Dataset(pgbench_scale=10, setup_files=(SETUP,), prepare=(PREPARE,), variables=(("share", "70"),))
+SETTINGS = {"fsync": "off"}
+
+
+def recipe(
+    dataset: Dataset = DATASET,
+    build: Build = BUILD,
+    client: Client = CLIENT,
+    settings: dict[str, str] | None = None,
+) -> Recipe:
+    found = recipe_of(dataset, build, client, SETTINGS if settings is None else settings)
+    assert found is not None
+    return found
+
+
+OTHERS = {
+    "build": recipe(build=replace(BUILD, sha256="b" * 64)),
+    "family": recipe(build=replace(BUILD, origin="wheel")),
+    "pgbench": recipe(client=replace(CLIENT, version="17.0")),
+    "settings": recipe(settings={"fsync": "off", "default_statistics_target": "1000"}),
+    "scale": recipe(replace(DATASET, pgbench_scale=11)),
+    "setup": recipe(replace(DATASET, setup_files=(replace(SETUP, sha256="3"),))),
+    "prepare": recipe(replace(DATASET, prepare=(replace(PREPARE, sha256="3"),))),
+    "variables": recipe(replace(DATASET, variables=(("share", "20"),))),
+    "loaded": recipe(DATASET.loaded),
+    "form": replace(recipe(), form=0),
+    "initdb": replace(recipe(), initdb_options=()),
+}
+
+
+@pytest.mark.parametrize("other", OTHERS.values(), ids=list(OTHERS))
+def test_each_part_is_in_the_key(other: Recipe) -> None:
+    assert other.key != recipe().key
+
+
+def test_where_it_lies_and_how_it_is_called_is_not() -> None:
+    elsewhere = replace(DATASET, setup_files=(replace(SETUP, path="/else/where.sql"),))
+    build = replace(BUILD, bin_directory=Path("/other"))
+    client = replace(CLIENT, pgbench=Path("/other"), origin="there")
+    assert recipe(elsewhere, build, client).key == recipe().key
+
+
+def test_without_pgbenchs_tables_its_version_has_no_part() -> None:
+    files = replace(DATASET, pgbench_scale=None)
+    assert recipe(files, client=replace(CLIENT, version="17.0")).key == recipe(files).key
+
+
+def test_a_build_of_the_users_is_known_by_its_program(tmp_path: Path) -> None:
+    own = Build(version="18devel", bin_directory=tmp_path, origin="bin directory")
+    assert recipe_of(DATASET, own, CLIENT, {}) is None
+    (tmp_path / "postgres").write_text("one")
+    assert recipe(build=own).build_sha256 == file_sha256(tmp_path / "postgres")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"\i tables.sql",
+        r"\ir tables.sql",
+        r"\copy t from rows.csv",
+        "COPY t (a,\n b) FROM '/data/rows.csv';",
+        "copy t from program 'zcat rows.gz';",
+        r"\set room `test -e x && echo 1`",
+        r"\! make",
+        r"\getenv home HOME",
+        "SELECT pg_read_file('x');",
+        "CREATE EXTENSION postgres_fdw;",
+        "INSERT INTO t SELECT now();",
+        "INSERT INTO t VALUES (CURRENT_DATE), ('today');",
+        "CREATE TABLE t AS SELECT random() FROM generate_series(1, 9);",
+        "INSERT INTO t SELECT gen_random_uuid();",
+    ],
+)
+def test_what_depends_on_more_than_the_text_is_loaded_in_each_run(text: str) -> None:
+    assert takes_from_elsewhere(text)
+    assert recipe_of(Dataset(setup_files=(replace(SETUP, text=text),)), BUILD, CLIENT, {}) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SETUP.text,
+        PREPARE.text,
+        "COPY t FROM stdin;\n1\n2\n\\.\n",
+        "SELECT setseed(0.5); CREATE TABLE t AS SELECT random();",
+        "COPY t TO '/dev/null';",
+        r"\set ON_ERROR_STOP on",
+        "CREATE TABLE knows (now_known int, random int);",
+    ],
+)
+def test_what_is_all_there_is_kept(text: str) -> None:
+    assert not takes_from_elsewhere(text)
+
+
+def test_files_on_disk_are_looked_into(tmp_path: Path) -> None:
+    file = tmp_path / "s.sql"
+    file.write_text("SELECT 1;")
+    dataset = Dataset(setup_files=(SetupFile(path=str(file), sha256="x"),))
+    assert recipe_of(dataset, BUILD, CLIENT, {}) is not None
+    file.write_text("\\i other.sql")
+    assert recipe_of(dataset, BUILD, CLIENT, {}) is None
+    file.unlink()
+    assert recipe_of(dataset, BUILD, CLIENT, {}) is None
+
+
+@pytest.mark.parametrize(
+    "piece", ["copy ", "copy t from ", "copy from\n", "from ", "\\", "now ", "random ", "'", ";copy"]
+)
+def test_a_long_file_takes_no_time(piece: str) -> None:
+    with processor_time():
+        assert takes_from_elsewhere(piece * (100_000 // len(piece))) in (True, False)
+
+
+def test_a_copy_and_what_it_reads_stand_in_one_statement() -> None:
+    assert not takes_from_elsewhere("COPY t FROM stdin; SELECT x FROM 'y'")
+    assert takes_from_elsewhere("COPY t -- all\n FROM\n 'y'")

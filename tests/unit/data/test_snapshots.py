@@ -1,0 +1,106 @@
+"""A run uses the cache where it can, and goes on where it cannot."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from pgversus.builds.model import Build
+from pgversus.data import snapshots
+from pgversus.data.loading import LoadedCluster
+from pgversus.data.snapshots import SnapshotShelf
+from pgversus.engine.progress import Silence
+from pgversus.errors import HostError
+from pgversus.host.directories import Cache
+from pgversus.host.run_directory import RunDirectory
+from pgversus.postgres.cluster import Cluster
+from tests.unit.data.kept import FINGERPRINT, USER, cache_in, made, recipe
+
+BUILD = Build(version="17.8", bin_directory=Path("/nowhere"), origin="zonky", sha256="a")
+
+
+class Said(Silence):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return cache_in(tmp_path)
+
+
+def shelf(cache: Cache, said: Said, most_bytes: int = 10**9) -> SnapshotShelf:
+    directory = RunDirectory(root=cache.runs, sockets=cache.runs, user=USER)
+    return SnapshotShelf(cache, directory, said, most_bytes)
+
+
+def loaded(cache: Cache) -> LoadedCluster:
+    data = made(cache.runs / "first")
+    return LoadedCluster(
+        cluster=Cluster(build=BUILD, data_directory=data, user=USER), fingerprint=FINGERPRINT, has_prewarm=True
+    )
+
+
+def test_what_is_kept_comes_back_as_a_cluster_of_the_same_data(cache: Cache) -> None:
+    said = Said()
+    one = shelf(cache, said)
+    assert one.take(recipe(), cache.runs / "second", BUILD) is None
+    kept = loaded(cache)
+    one.keep(recipe(), kept)
+    taken = one.take(recipe(), cache.runs / "second", BUILD)
+    assert taken is not None
+    assert (taken.fingerprint, taken.has_prewarm, taken.cluster.build) == (FINGERPRINT, True, BUILD)
+    assert (taken.cluster.data_directory / "PG_VERSION").samefile(kept.cluster.data_directory / "PG_VERSION")
+    assert said.lines == []
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "the disk is full"),
+        (
+            HostError("it could not be taken", slug="host-copy", found="cp: so it is"),
+            "it could not be taken (cp: so it is)",
+        ),
+        (ValueError("pg_tblspc/1 is neither a file nor a directory"), "pg_tblspc/1 is neither a file nor a directory"),
+    ],
+)
+def test_that_they_cannot_be_kept_is_said_and_ends_nothing(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
+) -> None:
+    def fail(*_: object, **__: object) -> bool:
+        raise error
+
+    said = Said()
+    monkeypatch.setattr(snapshots, "keep", fail)
+    shelf(cache, said).keep(recipe(), loaded(cache))
+    assert said.lines == [f"these data are not kept for later runs: {words}"]
+
+
+@pytest.mark.parametrize(("most", "lines"), [(0, 0), (10, 1)])
+def test_nothing_is_kept_beyond_the_bound_and_it_is_said_where_any_was_allowed(
+    cache: Cache, most: int, lines: int
+) -> None:
+    said = Said()
+    shelf(cache, said, most).keep(recipe(), loaded(cache))
+    assert list(cache.snapshots.iterdir()) == []
+    assert len(said.lines) == lines
+
+
+def test_a_bound_that_is_lower_by_now_is_kept_to_at_the_end_of_a_run(cache: Cache) -> None:
+    shelf(cache, Said()).keep(recipe(), loaded(cache))
+    shelf(cache, Said()).trim()
+    assert len(list(cache.snapshots.iterdir())) == 1
+    shelf(cache, Said(), 0).trim()
+    assert list(cache.snapshots.iterdir()) == []
+
+
+def test_data_that_lie_elsewhere_as_well_are_not_kept(cache: Cache, tmp_path: Path) -> None:
+    said, whole = Said(), loaded(cache)
+    (whole.cluster.data_directory / "tablespace").symlink_to(tmp_path)
+    shelf(cache, said).keep(recipe(), whole)
+    assert list(cache.snapshots.iterdir()) == []
+    assert said.lines == ["these data are not kept for later runs: tablespace is neither a file nor a directory"]

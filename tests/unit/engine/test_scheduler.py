@@ -1,0 +1,676 @@
+"""The engine with a fake clock and fake servers: order, stopping, failures, interrupts."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from pgversus.engine.context_state import MOST_FAILURES_IN_A_ROW, Course
+from pgversus.engine.progress import Look, Outlook, Silence
+from pgversus.engine.scheduler import run_courses, run_parts
+from pgversus.engine.testbed import TrialFailedError
+from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError, WorkloadError
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import Block, LatencyHistogram, Window
+from pgversus.stats.analysis import analyse
+from pgversus.stats.confidence import Verdict
+from pgversus.study.comparison import Arm, Comparison
+from pgversus.study.dataset import Dataset
+from pgversus.study.design import Design, StopReason
+from pgversus.study.metrics import Metric
+from pgversus.study.servers import LocalPath, RunningServer, ServerName
+from pgversus.study.study import Context
+from pgversus.study.workload import PgbenchWorkload, Script
+
+LATENCIES = LatencyHistogram.from_microseconds(np.array([1000, 1100, 1200]))
+
+
+@dataclass
+class Pretended:
+    """Servers whose speed is given, and whose every action is written down."""
+
+    tps: dict[int, float]
+    journal: list[tuple[str, int]] = field(default_factory=list)
+    seconds: float = 0.0
+    fails: Callable[[str, int, int], bool] = lambda _action, _arm, _block: False
+    interrupt_at: int | None = None
+    noise: np.random.Generator = field(default_factory=lambda: np.random.default_rng(1))
+    block: int = 1
+    context: int = 1
+    tps_of: dict[int, dict[int, float]] = field(default_factory=dict)
+    stop_s: float = 0.0
+    writes: Callable[[int, int], bool] = lambda _context, _block: False
+    names: list[str] = field(default_factory=list)
+    """Of its windows, in the order in which they were measured."""
+    open: dict[int, list[Window]] = field(default_factory=dict)
+    """Windows of sessions that have not ended, by arm."""
+    disturbed: Callable[[int], bool] = lambda _window: False
+    """By the number of the window, over all arms and blocks."""
+
+    def clock(self) -> float:
+        return self.seconds
+
+    def start(self, arm: int) -> None:
+        self._do("start", arm)
+
+    def warm_up(self, arm: int, seed: int) -> None:
+        assert seed > 0
+        self._do("warm-up", arm)
+
+    def measure(self, arm: int, seed: int) -> Window:
+        assert seed > 0
+        self._do("measure", arm)
+        tps = self.tps_of.get(self.context, self.tps)[arm] * float(np.exp(self.noise.normal(0, 0.01)))
+        return Window(
+            transactions=round(tps * 1000),
+            seconds=1000.0,
+            latency_sum_s=1.0,
+            latency_max_s=1.0,
+            histogram=LATENCIES,
+            counters={"tuples_updated": 1.0 if self.writes(self.context, self.block) else 0.0},
+            was_disturbed=self.disturbed(sum(what == "measure" for what, _ in self.journal)),
+        )
+
+    def stop_all(self) -> None:
+        self.journal.append(("stop", self.block))
+        self.block += 1
+        self.seconds += self.stop_s
+
+    def _do(self, action: str, arm: int) -> None:
+        self.journal.append((action, arm))
+        self.seconds += 1
+        if self.interrupt_at == sum(what != "stop" for what, _ in self.journal):
+            raise KeyboardInterrupt
+        if self.fails(action, arm, self.block):
+            raise TrialFailedError(f"{action} of {arm} failed")
+
+
+def comparison(arms: int = 2, **design: object) -> Comparison:
+    return Comparison(
+        arms=tuple(
+            Arm(
+                index=i,
+                label=str(i),
+                server=LocalPath(path="/x"),
+                settings=(),
+                workload=PgbenchWorkload(scripts=(Script(name="select-only"),)),
+                dataset=Dataset(),
+            )
+            for i in range(arms)
+        ),
+        factors=("server",),
+        design=replace(Design(rounds=4, seed=3, budget_s=1e6), **design),  # type: ignore[arg-type]
+    )
+
+
+@dataclass
+class PretendedSite:
+    """Contexts on pretended servers, all the same ones unless told."""
+
+    host: Pretended
+    shares: bool = False
+    unpreparable: frozenset[int] = frozenset()
+    error: PgversusError = field(
+        default_factory=lambda: WorkloadError(
+            "the workload fails on 1", slug="workload-failed", where="x.sql", found="ERROR"
+        )
+    )
+    prepared: list[int] = field(default_factory=list)
+
+    def prepare(self, context: Context, known: Preparation | None) -> Preparation:
+        del known
+        self.prepared.append(context.number)
+        if context.number in self.unpreparable:
+            raise self.error
+        design = context.comparison.design
+        return Preparation(design=design, arms=(), differences=(), writes=False, connect_allowance_s=0)
+
+    def apparatus(self, context: Context) -> "PretendedContext":
+        return PretendedContext(self.host, context.number)
+
+    def can_share_start(self, one: Context, other: Context) -> bool:
+        assert {one.number, other.number} <= set(self.prepared)
+        return self.shares
+
+
+@dataclass
+class PretendedContext:
+    """What one context does on the servers; the journal says whose windows they are."""
+
+    host: Pretended
+    number: int
+
+    def start(self, arm: int) -> None:
+        self.host.start(arm)
+
+    def warm_up(self, arm: int, seed: int) -> dict[str, float]:
+        self.host.context = self.number
+        self.host.warm_up(arm, seed)
+        return {"server_memory_peak_bytes": 1e6 * (arm + 1)}
+
+    def measure(self, arm: int, seed: int, name: str) -> None:
+        self.host.context = self.number
+        self.host.names.append(name)
+        self.host.open.setdefault(arm, []).append(self.host.measure(arm, seed))
+
+    def collect(self, arm: int) -> list[Window]:
+        return self.host.open.pop(arm)
+
+    def counted(self, arm: int, transactions: int) -> dict[str, float]:
+        del transactions
+        return {"checkpoints_timed": float(arm)}
+
+    def abandon(self) -> None:
+        self.host.open.clear()
+
+    def stop_all(self) -> None:
+        self.host.stop_all()
+
+
+@dataclass
+class Ended:
+    """A single comparison that has ended."""
+
+    course: Course
+    stopped: StopReason
+
+    @property
+    def blocks(self) -> list[Block]:
+        return self.course.blocks
+
+
+def study(contexts: int, arms: int = 2, **design: object) -> list[Course]:
+    asked = comparison(arms, **design)
+    return [
+        Course(Context(number=number, levels=(("load", str(number)),), comparison=asked), contexts * (arms - 1))
+        for number in range(1, contexts + 1)
+    ]
+
+
+def run_all(
+    courses: list[Course],
+    site: PretendedSite,
+    kept: list[tuple[int, Block]] | None = None,
+    budget_s: float = 1e6,
+) -> StopReason:
+    """kept: takes (context, block) as they are finished."""
+    finished = [] if kept is None else kept
+    return run_courses(
+        courses,
+        site,
+        seed=3,
+        budget_s=budget_s,
+        clock=site.host.clock,
+        progress=Silence(),
+        keep=lambda course, block: finished.append((course.context.number, block)),
+        keep_preparation=lambda _course: None,
+    )
+
+
+def run(asked: Comparison, host: Pretended, kept: list[tuple[int, Block]] | None = None) -> Ended:
+    course = Course(Context(number=1, levels=(), comparison=asked), len(asked.contenders))
+    reason = run_all([course], PretendedSite(host), kept, asked.design.budget_s)
+    return Ended(course, course.stopped or reason)
+
+
+def blocks_of(journal: list[tuple[str, int]]) -> list[list[tuple[str, int]]]:
+    blocks: list[list[tuple[str, int]]] = [[]]
+    for entry in journal:
+        if entry[0] == "stop":
+            blocks.append([])
+        else:
+            blocks[-1].append(entry)
+    return blocks[:-1]
+
+
+@pytest.mark.parametrize("arms", [2, 3, 5])
+def test_every_block_starts_warms_and_measures_every_arm_in_mirrored_rounds(arms: int) -> None:
+    host = Pretended(dict.fromkeys(range(arms), 100.0))
+    run(comparison(arms, fixed_blocks=3), host)
+    everybody = list(range(arms))
+    for block in blocks_of(host.journal):
+        assert [action for action, _ in block] == ["start"] * arms + ["warm-up"] * arms + ["measure"] * arms * 4
+        order = [arm for _, arm in block]
+        assert sorted(order[:arms]) == everybody
+        assert order[:arms] == order[arms : 2 * arms]
+        rounds = [order[i : i + arms] for i in range(2 * arms, len(order), arms)]
+        assert all(sorted(one) == everybody for one in rounds)
+        assert rounds[1] == rounds[0][::-1]
+        assert rounds[3] == rounds[2][::-1]
+
+
+def test_a_round_that_was_disturbed_is_measured_again_by_all_arms_in_the_same_order() -> None:
+    # The second window of the first round, at its first try.
+    host = Pretended({0: 100.0, 1: 100.0}, disturbed=lambda window: window == 2)
+    ended = run(comparison(fixed_blocks=2), host)
+    first, second = ([arm for what, arm in block if what == "measure"] for block in blocks_of(host.journal))
+    assert [block.repeated_rounds for block in ended.blocks] == [1, 0]
+    assert first[:2] == first[2:4]
+    arms = first[:2]
+    assert host.names[:5] == [
+        *(f"context-1-block-001-arm-{arm}-round-01" for arm in arms),
+        *(f"context-1-block-001-arm-{arm}-round-01-repeated-1" for arm in arms),
+        f"context-1-block-001-arm-{arms[1]}-round-02",
+    ]
+    assert len(set(host.names)) == len(host.names)
+    assert (len(first), len(second)) == (10, 8)
+    assert all(len(trial.windows) == 4 for block in ended.blocks for trial in block.trials.values())
+    kept = [window for block in ended.blocks for trial in block.trials.values() for window in trial.windows]
+    assert not any(window.was_disturbed for window in kept)
+
+
+def test_a_host_that_is_always_disturbed_costs_a_block_no_more_than_half_its_rounds() -> None:
+    host = Pretended({0: 100.0, 1: 100.0}, disturbed=lambda _window: True)
+    ended = run(comparison(fixed_blocks=2), host)
+    assert [block.repeated_rounds for block in ended.blocks] == [2, 2]
+    assert [len(block) for block in blocks_of(host.journal)] == [4 + 12, 4 + 12]
+    assert all(len(trial.windows) == 4 for block in ended.blocks for trial in block.trials.values())
+
+
+@pytest.mark.parametrize(("metric", "repeats"), [(Metric.TIME, 1), (Metric.TPS, 0)])
+def test_an_operation_is_repeated_once_and_a_single_long_window_never(metric: Metric, repeats: int) -> None:
+    host = Pretended({0: 100.0, 1: 100.0}, disturbed=lambda _window: True)
+    ended = run(comparison(fixed_blocks=2, rounds=1, metric=metric), host)
+    assert [block.repeated_rounds for block in ended.blocks[:2]] == [repeats, repeats]
+
+
+def test_an_arm_that_fails_while_a_round_is_measured_again_has_failed_and_the_rest_goes_on() -> None:
+    host = Pretended(dict.fromkeys(range(3), 100.0), disturbed=lambda window: window == 1)
+    host.fails = lambda what, arm, block: (what, arm, block) == ("measure", 2, 1) and host.seconds > 9
+    ended = run(comparison(3, fixed_blocks=2), host)
+    assert [failure.arm for failure in ended.blocks[0].failures] == [2]
+    assert {arm: len(trial.windows) for arm, trial in ended.blocks[0].trials.items()} == {0: 4, 1: 4}
+
+
+def test_chance_decides_who_is_first_and_the_seed_decides_chance() -> None:
+    journals = []
+    for seed in (3, 3, 4):
+        host = Pretended({0: 100.0, 1: 100.0})
+        run(comparison(fixed_blocks=20, seed=seed), host)
+        journals.append(host.journal)
+    assert journals[0] == journals[1]
+    assert journals[0] != journals[2]
+    first = [block[4][1] for block in blocks_of(journals[0])]
+    assert 4 <= sum(first) <= 16, "both arms open blocks"
+
+
+def test_a_large_effect_ends_at_the_first_look() -> None:
+    host = Pretended({0: 100.0, 1: 150.0})
+    ended = run(comparison(), host)
+    assert (ended.stopped, len(ended.blocks)) == (StopReason.DECIDED, 4)
+    assert analyse(ended.course.samples, comparison(), ended.course.rule).results[0].verdict is Verdict.FASTER
+
+
+def test_a_fixed_design_takes_no_look_before_its_end() -> None:
+    host = Pretended({0: 100.0, 1: 150.0})
+    ended = run(comparison(fixed_blocks=7), host)
+    assert (ended.stopped, len(ended.blocks)) == (StopReason.BLOCKS, 7)
+
+
+def test_the_number_of_blocks_is_an_end() -> None:
+    host = Pretended({0: 100.0, 1: 101.9})
+    ended = run(comparison(max_blocks=4, margin=0.001), host)
+    assert ended.stopped in (StopReason.BLOCKS, StopReason.DECIDED)
+    assert len(ended.blocks) == 4
+
+
+def test_no_block_begins_that_would_end_beyond_the_budget() -> None:
+    # A block takes 2 starts + 2 warm-ups + 8 windows = 12 pretended seconds.
+    host = Pretended({0: 100.0, 1: 101.0})
+    ended = run(comparison(budget_s=35.0), host)
+    assert (ended.stopped, len(ended.blocks)) == (StopReason.BUDGET, 2)
+    assert host.seconds <= 35
+
+
+def test_an_arm_whose_verdict_is_known_gets_no_more_blocks() -> None:
+    host = Pretended({0: 100.0, 1: 150.0, 2: 101.0})
+    ended = run(comparison(3, max_blocks=12, margin=0.0001), host)
+    taking_part = [sorted(block.trials) for block in ended.blocks]
+    assert taking_part[:4] == [[0, 1, 2]] * 4
+    assert taking_part[4:]
+    assert all(arms == [0, 2] for arms in taking_part[4:])
+
+
+def test_a_failed_trial_has_words_and_no_number_and_the_rest_goes_on() -> None:
+    host = Pretended({0: 100.0, 1: 150.0}, fails=lambda action, arm, block: (action, arm, block) == ("measure", 1, 2))
+    ended = run(comparison(), host)
+    assert ended.stopped is StopReason.DECIDED
+    assert len(ended.blocks) == 5, "four good ones"
+    (failure,) = ended.blocks[1].failures
+    assert (failure.arm, failure.words) == (1, "measure of 1 failed")
+    assert 1 not in ended.blocks[1].trials
+    assert analyse(ended.course.samples, comparison(), ended.course.rule).results[0].blocks == 4
+
+
+def test_an_arm_that_fails_again_and_again_is_invalid_and_the_others_are_decided() -> None:
+    host = Pretended({0: 100.0, 1: 150.0, 2: 150.0}, fails=lambda action, arm, _block: (action, arm) == ("start", 1))
+    asked = comparison(3)
+    ended = run(asked, host)
+    results = analyse(ended.course.samples, asked, ended.course.rule, frozenset(ended.course.invalid)).results
+    assert [result.verdict for result in results] == [Verdict.INVALID, Verdict.FASTER]
+    assert sum(len(block.failures) for block in ended.blocks) == MOST_FAILURES_IN_A_ROW
+    assert ended.stopped is StopReason.DECIDED
+
+
+@pytest.mark.parametrize("action", ["start", "warm-up", "measure"])
+def test_a_baseline_that_keeps_failing_makes_everything_invalid(action: str) -> None:
+    host = Pretended({0: 100.0, 1: 150.0}, fails=lambda what, arm, _block: (what, arm) == (action, 0))
+    ended = run(comparison(), host)
+    assert (ended.stopped, len(ended.blocks)) == (StopReason.FAILED, MOST_FAILURES_IN_A_ROW)
+    assert ended.course.invalid == {1}
+    assert all(not block.has(0) for block in ended.blocks)
+
+
+def test_a_study_has_failed_where_every_context_has_and_is_decided_where_one_is() -> None:
+    failing = Pretended({0: 100.0, 1: 150.0}, fails=lambda what, arm, _block: (what, arm) == ("measure", 0))
+    assert run_all(study(2), PretendedSite(failing)) is StopReason.FAILED
+    only_one = PretendedSite(Pretended({0: 100.0, 1: 150.0}), unpreparable=frozenset({2}))
+    assert run_all(study(2), only_one) is StopReason.DECIDED
+
+
+def test_a_trial_without_a_transaction_is_a_failed_trial() -> None:
+    host = Pretended({0: 100.0, 1: 0.0})
+    ended = run(comparison(), host)
+    assert ended.stopped is StopReason.FAILED
+    assert ended.blocks[0].failures[0].words == "no transaction finished in any window"
+
+
+@pytest.mark.parametrize("at", range(1, 60))
+def test_an_interrupt_at_any_step_stops_the_servers_and_keeps_whole_blocks(at: int) -> None:
+    host = Pretended({0: 100.0, 1: 101.0}, interrupt_at=at)
+    finished: list[tuple[int, Block]] = []
+    ended = run(comparison(max_blocks=50, margin=0.0001), host, finished)
+    kept = [block for _, block in finished]
+    assert ended.stopped is StopReason.INTERRUPTED
+    assert host.journal[-1][0] == "stop"
+    assert ended.blocks == kept
+    assert all(block.has(0, 1) for block in kept)
+    assert len(kept) == (at - 1) // 12, "12 actions make a block"
+
+
+def test_the_time_that_may_be_left_is_at_most_what_all_contexts_leave_of_the_budget() -> None:
+    told: list[float] = []
+
+    class Watching(Silence):
+        def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
+            super().block_finished(context, block, looks, elapsed_s)
+            told.extend(look.seconds_left or 0.0 for look in looks.values() if block.number >= 4)
+
+    host = Pretended({0: 100.0, 1: 100.0})
+    run_courses(
+        study(3, margin=0.0001, max_blocks=100, budget_s=200.0),
+        PretendedSite(host),
+        seed=3,
+        budget_s=200.0,
+        clock=host.clock,
+        progress=Watching(),
+        keep=lambda _course, _block: None,
+        keep_preparation=lambda _course: None,
+    )
+    # The first look, with 12 blocks of 12 s run, or 10 of them.
+    assert told
+    assert max(told) <= 200.0 - 10 * 12.0
+
+
+def names(kept: list[tuple[int, Block]]) -> list[tuple[int, int]]:
+    return [(context, block.number) for context, block in kept]
+
+
+def test_contexts_take_turns_in_an_order_drawn_anew_each_time() -> None:
+    kept: list[tuple[int, Block]] = []
+    run_all(study(6, fixed_blocks=5), PretendedSite(Pretended({0: 100.0, 1: 101.0})), kept)
+    turns = [names(kept)[i : i + 6] for i in range(0, 30, 6)]
+    for number, turn in enumerate(turns, 1):
+        assert sorted(turn) == [(context, number) for context in range(1, 7)]
+    assert len({tuple(context for context, _ in turn) for turn in turns}) > 1
+
+
+def test_a_context_whose_verdicts_are_known_gets_no_more_blocks() -> None:
+    host = Pretended({0: 100.0, 1: 100.0})
+    host.tps_of = {2: {0: 100.0, 1: 300.0}}
+    courses, kept = study(3, max_blocks=12, margin=0.0001), list[tuple[int, Block]]()
+    run_all(courses, PretendedSite(host), kept)
+    assert [course.stopped for course in courses] == [StopReason.BLOCKS, StopReason.DECIDED, StopReason.BLOCKS]
+    assert [len(course.blocks) for course in courses] == [12, 4, 12]
+
+
+def test_a_context_that_cannot_be_prepared_has_words_and_the_others_go_on() -> None:
+    courses = study(3, fixed_blocks=2)
+    site = PretendedSite(Pretended({0: 100.0, 1: 101.0}), unpreparable=frozenset({2}))
+    run_all(courses, site)
+    assert [len(course.blocks) for course in courses] == [2, 0, 2]
+    assert courses[1].failure == "the workload fails on 1 (x.sql): ERROR"
+    assert site.prepared.count(2) == 1
+
+
+def on_server(course: Course, server: ServerName) -> Course:
+    """The same with its last arm on this server."""
+    asked = course.comparison
+    arms = (*asked.arms[:-1], replace(asked.arms[-1], server=server))
+    return Course(replace(course.context, comparison=replace(asked, arms=arms)), 1)
+
+
+def killed(kind: type[PgversusError], words: str) -> PgversusError:
+    """The failure of a context whose program or server was killed."""
+    return kind("it failed", slug="x", found=words)
+
+
+OURS = LocalPath(path="/x")
+SOMEBODYS = RunningServer(uri="postgresql:///x")
+
+
+@pytest.mark.parametrize(
+    ("server", "error", "is_kept"),
+    [
+        (OURS, WorkloadError("the workload fails", slug="workload-failed"), True),
+        (OURS, WorkloadError("the first load hangs", slug="workload-hangs"), False),
+        (OURS, DatasetError("the data cannot be loaded", slug="dataset-load-failed"), True),
+        (OURS, killed(WorkloadError, "pgbench was ended by signal 9."), False),
+        (OURS, killed(WorkloadError, "FATAL:  the database system is in recovery mode"), False),
+        (
+            OURS,
+            killed(WorkloadError, "client 0 aborted in command 0; perhaps the backend died while processing"),
+            False,
+        ),
+        (OURS, killed(DatasetError, "psql: error: connection to server was lost"), False),
+        (OURS, killed(WorkloadError, "FATAL:  terminating connection due to unexpected postmaster exit"), False),
+        (OURS, killed(WorkloadError, 'connection to server on socket "/x" failed: Connection refused'), False),
+        (OURS, killed(WorkloadError, "could not send data to server: Broken pipe"), False),
+        (OURS, killed(WorkloadError, "FATAL:  could not fork new process for connection"), False),
+        (OURS, killed(WorkloadError, 'ERROR:  relation "x" does not exist'), True),
+        (OURS, DatasetError("a setup file has changed", slug="dataset-changed"), False),
+        (OURS, ServerError("the server did not start", slug="server-start"), False),
+        (OURS, StudyError("the budget ends before the first block would", slug="study-hopeless-budget"), False),
+        (SOMEBODYS, WorkloadError("the workload fails", slug="workload-failed"), False),
+        (SOMEBODYS, DatasetError("the data cannot be loaded", slug="dataset-load-failed"), False),
+        (SOMEBODYS, ServerError("the connection was lost", slug="server-connection"), False),
+    ],
+)
+def test_only_what_would_fail_again_by_itself_is_kept_as_failed(
+    server: ServerName,
+    error: PgversusError,
+    is_kept: bool,  # noqa: FBT001 - from the table above
+) -> None:
+    courses = [on_server(course, server) for course in study(2, fixed_blocks=2)]
+    site = PretendedSite(Pretended({0: 100.0, 1: 101.0}), unpreparable=frozenset({2}))
+    site.error = error
+    kept: list[int] = []
+    run_courses(
+        courses,
+        site,
+        seed=3,
+        budget_s=1e6,
+        clock=site.host.clock,
+        progress=Silence(),
+        keep=lambda _course, _block: None,
+        keep_preparation=lambda course: kept.append(course.context.number),
+    )
+    assert sorted(kept) == ([1, 2] if is_kept else [1])
+    assert courses[1].failure is not None
+    assert len(courses[0].blocks) == 2
+
+
+@pytest.mark.parametrize("contexts", [1, 3])
+def test_an_interrupt_while_the_first_preparation_is_kept_leaves_nothing_to_be_shown(contexts: int) -> None:
+    site = PretendedSite(Pretended({0: 100.0, 1: 101.0}))
+
+    def interrupted(_course: Course) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_courses(
+            study(contexts),
+            site,
+            seed=3,
+            budget_s=1e6,
+            clock=site.host.clock,
+            progress=Silence(),
+            keep=lambda _course, _block: None,
+            keep_preparation=interrupted,
+        )
+
+
+def test_a_single_context_that_cannot_be_prepared_is_an_error() -> None:
+    with pytest.raises(WorkloadError):
+        run_all(study(1), PretendedSite(Pretended({0: 1.0, 1: 1.0}), unpreparable=frozenset({1})))
+
+
+def test_contexts_on_the_same_servers_share_their_starts() -> None:
+    host = Pretended({0: 100.0, 1: 101.0})
+    courses = study(3, fixed_blocks=4)
+    run_all(courses, PretendedSite(host, shares=True))
+    starts = blocks_of(host.journal)
+    # Each is prepared when its first turn comes; from the second block on all three go together.
+    assert len(starts) == 3 + 3
+    for start in starts[3:]:
+        assert [action for action, _ in start].count("start") == 2
+        assert [action for action, _ in start].count("measure") == 3 * 2 * 4
+    assert all(len(course.blocks) == 4 for course in courses)
+
+
+# Three contexts are measured once each by themselves (12 actions), then together: 2 starts, and 10 actions of each.
+BEFORE_SHARING = 3 * 12
+
+
+@pytest.mark.parametrize(("measured", "kept_of_it"), [(2, 0), (9, 0), (12, 1), (21, 1), (22, 2), (31, 2)])
+def test_a_block_on_a_shared_start_is_kept_as_soon_as_it_is_measured(measured: int, kept_of_it: int) -> None:
+    host = Pretended({0: 100.0, 1: 101.0}, interrupt_at=BEFORE_SHARING + measured + 1)
+    kept: list[tuple[int, Block]] = []
+    assert run_all(study(3, fixed_blocks=4), PretendedSite(host, shares=True), kept) is StopReason.INTERRUPTED
+    assert len(kept) == 3 + kept_of_it
+    assert host.journal[-1][0] == "stop"
+    assert [action for action, _ in host.journal].count("stop") == 4
+
+
+def test_blocks_of_a_shared_start_take_their_own_load_and_equal_parts_of_the_start() -> None:
+    host = Pretended({0: 100.0, 1: 101.0}, stop_s=5.0)
+    courses, kept = study(3, fixed_blocks=2), list[tuple[int, Block]]()
+    run_all(courses, PretendedSite(host, shares=True), kept)
+    assert [block.wall_s for _, block in kept[:3]] == [17.0] * 3
+    assert [block.wall_s for _, block in kept[3:]] == pytest.approx([10 + 2 / 3, 10 + 2 / 3, 10 + 2 / 3 + 5])
+    assert sum(course.wall_s for course in courses) == pytest.approx(host.seconds)
+
+
+def test_the_budget_is_asked_before_each_context_of_a_shared_start() -> None:
+    host = Pretended({0: 100.0, 1: 101.0})
+    courses = study(6, margin=0.0001, max_blocks=50)
+    assert run_all(courses, PretendedSite(host, shares=True), budget_s=100.0) is StopReason.BUDGET
+    assert sorted(len(course.blocks) for course in courses) == [1, 1, 1, 1, 2, 2]
+    assert host.seconds <= 100
+    assert sum(course.wall_s for course in courses) == pytest.approx(host.seconds)
+
+
+def test_a_load_that_fails_on_a_shared_start_leaves_the_others_for_later() -> None:
+    host = Pretended({0: 100.0, 1: 101.0})
+    host.fails = lambda action, arm, block: (action, arm, block, host.context) == ("measure", 1, 4, 2)
+    courses = study(3, fixed_blocks=2)
+    run_all(courses, PretendedSite(host, shares=True))
+    assert sum(course.wall_s for course in courses) == pytest.approx(host.seconds)
+    assert [sum(block.has(0, 1) for block in course.blocks) for course in courses] == [2, 2, 2]
+
+
+def test_a_load_that_fails_is_alone_on_its_starts_from_then_on() -> None:
+    host = Pretended({0: 100.0, 1: 101.0})
+    host.fails = lambda action, arm, block: (action, arm, block, host.context) == ("measure", 1, 5, 2)
+    courses = study(3, fixed_blocks=6)
+    run_all(courses, PretendedSite(host, shares=True))
+    failed = [course for course in courses if any(block.failures for block in course.blocks)]
+    assert [course.context.number for course in failed] == [2]
+    assert not failed[0].shares_starts
+    assert [sum(block.has(0, 1) for block in course.blocks) for course in courses] == [6, 6, 6]
+
+
+def test_a_load_that_writes_after_all_is_alone_on_its_starts_from_then_on() -> None:
+    host = Pretended({0: 100.0, 1: 101.0})
+    host.writes = lambda context, block: (context, block) == (2, 4)
+    courses, kept = study(3, fixed_blocks=4), list[tuple[int, Block]]()
+    run_all(courses, PretendedSite(host, shares=True), kept)
+    assert [course.shares_starts for course in courses] == [True, False, True]
+    # Three by themselves, one of all three, and for each of two numbers one of two and one of the third.
+    assert len(blocks_of(host.journal)) == 3 + 1 + 2 * 2
+    assert [len(course.blocks) for course in courses] == [4, 4, 4]
+
+
+@pytest.mark.parametrize("shares", [False, True])
+@pytest.mark.parametrize("at", [1, 5, 13, 40, 52, 61, 77, 89, 100, 120, 141, 170, 180])
+def test_an_interrupted_study_goes_on_as_if_nothing_had_happened(at: int, shares: bool) -> None:  # noqa: FBT001
+    undisturbed: list[tuple[int, Block]] = []
+    run_all(study(4, fixed_blocks=4), PretendedSite(Pretended({0: 100.0, 1: 101.0}), shares), undisturbed)
+    kept: list[tuple[int, Block]] = []
+    first = study(4, fixed_blocks=4)
+    run_all(first, PretendedSite(Pretended({0: 100.0, 1: 101.0}, interrupt_at=at), shares), kept)
+    again = study(4, fixed_blocks=4)
+    for course, before in zip(again, first, strict=True):
+        course.go_on_from(before.preparation, before.failure, before.blocks)
+    run_all(again, PretendedSite(Pretended({0: 100.0, 1: 101.0}), shares), kept)
+    assert sorted(names(kept)) == sorted(names(undisturbed))
+    if not shares:
+        assert names(kept) == names(undisturbed)
+    assert [course.stopped for course in again] == [StopReason.BLOCKS] * 4
+
+
+def test_no_context_gets_a_block_that_would_end_beyond_the_budget_of_all() -> None:
+    host = Pretended({0: 100.0, 1: 101.0})
+    courses = study(3, margin=0.0001, max_blocks=50)
+    assert run_all(courses, PretendedSite(host), budget_s=100.0) is StopReason.BUDGET
+    assert sum(course.wall_s for course in courses) <= 100
+    assert [len(course.blocks) for course in courses] in ([3, 3, 2], [3, 2, 3], [2, 3, 3])
+
+
+def test_whoever_watches_is_told_of_earlier_blocks_and_then_how_far_the_whole_study_is() -> None:
+    told: list[Outlook] = []
+    resumed: list[int] = []
+
+    class Watching(Silence):
+        def resumed(self, context: Context, comparison: Comparison, looks: Mapping[int, Look]) -> None:
+            super().resumed(context, comparison, looks)
+            resumed.append(context.number)
+
+        def outlook(self, look_out: Callable[[], Outlook]) -> None:
+            told.append(look_out())
+
+        def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
+            super().block_finished(context, block, looks, elapsed_s)
+            assert told[-1].spent_s == sum(course.wall_s for course in courses), "told before the block is"
+
+    courses = study(3, fixed_blocks=2)
+    earlier = study(1, fixed_blocks=2)
+    run_all(earlier, PretendedSite(Pretended({0: 100.0, 1: 120.0})))
+    courses[0].go_on_from(earlier[0].preparation, None, earlier[0].blocks)
+    host = Pretended({0: 100.0, 1: 120.0})
+    run_parts(
+        [courses[:2], courses[2:]],
+        PretendedSite(host),
+        begin_part=lambda _: None,
+        seed=3,
+        budget_s=1e6,
+        clock=host.clock,
+        progress=Watching(),
+        keep=lambda _course, _block: None,
+        keep_preparation=lambda _course: None,
+    )
+    assert resumed == [1]
+    assert {outlook.contexts for outlook in told} == {3}
+    assert (told[0].ended, told[-1].ended) == (1, 3)
+    assert told[-1].seconds_left == 0

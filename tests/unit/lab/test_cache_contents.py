@@ -1,0 +1,74 @@
+"""What the cache holds is shown as what it is, and named by it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgversus.builds.provide import using_builds
+from pgversus.builds.ready_made import Choice, installed
+from pgversus.errors import StudyError
+from pgversus.host.directories import Cache
+from pgversus.lab.cache_contents import cached_things, named, take_out
+from pgversus.report.cached import Kind
+from pgversus.study.servers import Family, Version
+from tests.unit.data.kept import cache_in, kept, recipe
+
+PREPARED = replace(recipe(10), setup_sha256=("1",), prepare_sha256=("2",), variables=(("share", "70"),))
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    cache = cache_in(tmp_path)
+    build = cache.builds / "zonky-17.8"
+    build.mkdir()
+    (build / "build.json").write_text('{"version": "17.8", "bin": "bin", "sha256": "a"}')
+    kept(cache, PREPARED, size_bytes=7000, last_used=2000.0)
+    kept(cache, replace(recipe(), pgbench_scale=None), last_used=1000.0)
+    return cache
+
+
+def test_everything_is_there_and_said_in_words(cache: Cache) -> None:
+    assert [(thing.kind, thing.what) for thing in cached_things(cache)] == [
+        (Kind.BUILD, "PostgreSQL 17.8 of the zonky family"),
+        (
+            Kind.SNAPSHOT,
+            "PostgreSQL 17.8 (zonky), pgbench tables at scale 10, 1 setup file, prepared by 1 file with share=70",
+        ),
+        (Kind.SNAPSHOT, "PostgreSQL 17.8 (zonky), nothing loaded"),
+    ]
+    assert cached_things(cache)[1].size_bytes == 7000
+
+
+def test_one_that_cannot_be_read_is_shown_and_can_be_removed(cache: Cache) -> None:
+    (cache.snapshots / PREPARED.key / "snapshot.json").write_text("{")
+    (broken,) = named(cached_things(cache), [PREPARED.key])
+    assert broken.what == "not readable"
+    assert take_out(cache, [broken]) == []
+    assert len(cached_things(cache)) == 2
+
+
+def test_the_first_digits_of_a_snapshot_are_its_name_and_of_a_build_all_of_it(cache: Cache) -> None:
+    things = cached_things(cache)
+    assert [thing.name for thing in named(things, [PREPARED.key[:6], "zonky-17.8"])] == [PREPARED.key, "zonky-17.8"]
+    for name in ("zonky-17", PREPARED.key[:2], "nothing", ""):
+        with pytest.raises(StudyError) as caught:
+            named(things, [name])
+        assert caught.value.slug == "cache-unknown-name"
+
+
+def test_a_build_that_a_run_uses_stays_and_all_else_goes(cache: Cache) -> None:
+    build = installed(cache, Choice(family=Family.ZONKY, version=Version(major=17, minor=8)))
+    with using_builds([build], cache):
+        assert [thing.name for thing in take_out(cache, cached_things(cache))] == ["zonky-17.8"]
+    assert [thing.name for thing in cached_things(cache)] == ["zonky-17.8"]
+
+
+def test_tarballs_of_source_are_shown_and_taken_out(cache: Cache) -> None:
+    cache.sources.mkdir()
+    (cache.sources / "postgresql-17.8.tar.bz2").write_bytes(b"1234")
+    (cache.sources / "postgresql-17.8.tar.bz2.sha256").touch()
+    (tarball,) = named(cached_things(cache), ["postgresql-17.8.tar.bz2"])
+    assert (tarball.kind, tarball.size_bytes) == (Kind.SOURCE, 4)
+    assert take_out(cache, [tarball]) == []
+    assert [thing.kind for thing in cached_things(cache)] == [Kind.BUILD, Kind.SNAPSHOT, Kind.SNAPSHOT]

@@ -1,0 +1,82 @@
+"""A results folder belongs to one run at a time, and what nothing was kept in does not stay."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from pgversus.errors import StoreError
+from pgversus.store.folder import FILE_NAME, locked_folder, put_aside
+
+
+def test_two_runs_do_not_have_one_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    with locked_folder(folder):
+        with pytest.raises(StoreError) as caught, locked_folder(folder):
+            pass
+        assert caught.value.slug == "store-in-use"
+        with pytest.raises(StoreError), locked_folder(folder):
+            pass
+    with locked_folder(folder):
+        pass
+
+
+def test_a_folder_in_which_nothing_was_kept_goes_again_with_those_above_it(tmp_path: Path) -> None:
+    with locked_folder(tmp_path / "a" / "b"):
+        assert (tmp_path / "a" / "b").is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_there_before_stays(tmp_path: Path) -> None:
+    (tmp_path / "note.txt").touch()
+    with locked_folder(tmp_path):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
+
+
+def test_where_results_were_kept_the_folder_stays_and_can_be_locked_again(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    for _ in range(2):
+        with locked_folder(folder):
+            (folder / FILE_NAME).touch()
+    assert (folder / FILE_NAME).exists()
+
+
+def test_results_put_aside_take_their_lock_along_and_leave_that_of_the_next_run_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    folder.mkdir()
+    (folder / FILE_NAME).touch()
+    with locked_folder(folder):
+        put_aside(folder, "then")
+        with locked_folder(folder):
+            (folder / FILE_NAME).touch()
+    with locked_folder(folder), pytest.raises(StoreError), locked_folder(folder):
+        pass
+
+
+def test_the_lock_ends_with_its_process_however_it_ends(tmp_path: Path) -> None:
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with locked_folder(tmp_path / "r"):
+            os.write(writer, b"x")
+            os.kill(os.getpid(), 9)
+    os.read(reader, 1)
+    os.waitpid(child, 0)
+    with locked_folder(tmp_path / "r"):
+        pass
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_a_new_folder_and_its_lock_are_private_and_one_that_is_there_keeps_its_mode(tmp_path: Path, umask: int) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old").chmod(0o755)
+    before = os.umask(umask)
+    try:
+        for name, mode in (("new", 0o700), ("old", 0o755)):
+            with locked_folder(tmp_path / name):
+                assert stat.S_IMODE((tmp_path / name).stat().st_mode) == mode
+                assert stat.S_IMODE((tmp_path / name / "lock").stat().st_mode) == 0o600
+    finally:
+        os.umask(before)
