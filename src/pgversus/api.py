@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from pgversus.engine.progress import Progress, Silence
 from pgversus.errors import PgversusError
 from pgversus.host.identity import server_user
-from pgversus.lab.answers import read_answer
+from pgversus.lab.answer import read_answer
 from pgversus.lab.consent import opened_with_consent
-from pgversus.lab.results_folder import EarlierResults
+from pgversus.lab.resume import EarlierResults
 from pgversus.lab.run import Means, run_study
 from pgversus.lab.studies import open_study
 from pgversus.postgres.client import client_at, fixed_client

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.lab.answers import read_answer
+from pgversus.lab.answer import read_answer
 from pgversus.report.page.page import page_html
 from pgversus.text.translation import Language, speaking
 from tests.browser.conftest import Open, Opened

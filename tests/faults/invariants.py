@@ -15,7 +15,7 @@ from pgversus.data.snapshot_cache import kept_snapshots
 from pgversus.errors import StoreError
 from pgversus.host.directories import Cache
 from pgversus.host.files import manifest, tree_sha256
-from pgversus.lab.answers import read_answer
+from pgversus.lab.answer import read_answer
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.console import SafeConsole
 from pgversus.report.study_document import study_document

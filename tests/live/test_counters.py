@@ -18,11 +18,9 @@ from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.host.page_cache import evict
 from pgversus.host.processes import PeakMemory, cpu_time, memory_bytes
-from pgversus.lab.measuring.arms import SomebodysServer
-from pgversus.lab.measuring.load import Load, write_scripts
-from pgversus.lab.measuring.postgres_apparatus import WarmApparatus
-from pgversus.lab.measuring.readings import Reading, grown
-from pgversus.lab.measuring.server_set import ServerSet
+from pgversus.lab.arm_servers import ServerSet, SomebodysServer
+from pgversus.lab.load_windows import WarmApparatus
+from pgversus.lab.runner import Reading, grown
 from pgversus.postgres.catalog import checkpoint
 from pgversus.postgres.client import fixed_client
 from pgversus.postgres.cluster import make_cluster
@@ -36,6 +34,7 @@ from pgversus.study.counters import COUNTERS
 from pgversus.study.design import Design
 from pgversus.study.servers import parse_server
 from pgversus.study.workload import PgbenchWorkload, Script
+from pgversus.workload.pgbench_run import Load, write_scripts
 from tests.builders import comparison
 
 VERSIONS = ("12.22", "15.14", "16.12", "17.8", "18.0")

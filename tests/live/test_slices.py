@@ -20,11 +20,9 @@ from pgversus.engine.progress import Silence
 from pgversus.engine.testbed import TrialFailedError
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
-from pgversus.lab.measuring.arms import SomebodysServer
-from pgversus.lab.measuring.load import Load, write_scripts
-from pgversus.lab.measuring.pilot import run_pilot
-from pgversus.lab.measuring.server_set import ServerSet
-from pgversus.lab.measuring.slices import SliceApparatus
+from pgversus.lab.arm_servers import ServerSet, SomebodysServer
+from pgversus.lab.load_runner import run_pilot
+from pgversus.lab.slices import SliceApparatus
 from pgversus.postgres.client import fixed_client
 from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.load_sessions import LoadSessions
@@ -35,6 +33,7 @@ from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.design import Design, WindowKind
 from pgversus.study.servers import parse_server
 from pgversus.study.workload import PgbenchWorkload, Script
+from pgversus.workload.pgbench_run import Load, write_scripts
 from tests.builders import comparison
 
 pytestmark = pytest.mark.live

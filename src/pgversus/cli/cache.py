@@ -45,7 +45,7 @@ def list_cache(*, as_json: bool) -> None:
     import time  # noqa: PLC0415 - beside the others
 
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
-    from pgversus.lab.cache_contents import cached_things  # noqa: PLC0415 - the same
+    from pgversus.lab.inventory import cached_things  # noqa: PLC0415 - the same
     from pgversus.report.cached import cache_document, cache_table  # noqa: PLC0415 - the same
 
     here = open_cache()
@@ -81,7 +81,7 @@ def remove_from_cache(
 def remove_named(names: "Sequence[str]", kinds: "Collection[Kind]", *, whole: "Collection[Kind]" = ()) -> None:
     """Remove what has these names, among these kinds, and all of the whole kinds; says what was done with each."""
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
-    from pgversus.lab.cache_contents import cached_things, named, take_out  # noqa: PLC0415 - the same
+    from pgversus.lab.inventory import cached_things, named, take_out  # noqa: PLC0415 - the same
 
     here = open_cache()
     things = [thing for thing in cached_things(here) if thing.kind in kinds]

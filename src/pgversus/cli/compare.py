@@ -135,7 +135,7 @@ def compare(**options: Any) -> int:
     """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
     comparison = comparison_of(options)
     results = _results_folder(options["results"], comparison)
-    from pgversus.lab.results_folder import EarlierResults  # noqa: PLC0415 - `pgversus --help` does without numpy
+    from pgversus.lab.resume import EarlierResults  # noqa: PLC0415 - `pgversus --help` does without numpy
 
     study = in_asked_manner(study_of(comparison), options)
     whole = measure(study, options, results, earlier=EarlierResults.REFUSE)

@@ -14,7 +14,7 @@ from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildProfile
 from pgversus.text.translation import Language, speaking
 
 if TYPE_CHECKING:
-    from pgversus.lab.results_folder import EarlierResults
+    from pgversus.lab.resume import EarlierResults
     from pgversus.report.answer import StudyAnswer
     from pgversus.study.study import Study
 
@@ -105,7 +105,7 @@ def measure(study: "Study", options: dict[str, Any], results: Path, *, earlier: 
     from pgversus.cli.command import command_typed  # noqa: PLC0415
     from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415
     from pgversus.host.identity import server_user  # noqa: PLC0415
-    from pgversus.lab.answers import read_answer  # noqa: PLC0415
+    from pgversus.lab.answer import read_answer  # noqa: PLC0415
     from pgversus.lab.run import Means, run_study  # noqa: PLC0415
     from pgversus.postgres.client import client_at, fixed_client  # noqa: PLC0415
     from pgversus.report.console import SafeConsole  # noqa: PLC0415

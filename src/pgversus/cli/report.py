@@ -70,7 +70,7 @@ def report(
     pgversus report pgversus-results/planner-16-vs-17-quick --format markdown
     pgversus report pgversus-results/planner-16-vs-17-quick --format markdown --style article -o article.md
     """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
-    from pgversus.lab.answers import read_answer  # noqa: PLC0415 - `pgversus --help` does without numpy
+    from pgversus.lab.answer import read_answer  # noqa: PLC0415 - `pgversus --help` does without numpy
 
     # What is read stays until the end, millions of objects of a large study: looking through them for garbage, again
     # and again, would take as long as all the rest.

@@ -70,7 +70,7 @@ def run(**options: Any) -> int:
         return _dry_run(open_it(reads_outside=options["trust"]), options)
     opened = opened_with_consent(open_it, trust=options["trust"], ask=_ask if _can_ask() else None)
     study = in_asked_manner(opened.study, options)
-    from pgversus.lab.results_folder import EarlierResults  # noqa: PLC0415 - the same
+    from pgversus.lab.resume import EarlierResults  # noqa: PLC0415 - the same
 
     earlier = EarlierResults.PUT_ASIDE if options["new"] else EarlierResults.GO_ON
     answer = measure(study, options, opened.results, earlier=earlier)
@@ -102,7 +102,7 @@ def _ask(opened: "OpenedStudy") -> bool:
 def _dry_run(opened: "OpenedStudy", options: dict[str, Any]) -> int:
     from pgversus.host.identity import server_user  # noqa: PLC0415 - `pgversus --help` does without psutil
     from pgversus.lab.consent import has_consent  # noqa: PLC0415 - `pgversus --help` does without numpy
-    from pgversus.lab.dry_run import dry_run, refuse_without_room  # noqa: PLC0415 - the same
+    from pgversus.lab.estimates import dry_run, refuse_without_room  # noqa: PLC0415 - the same
     from pgversus.report.dry_run import dry_run_text  # noqa: PLC0415 - the same
 
     found = dry_run(

@@ -43,7 +43,7 @@ def list_servers(*, as_json: bool) -> None:
     """Version, origin, block size, compiler's flags with build options, and size on disk of each."""
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
-    from pgversus.lab.servers_here import servers_here  # noqa: PLC0415 - the same
+    from pgversus.lab.inventory import servers_here  # noqa: PLC0415 - the same
     from pgversus.report.servers import servers_document, servers_table  # noqa: PLC0415 - the same
 
     cache = open_cache()
@@ -100,7 +100,7 @@ def verify(names: tuple[str, ...]) -> int:
     """
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
-    from pgversus.lab.servers_here import named_builds, verified  # noqa: PLC0415 - the same
+    from pgversus.lab.inventory import named_builds, verified  # noqa: PLC0415 - the same
     from pgversus.text.redaction import visible  # noqa: PLC0415 - the same
 
     user = server_user()
@@ -115,7 +115,7 @@ def _provide(names: "Sequence[ServerName]", options: dict[str, Any]) -> None:
     from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415 - not for `--help`
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - the same
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
-    from pgversus.lab.failures import failures_of_the_host  # noqa: PLC0415 - the same
+    from pgversus.lab.runner import failures_of_the_host  # noqa: PLC0415 - the same
     from pgversus.report.console import SafeConsole  # noqa: PLC0415 - the same
     from pgversus.study.servers import RunningServer  # noqa: PLC0415 - the same
     from pgversus.text.redaction import visible  # noqa: PLC0415 - the same

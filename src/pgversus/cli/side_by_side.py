@@ -64,7 +64,7 @@ def side_by_side_content(a: "StudyAnswer", b: "StudyAnswer", form: str) -> "str 
 
 
 def _read(name: str, folder: str) -> "StudyAnswer":
-    from pgversus.lab.answers import read_answer  # noqa: PLC0415 - `pgversus --help` does without numpy
+    from pgversus.lab.answer import read_answer  # noqa: PLC0415 - `pgversus --help` does without numpy
 
     try:
         return read_answer(Path(folder))

@@ -1,4 +1,4 @@
-"""What the engine drives. The real ones are in lab/site.py and lab/measuring/; simulated ones serve calibration."""
+"""What the engine drives. The real ones are in lab/; simulated ones serve calibration."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol

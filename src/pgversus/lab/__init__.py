@@ -1,25 +1,28 @@
-"""The orchestrator: joins everything below it.
+"""A run: joins everything below it.
 
-studies.py        study files on disk, and where their results go
-consent.py        the user's consent to what a study file asks for
-dry_run.py        what a study would do
-run.py            one study, from names to blocks on disk
-bench.py          the measuring of a study whose servers are there
-attributing.py    what changed plans account for, measured after the verdicts
-workshop.py       what one run works with: builds, private directories, data that are kept
-results_folder.py  the results folder of a run: locked, earlier results refused, gone on with or put aside
-keeping.py        what a run writes to it, and when
-resuming.py       whether a run may go on with earlier results
-changes.py        what another question differs in
-same_means.py     and only with the same builds, client and machine
-site.py           where a study is carried out: data, servers and loads, made when first needed
-cache_contents.py  what the cache holds, and taking it out
-servers_here.py   every server there is on this host
-source_facts.py   what was asked of a build, against what runs
-settings_check.py  whether every server takes every setting
-failures.py       which failures end the run: the host's, and those of servers of others that stay away
-answers.py        from a results folder to what is said of it
-explaining/       the plans of what is measured
-measuring/        real servers under load or an operation
-gates/            reasons to trust a result less
+run.py                 a study from names to blocks on disk
+studies.py             study files on disk, and where their results go
+consent.py             the user's consent to what a study file requests
+estimates.py           what a study would do, and whether the host has room for it
+resume.py              results folders, and whether earlier results answer the same question
+resume_checks.py       the same builds, client and machine as before
+resources.py           what one run holds: builds, private directories, snapshots
+server_settings.py     whether every server accepts every setting
+build_verification.py  whether what runs is what was requested
+testbed.py             contexts on real servers: data, servers and loads, made when first needed
+arm_servers.py         managed and external servers, started and stopped together
+runner.py              the first run of a workload, counters, failures of the host
+load_runner.py         contexts measured by pgbench: the first load, then windows
+load_windows.py        windows that are runs of pgbench, warm or cold
+slices.py              windows that are slices of a longer run of pgbench
+operation_runner.py    contexts measured as an operation
+results_writer.py      what a run writes, and when
+plan_capture.py        plans of the measured statements
+plan_search.py         settings that restore a plan
+compared_plans.py      the plans of all arms compared
+attribution.py         what changed plans account for, measured after the verdicts
+answer.py              from a results folder to an answer
+caveats.py             reasons to trust a result less
+load_caveats.py        those from counters, rates and drift
+inventory.py           servers on this host, contents of the cache
 """

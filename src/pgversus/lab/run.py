@@ -1,10 +1,10 @@
 """One study, from names to blocks on disk: a comparison of two servers, or a matrix of thousands.
 
-What was measured is read back from the results folder (lab/answers.py), so that a report made years later says what was
+What was measured is read back from the results folder (lab/answer.py), so that a report made years later says what was
 said at the end of the run.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -12,18 +12,32 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from pgversus.data.cache_quota import free_up
+from pgversus.data.snapshots import Snapshots
+from pgversus.engine.context_state import Course
 from pgversus.engine.progress import Progress
-from pgversus.host.directories import open_cache
+from pgversus.engine.scheduler import run_parts
+from pgversus.host.directories import Cache, open_cache
 from pgversus.host.facts import host_facts
 from pgversus.host.identity import ServerUser
 from pgversus.host.run_directory import RunDirectory
-from pgversus.lab.attributing import attribute
-from pgversus.lab.bench import Bench, measure
-from pgversus.lab.explaining.explainer import Explainer, explained_counterfactual, explained_or_why_not
-from pgversus.lab.keeping import Keeper, keep_server_logs
-from pgversus.lab.results_folder import EarlierResults, HeldFolder, results_folder
-from pgversus.lab.resuming import check_same_study, is_same_question, loaded_before, worn_before
-from pgversus.lab.same_means import (
+from pgversus.lab.attribution import attribute
+from pgversus.lab.load_runner import ExplainArms
+from pgversus.lab.load_windows import clock
+from pgversus.lab.plan_capture import Explainer, explained_counterfactual, explained_or_why_not
+from pgversus.lab.resources import Workshop, opened_workshop
+from pgversus.lab.results_writer import Keeper, keep_server_logs
+from pgversus.lab.resume import (
+    EarlierResults,
+    HeldFolder,
+    check_same_study,
+    course_so_far,
+    is_same_question,
+    loaded_before,
+    results_folder,
+    worn_before,
+)
+from pgversus.lab.resume_checks import (
     build_facts,
     changes_of_host,
     check_same_builds,
@@ -31,16 +45,90 @@ from pgversus.lab.same_means import (
     check_same_host,
     client_facts,
 )
-from pgversus.lab.workshop import Workshop, opened_workshop
+from pgversus.lab.testbed import PostgresSite
 from pgversus.postgres.client import Client, refuse_shut_out, refuse_unencrypted
 from pgversus.postgres.session import label_of_running, uri_target
 from pgversus.store.folder import NOT_ATTRIBUTED, holds_results
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.asked import Asked
 from pgversus.study.design import StopReason
-from pgversus.study.servers import RunningServer
+from pgversus.study.needs import disk_bytes, parts_of
+from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.study import Study
 from pgversus.text.redaction import without_secrets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """What studies that are measured one after the other in one run have in common."""
+
+    workshop: Workshop
+    client: Client
+    snapshots: Snapshots
+    worn_before: frozenset[ServerName]
+    """Running servers whose data loads have changed since they were loaded, or may have."""
+    kept_logs: Path | None
+    """Where transaction logs are kept; None to throw them away."""
+    progress: Progress
+
+
+def measure(
+    study: Study, bench: Bench, earlier: StoredStudy | None, keeper: Keeper, explain: ExplainArms | None
+) -> StopReason:
+    """Measure a study to its end and keep what is found; why it ended. Its servers are stopped when this is left.
+
+    earlier: its results so far, which are gone on with. explain: asks each context's servers for plans.
+    """
+    with ExitStack() as stack:
+        site = PostgresSite(
+            study,
+            bench.workshop.builds,
+            bench.workshop.directory,
+            client=bench.client,
+            snapshots=bench.snapshots,
+            common=bench.workshop.common_settings,
+            progress=bench.progress,
+            stack=stack,
+            kept_logs=bench.kept_logs,
+            worn_before=bench.worn_before,
+            explain=explain,
+        )
+        courses = _courses(study, earlier)
+        stopped = run_parts(
+            _parts(study, courses),
+            site,
+            begin_part=partial(_begin_part, site=site, cache=bench.workshop.cache, progress=bench.progress),
+            seed=study.seed,
+            budget_s=study.budget_s,
+            clock=clock,
+            progress=bench.progress,
+            keep=keeper.keep,
+            keep_preparation=keeper.keep_preparation,
+        )
+        keeper.end(stopped, courses)
+        return stopped
+
+
+def _courses(study: Study, earlier: StoredStudy | None) -> list[Course]:
+    """Every context as far as it has come."""
+    if earlier is None:
+        return [Course(context, study.verdicts) for context in study.contexts]
+    return [
+        course_so_far(context, stored, study.verdicts, study.budget_s)
+        for context, stored in zip(study.contexts, earlier.contexts, strict=True)
+    ]
+
+
+def _parts(study: Study, courses: Sequence[Course]) -> list[list[Course]]:
+    by_number = {course.context.number: course for course in courses}
+    return [[by_number[context.number] for context in part] for part in parts_of(study.contexts)]
+
+
+def _begin_part(part: Sequence[Course], site: PostgresSite, cache: Cache, progress: Progress) -> None:
+    """Data of earlier parts go, and as much of what is kept for later runs as this one needs the room of."""
+    contexts = [course.context for course in part]
+    there = site.keep_only(contexts)
+    free_up(disk_bytes(contexts) - there, cache, progress.say)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

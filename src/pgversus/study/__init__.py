@@ -17,9 +17,7 @@ file/          a study read from a TOML file
 design.py      blocks, windows, margin, budget
 windows.py     the windows of a context, fitted to its load
 choices.py     from what the user chose of a design to the design
-needs.py       what a study will need: trials, disk, time
-disk.py        the room of data
-parts.py       which contexts take turns, and which wait
+needs.py       what a study will need: trials, disk, time; which contexts take turns
 published.py   figures of others that a study is held against
 metrics.py     the quantities that are measured, with unit and better direction
 counters.py    what explains a result: names, units, meaning

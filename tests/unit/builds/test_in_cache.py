@@ -10,7 +10,7 @@ from pgversus.builds.model import Build
 from pgversus.builds.provide import cached_builds, remove_build, using_builds
 from pgversus.builds.ready_made import Choice, installed
 from pgversus.host.directories import Cache
-from pgversus.lab.servers_here import verified
+from pgversus.lab.inventory import verified
 from pgversus.study.servers import Family, Version
 from tests.builders import MYSELF
 

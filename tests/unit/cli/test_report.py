@@ -13,7 +13,7 @@ from pgversus.cli.write_up import unchanged_text
 from pgversus.errors import StoreError
 from pgversus.host.files import file_sha256
 from pgversus.study.dataset import SetupFile, setup_file
-from tests.unit.lab.test_answers import one_block
+from tests.unit.lab.test_answer import one_block
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pgversus.builds.inspect import file_hashes
 from pgversus.cli.main import pgversus
 from pgversus.errors import BuildError, ExitCode, StudyError
 from pgversus.host.directories import Cache
-from pgversus.lab import servers_here as module
+from pgversus.lab import inventory as module
 from tests.unit.data.kept import USER, cache_in, kept, recipe
 
 POSTGRES = """#!/bin/sh

@@ -9,7 +9,7 @@ from pgversus.builds.provide import using_builds
 from pgversus.builds.ready_made import Choice, installed
 from pgversus.errors import StudyError
 from pgversus.host.directories import Cache
-from pgversus.lab.cache_contents import cached_things, named, take_out
+from pgversus.lab.inventory import cached_things, named, take_out
 from pgversus.report.cached import Kind
 from pgversus.study.servers import Family, Version
 from tests.unit.data.kept import cache_in, kept, recipe

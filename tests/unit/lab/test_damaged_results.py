@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pgversus.errors import StoreError
-from pgversus.lab.answers import read_answer
+from pgversus.lab.answer import read_answer
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.article.page import article
 from pgversus.report.console import SafeConsole

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.errors import StoreError
-from pgversus.lab.results_folder import EarlierResults, results_folder
+from pgversus.lab.resume import EarlierResults, results_folder
 from pgversus.store.folder import FILE_NAME
 from pgversus.store.writing import Results
 from pgversus.study.study import StudyFact

@@ -14,8 +14,8 @@ from pgversus.builds.provide import CachedBuild, cached_builds
 from pgversus.errors import ExitCode, StudyError
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
-from pgversus.lab import servers_here as module
-from pgversus.lab.servers_here import named_builds, servers_here, verified
+from pgversus.lab import inventory as module
+from pgversus.lab.inventory import named_builds, servers_here, verified
 from pgversus.report.servers import ServerHere
 from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildOptions, BuildProfile, BuildSystem
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pgversus.lab.explaining.comparing import compared
-from pgversus.lab.gates.caveats import caveats
+from pgversus.lab.caveats import caveats
+from pgversus.lab.compared_plans import compared
 from pgversus.records.plans import ButFor, Candidate, CapturedPlans, SampledPlans, Undoing, Why
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, BuiltFrom, Difference, Preparation
 from pgversus.records.trials import Block, FailedTrial, Phase, Trial

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from pgversus.lab.answers import read_answer
+from pgversus.lab.answer import read_answer
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.csv_tables import csv_lines
 from pgversus.report.page.page import page_html

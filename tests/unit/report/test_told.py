@@ -90,8 +90,8 @@ def untold(text: str, names: frozenset[str]) -> set[str]:
 @cache
 def slugs() -> frozenset[str]:
     """Of caveats."""
-    gates = Path(pgversus.__file__).parent.joinpath("lab", "gates").glob("*.py")
-    return frozenset(slug for path in gates for slug in re.findall(r'slug="([a-z-]+)"', path.read_text()))
+    rules = Path(pgversus.__file__).parent.joinpath("lab").glob("*caveats.py")
+    return frozenset(slug for path in rules for slug in re.findall(r'slug="([a-z-]+)"', path.read_text()))
 
 
 def test_a_single_comparison_tells_nothing_in_english_alone() -> None:

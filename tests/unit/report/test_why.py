@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from pgversus.lab.explaining.comparing import compared
+from pgversus.lab.compared_plans import compared
 from pgversus.records.plans import CapturedPlans
 from pgversus.records.trials import Block
 from pgversus.report.answer import Answer, Attributed

@@ -7,10 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.study.dataset import Dataset, SetupFile
-from pgversus.study.disk import disk_bytes
-from pgversus.study.needs import needs_of
+from pgversus.study.needs import MOST_AT_ONCE_BYTES, disk_bytes, needs_of, parts_of
 from pgversus.study.operation import Operation, Step
-from pgversus.study.parts import MOST_AT_ONCE_BYTES, parts_of
 from pgversus.study.study import Context, Study
 from tests.builders import comparison
 

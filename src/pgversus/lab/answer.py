@@ -1,0 +1,232 @@
+"""From a results folder to what is said of it: the same for a run that has just ended and for one of years ago."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from pgversus.errors import PlanError, StoreError
+from pgversus.lab.caveats import caveats
+from pgversus.lab.compared_plans import compared
+from pgversus.lab.resume import course_so_far
+from pgversus.records.preparation import Preparation
+from pgversus.report.answer import Answer, Attributed, StudyAnswer, Unanswered
+from pgversus.report.plans.compared import PlansAnswer
+from pgversus.report.sentences import needs_check
+from pgversus.stats.analysis import analyse
+from pgversus.stats.attribution import attribution
+from pgversus.stats.lazy import Once
+from pgversus.store.folder import attributed_contexts, attribution_folder, unreadable
+from pgversus.store.reading import StoredContext, StoredStudy, read_results
+from pgversus.study.asked import Asked
+from pgversus.study.counterfactual import ARMS, CONTENDER_AGAIN, OLD_PLANS, Recall
+from pgversus.study.design import StopReason
+from pgversus.study.study import StudyFact
+from pgversus.study.workload import PgbenchWorkload
+from pgversus.text.translation import later, tell, tell_number, told_again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Client:
+    version: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Facts:
+    """What a report needs of the facts around the trials."""
+
+    host: dict[str, Any]
+    client: _Client
+    ended: StopReason = StopReason.INTERRUPTED
+    budget_s: float | None = None
+    not_prepared: dict[int, str] = field(default_factory=dict)
+    not_attributed: dict[str, str] = field(default_factory=dict)
+    asked: Asked = field(default_factory=Asked)
+    builds: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+_FACTS = TypeAdapter(_Facts)
+
+
+def read_answer(folder: Path) -> StudyAnswer:
+    """Everything that can be said of the results in a folder; StoreError when they cannot be read."""
+    stored = read_results(folder)
+    facts = _facts(stored, folder)
+    return _study_answer(stored, facts, folder, _attributed(stored, facts, folder))
+
+
+def _study_answer(
+    stored: StoredStudy, facts: _Facts, folder: Path, attributed: Mapping[int, Mapping[int, Attributed]]
+) -> StudyAnswer:
+    wall_s = sum(block.wall_s for one in stored.contexts for block in one.blocks)
+    answers, unanswered = [], []
+    for one in stored.contexts:
+        failure = one.failure or facts.not_prepared.get(one.context.number)
+        if one.preparation is None:
+            words = failure or tell(_NOT_BEGUN[facts.ended])
+            unanswered.append(Unanswered(context=one.context, failed=failure is not None, words=words))
+        else:
+            answers.append(
+                _answer(
+                    one,
+                    one.preparation,
+                    stored.study,
+                    wall_s,
+                    facts,
+                    failure,
+                    str(folder),
+                    attributed.get(one.context.number, {}),
+                )
+            )
+    return StudyAnswer(
+        study=stored.study,
+        answers=tuple(answers),
+        unanswered=tuple(unanswered),
+        stopped=facts.ended,
+        results=str(folder),
+        asked=facts.asked,
+        builds=facts.builds,
+    )
+
+
+def _facts(stored: StoredStudy, folder: Path) -> _Facts:
+    try:
+        facts = _FACTS.validate_python(dict(stored.facts))
+    except ValidationError as error:
+        raise unreadable(folder, error) from error
+    if not isinstance(facts.host.get("cpus"), int):
+        raise unreadable(folder, "the fact host does not tell its processors")
+    return facts
+
+
+_NOT_BEGUN = {
+    StopReason.INTERRUPTED: later("not begun: interrupted"),
+    StopReason.BUDGET: later("not begun: the budget ended"),
+    StopReason.BLOCKS: later("not begun"),
+    StopReason.DECIDED: later("not begun"),
+    StopReason.FAILED: later("not begun"),
+}
+_STOPPED = {
+    StopReason.INTERRUPTED: later("interrupted"),
+    StopReason.BUDGET: later("budget"),
+    StopReason.BLOCKS: later("blocks"),
+    StopReason.DECIDED: later("decided"),
+    StopReason.FAILED: later("failed"),
+}
+
+
+def _answer(
+    one: StoredContext,
+    preparation: Preparation,
+    study: StudyFact,
+    study_wall_s: float,
+    facts: _Facts,
+    failure: str | None,
+    folder: str,
+    attributed: Mapping[int, Attributed],
+) -> Answer:
+    budget_s = preparation.design.budget_s if facts.budget_s is None else facts.budget_s
+    course = course_so_far(one.context, one, study.verdicts, budget_s)
+    stopped = course.stopped or facts.ended
+    return Answer(
+        context=one.context,
+        comparison=course.comparison,
+        arms=preparation.arms,
+        analysis=analyse(course.samples, course.comparison, course.rule, frozenset(course.invalid), course.standings),
+        rule=course.rule,
+        caveats=caveats(
+            course.comparison,
+            preparation,
+            course.samples,
+            stopped,
+            cpus=facts.host["cpus"],
+            failure=failure,
+            plans=one.plans() if one.is_checked else None,
+        ),
+        differences=preparation.differences,
+        stopped=stopped,
+        failure=failure,
+        failed_trials=sum(len(block.failures) for block in course.blocks),
+        blocks=tuple(course.blocks),
+        wall_s=course.wall_s,
+        study_wall_s=study_wall_s,
+        # A study file has a title; a comparison of the command line has none.
+        is_from_file=bool(study.title),
+        client=f"pgbench {facts.client.version} ({facts.client.origin})",
+        host=facts.host,
+        results=folder,
+        plans=Once(lambda: _compared(one, Path(folder))),
+        latencies=one.latencies,
+        attributed=attributed,
+        days=one.days,
+    )
+
+
+def _compared(one: StoredContext, folder: Path) -> PlansAnswer | None:
+    plans = one.plans()
+    try:
+        return None if plans is None else compared([arm.label for arm in one.context.comparison.arms], plans)
+    except PlanError as error:
+        raise unreadable(folder, f"a plan of context {one.context.number}: {error.what}: {error.found}") from error
+
+
+def _attributed(stored: StoredStudy, facts: _Facts, results: Path) -> dict[int, dict[int, Attributed]]:
+    """By context and contender, where it was measured or could not be."""
+    found: dict[int, dict[int, Attributed]] = {}
+    contenders = {one.context.number: len(one.context.comparison.contenders) for one in stored.contexts}
+    for context, measured in attributed_contexts(results).items():
+        for contender in (one for one in measured if 1 <= one <= contenders.get(context, 0)):
+            try:
+                read = _read_attributed(attribution_folder(results, context, contender))
+            except StoreError as error:
+                read = _not_measured(f"{error.what} ({error.where}): {error.found}")
+            found.setdefault(context, {})[contender] = read
+    for key, words in facts.not_attributed.items():
+        context, contender = map(int, key.split("-"))
+        known = found.setdefault(context, {}).get(contender)
+        # The run that has measured it may have ended before it said so.
+        if known is None or known.found is None:
+            found[context][contender] = _not_measured(words)
+    return found
+
+
+def _not_measured(words: str) -> Attributed:
+    return Attributed(recall="", found=None, failure=told_again(words), wall_s=0.0)
+
+
+def _read_attributed(folder: Path) -> Attributed:
+    stored = read_results(folder)
+    workloads = [arm.workload for one in stored.contexts for arm in one.context.comparison.arms]
+    loads = [workload for workload in workloads if isinstance(workload, PgbenchWorkload)]
+    if len(stored.contexts) != 1 or len(workloads) != ARMS or len(loads) != ARMS:
+        raise unreadable(folder, "a study that does not say what plans account for")
+    # Of what plans account for nothing is attributed in its turn.
+    study = _study_answer(stored, _facts(stored, folder), folder, {})
+    if not study.answers:
+        return _not_measured(study.unanswered[0].words)
+    (answer,) = study.answers
+    arms = answer.comparison.arms
+    workload = loads[OLD_PLANS]
+    found = attribution(answer.analysis, workload.clients)
+    is_rewritten = workload.name != arms[CONTENDER_AGAIN].workload.name
+    recall = Recall(
+        settings=tuple(one for one in arms[OLD_PLANS].settings if one not in arms[CONTENDER_AGAIN].settings),
+        rewrite=workload.scripts[0] if is_rewritten else None,
+    )
+    no_interval = tell_number(
+        "no interval came of {number} block ({stopped})",
+        "no interval came of {number} blocks ({stopped})",
+        len(answer.blocks),
+        stopped=tell(_STOPPED[answer.stopped]),
+    )
+    return Attributed(
+        recall=recall.words,
+        found=found,
+        failure=no_interval if found is None else "",
+        wall_s=answer.wall_s,
+        results=str(folder),
+        needs_check=any(needs_check(answer, result) for result in answer.analysis.results),
+    )

@@ -1,0 +1,196 @@
+"""What changed plans account for: measured after the verdicts, for each contender that is decided.
+
+Each is a study of its own (study/counterfactual.py), measured by the same engine on the same servers and data, in a
+folder of its own beneath the results, so that it is kept, gone on with and reported as any other.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+
+from pgversus.engine.progress import Progress
+from pgversus.errors import PgversusError
+from pgversus.lab.answer import read_answer
+from pgversus.lab.resume import is_same_question
+from pgversus.report.answer import Answer
+from pgversus.report.plans.recalling import recall_of
+from pgversus.stats.confidence import DIFFERENT
+from pgversus.store.folder import attribution_folder, holds_results
+from pgversus.store.reading import read_results
+from pgversus.study.counterfactual import MOST_BLOCKS, Recall, counterfactual_study
+from pgversus.study.design import FIRST_LOOK, Design, StopReason
+from pgversus.study.study import Context, Study
+from pgversus.study.workload import PgbenchWorkload
+from pgversus.text.translation import later
+
+_TIMES_FIXED = 3.0
+# Of as many blocks again, if every verdict is faster or slower; and room for slow old plans.
+
+Measure = Callable[[Study, Path], StopReason]
+"""Measures a study and keeps it in a folder, going on with what is there of the same question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """One contender whose plans are to be accounted for."""
+
+    of: Study
+    context: Context
+    """As the study asks it; what is read back has no users and passwords in it."""
+    answer: Answer
+    contender: int
+    recall: Recall
+    folder: Path
+    """Of its own results."""
+
+    @property
+    def key(self) -> str:
+        """Of the context and the arm."""
+        return f"{self.context.number}-{self.contender}"
+
+    @property
+    def words(self) -> str:
+        """Which contender it is."""
+        return self.context.located(self.context.comparison.arms[self.contender].label)
+
+    @property
+    def seconds_per_block(self) -> float:
+        """Estimated from the trials of its comparison, by their number of windows."""
+        trials = sum(len(block.trials) for block in self.answer.blocks)
+        (asked,) = self.asked(FIRST_LOOK).contexts
+        shorter = asked.comparison.design.rounds / self.design.rounds
+        return self.answer.wall_s / max(1, trials) * len(asked.comparison.arms) * shorter
+
+    @property
+    def design(self) -> Design:
+        """The design of its comparison, with the mean number of rounds that its blocks had."""
+        design = self.answer.comparison.design
+        counts = [trial.window_count for block in self.answer.blocks for trial in block.trials.values()]
+        known = [count for count in counts if count]
+        return replace(design, rounds=round(fmean(known))) if known else design
+
+    def asked(self, blocks: int, rounds: int | None = None) -> Study:
+        """Return the study that measures it in so many blocks. rounds: of each; None for as long a block as before."""
+        return counterfactual_study(
+            self.of, self.context, self.design, self.contender, self.recall, blocks=blocks, rounds=rounds
+        )
+
+    def asked_again(self, stored: Design) -> Study | None:
+        """Return the same study with as many blocks and rounds as stored results have; None if those are not fixed."""
+        return None if stored.fixed_blocks is None else self.asked(stored.fixed_blocks, stored.rounds)
+
+
+def attribute(study: Study, results: Path, measure: Measure, progress: Progress) -> dict[str, str]:
+    """Measure what plans account for wherever that can be told; what has been measured before is left as it is.
+
+    By context and arm (`3-1`) why it was not measured, where it was not. All together take no longer than the budget of
+    the study, on top of it; where the number of blocks was given, no longer than three times its blocks. An error or
+    Ctrl-C takes nothing from the verdicts.
+    """
+    not_attributed: dict[str, str] = {}
+    try:
+        wanted = list(_wanted(study, results))
+        left_s = _allowed_s(study, wanted) - sum(_spent_s(one.folder) for one in wanted)
+        waiting = [one for one in wanted if not _has_ended(one)]
+        for number, one in enumerate(waiting):
+            before_s = _spent_s(one.folder)
+            progress.attributing(one.words, number + 1, len(waiting))
+            try:
+                stopped = _measured(one, left_s / (len(waiting) - number), measure, progress)
+            except PgversusError as error:
+                not_attributed[one.key] = f"{error.what} ({error.where}): {error.found}"
+                progress.say(f"{one.words}: {not_attributed[one.key]}")
+                continue
+            if stopped is None:
+                not_attributed[one.key] = later("the budget has no room for enough blocks of it")
+            left_s -= max(0.0, _spent_s(one.folder) - before_s)
+            if stopped is StopReason.INTERRUPTED:
+                break
+    except KeyboardInterrupt:
+        progress.say("interrupted: the verdicts are known, and what plans account for is not")
+    except PgversusError as error:
+        progress.say(f"what plans account for was not measured: {error.what} ({error.where}): {error.found}")
+    return not_attributed
+
+
+def _measured(one: _Wanted, room_s: float, measure: Measure, progress: Progress) -> StopReason | None:
+    """How it ended; None where there is no room for it."""
+    earlier = _so_far(one)
+    if earlier is not None:
+        study = earlier.asked
+    elif (possible := _blocks(one, room_s)) is not None:
+        study = one.asked(possible)
+    else:
+        return None
+    blocks = study.contexts[0].comparison.design.fixed_blocks
+    progress.say(f"measuring what the plans of {one.words} account for, in {blocks} blocks: {one.recall.words}")
+    return measure(study, one.folder)
+
+
+def _wanted(study: Study, results: Path) -> Iterator[_Wanted]:
+    contexts = {context.number: context for context in study.contexts}
+    for answer in read_answer(results).answers:
+        context = contexts[answer.context.number]
+        for result in answer.analysis.results:
+            # Plans are read of those alone that are decided: there may be thousands.
+            plans = answer.plans() if result.verdict in DIFFERENT else None
+            arm = context.comparison.arms[result.contender]
+            if plans is None or not isinstance(arm.workload, PgbenchWorkload):
+                continue
+            recall = recall_of(plans.of(arm.label), arm.workload)
+            if recall is not None:
+                folder = attribution_folder(results, context.number, arm.index)
+                yield _Wanted(
+                    of=study, context=context, answer=answer, contender=arm.index, recall=recall, folder=folder
+                )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Earlier:
+    """An attribution that has been measured, in whole or in part."""
+
+    asked: Study
+    has_ended: bool
+
+
+def _so_far(one: _Wanted) -> _Earlier | None:
+    """Return what has been measured of this very question; None if nothing has: another rewrite may be named now."""
+    if not holds_results(one.folder):
+        return None
+    stored = read_results(one.folder)
+    asked = one.asked_again(stored.contexts[0].context.comparison.design)
+    if asked is None or not is_same_question(stored, asked):
+        return None
+    return _Earlier(asked=asked, has_ended=stored.facts.get("ended") != StopReason.INTERRUPTED.value)
+
+
+def _has_ended(one: _Wanted) -> bool:
+    earlier = _so_far(one)
+    return earlier is not None and earlier.has_ended
+
+
+def _allowed_s(study: Study, wanted: Sequence[_Wanted]) -> float:
+    """Seconds for all of them."""
+    if any(one.answer.comparison.design.fixed_blocks is None for one in wanted):
+        return study.budget_s
+    return _TIMES_FIXED * max((one.answer.study_wall_s for one in wanted), default=0.0)
+
+
+def _blocks(one: _Wanted, room_s: float) -> int | None:
+    """As many as the comparison had, if that tells the parts well, or as there is room for.
+
+    None where that is too few to tell anything.
+    """
+    fixed = one.answer.comparison.design.fixed_blocks
+    most = min(MOST_BLOCKS, max(FIRST_LOOK, len(one.answer.blocks)) if fixed is None else fixed)
+    least = FIRST_LOOK if fixed is None else most
+    fitting = math.floor(room_s / one.seconds_per_block)
+    return min(most, fitting) if fitting >= least else None
+
+
+def _spent_s(folder: Path) -> float:
+    if not holds_results(folder):
+        return 0.0
+    return sum(block.wall_s for context in read_results(folder).contexts for block in context.blocks)

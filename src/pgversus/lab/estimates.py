@@ -1,0 +1,113 @@
+"""What a study would do on this host, without doing it; and, once that is shown, the refusal of one without room."""
+
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from pgversus.builds.provide import BuildsHere, builds_here
+from pgversus.data.cache_quota import check_room
+from pgversus.host.directories import Cache, open_cache
+from pgversus.host.identity import ServerUser
+from pgversus.lab.resume import check_same_study
+from pgversus.lab.resume_checks import as_measured_before, compilers_before
+from pgversus.lab.runner import failures_of_the_host
+from pgversus.lab.server_settings import TargetOf, ask_of, with_possible_settings
+from pgversus.postgres.session import label_of_running, uri_target
+from pgversus.postgres.settings_check import ask_program
+from pgversus.store.folder import check_folder, holds_results
+from pgversus.store.reading import StoredStudy, read_results
+from pgversus.study.needs import Needs, needs_of
+from pgversus.study.servers import RunningServer
+from pgversus.study.study import Study
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DryRun:
+    """What would be done."""
+
+    study: Study
+    """Without the treatments that servers on this host are known to lack a setting for."""
+    needs: Needs
+    downloads: tuple[str, ...]
+    """Builds that are not in the cache yet."""
+    to_build: tuple[str, ...]
+    """Servers that are built from source and not in the cache yet."""
+    not_asked: tuple[str, ...]
+    """Servers of which nothing is known, because they are the study's and nobody was to ask them."""
+    free_bytes: int
+    """Where data would lie."""
+    blocks_there: int
+    """Of an earlier run of the same study."""
+    results: str
+
+
+def dry_run(
+    study: Study,
+    results: Path,
+    user: ServerUser,
+    *,
+    afresh: bool = False,
+    asks_servers: bool = False,
+    is_trusted: bool = False,
+) -> DryRun:
+    """What running this study would do; PgversusError for what would be refused, as far as that is known by now.
+
+    A study that has no room is no error yet: its plan is what one wants to see then. Without asks_servers
+    nothing that the study names is run, and nobody is connected to: builds in the cache answer for themselves.
+
+    afresh: whatever there is already.
+    asks_servers: whether servers that the study names are asked for versions and settings.
+    is_trusted: whether the study has the user's consent, so that its servers may get passwords of the environment.
+    """
+    cache = open_cache()
+    check_folder(results, may_hold_results=True)
+    earlier = read_results(results) if holds_results(results) and not afresh else None
+    here = _builds_here(study, earlier, cache, user, asks_servers=asks_servers)
+    target_of = partial(uri_target, uses_environment=is_trusted) if asks_servers else None
+    possible = _with_possible_settings(study, here, user, target_of)
+    not_asked = here.not_asked if asks_servers else (*here.not_asked, *_running_servers(study))
+    if earlier is not None and not (study.skips_missing_settings and (here.downloads or here.to_build or not_asked)):
+        # Else only the servers that are not here yet know what is left of the study.
+        check_same_study(earlier, possible, results)
+    return DryRun(
+        study=possible,
+        needs=needs_of(possible),
+        downloads=here.downloads,
+        to_build=here.to_build,
+        not_asked=not_asked,
+        free_bytes=shutil.disk_usage(cache.runs).free,
+        blocks_there=sum(len(one.blocks) for one in earlier.contexts) if earlier is not None else 0,
+        results=str(results),
+    )
+
+
+def refuse_without_room(found: DryRun) -> None:
+    """HostError when what was found would not fit on this host."""
+    check_room(found.needs, open_cache())
+
+
+def _builds_here(
+    study: Study, earlier: StoredStudy | None, cache: Cache, user: ServerUser, *, asks_servers: bool
+) -> BuildsHere:
+    names = study.servers
+    meant = names if earlier is None else as_measured_before(names, earlier.facts)
+    with failures_of_the_host(cache.root):
+        compilers = {} if earlier is None else compilers_before(names, meant, earlier.facts, cache)
+        here = builds_here(meant, study.build_manner, cache, user, compilers, asks_named=asks_servers)
+    return replace(here, builds={name: here.builds[same] for name, same in zip(names, meant, strict=True)})
+
+
+def _running_servers(study: Study) -> list[str]:
+    return [label_of_running(server) for server in study.servers if isinstance(server, RunningServer)]
+
+
+def _with_possible_settings(study: Study, here: BuildsHere, user: ServerUser, target_of: TargetOf | None) -> Study:
+    """Ask the servers that are here; each processor asks 30 to 70 levels a second."""
+    with tempfile.TemporaryDirectory(prefix="pgversus-") as name:
+        directory = Path(name)
+        # For the servers' user to enter.
+        directory.chmod(0o755)
+        ask = partial(ask_program, user=user, directory=directory)
+        return with_possible_settings(study, ask_of(here.builds, ask, target_of))

@@ -1,0 +1,393 @@
+"""Caveats from what servers and host counted in the windows, and from how the windows of a block compare.
+
+Each is a reason to distrust a number and none changes it. Limits are those of docs/statistics.md, "Caveats".
+"""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pgversus.records.preparation import Caveat
+from pgversus.records.trials import Block, Trial
+from pgversus.stats.counters import FOREIGN, STEAL, CounterTable, counter_table, foreign_cpu_s
+from pgversus.stats.effects import Samples
+from pgversus.study.comparison import BASELINE, Arm, CacheState, Comparison
+from pgversus.study.counters import MAINTENANCE, PAGE_BYTES
+from pgversus.study.design import WindowKind
+from pgversus.study.metrics import QUANTILES, Metric, transactions_for_quantile
+from pgversus.study.workload import PgbenchWorkload
+from pgversus.text.translation import later, tell
+from pgversus.text.units import significant
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The finished trials of an arm."""
+
+    arm: Arm
+    trials: Sequence[Trial]
+    counters: CounterTable
+    seconds: float
+    """Of all windows."""
+
+
+def measured_of(arm: Arm, blocks: Sequence[Block]) -> Measured:
+    """Of all blocks that hold the arm."""
+    trials = [block.trials[arm.index] for block in blocks if arm.index in block.trials]
+    return Measured(arm, trials, counter_table(trials), math.fsum(trial.seconds for trial in trials))
+
+
+_MEMORY = 0.01
+"""Share of the windows. Both working sets must fit into memory, and then nothing ever waits for it."""
+_DISK = 0.10
+_QUIET_BYTES_PER_S = 1e6
+"""What any disk moves in a hundredth of the time: servers that move less make nobody wait for a tenth of it."""
+_MOVED_PAGES = ("buffers_read", "checkpoint_buffers_written", "background_buffers_written")
+_MOVED_BYTES = ("wal_bytes", "temp_bytes", "server_io_write_bytes", "server_io_extend_bytes")
+
+
+def pressure_caveats(measured: Sequence[Measured]) -> Iterator[Caveat]:
+    """What made processes wait that should not have to. measured: every arm of the comparison."""
+    for one in measured:
+        memory, disk = (_waited(one, f"pressure_{what}_s") for what in ("memory", "io"))
+        if memory > _MEMORY:
+            yield Caveat(
+                slug="memory-pressure",
+                arm=one.arm.index or None,
+                text=tell(
+                    "processes waited for memory in {share} of the windows of {arm}: servers and data do not fit into "
+                    "it together, or another program needs it",
+                    share=f"{100 * memory:.0f} %",
+                    arm=one.arm.label,
+                ),
+            )
+        if disk > _DISK and all(_leaves_disk_alone(other) for other in measured):
+            yield Caveat(
+                slug="disk-disturbed",
+                arm=one.arm.index or None,
+                text=tell(
+                    "processes waited for disk in {share} of the windows of {arm}, though no server of this comparison "
+                    "moved any data worth mentioning: another program did",
+                    share=f"{100 * disk:.0f} %",
+                    arm=one.arm.label,
+                ),
+            )
+
+
+def _waited(one: Measured, name: str) -> float:
+    """Share of all windows; 0 where a trial does not tell."""
+    total = one.counters.total(name)
+    return 0.0 if total is None else total / one.seconds
+
+
+def _leaves_disk_alone(one: Measured) -> bool:
+    """Whether its server hardly asked the system for anything; of all arms, as one's pages are written in any window.
+
+    A page that was asked of the system may have been in its cache: better to say nothing than to blame others.
+    """
+    pages = sum(one.counters.column(name) for name in _MOVED_PAGES)
+    others = np.nansum([one.counters.column(name) for name in _MOVED_BYTES], axis=0)
+    limits = np.array([_QUIET_BYTES_PER_S * trial.seconds for trial in one.trials])
+    # What is not told compares as false.
+    return bool((PAGE_BYTES * pages + others < limits).all())
+
+
+_REACHED = 0.95
+"""Share of the rate, over all windows together."""
+_CHANCE = 3.5
+"""Standard deviations of how many transactions pgbench schedules, which is Poisson's: their root."""
+
+
+def rate_caveats(comparison: Comparison, one: Measured) -> Iterator[Caveat]:
+    """Whether this arm finished fewer transactions than its rate asks for. Nothing of a load without a rate."""
+    workload = one.arm.workload
+    if not isinstance(workload, PgbenchWorkload) or workload.rate is None:
+        return
+    # One that failed was begun all the same.
+    begun = sum(trial.transactions + trial.failed for trial in one.trials)
+    asked = workload.rate * one.seconds
+    # A window lasts until its last transactions have ended, and none is scheduled then: one for each client at most.
+    last = workload.clients * comparison.design.rounds * len(one.trials)
+    if begun < _REACHED * asked and asked - begun > last + _CHANCE * math.sqrt(asked):
+        yield Caveat(
+            slug="rate-not-reached",
+            arm=one.arm.index or None,
+            text=tell(
+                "{arm} reached {reached} of {rate} transactions per second: its latencies then measure the queue, "
+                "which grows as long as a window lasts",
+                arm=one.arm.label,
+                reached=significant(begun / one.seconds, 4),
+                rate=significant(workload.rate, 4),
+            ),
+        )
+
+
+_CLIENT_BOUND = 0.9
+"""Share of one processor for each thread of pgbench."""
+_THROTTLED = 0.01
+_STILL_CACHED = 0.05
+_TREND = 0.05
+_TREND_T = 3.5
+_FEWEST_FOR_TREND = 4
+_CORRELATION, _FEWEST_FOR_CORRELATION = 0.5, 12
+_FEW_TRANSACTIONS = 3
+"""For each client and window: below this the end of the last transaction is a large part of the window."""
+
+_BECAME_FASTER = later(
+    "{arm} became {share} faster from the first to the second half of its blocks: a longer warm-up would show it as it "
+    "goes on"
+)
+_BECAME_SLOWER = later(
+    "{arm} became {share} slower from the first to the second half of its blocks: a longer warm-up would show it as it "
+    "goes on"
+)
+
+
+def load_caveats(
+    comparison: Comparison, samples: Samples, measured: Sequence[Measured], *, cpus: int
+) -> Iterator[Caveat]:
+    """What was wrong with the load or the host, the gravest first.
+
+    measured: every arm in the blocks of these samples. cpus: that the host could use.
+    """
+    for one in measured:
+        if one.trials:
+            yield from _client_bound(one)
+            yield from rate_caveats(comparison, one)
+            yield from _disturbed(one, cpus)
+            yield from _throttled(one)
+            yield from _not_cold(comparison, one)
+            yield from _not_steady(comparison, one.arm, one.trials)
+            yield from _few_transactions(comparison, one.arm, one.trials)
+    yield from pressure_caveats(measured)
+    yield from _checkpoints(measured)
+    yield from _autovacuum(measured)
+    yield from _drift(comparison, samples)
+    if isinstance(comparison.workload, PgbenchWorkload):
+        yield from _few_for_percentile(measured)
+
+
+def _share(one: Measured, seconds: float | None, capacity: float) -> float | None:
+    """Of what all windows could have had; None where a trial does not tell."""
+    return None if seconds is None else seconds / (capacity * one.seconds)
+
+
+def _client_bound(one: Measured) -> Iterator[Caveat]:
+    arm = one.arm
+    if not isinstance(arm.workload, PgbenchWorkload):
+        # What its client does is part of an operation.
+        return
+    share = _share(one, one.counters.total("client_cpu_s"), arm.workload.threads)
+    if share is not None and share > _CLIENT_BOUND:
+        yield Caveat(
+            slug="client-bound",
+            arm=arm.index or None,
+            text=tell(
+                "pgbench was the bottleneck on {arm}: it used {share} of the processors that its threads can use, so "
+                "the server may be faster than was seen (more threads of pgbench would tell)",
+                arm=arm.label,
+                share=_percent(share),
+            ),
+        )
+
+
+def _disturbed(one: Measured, cpus: int) -> Iterator[Caveat]:
+    arm = one.arm
+    foreign = _share(one, _foreign_cpu_s(one.counters), cpus)
+    steal = _share(one, one.counters.total("host_steal_s"), cpus)
+    if foreign is not None and foreign > FOREIGN:
+        yield Caveat(
+            slug="host-disturbed",
+            arm=arm.index or None,
+            text=tell(
+                "other programs used {share} of the processors for their own code in the windows of {arm}",
+                share=_percent(foreign),
+                arm=arm.label,
+            ),
+        )
+    if steal is not None and steal > STEAL:
+        yield Caveat(
+            slug="host-stolen",
+            arm=arm.index or None,
+            text=tell(
+                "the hypervisor gave {share} of the processors to others in the windows of {arm}",
+                share=_percent(steal),
+                arm=arm.label,
+            ),
+        )
+
+
+def _foreign_cpu_s(counters: CounterTable) -> float | None:
+    """Of all trials; None where one does not tell."""
+    total = float(np.maximum(foreign_cpu_s(counters.column), 0.0).sum())
+    return None if math.isnan(total) else total
+
+
+def _throttled(one: Measured) -> Iterator[Caveat]:
+    arm = one.arm
+    share = _share(one, one.counters.total("cpu_throttled_s"), 1)
+    if share is not None and share > _THROTTLED:
+        yield Caveat(
+            slug="throttled",
+            arm=arm.index or None,
+            text=tell(
+                "a limit on processors held everything back for {share} of the windows of {arm}",
+                share=_percent(share),
+                arm=arm.label,
+            ),
+        )
+
+
+def _not_cold(comparison: Comparison, one: Measured) -> Iterator[Caveat]:
+    if comparison.cache is not CacheState.COLD:
+        return
+    arm = one.arm
+    most = float(np.nan_to_num(one.counters.column("still_cached_share"), nan=1.0).max())
+    if most > _STILL_CACHED:
+        yield Caveat(
+            slug="cache-not-cold",
+            arm=arm.index or None,
+            text=tell(
+                "the system kept up to {share} of the data of {arm} in its page cache, or would not tell; shared "
+                "buffers were empty all the same",
+                share=_percent(most),
+                arm=arm.label,
+            ),
+        )
+
+
+def _not_steady(comparison: Comparison, arm: Arm, trials: Sequence[Trial]) -> Iterator[Caveat]:
+    trends = [trial.trend for trial in trials if trial.trend is not None]
+    if comparison.cache is CacheState.COLD or len(trends) < _FEWEST_FOR_TREND:
+        return
+    mean = math.fsum(trends) / len(trends)
+    error = math.sqrt(math.fsum((t - mean) ** 2 for t in trends) / (len(trends) - 1) / len(trends))
+    if abs(mean) > _TREND and abs(mean) > _TREND_T * error:
+        yield Caveat(
+            slug="not-steady",
+            arm=arm.index or None,
+            text=tell(
+                _BECAME_FASTER if mean > 0 else _BECAME_SLOWER,
+                arm=arm.label,
+                share=_percent(abs(math.expm1(mean))),
+            ),
+        )
+
+
+def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial]) -> Iterator[Caveat]:
+    if not isinstance(arm.workload, PgbenchWorkload) or comparison.design.window_kind is not WindowKind.RUN:
+        # Short windows end with their transactions, or are fitted to hold many.
+        return
+    windows = len(trials) * comparison.design.rounds
+    each = sum(trial.transactions for trial in trials) / windows
+    needed = _FEW_TRANSACTIONS * arm.workload.clients
+    if comparison.cache is not CacheState.COLD and not arm.workload.is_open_loop and each < needed:
+        yield Caveat(
+            slug="few-transactions",
+            arm=arm.index or None,
+            text=tell(
+                "{each} transactions of {arm} in each window, fewer than {few} for each client: longer windows would "
+                "tell more",
+                each=f"{each:.1f}",
+                arm=arm.label,
+                few=_FEW_TRANSACTIONS,
+            ),
+        )
+
+
+def _checkpoints(measured: Sequence[Measured]) -> Iterator[Caveat]:
+    for arm, counts in _one_sided(measured, ("checkpoints_timed", "checkpoints_requested")):
+        text = tell("checkpoints while measuring: {counts}", counts=counts)
+        yield Caveat(slug="checkpoint-on-one-side", arm=arm, text=text)
+
+
+def _autovacuum(measured: Sequence[Measured]) -> Iterator[Caveat]:
+    for arm, counts in _one_sided(measured, MAINTENANCE):
+        text = tell("runs of autovacuum while measuring: {counts}", counts=counts)
+        yield Caveat(slug="autovacuum-on-one-side", arm=arm, text=text)
+
+
+def _one_sided(measured: Sequence[Measured], names: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Contenders where something happened that did not on the baseline, or the other way round, with both counts.
+
+    Chance, or a difference between the arms; a cost either way.
+    """
+    sums = [_sum(one, names) for one in measured]
+    counts = [number for number in sums if number is not None]
+    if len(counts) < len(sums):
+        return
+    base = measured[BASELINE].arm
+    for one, count in zip(measured, counts, strict=True):
+        if (count > 0) != (counts[BASELINE] > 0):
+            told = tell(
+                "{baseline_count} of {baseline}, {contender_count} of {contender}",
+                baseline_count=f"{counts[BASELINE]:.0f}",
+                baseline=base.label,
+                contender_count=f"{count:.0f}",
+                contender=one.arm.label,
+            )
+            yield one.arm.index, told
+
+
+def _sum(one: Measured, names: Sequence[str]) -> float | None:
+    """Over all trials, 0 for none; None where one does not tell."""
+    totals = [one.counters.total(name) for name in names] if one.trials else [0.0]
+    told = [total for total in totals if total is not None]
+    return math.fsum(told) if len(told) == len(totals) else None
+
+
+def _drift(comparison: Comparison, samples: Samples) -> Iterator[Caveat]:
+    """Ratios that follow one another: what the arms are compared on does not stay the same."""
+    if len(samples.blocks) < _FEWEST_FOR_CORRELATION:
+        return
+    for arm in comparison.contenders:
+        ratios = _log_ratios(samples, comparison.design.metric, arm.index)
+        if len(ratios) < _FEWEST_FOR_CORRELATION:
+            continue
+        mean = math.fsum(ratios) / len(ratios)
+        spread = math.fsum((r - mean) ** 2 for r in ratios)
+        follow = math.fsum((a - mean) * (b - mean) for a, b in itertools.pairwise(ratios))
+        if spread > 0 and follow / spread > _CORRELATION:
+            yield Caveat(
+                slug="drift",
+                arm=arm.index,
+                text=tell(
+                    "the ratios of {arm} move together from block to block (correlation {correlation}), so the "
+                    "interval is too narrow: something changes while it is measured",
+                    arm=arm.label,
+                    correlation=f"{follow / spread:.2f}",
+                ),
+            )
+
+
+def _log_ratios(samples: Samples, metric: Metric, arm: int) -> list[float]:
+    """ln(contender / baseline) of the metric that carries the verdict, where a block tells it of both."""
+    pairs = zip(samples.logs(metric, arm), samples.logs(metric, BASELINE), strict=True)
+    ratios = (other - base for other, base in pairs if other is not None and base is not None)
+    return [ratio for ratio in ratios if math.isfinite(ratio)]
+
+
+def _few_for_percentile(measured: Sequence[Measured]) -> Iterator[Caveat]:
+    counts = [trial.transactions for one in measured for trial in one.trials]
+    fewest = min(counts, default=0)
+    lacking = [q for q in QUANTILES.values() if fewest < transactions_for_quantile(q)]
+    if counts and lacking:
+        names = ", ".join(f"p{100 * q:.0f}" for q in lacking)
+        yield Caveat(
+            slug="few-for-percentile",
+            text=tell(
+                "{percentiles} without an interval: a block had {fewest} transactions of an arm, and {needed} are "
+                "needed for {percentile}",
+                percentiles=names,
+                fewest=fewest,
+                needed=transactions_for_quantile(lacking[0]),
+                percentile=f"p{100 * lacking[0]:.0f}",
+            ),
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

@@ -1,0 +1,257 @@
+"""A context that is measured by the load of pgbench."""
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from pgversus.engine.testbed import Apparatus, TrialFailedError, TrialHungError
+from pgversus.errors import ServerError, WorkloadError
+from pgversus.host.pausable import can_pause
+from pgversus.host.processes import Beside
+from pgversus.host.processors import Processors, split_processors
+from pgversus.lab.arm_servers import ArmServer, ServerSet, wrote_since
+from pgversus.lab.load_windows import ColdApparatus, TransactionApparatus, WarmApparatus
+from pgversus.lab.runner import FirstRun, Settings, session_settings
+from pgversus.lab.slices import SliceApparatus
+from pgversus.postgres import catalog
+from pgversus.postgres.load_sessions import LoadSessions
+from pgversus.postgres.session import Target, connect
+from pgversus.records.plans import CapturedPlans
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import Window
+from pgversus.study.comparison import CacheState, Comparison
+from pgversus.study.design import Design, WindowKind
+from pgversus.study.windows import FirstLoad, fit_windows, least_window_s
+from pgversus.study.workload import PgbenchWorkload
+from pgversus.text.units import AUTO
+from pgversus.workload.pgbench_run import Load, run_window
+
+_PILOT_S = 1.0
+# The shortest that pgbench can run by the clock.
+_LOOK_S = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PilotResult:
+    """What the first load showed."""
+
+    writes: bool
+    """Whether any arm's load changed rows."""
+    slowest_latency_s: float
+    """Mean latency of the slowest arm."""
+    latency_p99_s: float
+    """99th percentile of the latency, of the arm where it is longest."""
+    longest_transaction_s: float
+    """The slowest transaction of any arm."""
+    connect_s: float
+    """Time that the slowest arm took to connect all clients."""
+    replies_wait: bool
+    """Whether any server waited for its client to read a reply, which was larger than what a socket holds."""
+
+
+def run_pilot(arms: Sequence[ArmServer], loads: Sequence[Load], design: Design) -> PilotResult:
+    """Each arm's load on each started arm in turn; WorkloadError with pgbench's words when it fails on one."""
+    windows, writes, replies_wait = [], False, False
+    for server, load in zip(arms, loads, strict=True):
+        seconds = max(design.warm_up_s if design.warm_up_is_given else _PILOT_S, least_window_s(load.workload.rate))
+        with connect(server.target) as connection:
+            before = catalog.rows_written(connection)
+        watch = _Replies(server.target) if server.can_restart else None
+        try:
+            with watch or nullcontext():
+                window = run_window(load, server.target, seconds, design.seed or 1)
+        except TrialHungError as error:
+            raise WorkloadError(
+                f"the first load hangs on {server.arm.label}",
+                slug="workload-hangs",
+                where=f"{load.workload.name}, on {server.arm.label}",
+                found=str(error),
+                expected=f"transactions that end within {load.longest_s:.0f} s, this context's part of the budget",
+                to_do="see what they wait for, or give a larger --budget: with it the same command tries again",
+            ) from error
+        except TrialFailedError as error:
+            raise WorkloadError(
+                f"the workload fails on {server.arm.label}",
+                slug="workload-failed",
+                where=f"{load.workload.name}, on {server.arm.label}",
+                found=str(error),
+                expected="a load that runs without errors on every arm",
+                to_do="these are pgbench's own words; mend the script, its data or its variables",
+            ) from error
+        windows.append(window)
+        replies_wait = replies_wait or (watch is not None and watch.found)
+        writes = wrote_since(server, before) or writes
+    return PilotResult(
+        writes=writes,
+        slowest_latency_s=max(window.latency_sum_s / window.transactions for window in windows),
+        latency_p99_s=max(_p99_s(window) for window in windows),
+        longest_transaction_s=max(window.latency_max_s for window in windows),
+        connect_s=max(window.connect_s for window in windows),
+        replies_wait=replies_wait,
+    )
+
+
+class _Replies(Beside):
+    """Looks now and then whether a server waits for its client to read a reply."""
+
+    def __init__(self, target: Target) -> None:
+        super().__init__("replies")
+        self._target = target
+        self.found = False
+
+    def _run(self) -> None:
+        try:
+            sessions = LoadSessions(self._target)
+            try:
+                while not (self.found or self._is_over_within(_LOOK_S)):
+                    self.found = sessions.wait_to_send()
+            finally:
+                sessions.close()
+        except ServerError:
+            # The load fails for the same reason, and says so.
+            return
+
+
+def _p99_s(window: Window) -> float:
+    return min(window.histogram.quantile(0.99), window.latency_max_s)
+
+
+class ExplainArms(Protocol):
+    """Asks a context's servers for plans: the plans, or why there are none."""
+
+    def __call__(
+        self, servers: Sequence[ArmServer], loads: Sequence[Load], pilot: PilotResult, *, comparison: Comparison
+    ) -> tuple[CapturedPlans | None, str]:
+        """servers: of all arms, started, after their first load; contexts that share them are sent other things."""
+
+
+_SLOW_CONNECT_S = 0.2
+# Below this the time of connecting is a small part of the shortest window.
+
+
+class LoadHarness:
+    """pgbench against the servers of a context."""
+
+    def __init__(
+        self,
+        comparison: Comparison,
+        workload: PgbenchWorkload,
+        servers: ServerSet,
+        loads: Sequence[Load],
+        *,
+        prewarms: bool,
+        contexts: int,
+        explain: ExplainArms | None,
+    ) -> None:
+        """workload: the baseline's. loads: one for each arm. prewarms: whether every arm can read its data in.
+
+        contexts: of the study, which share its budget. explain: asks the started servers for plans; None asks nothing.
+        """
+        self._comparison = comparison
+        self._workload = workload
+        self._servers = servers
+        self._loads = loads
+        self._prewarms = prewarms
+        self._contexts = contexts
+        self._explain = explain
+
+    def try_out(self) -> FirstRun:
+        """A first load on every arm, all servers started; then the plans of what it sent, with its data in memory."""
+        comparison, servers = self._comparison, self._servers
+        writes = True
+        try:
+            for arm, _ in enumerate(servers.servers):
+                servers.start(arm)
+                if comparison.cache is not CacheState.COLD:
+                    servers.read_in(arm, prewarms=self._prewarms)
+            settings = tuple(session_settings(server) for server in servers.servers)
+            pilot = run_pilot(servers.servers, self._loads, comparison.design)
+            writes = pilot.writes
+            plans, not_explained = self._explained(pilot, settings)
+        finally:
+            servers.stop_all(writes=writes)
+        first = FirstLoad(
+            clients=self._workload.clients,
+            writes=pilot.writes,
+            latency_s=pilot.slowest_latency_s,
+            latency_p99_s=pilot.latency_p99_s,
+            connect_s=pilot.connect_s,
+            rate=self._workload.rate,
+            is_cold=comparison.cache is CacheState.COLD,
+            may_pause=self._may_pause(settings),
+            is_one_statement=all(load.workload.is_one_statement for load in self._loads),
+            replies_wait=pilot.replies_wait,
+        )
+        design = fit_windows(comparison.design, first, arms=len(comparison.arms), contexts=self._contexts)
+        processors = self._processors(comparison.design)
+        design = replace(design, client_processors=processors.clients, server_processors=processors.servers)
+        return FirstRun(
+            design=design,
+            settings=settings,
+            writes=pilot.writes,
+            connect_allowance_s=_connect_allowance_s(pilot),
+            connect_s=pilot.connect_s,
+            longest_transaction_s=pilot.longest_transaction_s,
+            plans=plans,
+            not_explained=not_explained,
+        )
+
+    def _may_pause(self, settings: Sequence[Settings]) -> bool:
+        """Whether pgbench may be stopped between windows, and the servers tell when they have finished."""
+        return (
+            can_pause()
+            and not any(load.workload.pauses for load in self._loads)
+            and all(server.can_restart for server in self._servers.servers)
+            and all(one["track_activities"].value == "on" for one in settings)
+        )
+
+    def _processors(self, design: Design) -> Processors:
+        """Where a server is not ours to start, only the client is pinned, and only if the user asks for it."""
+        if all(server.can_restart for server in self._servers.servers):
+            return split_processors(design.pin)
+        if design.pin == AUTO:
+            return Processors()
+        return replace(split_processors(design.pin), servers=())
+
+    def _explained(self, pilot: PilotResult, settings: Sequence[Settings]) -> tuple[CapturedPlans | None, str]:
+        """Plans are those of what is measured only where sessions still have the settings that the load began with."""
+        if self._explain is None:
+            return None, ""
+        plans, words = self._explain(self._servers.servers, self._loads, pilot, comparison=self._comparison)
+        now = (session_settings(server) for server in self._servers.servers)
+        changed = sorted(
+            {name for was, has in zip(settings, now, strict=True) for name in has if was.get(name) != has[name]}
+        )
+        if changed:
+            return None, f"the load has changed settings of sessions to come: {', '.join(changed)}"
+        return plans, words
+
+    def apparatus(self, preparation: Preparation) -> Apparatus:
+        """Windows of load, warm or cold."""
+        loads = tuple(
+            replace(
+                load,
+                connect_allowance_s=preparation.connect_allowance_s,
+                longest_s=preparation.patience_s,
+                processors=preparation.design.client_processors,
+            )
+            for load in self._loads
+        )
+        if self._comparison.cache is CacheState.COLD:
+            return ColdApparatus(self._servers, loads, preparation)
+        kind = _APPARATUS[preparation.design.window_kind]
+        return kind(self._servers, loads, preparation, prewarms=self._prewarms)
+
+
+_APPARATUS: Mapping[WindowKind, type[WarmApparatus]] = {
+    WindowKind.RUN: WarmApparatus,
+    WindowKind.TRANSACTIONS: TransactionApparatus,
+    WindowKind.SLICE: SliceApparatus,
+}
+
+
+def _connect_allowance_s(pilot: PilotResult) -> int:
+    """Twice of what it took once: a window in which nobody is connected in time is a failed trial."""
+    return math.ceil(2 * pilot.connect_s) if pilot.connect_s > _SLOW_CONNECT_S else 0

@@ -1,0 +1,214 @@
+"""A context that is measured as an operation: each repetition on a copy of its own, while no other server runs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pgversus.engine.progress import Progress
+from pgversus.engine.testbed import Apparatus, TrialFailedError, TrialHungError
+from pgversus.errors import HostError, PgversusError, StoreError, WorkloadError
+from pgversus.host.lost_time import LostTime
+from pgversus.host.page_cache import evict, read_in
+from pgversus.lab.arm_servers import ArmServer, ServerSet
+from pgversus.lab.runner import CPUS, FirstRun, Settings, grown, read_after, read_before, session_settings
+from pgversus.postgres import catalog
+from pgversus.postgres.client import Client
+from pgversus.postgres.cluster import remove_directory
+from pgversus.postgres.operation_reports import vacuum_counters
+from pgversus.postgres.session import connect
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import NO_LATENCIES, Window
+from pgversus.stats.counters import is_disturbed
+from pgversus.study.comparison import CacheState
+from pgversus.study.design import Design
+from pgversus.study.operation import Operation
+from pgversus.study.windows import fit_operation
+from pgversus.workload.operation_run import Means, run_operation, verify
+
+
+class Repetitions:
+    """One arm's operation on a fresh copy, as often as wanted."""
+
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        servers: ServerSet,
+        *,
+        client: Client,
+        scratch: Path,
+        cache: CacheState,
+        prewarms: bool,
+        progress: Progress,
+    ) -> None:
+        """operations: one for each arm. scratch: where programs run; removed after each repetition."""
+        self._progress = progress
+        self._operations = operations
+        self.servers = servers
+        self._client = client
+        self._scratch = scratch
+        self._cache = cache
+        self._prewarms = prewarms
+
+    def run(self, arm: int, patience_s: float, *, before: Callable[[ArmServer], None] = lambda _: None) -> Window:
+        """From a fresh copy to the end of the operation, verified; TrialFailedError when anything of it fails.
+
+        before: called with the started server before anything is timed.
+        """
+        server = self.servers.servers[arm]
+        try:
+            levels = self._begin(arm, server)
+            before(server)
+            return replace(self._timed(arm, server, patience_s), levels=levels)
+        except (HostError, StoreError):
+            raise
+        except PgversusError as error:
+            raise TrialFailedError(f"{error.what}: {error.found}") from error
+        finally:
+            self.end(arm)
+
+    def end(self, arm: int) -> None:
+        """Stop the arm's server and remove its copy, which is worn."""
+        self.servers.stop(arm)
+        self.servers.servers[arm].forget_copy()
+        remove_directory(self._scratch)
+
+    def _begin(self, arm: int, server: ArmServer) -> dict[str, float]:
+        """A server on a fresh copy in the declared state of caches, the same for every arm; levels found before."""
+        self.end(arm)
+        server.make_copy()
+        assert server.data_directory is not None  # noqa: S101 - an operation is refused for servers of others
+        levels = {}
+        if self._cache is CacheState.COLD:
+            cached = evict(server.data_directory)
+            levels["still_cached_share"] = 1.0 if cached is None else cached
+        else:
+            # A copy that shares its blocks with the snapshot has no page in the cache, a written one has them all.
+            read_in(server.data_directory)
+        server.start()
+        with connect(server.target) as connection:
+            if self._prewarms and self._cache is CacheState.WARM:
+                catalog.prewarm(connection)
+            catalog.checkpoint(connection)
+        return {**levels, "data_bytes": float(self.servers.counters(arm).database_bytes())}
+
+    def _timed(self, arm: int, server: ArmServer, patience_s: float) -> Window:
+        operation, counters = self._operations[arm], self.servers.counters(arm)
+        means = Means(
+            client=self._client,
+            scratch=self._scratch,
+            patience_s=patience_s,
+            tell=lambda line: self._progress.doing(f"{server.arm.label}: {line}"),
+        )
+        before = read_before(server, counters)
+        with LostTime(server.postmaster_pid) as time:
+            done = run_operation(operation, server.target, means, server.data_directory)
+        after = read_after(server, counters)
+        verify(operation, server.target)
+        seconds = sum(done.steps.values())
+        counted = {
+            **done.counters,
+            **grown(before, after, self.servers.own_growth(arm)),
+            **vacuum_counters(done.notices),
+        }
+        if done.session_memory_bytes is not None:
+            counted["session_memory_peak_bytes"] = float(done.session_memory_bytes)
+        return Window(
+            transactions=1,
+            seconds=seconds,
+            latency_sum_s=seconds,
+            latency_max_s=seconds,
+            histogram=NO_LATENCIES,
+            counters=counted,
+            steps=done.steps,
+            output=done.output,
+            was_disturbed=time.was_lost or is_disturbed(counted, seconds, CPUS),
+        )
+
+
+class OperationApparatus:
+    """The engine's apparatus: everything happens in `measure`, so that each arm has the host for itself."""
+
+    def __init__(self, repetitions: Repetitions, patience_s: float) -> None:
+        self._repetitions = repetitions
+        self._patience_s = patience_s
+        self._windows: dict[int, Window] = {}
+
+    def start(self, arm: int) -> None:
+        """Nothing yet: a server is started on a fresh copy when it is its turn."""
+
+    def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:  # noqa: ARG002 - the engine asks alike for all
+        """Nothing: an operation runs once."""
+        return {}
+
+    def measure(self, arm: int, seed: int, name: str) -> None:  # noqa: ARG002 - the same
+        """Run the operation once."""
+        self._windows[arm] = self._repetitions.run(arm, self._patience_s)
+
+    def collect(self, arm: int) -> Sequence[Window]:
+        """Return the operation."""
+        return [self._windows.pop(arm)]
+
+    def counted(self, arm: int, transactions: int) -> Mapping[str, float]:  # noqa: ARG002 - the same
+        """Return nothing: the window has its counters."""
+        return {}
+
+    def abandon(self) -> None:
+        """Forget an operation that nobody wants."""
+        self._windows.clear()
+
+    def stop_all(self) -> None:
+        """Stop whatever runs, and remove its copy."""
+        self._repetitions.servers.stop_all(writes=True)
+
+
+class OperationHarness:
+    """An operation on the servers of a context."""
+
+    def __init__(self, operation: Operation, repetitions: Repetitions, design: Design, *, patience_s: float) -> None:
+        """operation: the baseline's. patience_s: with the first repetition, of which nobody knows how long it takes."""
+        self._operation = operation
+        self._repetitions = repetitions
+        self._design = design
+        self._patience_s = patience_s
+
+    def try_out(self) -> FirstRun:
+        """The operation once on every arm, one after the other."""
+        settings: list[Settings] = []
+        windows = [
+            self._first(arm, server, lambda started: settings.append(session_settings(started)))
+            for arm, server in enumerate(self._repetitions.servers.servers)
+        ]
+        slowest_s = max(window.seconds for window in windows)
+        return FirstRun(
+            design=fit_operation(self._design, slowest_s=slowest_s),
+            settings=tuple(settings),
+            writes=True,
+            longest_transaction_s=slowest_s,
+        )
+
+    def apparatus(self, preparation: Preparation) -> Apparatus:
+        """One repetition in each block."""
+        return OperationApparatus(self._repetitions, preparation.patience_s)
+
+    def _first(self, arm: int, server: ArmServer, before: Callable[[ArmServer], None]) -> Window:
+        where = f"{self._operation.name}, on {server.arm.label}"
+        try:
+            return self._repetitions.run(arm, self._patience_s, before=before)
+        except TrialHungError as error:
+            raise WorkloadError(
+                f"the first operation hangs on {server.arm.label}",
+                slug="workload-hangs",
+                where=where,
+                found=str(error),
+                expected=f"an operation that ends within {self._patience_s:.0f} s, this context's part of the budget",
+                to_do="see what it waits for, or give a larger --budget: with it the same command tries again",
+            ) from error
+        except TrialFailedError as error:
+            raise WorkloadError(
+                f"the operation fails on {server.arm.label}",
+                slug="workload-failed",
+                where=where,
+                found=str(error),
+                expected="an operation that runs without errors on every arm, after which what must hold does",
+                to_do="mend it, what prepares its state, or what must hold after it",
+            ) from error

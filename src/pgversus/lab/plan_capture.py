@@ -1,0 +1,288 @@
+"""The plans of all arms of a context, on their own servers: captured, held against each other, and brought back."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import psycopg
+
+from pgversus.engine.progress import Progress, Silence
+from pgversus.engine.testbed import TrialFailedError
+from pgversus.errors import HostError, PgversusError, WorkloadError
+from pgversus.host.identity import ServerUser
+from pgversus.lab.arm_servers import ArmServer
+from pgversus.lab.compared_plans import compared, refuse_not_recalled, refuse_other_statements
+from pgversus.lab.load_runner import PilotResult
+from pgversus.lab.plan_search import undoings
+from pgversus.lab.resources import opened_workshop
+from pgversus.lab.runner import failures_of_the_host
+from pgversus.lab.testbed import PostgresSite
+from pgversus.plans.explain import read_plans
+from pgversus.plans.levels import examined
+from pgversus.postgres.client import Client
+from pgversus.postgres.explain import explain, planner_settings, rows_digest, statistics_digests
+from pgversus.postgres.session import Connection, Target, connect, with_options
+from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement, SampledPlans, Statement, Undoing
+from pgversus.report.plans.compared import PlansAnswer
+from pgversus.study.comparison import Comparison
+from pgversus.study.study import Study
+from pgversus.study.windows import least_window_s
+from pgversus.study.workload import PgbenchWorkload
+from pgversus.text.translation import later
+from pgversus.workload.pgbench_run import Load, finished_load, read_window
+from pgversus.workload.sent_statements import statements_of
+
+_DECLARES = re.compile(r"\s*DECLARE\b", re.IGNORECASE)
+
+
+def capture(
+    label: str,
+    target: Target,
+    statements: Sequence[Statement],
+    *,
+    with_rows: bool,
+    begin: Callable[[int], None] = lambda _: None,
+) -> Captured:
+    """The plans of these statements, in this order; WorkloadError with the server's words when one fails.
+
+    label: of the arm. with_rows: also hash what each returns. begin: told the number of each statement, from 1.
+    """
+
+    def captured_one(number: int, one: Statement) -> CapturedStatement:
+        begin(number)
+        return _captured(label, connection, one, with_rows=with_rows)
+
+    with connect(target, as_the_load=True) as connection:
+        with connection.transaction(force_rollback=True):
+            captured = tuple(captured_one(number, one) for number, one in enumerate(statements, 1))
+        return Captured(
+            statements=captured,
+            statistics=statistics_digests(connection),
+            settings=planner_settings(connection),
+        )
+
+
+def _captured(label: str, connection: Connection, statement: Statement, *, with_rows: bool) -> CapturedStatement:
+    try:
+        if not _has_plan(connection, statement.text):
+            connection.execute(statement.text.encode())
+            return CapturedStatement(statement=statement, explained=None, rows=None)
+        rows = rows_digest(connection, statement.text) if with_rows else None
+        explained = explain(connection, statement)
+        if _DECLARES.match(statement.text):
+            # EXPLAIN runs its query, and there is no cursor yet for statements behind it.
+            connection.execute(statement.text.encode())
+        return CapturedStatement(statement=statement, explained=explained, rows=rows)
+    except psycopg.Error as error:
+        raise WorkloadError(
+            f"a statement of the workload fails on {label}",
+            slug="workload-not-explained",
+            where=f"{statement.words}, on {label}",
+            found=str(error).strip(),
+            expected="a statement that runs on every arm",
+            to_do="these are the server's own words; mend the script, its data or its variables",
+        ) from error
+
+
+def _has_plan(connection: Connection, text: str) -> bool:
+    try:
+        with connection.transaction():
+            connection.execute(f"EXPLAIN {text}".encode())
+    except psycopg.errors.SyntaxError:
+        return False
+    return True
+
+
+_WANTED = 200
+"""Plans of each arm, so that one that is taken once in fifty is seen at least once in all but 2 % of cases."""
+_LEAST_S = 1.0
+_SEED = 2
+# Not that with which the statements were told: other values may have other plans.
+_OF_PGBENCH = re.compile(r'"Query Text": "(?:select count\(\*\) from pgbench_branches|select o\.n, p\.partstrat)')
+# What pgbench itself asks before it runs a built-in script: how many branches, and whether tables are partitioned.
+_ENTRY = re.compile(r"plan:\n((?:\t.*\n?)+)")
+
+
+def sampled(
+    servers: Sequence[ArmServer], loads: Sequence[Load], pilot: PilotResult, plans: CapturedPlans
+) -> tuple[SampledPlans, ...]:
+    """For each arm, how many plans were told and which of them nobody has captured; its load runs for a second or more.
+
+    servers: started. pilot: what the first load has shown.
+    """
+    return tuple(
+        _sampled(server, load, pilot, captured)
+        for server, load, captured in zip(servers, loads, plans.arms, strict=True)
+    )
+
+
+def _sampled(server: ArmServer, load: Load, pilot: PilotResult, captured: Captured) -> SampledPlans:
+    if server.log is None:
+        return SampledPlans(told=0, others=0, failure="the log of a server that somebody else runs is not ours to read")
+    seconds = max(_LEAST_S, least_window_s(load.workload.rate), 2 * pilot.slowest_latency_s)
+    # Of the slowest arm, so that others tell more of theirs.
+    tps = load.workload.rate or load.workload.clients / pilot.slowest_latency_s
+    share = min(1.0, _WANTED / max(1.0, tps * seconds * len(captured.statements)))
+    before = server.log.stat().st_size
+    try:
+        with finished_load(load, _telling(server.target, share), seconds, _SEED) as finished:
+            read_window(load, finished)
+    except TrialFailedError as error:
+        return SampledPlans(told=0, others=0, failure=str(error))
+    known = {_shape(one.explained.planned) for one in captured.statements if one.explained is not None}
+    told = list(_told(server.log, before))
+    if not told:
+        return SampledPlans(told=0, others=0, failure="auto_explain told none in the time of one window")
+    others = [text for text in told if _shape(text) not in known]
+    return SampledPlans(told=len(told), others=len(others), example=others[0] if others else None)
+
+
+def _telling(target: Target, share: float) -> Target:
+    """The same sessions with auto_explain in them, which tells this share of statements."""
+    return with_options(
+        target,
+        {
+            "session_preload_libraries": "auto_explain",
+            "auto_explain.log_min_duration": "0",
+            "auto_explain.log_format": "json",
+            "auto_explain.log_verbose": "on",
+            "auto_explain.sample_rate": f"{share:g}",
+        },
+    )
+
+
+def _told(log: Path, before: int) -> Iterator[str]:
+    """Plans in what was logged since the log was so long: each line of them begins with a tab."""
+    with log.open("rb") as file:
+        file.seek(before)
+        text = file.read().decode(errors="replace")
+    yield from (entry[1] for entry in _ENTRY.finditer(text) if not _OF_PGBENCH.search(entry[1]))
+
+
+def _shape(text: str) -> str:
+    return examined(read_plans(text, "")[0]).fingerprints.shape
+
+
+_ASKING = later("asking {arm} for its plans: statement {number} of {total}")
+_SEARCHING = later("looking for settings that bring the old plans back on {arm}: statement {number} of {total}")
+_SAMPLING = later("running the load once more on every arm, to see its plans")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explainer:
+    """How plans are asked for."""
+
+    client: Client
+    """The pgbench that tells what a workload sends."""
+    scratch: Path
+    """For scripts as they are told."""
+    with_rows: bool
+    """Whether what statements return is compared as well."""
+    searches: bool = True
+    """Whether settings are looked for that bring the baseline's plans back."""
+    samples: bool = False
+    """Whether the load is run once more, to see that the plans under it are those that were captured."""
+    progress: Progress = field(default_factory=Silence)
+    """Is told which statement is explained on which arm."""
+
+    def explain(self, servers: Sequence[ArmServer], comparison: Comparison) -> CapturedPlans:
+        """The plans of every arm, whose servers are started; PgversusError where they cannot be had or compared.
+
+        comparison: what the arms are sent; contexts that share servers differ in it. What is compared is not changed
+        in the search for an old plan. What is written is rolled back.
+        """
+        captured = []
+        # One after the other, so that each has the host for itself.
+        for server, arm in zip(servers, comparison.arms, strict=True):
+            assert isinstance(arm.workload, PgbenchWorkload)  # noqa: S101 - an operation has no plans to compare
+            statements = statements_of(arm.workload, self.client, server.target, self.scratch)
+            begin = partial(self._tell, _ASKING, arm.label, len(statements))
+            captured.append(capture(arm.label, server.target, statements, with_rows=self.with_rows, begin=begin))
+        refuse_other_statements([arm.label for arm in comparison.arms], captured)
+        undone_by = [
+            self._undone(server, captured[0], found, comparison.factors)
+            for server, found in zip(servers[1:], captured[1:], strict=True)
+        ]
+        return CapturedPlans(arms=tuple(captured), undone_by=tuple(undone_by), is_searched=self.searches)
+
+    def _undone(
+        self, server: ArmServer, baseline: Captured, found: Captured, factors: Sequence[str]
+    ) -> tuple[Undoing | None, ...]:
+        if not self.searches:
+            return (None,) * len(found.statements)
+        begin = partial(self._tell, _SEARCHING, server.arm.label, len(found.statements))
+        return tuple(undoings(server.target, baseline, found, factors, begin=begin))
+
+    def _tell(self, sentence: str, arm: str, total: int, number: int) -> None:
+        self.progress.at(sentence, arm=arm, number=number, total=total)
+
+
+def explained_or_why_not(
+    explainer: Explainer,
+    servers: Sequence[ArmServer],
+    loads: Sequence[Load],
+    pilot: PilotResult,
+    *,
+    comparison: Comparison,
+) -> tuple[CapturedPlans | None, str]:
+    """The plans, or in words why there are none: what is measured does not hang on them. HostError ends the run."""
+    try:
+        plans = explainer.explain(servers, comparison)
+    except HostError:
+        raise
+    except PgversusError as error:
+        return None, f"{error.what} ({error.where}): {error.found}"
+    if not explainer.samples:
+        return plans, ""
+    explainer.progress.at(_SAMPLING)
+    return replace(plans, sampled=sampled(servers, loads, pilot, plans)), ""
+
+
+def explained_counterfactual(
+    explainer: Explainer,
+    servers: Sequence[ArmServer],
+    loads: Sequence[Load],  # noqa: ARG001 - what it is asked with is the same for all
+    pilot: PilotResult,  # noqa: ARG001 - the same
+    *,
+    comparison: Comparison,
+) -> tuple[CapturedPlans, str]:
+    """The plans of a contender with the baseline's plans, the baseline, and the contender; nothing is searched.
+
+    WorkloadError where the first two do not have the same plans: measuring them would tell nothing.
+    """
+    plans = replace(explainer, searches=False).explain(servers, comparison)
+    refuse_not_recalled([arm.label for arm in comparison.arms], plans)
+    return plans, ""
+
+
+def compare_plans(study: Study, user: ServerUser, client: Client, progress: Progress) -> PlansAnswer:
+    """The plans of a comparison's workload on each arm, held against the baseline's; nothing is left behind.
+
+    study: of one context. PgversusError of any kind when its servers cannot be had, loaded or asked.
+    """
+    with opened_workshop(study, user, progress) as workshop, ExitStack() as stack:
+        site = PostgresSite(
+            workshop.study,
+            workshop.builds,
+            workshop.directory,
+            client=client,
+            snapshots=workshop.snapshots(client, progress),
+            common=workshop.common_settings,
+            progress=progress,
+            stack=stack,
+            kept_logs=None,
+        )
+        (context,) = workshop.study.contexts
+        with failures_of_the_host(workshop.cache.root):
+            servers = site.servers_of(context).servers
+            for server in servers:
+                server.start()
+            progress.say("asking every arm for its plans")
+            explainer = Explainer(
+                client=client, scratch=workshop.directory.root / "told", with_rows=True, progress=progress
+            )
+            plans = explainer.explain(servers, context.comparison)
+    return compared([arm.label for arm in context.comparison.arms], plans)

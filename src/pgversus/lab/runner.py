@@ -1,0 +1,233 @@
+"""How a context is measured, by load or as an operation: tried once, then by an apparatus for the engine."""
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pgversus.engine.progress import Progress
+from pgversus.engine.testbed import Apparatus, TrialFailedError
+from pgversus.errors import HostError, PgversusError, ServerError, StoreError
+from pgversus.host.counters import read_host
+from pgversus.host.full_disk import WHAT_IS_KEPT, full_disk, has_no_room, is_full, words_of_full_disk
+from pgversus.host.processes import cpu_time
+from pgversus.lab.arm_servers import ArmServer
+from pgversus.postgres import catalog
+from pgversus.postgres.catalog import SettingValue
+from pgversus.postgres.counters import CounterSession
+from pgversus.postgres.session import connect
+from pgversus.records.plans import CapturedPlans
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import Window
+from pgversus.stats.counters import difference
+from pgversus.study.design import Design
+
+Settings = Mapping[str, SettingValue]
+"""By name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstRun:
+    """What running the workload once on every arm has shown."""
+
+    design: Design
+    """Fitted to the workload; from here on it does not change."""
+    settings: tuple[Settings, ...]
+    """Of each arm, as a session of the workload has them."""
+    writes: bool
+    """Whether any arm's rows were changed."""
+    connect_allowance_s: int = 0
+    """Whole seconds by which each run of pgbench is longer, because its -T begins before its clients are connected."""
+    connect_s: float = 0.0
+    """Time that the slowest arm took to connect all clients."""
+    longest_transaction_s: float
+    """The slowest transaction of any arm, or the slowest operation."""
+    plans: CapturedPlans | None = None
+    """None for an operation, or where nobody asked for them."""
+    not_explained: str = ""
+    """Why there are none although they were asked for."""
+
+
+class Harness(Protocol):
+    """One context's workload on its servers."""
+
+    def try_out(self) -> FirstRun:
+        """Run it on every arm and throw the numbers away; WorkloadError when it cannot be run on one."""
+
+    def apparatus(self, preparation: Preparation) -> Apparatus:
+        """What the engine drives, as it was prepared."""
+
+
+def session_settings(server: ArmServer) -> Settings:
+    """Of a started server, as a session of the workload has them."""
+    with connect(server.target, as_the_load=True) as connection:
+        return catalog.session_settings(connection)
+
+
+CPUS = os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Everything that was told at one moment, by name."""
+
+    server: dict[str, float]
+    host: dict[str, float]
+
+
+def read_before(server: ArmServer, session: CounterSession) -> Reading:
+    """The reading before a window: the host last, so that our own questions are not in it."""
+    counters = session.read()
+    return Reading(server=counters | _processes(server), host=read_host_of(server))
+
+
+def read_after(server: ArmServer, session: CounterSession) -> Reading:
+    """The reading after a window: the host first; the server once the ended sessions have reported."""
+    host = read_host_of(server)
+    counters = session.read(settled=True)
+    return Reading(server=counters | _processes(server), host=host)
+
+
+def grown(before: Reading, after: Reading, own: Mapping[str, float]) -> dict[str, float]:
+    """How much each counter grew; one that is missing on a side is absent.
+
+    own: what the reading before has itself added, which is no work of the load.
+    """
+    server = difference(before.server, after.server)
+    load = {name: max(0.0, value - own.get(name, 0.0)) for name, value in server.items()}
+    return load | difference(before.host, after.host)
+
+
+def read_host_of(server: ArmServer) -> dict[str, float]:
+    """Return the counters of the host that the server runs on; none of another host."""
+    return read_host(server.data_directory) if server.data_directory is not None else {}
+
+
+def _processes(server: ArmServer) -> dict[str, float]:
+    pid = server.postmaster_pid
+    times = cpu_time(pid) if pid is not None else None
+    if times is None:
+        return {}
+    return {"server_cpu_user_s": times.user_s, "server_cpu_system_s": times.system_s}
+
+
+_LONGEST_AWAY_S, _POLL_S = 30.0, 0.5
+# A restart, or the recovery of a small server after a crash, takes less.
+
+
+@contextmanager
+def failures_of_the_host(directory: Path) -> Iterator[None]:
+    """HostError in place of whatever failed in here because a disk is full, or the host did not do its part.
+
+    directory: of the run, whose file system is looked at when the words do not tell.
+    """
+    try:
+        yield
+    except (HostError, StoreError):
+        raise
+    except (PgversusError, TrialFailedError) as error:
+        words = error.found if isinstance(error, PgversusError) else str(error)
+        said = words_of_full_disk(words)
+        if said or has_no_room(directory):
+            raise full_disk(directory, said or words) from error
+        raise
+    except OSError as error:
+        if is_full(error):
+            raise full_disk(error.filename or directory, str(error.strerror)) from error
+        raise _host_failed(error, directory) from error
+
+
+class FailureSortingApparatus:
+    """An apparatus under which failures of the host, and of servers of others that stay away, end the run, no trial."""
+
+    def __init__(self, apparatus: Apparatus, servers: Sequence[ArmServer], directory: Path, progress: Progress) -> None:
+        """servers: by arm. directory: of the run."""
+        self._apparatus = apparatus
+        self._servers = servers
+        self._directory = directory
+        self._progress = progress
+
+    def start(self, arm: int) -> None:
+        """Start an arm."""
+        with self._failures(arm):
+            self._apparatus.start(arm)
+
+    def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
+        """Warm an arm up."""
+        with self._failures(arm):
+            return self._apparatus.warm_up(arm, seed)
+
+    def measure(self, arm: int, seed: int, name: str) -> None:
+        """Measure one window."""
+        with self._failures(arm):
+            self._apparatus.measure(arm, seed, name)
+
+    def collect(self, arm: int) -> Sequence[Window]:
+        """End a session."""
+        with self._failures(arm):
+            return self._apparatus.collect(arm)
+
+    def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
+        """Return the counters of a block."""
+        with self._failures(arm):
+            return self._apparatus.counted(arm, transactions)
+
+    def abandon(self) -> None:
+        """End open sessions."""
+        self._apparatus.abandon()
+
+    def stop_all(self) -> None:
+        """Stop every arm."""
+        self._apparatus.stop_all()
+
+    @contextmanager
+    def _failures(self, arm: int) -> Iterator[None]:
+        try:
+            with failures_of_the_host(self._directory):
+                yield
+        except TrialFailedError:
+            if not self._servers[arm].can_restart:
+                _wait_for(self._servers[arm], self._progress)
+            raise
+
+
+def _wait_for(server: ArmServer, progress: Progress) -> None:
+    """Return when a server of somebody else takes sessions, at once in most cases; ServerError when it stays away."""
+    end = time.monotonic() + _LONGEST_AWAY_S
+    is_told = False
+    while True:
+        try:
+            with connect(server.target):
+                return
+        except ServerError as error:
+            if time.monotonic() >= end:
+                raise _away(server, error) from error
+        if not is_told:
+            progress.say(f"{server.arm.label} is away; waiting for {_LONGEST_AWAY_S:.0f} s")
+            is_told = True
+        time.sleep(_POLL_S)
+
+
+def _away(server: ArmServer, error: ServerError) -> ServerError:
+    return ServerError(
+        "a server that somebody else runs has gone away in the middle of a run",
+        slug="server-away",
+        where=server.arm.label,
+        found=error.found,
+        expected=f"a session, {_LONGEST_AWAY_S:.0f} s after a load failed on it at the latest",
+        to_do=f"see that it runs; {WHAT_IS_KEPT}",
+    )
+
+
+def _host_failed(error: OSError, directory: Path) -> HostError:
+    return HostError(
+        "this host failed in the middle of a run",
+        slug="host-failed",
+        where=str(error.filename or directory),
+        found=error.strerror or str(error),
+        expected="files that can be written and read, programs that can be started",
+        to_do=f"see to it; {WHAT_IS_KEPT}",
+    )

@@ -1,0 +1,409 @@
+"""Load in slices of one run of pgbench, which is stopped between them (docs/adr/0015-windows.md)."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+import numpy as np
+
+from pgversus.engine.testbed import TrialFailedError, TrialHungError
+from pgversus.errors import PgversusError
+from pgversus.host.commands import Finished
+from pgversus.host.lost_time import LATE_S, clocks_disagree, now
+from pgversus.host.pausable import PausableProgram, ProgramEndedError
+from pgversus.host.permissions import make_private
+from pgversus.host.processors import place, release, started_on, threads_of
+from pgversus.lab.arm_servers import ServerSet
+from pgversus.lab.load_windows import ShortApparatus, trial_failed
+from pgversus.lab.runner import read_host_of
+from pgversus.postgres.load_sessions import LoadSessions
+from pgversus.postgres.session import Target
+from pgversus.records.preparation import Preparation
+from pgversus.records.trials import Window
+from pgversus.stats.counters import difference
+from pgversus.study.design import Design
+from pgversus.workload.pgbench import UnreadableOutputError, error_words, parse_summary
+from pgversus.workload.pgbench_log import Slice, Stop, UnreadableLogError, read_ends, slices
+from pgversus.workload.pgbench_run import Load, check_end, clear_logs, damaged, log_files, output_of, pgbench_command
+
+_WINDOWS_OF_QUAD = 2
+# Of one arm.
+_FEW_PROCESSORS = 4
+
+
+class Places:
+    """The processors of one arm's session; the sessions of all arms have the same seed, and so the same places."""
+
+    def __init__(self, design: Design, seed: int) -> None:
+        usable = sorted(os.sched_getaffinity(0))
+        self._clients = design.client_processors or usable
+        self._servers = design.server_processors or usable
+        self._rng = np.random.default_rng(seed)
+        self._windows = 0
+        self._is_permitted = True
+        # Which server process serves which thread is not told. On few processors it matters whether they share one, so
+        # there all threads begin on the same.
+        self._share_one = len(usable) < _FEW_PROCESSORS
+
+    def begin(self, clients: Sequence[int], servers: Sequence[int]) -> None:
+        """Put threads of the client and processes of the server where the next window begins."""
+        if self._windows % _WINDOWS_OF_QUAD == 0:
+            for_clients = self._rng.permutation(self._clients).tolist()
+            self._for_clients = for_clients[:1] if self._share_one else for_clients
+            self._for_servers = self._rng.permutation(self._servers).tolist()
+        self._windows += 1
+        if not self._is_permitted:
+            return
+        place(clients, self._for_clients)
+        if not place(servers, self._for_servers):
+            # A client that is placed without its server processes would only be in their way.
+            self._is_permitted = False
+            release(clients, self._clients)
+
+    def free(self, clients: Sequence[int], servers: Sequence[int]) -> None:
+        """Let them go."""
+        release(clients, self._clients)
+        release(servers, self._servers)
+
+
+_LONGEST_RUN_S = "100000"
+_CONNECT_POLL_S = 0.002
+_CONNECT_TIMEOUT_S, _NEXT_CLIENT_S = 60.0, 5.0
+_FIRST_LOAD_S = 0.01
+# After connecting: the first transactions, which fill the caches of a session.
+_CLOCK_READINGS = 5
+_PLACED_S = 0.002
+# From the beginning of a window, in which all tasks wake up. The two of a single client stay for the whole window.
+
+
+class SliceApparatus(ShortApparatus):
+    """Windows that are slices of a run of pgbench, which is stopped between them."""
+
+    def __init__(
+        self, servers: ServerSet, loads: Sequence[Load], preparation: Preparation, *, prewarms: bool = False
+    ) -> None:
+        """Take the same as WarmApparatus."""
+        super().__init__(servers, loads, preparation, prewarms=prewarms)
+        self._watches: dict[int, LoadSessions] = {}
+        self._sessions: dict[int, _Session] = {}
+        self._watching: dict[int, dict[str, float]] = {}
+        """What watching has added to the server's counters in this block."""
+
+    def _load_until_steady(self, arm: int, seed: int) -> None:
+        """Run one session, as those that are measured: data are in memory already, and each session warms its own."""
+        seconds = self._preparation.design.warm_up_s
+        self._watch(arm)
+        if seconds >= 1:
+            super()._load_until_steady(arm, seed)
+            return
+        self._run(arm, self._open(arm, seed, None), seconds)
+        self._sessions.pop(arm).close()
+
+    def measure(self, arm: int, seed: int, name: str) -> None:
+        """Measure one window; the first one of a session connects the clients."""
+        session = self._sessions.get(arm) or self._open(arm, seed, name)
+        before = read_host_of(self._set.servers[arm])
+        design = self._preparation.design
+        self._run(arm, session, design.slice_s or design.window_s)
+        session.add_host(difference(before, read_host_of(self._set.servers[arm])))
+
+    def collect(self, arm: int) -> Sequence[Window]:
+        """End the session and return its windows."""
+        ended = self._sessions.pop(arm).close()
+        self._done[arm].transactions += ended.transactions
+        return ended.windows
+
+    def abandon(self) -> None:
+        """End open sessions, and our own."""
+        for session in self._sessions.values():
+            session.kill()
+        self._sessions.clear()
+        for arm, watch in self._watches.items():
+            self._watching[arm] = watch.cpu_since_mark()
+            watch.close()
+        self._watches.clear()
+
+    def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
+        """Warm up, then read the counters from which the windows are counted."""
+        levels = super().warm_up(arm, seed)
+        self._watch(arm).mark()
+        return levels
+
+    def _own_growth(self, arm: int) -> Mapping[str, float]:
+        """Add what watching has taken to what reading has."""
+        growth = dict(super()._own_growth(arm))
+        for name, seconds in self._watching.get(arm, {}).items():
+            growth[name] = growth.get(name, 0.0) + seconds
+        return growth
+
+    def _watch(self, arm: int) -> LoadSessions:
+        if arm not in self._watches:
+            with _failing_the_trial():
+                self._watches[arm] = LoadSessions(self._set.servers[arm].target)
+        return self._watches[arm]
+
+    def _open(self, arm: int, seed: int, log_name: str | None) -> "_Session":
+        target = self._set.servers[arm].target
+        places = Places(self._preparation.design, seed)
+        session = _Session(self._loads[arm], target, self._watch(arm), places, f"slices-{arm}", log_name)
+        self._sessions[arm] = session
+        with self._ending(arm):
+            session.open(seed)
+        return session
+
+    def _run(self, arm: int, session: "_Session", seconds: float) -> None:
+        with self._ending(arm):
+            session.run(seconds)
+
+    @contextmanager
+    def _ending(self, arm: int) -> Iterator[None]:
+        """End a session that fails at once, so that it takes nothing from the windows of other arms."""
+        try:
+            yield
+        except TrialFailedError:
+            self._sessions.pop(arm).kill()
+            raise
+
+
+@contextmanager
+def _failing_the_trial() -> Iterator[None]:
+    """A server that does not answer any more has failed under its load."""
+    try:
+        yield
+    except PgversusError as error:
+        raise trial_failed(error) from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SessionResult:
+    """What a session has done."""
+
+    windows: list[Window]
+    transactions: int
+    """Those outside the windows included."""
+
+
+class _Session:
+    """One run of pgbench against one arm, stopped but for its windows."""
+
+    def __init__(
+        self,
+        load: Load,
+        target: Target,
+        watch: LoadSessions,
+        places: Places,
+        log_prefix: str,
+        log_name: str | None,
+    ) -> None:
+        self._load = load
+        self._target = target
+        self._watch = watch
+        self._places = places
+        self._log_prefix = log_prefix
+        self._log_name = log_name
+        self._program: PausableProgram | None = None
+        self._processes: list[int] = []
+        self._logs_seen: float | None = None
+        """The epoch at which pgbench was first seen to have opened its logs."""
+        self._begins: list[int] = []
+        """When each window began, in microseconds since 1970 by pgbench's clock."""
+        self._stops: list[Stop] = []
+        """The stop before the first window, and that of each window."""
+        self._host: dict[str, float] = {}
+        self._opened = now()
+        self._time_was_lost = False
+
+    def open(self, seed: int) -> None:
+        """Connect the clients, run for a moment, and stop. TrialFailedError when pgbench ends before."""
+        client = self._load.client
+        make_private(client.user, self._load.scratch)
+        # Whether there are logs tells how far pgbench has come.
+        clear_logs(self._load, self._log_prefix, None)
+        arguments = pgbench_command(self._load, self._target, ("-T", _LONGEST_RUN_S), seed, self._log_prefix)
+        environment = client.environment(self._target)
+        # pgbench reads the time of day once and counts on by the monotonic clock; so do we, at the same moment.
+        self._epoch_ns = _epoch_ns()
+        self._began = self._now() / 1e6
+        with started_on(self._load.processors):
+            self._program = PausableProgram(arguments, environment=environment, user=client.user)
+        self._wait_until_connected()
+        self._pause()
+        while self._connected() != self._processes:
+            # One that ended was none of a client's.
+            self._running.resume()
+            self._wait_until_connected()
+            self._pause()
+        self._stops.append(self._drained())
+        self._tasks = threads_of(self._running.pid), self._processes
+
+    def run(self, seconds: float) -> None:
+        """Continue for one window, and until what was sent in it is answered."""
+        self._places.begin(*self._tasks)
+        begin = self._now()
+        self._running.resume()
+        if self._load.workload.clients > 1:
+            time.sleep(min(seconds, _PLACED_S))
+            self._places.free(*self._tasks)
+        time.sleep(max(0.0, seconds - (self._now() - begin) / 1e6))
+        self._time_was_lost = self._time_was_lost or (self._now() - begin) / 1e6 > seconds + LATE_S
+        self._pause()
+        self._begins.append(begin)
+        self._stops.append(self._drained())
+
+    def add_host(self, growth: Mapping[str, float]) -> None:
+        """Add what the host counted in a window."""
+        for name, value in growth.items():
+            self._host[name] = self._host.get(name, 0.0) + value
+
+    def close(self) -> _SessionResult:
+        """End the run. TrialFailedError with pgbench's own words when it fails, or when its log cannot be read."""
+        limit_s = self._load.longest_s
+        try:
+            # The signal on which pgbench lets its clients finish, as at the end of -T.
+            finished = self._running.finish(signal.SIGALRM, limit_s)
+            check_end(finished, limit_s)
+            return self._ended(finished)
+        finally:
+            clear_logs(self._load, self._log_prefix, self._log_name)
+
+    def kill(self) -> None:
+        """End it whatever it does. Never fails."""
+        if self._program is not None:
+            self._program.kill()
+        clear_logs(self._load, self._log_prefix, None)
+
+    @property
+    def _running(self) -> PausableProgram:
+        assert self._program is not None  # noqa: S101 - a session is opened before anything else is done with it
+        return self._program
+
+    def _now(self) -> int:
+        return (time.monotonic_ns() + self._epoch_ns) // 1000
+
+    def _wait_until_connected(self) -> None:
+        """Wait until all clients are connected, and have been so for as long as the first load takes."""
+        clients = self._load.workload.clients
+        changed = time.monotonic()
+        self._processes = []
+        while True:
+            found = self._connected()
+            if found != self._processes:
+                self._processes, changed = found, time.monotonic()
+            elif len(found) == clients:
+                return
+            if self._running.has_ended():
+                self._refuse_end()
+            # A client that fails ends its session, and the others go on.
+            patience_s = (_NEXT_CLIENT_S if found else _CONNECT_TIMEOUT_S) + self._load.connect_allowance_s
+            if time.monotonic() - changed > patience_s:
+                self._refuse_clients("pgbench's clients were not connected in time")
+            time.sleep(_FIRST_LOAD_S if len(found) == clients else _CONNECT_POLL_S)
+
+    def _connected(self) -> list[int]:
+        """Return the server processes of the clients; sessions that these open by themselves come after them."""
+        # pgbench has closed a first connection of its own when it opens its logs, then connects its clients. On a busy
+        # host the server process of that connection may be there for a while; it executes nothing any more.
+        if self._logs_seen is None:
+            if not log_files(self._load, self._log_prefix):
+                return []
+            self._logs_seen = self._now() / 1e6
+        with _failing_the_trial():
+            found = self._watch.processes(self._began, at_work_since=self._logs_seen)
+        return found[: self._load.workload.clients]
+
+    def _pause(self) -> None:
+        try:
+            self._running.stop()
+        except ProgramEndedError:
+            self._refuse_end()
+
+    def _drained(self) -> Stop:
+        """Wait until the sessions of stopped clients have finished."""
+        stopped = self._now()
+        with _failing_the_trial():
+            found = self._watch.finished(self._processes, stopped / 1e6, self._load.longest_s)
+        if found is None:
+            with _failing_the_trial():
+                self._watch.terminate(self._processes)
+            raise TrialHungError(f"a statement is still at work {self._load.longest_s:.0f} s after its window")
+        if len(found) != self._load.workload.clients:
+            self._refuse_clients("a session of pgbench's clients has ended")
+        self._time_was_lost = self._time_was_lost or any(one.was_stopped for one in found)
+        # By the same clock of the same host, unless somebody sets it meanwhile.
+        now = self._now()
+        sessions = ((round(1e6 * one.began), min(max(stopped, round(1e6 * one.finished)), now)) for one in found)
+        return Stop(stopped=stopped, sessions=tuple(sessions))
+
+    def _refuse_clients(self, problem: str) -> NoReturn:
+        # pgbench goes on as long as one client does; the signal on which it lets them finish ends it.
+        finished = self._running.finish(signal.SIGALRM, self._load.longest_s)
+        check_end(finished, self._load.longest_s)
+        raise TrialFailedError(f"{problem}\n{output_of(finished)}")
+
+    def _refuse_end(self) -> NoReturn:
+        finished = self._running.ended()
+        check_end(finished, 0.0)
+        raise TrialFailedError(f"pgbench ended by itself\n{output_of(finished)}")
+
+    def _ended(self, finished: Finished) -> _SessionResult:
+        try:
+            summary = parse_summary(finished.stdout)
+            ends = read_ends(log_files(self._load, self._log_prefix))
+        except (UnreadableOutputError, UnreadableLogError) as error:
+            raise damaged(self._load, f"{error}\n{error_words(finished.stderr)}".strip()) from error
+        if len(ends.clients) != summary.transactions:
+            problem = f"pgbench counted {summary.transactions} transactions and logged {len(ends.clients)}"
+            raise damaged(self._load, problem)
+        found = slices(ends, self._begins, self._stops)
+        lengths_s = [(stop.end - begin) / 1e6 for begin, stop in zip(self._begins, self._stops[1:], strict=True)]
+        latency_s = self._mean_latency_s(found, sum(lengths_s))
+        windows = [_window(one, length_s, latency_s) for one, length_s in zip(found, lengths_s, strict=True)]
+        was_disturbed = self._time_was_lost or self._running.was_meddled_with or clocks_disagree(self._opened, now())
+        counters = self._counters_of_a_window(finished, windows, summary.transactions)
+        windows = [replace(one, counters=counters, was_disturbed=was_disturbed) for one in windows]
+        # What belongs to the whole session is kept with its first window.
+        windows[:1] = [
+            replace(one, failed=summary.failed, connect_s=summary.connect_s, output=output_of(finished))
+            for one in windows[:1]
+        ]
+        return _SessionResult(windows=windows, transactions=summary.transactions)
+
+    def _counters_of_a_window(
+        self, finished: Finished, windows: Sequence[Window], transactions: int
+    ) -> Mapping[str, float]:
+        """What host and pgbench used in all windows, in equal parts: nobody asks for that of a single one."""
+        share = sum(window.transactions for window in windows) / transactions if transactions else 0.0
+        client = {"client_cpu_s": share * finished.cpu_s, "client_cpu_user_s": share * finished.cpu_user_s}
+        return {name: value / len(windows) for name, value in {**self._host, **client}.items()}
+
+    def _mean_latency_s(self, found: Sequence[Slice], seconds: float) -> float:
+        """Mean of the known latencies; where there is none, what it must be in a closed loop (Little's law)."""
+        known = sum(one.histogram.total for one in found)
+        if known:
+            return sum(one.latency_sum_s for one in found) / known
+        return seconds * self._load.workload.clients / max(1, sum(one.transactions for one in found))
+
+
+def _epoch_ns() -> int:
+    """Return the epoch at which the monotonic clock was 0, in nanoseconds."""
+    offsets = []
+    for _ in range(_CLOCK_READINGS):
+        before, epoch, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        offsets.append((after - before, epoch - (before + after) // 2))
+    # Of the reading during which we were not kept waiting.
+    return min(offsets)[1]
+
+
+def _window(one: Slice, seconds: float, mean_latency_s: float) -> Window:
+    unknown = one.transactions - one.histogram.total
+    return Window(
+        transactions=one.transactions,
+        seconds=seconds,
+        latency_sum_s=one.latency_sum_s + unknown * mean_latency_s,
+        latency_max_s=one.latency_max_s,
+        histogram=one.histogram,
+    )

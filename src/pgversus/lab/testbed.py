@@ -1,0 +1,315 @@
+"""Where a study is carried out on this host: builds, loaded data, servers and loads, each made when first needed."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pgversus.builds.inspect import linked_libraries
+from pgversus.builds.model import Build
+from pgversus.data.snapshots import Snapshot, Snapshots, data_hash, refuse_other_data, refuse_unequal
+from pgversus.engine.progress import Progress
+from pgversus.engine.testbed import Apparatus
+from pgversus.errors import StudyError
+from pgversus.host.processors import split_processors
+from pgversus.host.run_directory import RunDirectory
+from pgversus.lab.arm_servers import ArmServer, OwnServer, ServerSet, SomebodysServer, server_settings
+from pgversus.lab.build_verification import (
+    built_from,
+    compiled_in,
+    library_differences,
+    refuse_other_build,
+    without_asked,
+)
+from pgversus.lab.load_runner import ExplainArms, LoadHarness
+from pgversus.lab.operation_runner import OperationHarness, Repetitions
+from pgversus.lab.runner import FailureSortingApparatus, Harness, failures_of_the_host
+from pgversus.postgres.client import Client
+from pgversus.postgres.fingerprint import Fingerprint, differences
+from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Preparation, first_patience_s
+from pgversus.study.comparison import BASELINE, Arm, CacheState
+from pgversus.study.dataset import Dataset
+from pgversus.study.operation import Operation
+from pgversus.study.servers import RunningServer, ServerName
+from pgversus.study.settings import Setting
+from pgversus.study.study import Context, Study
+from pgversus.study.windows import check_budget, check_windows
+from pgversus.study.workload import PgbenchWorkload
+from pgversus.workload.pgbench_run import Load, write_scripts
+
+_CLIENTS_PER_SECOND = 50
+# Connections that any host makes in a second; only the first load has to guess.
+
+_ArmKey = tuple[ServerName, Dataset, tuple[Setting, ...], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ready:
+    """A prepared context."""
+
+    servers: ServerSet
+    apparatus: Apparatus
+    preparation: Preparation
+
+
+class PostgresSite:
+    """The engine's site on real servers."""
+
+    def __init__(
+        self,
+        study: Study,
+        builds: Mapping[ServerName, Build | None],
+        directory: RunDirectory,
+        *,
+        client: Client,
+        snapshots: Snapshots,
+        common: Mapping[str, str],
+        progress: Progress,
+        stack: ExitStack,
+        kept_logs: Path | None,
+        worn_before: frozenset[ServerName] = frozenset(),
+        explain: ExplainArms | None = None,
+    ) -> None:
+        """snapshots: of this run. common: settings that every server of the run gets.
+
+        stack: stops all servers at its end, and removes what they ran on. kept_logs: where transaction logs are kept;
+        None to throw them away. worn_before: running servers whose data loads of this study have changed since they
+        were loaded, or may have, so that they are neither what was loaded nor equal. explain: asks a context's started
+        servers for plans; None asks for none.
+        """
+        self._study = study
+        self._builds = builds
+        self._directory = directory
+        self._client = client
+        self._progress = progress
+        self._stack = stack
+        self._kept_logs = kept_logs
+        self._explain = explain
+        self._common = common
+        self._worn_before = worn_before
+        self._snapshots = snapshots
+        self._sets: dict[tuple[_ArmKey, ...], ServerSet] = {}
+        self._scripts: dict[PgbenchWorkload, tuple[Path | None, ...]] = {}
+        self._ready: dict[int, _Ready] = {}
+        # Before any server is registered to be stopped, so that it runs when they are.
+        stack.callback(self._forget_copies)
+
+    def prepare(self, context: Context, known: Preparation | None) -> Preparation:
+        """Load what is not loaded yet and try the load; PgversusError when the context cannot be measured.
+
+        HostError when it is this host that failed: the context may be tried again.
+        """
+        with failures_of_the_host(self._directory.root):
+            return self._prepare(context, known)
+
+    def _prepare(self, context: Context, known: Preparation | None) -> Preparation:
+        arms = context.comparison.arms
+        workload = context.comparison.workload
+        if isinstance(workload, PgbenchWorkload):
+            split_processors(context.comparison.design.pin)
+            is_cold = context.comparison.cache is CacheState.COLD
+            check_windows(context.comparison.design, rate=workload.rate, is_cold=is_cold)
+        snapshots, servers = self._loaded(context)
+        self._forget_other_copies(servers)
+        harness = self._harness(context, servers, snapshots)
+        preparation = self._try_out(context, harness, snapshots) if known is None else known
+        if known is not None and not self._is_worn(arms):
+            refuse_other_data(context, known, snapshots)
+        measuring = harness.apparatus(preparation)
+        apparatus = FailureSortingApparatus(measuring, servers.servers, self._directory.root, self._progress)
+        self._ready[context.number] = _Ready(servers=servers, apparatus=apparatus, preparation=preparation)
+        self._progress.begin_blocks(context, replace(context.comparison, design=preparation.design))
+        return preparation
+
+    def servers_of(self, context: Context) -> ServerSet:
+        """The servers of a context with its data, none of them started; PgversusError when it cannot be loaded."""
+        with failures_of_the_host(self._directory.root):
+            return self._loaded(context)[1]
+
+    def apparatus(self, context: Context) -> Apparatus:
+        """The apparatus of a prepared context."""
+        ready = self._ready[context.number]
+        self._forget_other_copies(ready.servers)
+        return ready.apparatus
+
+    def keep_only(self, contexts: Sequence[Context]) -> int:
+        """Remove the data that none of these contexts need; bytes of loaded data that stay."""
+        self._forget_copies()
+        self._sets.clear()
+        self._ready.clear()
+        return self._snapshots.keep_only([arm for context in contexts for arm in context.comparison.arms])
+
+    def _forget_other_copies(self, used: ServerSet) -> None:
+        """Of other servers only big copies stay: together the others would need more room than was counted."""
+        for servers in self._sets.values():
+            if servers is not used:
+                servers.forget_copies(only_cheap=True)
+
+    def _forget_copies(self) -> None:
+        for servers in self._sets.values():
+            servers.forget_copies()
+
+    def can_share_start(self, one: Context, other: Context) -> bool:
+        """Whether both only read, warm, on the same servers."""
+        first, second = self._ready[one.number], self._ready[other.number]
+        return (
+            first.servers is second.servers
+            and not (first.preparation.writes or second.preparation.writes)
+            and CacheState.COLD not in (one.comparison.cache, other.comparison.cache)
+        )
+
+    def _loaded(self, context: Context) -> tuple[tuple[Snapshot, ...], ServerSet]:
+        _refuse_what_others_cannot(context)
+        arms = context.comparison.arms
+        snapshots = tuple(self._snapshots.get(arm, self._builds[arm.server]) for arm in arms)
+        if not self._is_worn(arms):
+            refuse_unequal(arms, snapshots)
+        return snapshots, self._server_set(context, snapshots)
+
+    def _is_worn(self, arms: Sequence[Arm]) -> bool:
+        return any(arm.server in self._worn_before for arm in arms)
+
+    def _server_set(self, context: Context, snapshots: Sequence[Snapshot]) -> ServerSet:
+        arms = context.comparison.arms
+        key = tuple((arm.server, arm.dataset, arm.settings, isinstance(arm.workload, Operation)) for arm in arms)
+        if key not in self._sets:
+            number = len(self._sets) + 1
+            servers = [self._server(arm, snapshot, number) for arm, snapshot in zip(arms, snapshots, strict=True)]
+            self._sets[key] = ServerSet(servers)
+        return self._sets[key]
+
+    def _server(self, arm: Arm, snapshot: Snapshot, set_number: int) -> ArmServer:
+        server: ArmServer
+        if isinstance(arm.server, RunningServer):
+            server = SomebodysServer(arm, arm.server.uri)
+        else:
+            assert snapshot.cluster is not None  # noqa: S101 - only running servers have none
+            server = OwnServer(
+                arm,
+                snapshot.cluster,
+                snapshot.size_bytes,
+                copy=self._directory.copy_directory(set_number, arm.index),
+                sockets=self._directory.socket_directory(arm.index),
+                log=self._directory.server_log(arm.index),
+                settings=server_settings(arm, self._common),
+            )
+        self._stack.callback(server.stop)
+        return server
+
+    def _harness(self, context: Context, servers: ServerSet, snapshots: Sequence[Snapshot]) -> Harness:
+        comparison, workload = context.comparison, context.comparison.workload
+        prewarms = all(snapshot.has_prewarm for snapshot in snapshots)
+        # Of the first run nobody knows yet how slow it is.
+        contexts = len(self._study.contexts)
+        patience_s = first_patience_s(comparison.design, contexts)
+        if isinstance(workload, PgbenchWorkload):
+            asked = [arm.workload for arm in comparison.arms]
+            loads = [self._load_of(one, patience_s) for one in asked if isinstance(one, PgbenchWorkload)]
+            return LoadHarness(
+                comparison,
+                workload,
+                servers,
+                loads,
+                prewarms=prewarms,
+                contexts=contexts,
+                explain=self._explain,
+            )
+        repetitions = Repetitions(
+            [arm.workload for arm in comparison.arms if isinstance(arm.workload, Operation)],
+            servers,
+            client=self._client,
+            scratch=self._directory.root / "scratch",
+            cache=comparison.cache,
+            prewarms=prewarms,
+            progress=self._progress,
+        )
+        return OperationHarness(workload, repetitions, comparison.design, patience_s=patience_s)
+
+    def _load_of(self, workload: PgbenchWorkload, patience_s: float) -> Load:
+        if workload not in self._scripts:
+            folder = self._directory.root / f"scripts-{len(self._scripts) + 1}"
+            self._scripts[workload] = write_scripts(workload, folder, self._directory.user)
+        return Load(
+            workload=workload,
+            client=self._client,
+            script_files=self._scripts[workload],
+            scratch=self._directory.root / "logs",
+            kept_logs=self._kept_logs,
+            connect_allowance_s=workload.clients // _CLIENTS_PER_SECOND,
+            longest_s=patience_s,
+        )
+
+    def _try_out(self, context: Context, harness: Harness, snapshots: Sequence[Snapshot]) -> Preparation:
+        comparison = context.comparison
+        self._progress.say(context.located("trying the workload once on every arm"))
+        first = harness.try_out()
+        check_budget(first.design, len(comparison.arms))
+        fingerprints = [
+            replace(snapshot.fingerprint, settings=settings)
+            for snapshot, settings in zip(snapshots, first.settings, strict=True)
+        ]
+        builds = [self._builds[arm.server] for arm in comparison.arms]
+        for arm, build, found in zip(comparison.arms, builds, fingerprints, strict=True):
+            refuse_other_build(arm.label, build, found)
+        user = self._directory.user
+        libraries = [linked_libraries(one.bin_directory, user) if one else frozenset[str]() for one in builds]
+        others = library_differences(libraries)
+        return Preparation(
+            design=first.design,
+            arms=tuple(
+                self._facts(build, found, baseline=builds[BASELINE])
+                for build, found in zip(builds, fingerprints, strict=True)
+            ),
+            differences=without_asked((*differences(fingerprints, comparison.factors), *others), builds),
+            writes=first.writes,
+            connect_allowance_s=first.connect_allowance_s,
+            connect_s=first.connect_s,
+            longest_transaction_s=first.longest_transaction_s,
+            plans=first.plans,
+            not_explained=first.not_explained,
+        )
+
+    def _facts(self, build: Build | None, fingerprint: Fingerprint, *, baseline: Build | None) -> ArmFacts:
+        return ArmFacts(
+            version=fingerprint.settings["server_version"].value,
+            origin=build.origin if build else RUNNING_SERVER,
+            compiler=fingerprint.compiler,
+            flags=fingerprint.build_flags,
+            sha256=build.sha256 if build else None,
+            data=data_hash(fingerprint),
+            compiled_in=compiled_in(fingerprint),
+            built_from=built_from(build, baseline),
+            sizes=fingerprint.sizes,
+        )
+
+
+def _refuse_what_others_cannot(context: Context) -> None:
+    """A server of somebody else cannot be restarted, so what it has in memory stays; nor can its data be put back."""
+    arms = [arm.label for arm in context.comparison.arms if isinstance(arm.server, RunningServer)]
+    if arms and isinstance(context.comparison.workload, Operation):
+        raise StudyError(
+            "an operation changes what it is done to, and a running server's data cannot be put back",
+            slug="study-operation-running-server",
+            where=", ".join(arms),
+            found=context.comparison.workload.name,
+            expected="servers that pgversus starts itself, on a fresh copy for each repetition",
+            to_do="name a version or a bin directory",
+        )
+    if arms and context.comparison.cache is CacheState.COLD:
+        raise StudyError(
+            "a running server cannot be measured from a cold cache",
+            slug="study-cold-running-server",
+            where=", ".join(arms),
+            found='cache = "cold"',
+            expected="servers that pgversus starts itself",
+            to_do='name a version or a bin directory, or ask for cache = "warm"',
+        )
+    if arms and context.comparison.dataset.full_statistics:
+        raise StudyError(
+            "the statistics of a running server are not ours to change",
+            slug="study-statistics-of-running-server",
+            where=", ".join(arms),
+            found="full statistics asked for",
+            expected="servers that pgversus starts itself, on copies of its own",
+            to_do="leave it out; or raise default_statistics_target there and analyze both",
+        )

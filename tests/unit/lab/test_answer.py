@@ -1,0 +1,98 @@
+"""An answer is read from the results folder alone."""
+
+from pathlib import Path
+
+import pytest
+
+from pgversus.cli.means import exit_code
+from pgversus.errors import ExitCode, StoreError
+from pgversus.lab.answer import read_answer
+from pgversus.records.preparation import ArmFacts, Preparation
+from pgversus.store.writing import Results
+from pgversus.study.study import Context, Study
+from tests.builders import comparison, latency_block
+
+HOST_AND_CLIENT = {"host": {"cpus": 2}, "client": {"version": "18.6", "origin": "made up"}}
+
+
+def one_block(folder: Path, contexts: int = 1) -> None:
+    """Results with one block of the first context."""
+    asked = Study(
+        name="s",
+        title="t",
+        question="q",
+        contexts=tuple(Context(number=n, levels=(), comparison=comparison()) for n in range(1, contexts + 1)),
+        seed=7,
+        budget_s=60.0,
+    )
+    arm = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="", sha256=None)
+    design = asked.contexts[0].comparison.design
+    found = Preparation(design=design, arms=(arm, arm), differences=(), writes=False, connect_allowance_s=0)
+    results = Results.begin(folder, asked.fact, asked.contexts, {**HOST_AND_CLIENT, "budget_s": 60.0})
+    results.add_preparation(1, found, None)
+    results.add_block(1, latency_block(1, [1000] * 50, [900] * 50))
+    results.close()
+
+
+def test_the_budget_that_is_told_is_that_of_the_last_run(tmp_path: Path) -> None:
+    one_block(tmp_path)
+    assert [one.comparison.design.budget_s for one in read_answer(tmp_path).answers] == [60.0]
+    results = Results(tmp_path)
+    results.add_fact("budget_s", 7200.0)
+    results.close()
+    assert [one.comparison.design.budget_s for one in read_answer(tmp_path).answers] == [7200.0]
+
+
+def test_contexts_that_the_last_run_could_not_prepare_have_failed_with_its_words(tmp_path: Path) -> None:
+    one_block(tmp_path, contexts=3)
+    results = Results(tmp_path)
+    results.add_fact("not_prepared", {"1": "other rows", "2": "no cold cache"})
+    results.add_fact("ended", "decided")
+    results.close()
+    found = read_answer(tmp_path)
+    assert [(one.failed, one.words) for one in found.unanswered] == [(True, "no cold cache"), (False, "not begun")]
+    (begun,) = found.answers
+    assert begun.failure == "other rows"
+    assert [caveat.slug for caveat in begun.caveats if "other rows" in caveat.text] == ["not-gone-on"]
+    assert exit_code(found, ()) is ExitCode.FAILED_TRIALS
+    results = Results(tmp_path)
+    results.add_fact("not_prepared", {})
+    results.close()
+    assert exit_code(read_answer(tmp_path), ()) is ExitCode.DONE
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("client", {"version": "18.6"}),
+        ("host", {}),
+        ("host", 2),
+        ("ended", "somehow"),
+        ("budget_s", "long"),
+        ("not_prepared", ["x"]),
+    ],
+)
+def test_facts_that_are_damaged_are_said_and_never_a_traceback(tmp_path: Path, name: str, value: object) -> None:
+    one_block(tmp_path)
+    results = Results(tmp_path)
+    results.add_fact(name, value)
+    results.close()
+    with pytest.raises(StoreError) as caught:
+        read_answer(tmp_path)
+    assert caught.value.slug == "store-unreadable"
+
+
+def test_facts_that_are_missing_are_said_too(tmp_path: Path) -> None:
+    asked = Study(name="s", title="t", question="q", contexts=(), seed=7, budget_s=60.0)
+    Results.begin(tmp_path, asked.fact, ()).close()
+    with pytest.raises(StoreError):
+        read_answer(tmp_path)
+
+
+def test_a_context_with_blocks_that_could_not_be_gone_on_with_is_enough_for_the_exit_code(tmp_path: Path) -> None:
+    one_block(tmp_path)
+    results = Results(tmp_path)
+    results.add_fact("not_prepared", {"1": "other rows"})
+    results.add_fact("ended", "decided")
+    results.close()
+    assert exit_code(read_answer(tmp_path), ()) is ExitCode.FAILED_TRIALS

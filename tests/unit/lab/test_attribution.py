@@ -1,0 +1,296 @@
+"""What plans account for is measured of contenders that are decided, whose changed plans can be brought back."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgversus.engine.progress import Silence
+from pgversus.errors import WorkloadError
+from pgversus.lab.answer import read_answer
+from pgversus.lab.attribution import attribute
+from pgversus.lab.compared_plans import compared
+from pgversus.lab.resume import without_secrets
+from pgversus.records.plans import Candidate, CapturedPlans, Undoing, Why
+from pgversus.records.preparation import ArmFacts, Preparation
+from pgversus.report.plans.recalling import recall_of
+from pgversus.store.folder import FILE_NAME, NOT_ATTRIBUTED, attribution_folder
+from pgversus.store.writing import Results
+from pgversus.study.counterfactual import Recall
+from pgversus.study.design import StopReason
+from pgversus.study.servers import RunningServer
+from pgversus.study.settings import Setting
+from pgversus.study.study import Context, Study
+from pgversus.study.workload import PgbenchWorkload, Script
+from tests.builders import comparison, rate_block
+from tests.unit.plans.captures import OFF, captured, plans_of
+from tests.unit.plans.raw import scan
+
+ARM = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="", sha256=None)
+OLD, NEW = captured(scan("t")), captured(scan("t", "Index Scan", Index_Name="i"))
+WORKLOAD = PgbenchWorkload(scripts=(Script(name="q.sql", text="SELECT 1;"),), clients=4)
+REWRITE = Script(name="fenced.sql", text="SELECT 1 OFFSET 0;")
+
+
+def study(contexts: int = 1, workload: PgbenchWorkload = WORKLOAD) -> Study:
+    found = tuple(
+        Context(number=n, levels=(("load", f"c{n}"),), comparison=comparison(workload=workload))
+        for n in range(1, contexts + 1)
+    )
+    return Study(name="s", title="t", question="q", contexts=found, seed=7, budget_s=600.0)
+
+
+def measured(folder: Path, of: Study, effects: list[float], plans: CapturedPlans) -> None:
+    """Results of a study whose contenders are so many times as fast; a block takes 10 seconds."""
+    facts = {"host": {"cpus": 2}, "client": {"version": "18.6", "origin": "made up"}, "budget_s": of.budget_s}
+    results = Results.begin(folder, of.fact, of.contexts, {**facts, "ended": "decided"})
+    for context, effect in zip(of.contexts, effects, strict=True):
+        asked = context.comparison
+        found = Preparation(
+            design=asked.design,
+            arms=(ARM,) * len(asked.arms),
+            differences=(),
+            writes=False,
+            connect_allowance_s=0,
+            plans=plans,
+        )
+        results.add_preparation(context.number, found, None)
+        for number in range(1, 9):
+            rates = [1000.0 + number, *(effect * 1000.0 + arm for arm in range(1, len(asked.arms)))]
+            results.add_block(context.number, rate_block(number, *rates)._replace(wall_s=10.0))
+    results.close()
+
+
+class Measuring:
+    """In the place of real servers: keeps what is asked, with the old plans as slow as the baseline."""
+
+    def __init__(self, act: Callable[[], None] = lambda: None) -> None:
+        self.asked: list[Study] = []
+        self._act = act
+
+    def __call__(self, of: Study, folder: Path) -> StopReason:
+        self.asked.append(of)
+        self._act()
+        (context,) = of.contexts
+        design = context.comparison.design
+        facts = {"host": {"cpus": 2}, "client": {"version": "18.6", "origin": "made up"}, "budget_s": of.budget_s}
+        results = Results.begin(folder, of.fact, of.contexts, facts)
+        found = Preparation(
+            design=design,
+            arms=(ARM,) * 3,
+            differences=(),
+            writes=False,
+            connect_allowance_s=0,
+            plans=plans_of(OLD, OLD, NEW),
+        )
+        results.add_preparation(1, found, None)
+        for number in range(1, (design.fixed_blocks or 0) + 1):
+            results.add_block(1, rate_block(number, 1000.0 + number, 1001.0, 2000.0)._replace(wall_s=15.0))
+        results.add_fact("ended", "blocks")
+        results.close()
+        return StopReason.BLOCKS
+
+
+def test_a_decided_contender_whose_plan_can_be_brought_back_is_measured_once(tmp_path: Path) -> None:
+    asked = study(3)
+    measured(tmp_path, asked, [2.0, 1.0, 0.5], plans_of(OLD, NEW, undone_by=OFF))
+    measuring = Measuring()
+    assert attribute(asked, tmp_path, measuring, Silence()) == {}
+    assert [one.contexts[0].levels for one in measuring.asked] == [(("load", "c1"),), (("load", "c3"),)]
+    assert attribute(asked, tmp_path, measuring, Silence()) == {}
+    assert len(measuring.asked) == 2
+    first, second, third = read_answer(tmp_path).answers
+    assert second.attributed == {}
+    for one in (first, third):
+        assert one.attributed[1].found is not None
+        assert one.attributed[1].recall == "enable_x = off"
+        assert one.attributed[1].wall_s == 120.0
+
+
+@pytest.mark.parametrize("plans", [plans_of(OLD, NEW), plans_of(OLD, OLD, undone_by=OFF)])
+def test_where_nothing_can_be_brought_back_nothing_is_measured(tmp_path: Path, plans: CapturedPlans) -> None:
+    measured(tmp_path, study(), [2.0], plans)
+    measuring = Measuring()
+    assert attribute(study(), tmp_path, measuring, Silence()) == {}
+    assert measuring.asked == []
+
+
+def test_too_little_time_for_enough_blocks_is_said(tmp_path: Path) -> None:
+    asked = replace(study(), budget_s=59.0)
+    measured(tmp_path, asked, [2.0], plans_of(OLD, NEW, undone_by=OFF))
+    assert "no room" in attribute(asked, tmp_path, Measuring(), Silence())["1-1"]
+
+
+def test_fewer_blocks_where_there_is_little_time(tmp_path: Path) -> None:
+    asked = replace(study(), budget_s=75.0)
+    measured(tmp_path, asked, [2.0], plans_of(OLD, NEW, undone_by=OFF))
+    measuring = Measuring()
+    attribute(asked, tmp_path, measuring, Silence())
+    # Three trials of 5 seconds in each.
+    assert [one.contexts[0].comparison.design.fixed_blocks for one in measuring.asked] == [5]
+
+
+def test_what_fails_is_said_and_stops_no_other(tmp_path: Path) -> None:
+    asked = study(2)
+    measured(tmp_path, asked, [2.0, 2.0], plans_of(OLD, NEW, undone_by=OFF))
+    errors = [WorkloadError("the old plan did not come back", slug="s", where="q", found="f", expected="e", to_do="t")]
+
+    def fail_once() -> None:
+        if errors:
+            raise errors.pop()
+
+    found = attribute(asked, tmp_path, Measuring(fail_once), Silence())
+    assert found == {"1-1": "the old plan did not come back (q): f"}
+    results = Results(tmp_path)
+    results.add_fact(NOT_ATTRIBUTED, found)
+    results.close()
+    first, second = read_answer(tmp_path).answers
+    assert first.attributed[1].failure == found["1-1"]
+    assert second.attributed[1].found is not None
+
+
+def test_ctrl_c_takes_nothing_from_the_verdicts(tmp_path: Path) -> None:
+    measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    assert attribute(study(), tmp_path, Measuring(interrupt), Silence()) == {}
+    (one,) = read_answer(tmp_path).answers
+    assert (one.stopped, one.attributed) == (StopReason.DECIDED, {})
+
+
+def test_one_that_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
+    measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
+    attribute(study(), tmp_path, Measuring(), Silence())
+    results = Results(attribution_folder(tmp_path, 1, 1))
+    results.add_fact("ended", "interrupted")
+    results.close()
+    again: list[Study] = []
+
+    def go_on(of: Study, _: Path) -> StopReason:
+        again.append(of)
+        return StopReason.BLOCKS
+
+    # Much of the budget is spent, and yet it is the same question.
+    attribute(replace(study(), budget_s=130.0), tmp_path, go_on, Silence())
+    assert [one.contexts[0].comparison.design.fixed_blocks for one in again] == [8]
+
+
+def jit(value: str) -> Undoing:
+    return Undoing(candidate=Candidate(why=Why.OTHER_VALUE, settings=(("jit", value),)))
+
+
+@pytest.mark.parametrize(
+    ("plans", "workload", "recall"),
+    [
+        (plans_of(OLD, NEW, undone_by=OFF), WORKLOAD, Recall(settings=(Setting(name="enable_x", value="off"),))),
+        (plans_of(OLD, NEW), WORKLOAD, None),
+        (plans_of(OLD, NEW), replace(WORKLOAD, rewrite=REWRITE), Recall(rewrite=REWRITE)),
+        (plans_of(OLD, OLD), replace(WORKLOAD, rewrite=REWRITE), None),
+        (
+            replace(plans_of(captured(scan("t"), scan("u")), captured(scan("v"), scan("w"))), undone_by=((OFF, None),)),
+            WORKLOAD,
+            None,
+        ),
+        (
+            replace(
+                plans_of(captured(scan("t"), scan("u")), captured(scan("v"), scan("w"))),
+                undone_by=((jit("on"), jit("off")),),
+            ),
+            WORKLOAD,
+            None,
+        ),
+    ],
+)
+def test_all_changed_plans_come_back_together_or_none(
+    plans: CapturedPlans, workload: PgbenchWorkload, recall: Recall | None
+) -> None:
+    assert recall_of(compared(("16", "17"), plans).compared, workload) == recall
+
+
+def test_servers_of_others_are_those_of_the_study_and_not_those_of_the_results(tmp_path: Path) -> None:
+    """In results URIs are without users and passwords."""
+    uris = ("postgresql://me:secret@db.example/old", "postgresql://me:secret@db.example/new")
+    asked = study()
+    (context,) = asked.contexts
+    arms = tuple(
+        replace(arm, server=RunningServer(uri=uri)) for arm, uri in zip(context.comparison.arms, uris, strict=True)
+    )
+    asked = replace(asked, contexts=(replace(context, comparison=replace(context.comparison, arms=arms)),))
+    measured(tmp_path, without_secrets(asked), [2.0], plans_of(OLD, NEW, undone_by=OFF))
+    measuring = Measuring()
+    attribute(asked, tmp_path, measuring, Silence())
+    (one,) = measuring.asked
+    assert [arm.server for arm in one.contexts[0].comparison.arms] == [
+        RunningServer(uri=uris[1]),
+        RunningServer(uri=uris[0]),
+        RunningServer(uri=uris[1]),
+    ]
+
+
+def test_another_rewrite_is_measured_anew(tmp_path: Path) -> None:
+    asked = study(workload=replace(WORKLOAD, rewrite=REWRITE))
+    measured(tmp_path, asked, [2.0], plans_of(OLD, NEW))
+    attribute(asked, tmp_path, Measuring(), Silence())
+    other = study(workload=replace(WORKLOAD, rewrite=replace(REWRITE, text="SELECT 2;")))
+    again: list[Study] = []
+
+    def note(of: Study, _: Path) -> StopReason:
+        again.append(of)
+        return StopReason.BLOCKS
+
+    attribute(asked, tmp_path, note, Silence())
+    assert again == []
+    attribute(other, tmp_path, note, Silence())
+    assert len(again) == 1
+
+
+def test_what_has_been_measured_takes_no_room_from_what_has_not(tmp_path: Path) -> None:
+    asked = replace(study(2), budget_s=240.0)
+    measured(tmp_path, asked, [2.0, 2.0], plans_of(OLD, NEW, undone_by=OFF))
+    first = Measuring()
+
+    def only_the_first(of: Study, folder: Path) -> StopReason:
+        if first.asked:
+            raise KeyboardInterrupt
+        return first(of, folder)
+
+    attribute(asked, tmp_path, only_the_first, Silence())
+    second = Measuring()
+    attribute(asked, tmp_path, second, Silence())
+    assert [one.contexts[0].comparison.design.fixed_blocks for one in (*first.asked, *second.asked)] == [8, 8]
+
+
+def test_a_reason_of_an_earlier_run_hides_nothing_that_was_measured_since(tmp_path: Path) -> None:
+    measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
+    results = Results(tmp_path)
+    results.add_fact(NOT_ATTRIBUTED, {"1-1": "no room"})
+    results.close()
+    assert read_answer(tmp_path).answers[0].attributed[1].failure == "no room"
+    attribute(study(), tmp_path, Measuring(), Silence())
+    assert read_answer(tmp_path).answers[0].attributed[1].found is not None
+
+
+def test_a_damaged_measurement_of_plans_leaves_the_verdict_readable(tmp_path: Path) -> None:
+    measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
+    attribute(study(), tmp_path, Measuring(), Silence())
+    (attribution_folder(tmp_path, 1, 1) / FILE_NAME).write_bytes(b"no database")
+    (one,) = read_answer(tmp_path).answers
+    assert "results cannot be read" in one.attributed[1].failure
+    # Nor does a run fail over it.
+    assert attribute(study(), tmp_path, Measuring(), Silence()) == {}
+
+
+def test_one_that_has_ended_stays_when_the_comparison_gets_blocks_of_another_size(tmp_path: Path) -> None:
+    measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
+    attribute(study(), tmp_path, Measuring(), Silence())
+    results = Results(tmp_path)
+    longer = rate_block(9, 1009.0, 2001.0)
+    trials = {arm: trial._replace(window_count=100) for arm, trial in longer.trials.items()}
+    results.add_block(1, longer._replace(trials=trials, wall_s=10.0))
+    results.close()
+    measuring = Measuring()
+    assert attribute(study(), tmp_path, measuring, Silence()) == {}
+    assert measuring.asked == []

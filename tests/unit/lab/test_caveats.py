@@ -1,0 +1,92 @@
+"""Caveats from what the arms are and did."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from pgversus.lab.caveats import caveats
+from pgversus.records.preparation import ArmFacts, Caveat, Difference, Preparation
+from pgversus.records.trials import Block
+from pgversus.report.sentences import contender_sentence
+from pgversus.stats.effects import Samples
+from pgversus.study.design import Design, StopReason
+from tests.builders import answer, comparison, rate_block, rate_blocks
+
+FACTS = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="", sha256=None)
+
+
+def block(number: int, contender: Mapping[str, float]) -> Block:
+    made = rate_block(number, 1000.0, 1000.0, transactions=1000)
+    return made._replace(trials={**made.trials, 1: made.trials[1]._replace(counters=contender)})
+
+
+def texts(blocks: list[Block], *, writes: bool = False) -> list[str]:
+    known = Preparation(design=Design(), arms=(FACTS, FACTS), differences=(), writes=writes, connect_allowance_s=0)
+    found = caveats(comparison(), known, Samples(blocks), StopReason.DECIDED, cpus=2)
+    return [caveat.text for caveat in found if caveat.slug == "late-writes"]
+
+
+@pytest.mark.parametrize("name", ["tuples_inserted", "tuples_updated", "tuples_deleted"])
+def test_a_load_that_seemed_to_read_only_and_wrote_is_told_by_its_own_trials(name: str) -> None:
+    blocks = [block(1, {name: 0.0}), block(2, {name: 3.0}), block(3, {name: 1.0})]
+    (text,) = texts(blocks)
+    assert "first in block 2 and in 2 of 3" in text
+    assert texts(blocks, writes=True) == []
+
+
+def test_rows_that_autovacuum_may_have_written_are_no_late_writes() -> None:
+    assert texts([block(1, {"tuples_updated": 3.0, "autoanalyze_runs": 1.0}), block(2, {})]) == []
+
+
+def test_blocks_that_the_last_run_could_not_go_on_with_say_why() -> None:
+    known = Preparation(design=Design(), arms=(FACTS, FACTS), differences=(), writes=False, connect_allowance_s=0)
+    blocks = [rate_block(1, 1000.0, 1000.0)]
+    (first, *_) = caveats(comparison(), known, Samples(blocks), StopReason.DECIDED, cpus=2, failure="other rows")
+    assert first.slug == "not-gone-on"
+    assert "other rows" in first.text
+
+
+def told(*differences: Difference) -> tuple[Caveat, ...]:
+    known = Preparation(
+        design=Design(), arms=(FACTS, FACTS), differences=differences, writes=False, connect_allowance_s=0
+    )
+    return caveats(comparison(), known, Samples(), StopReason.DECIDED, cpus=2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "slug"),
+    [
+        ("build", "compiler", "mixed-builds"),
+        ("build", "--with-llvm", "mixed-builds"),
+        ("build", "JIT available", "mixed-builds"),
+        ("database", "collation", "unequal-databases"),
+    ],
+)
+def test_what_was_built_otherwise_or_sorts_otherwise_puts_check_before_the_sentence(
+    kind: str, name: str, slug: str
+) -> None:
+    (caveat,) = told(Difference(kind=kind, name=name, values=("one", ""), is_default=False))
+    assert (caveat.slug, caveat.arm) == (slug, 1)
+    assert caveat.text.endswith(f'{name} "one" against nothing')
+    measured = answer(rate_blocks([100.0] * 6, [200.0] * 6), caveats=(caveat,))
+    assert contender_sentence(measured, measured.analysis.results[0]).startswith("CHECK")
+
+
+def test_of_many_differences_of_a_build_the_first_are_shown_and_the_rest_counted() -> None:
+    many = [Difference(kind="build", name=f"--with-{n}", values=("yes", ""), is_default=False) for n in range(10)]
+    (caveat,) = told(*many)
+    assert caveat.text.endswith('--with-7 "yes" against nothing; and 2 more')
+
+
+@pytest.mark.parametrize(
+    ("client", "servers", "words"),
+    [((0,), (1,), ["the servers had 1 of 2 processors (--pin)"]), ((0,), (1, 2, 3), []), ((0,), (), []), ((), (), [])],
+)
+def test_servers_that_had_clearly_fewer_processors_than_were_divided_have_a_caveat(
+    client: tuple[int, ...], servers: tuple[int, ...], words: list[str]
+) -> None:
+    known = Preparation(design=Design(), arms=(FACTS, FACTS), differences=(), writes=False, connect_allowance_s=0)
+    asked = comparison(design=Design(client_processors=client, server_processors=servers))
+    # However many others the host has.
+    found = caveats(asked, known, Samples(), StopReason.DECIDED, cpus=64)
+    assert [caveat.text for caveat in found if caveat.slug == "few-processors"] == words

@@ -1,0 +1,105 @@
+"""What was captured on each arm is held against the baseline's, and what makes it doubtful is said first."""
+
+from typing import Any
+
+import pytest
+
+from pgversus.errors import WorkloadError
+from pgversus.lab.compared_plans import compared, refuse_not_recalled, refuse_other_statements
+from pgversus.plans.levels import Level
+from pgversus.records.plans import CapturedPlans
+from pgversus.report.plans.undoing import undoing
+from tests.unit.plans.captures import OFF, captured, plans_of
+from tests.unit.plans.raw import node, scan
+
+LABELS = ("16", "17", "18")
+
+
+def test_each_contender_is_held_against_the_baseline() -> None:
+    arms = [captured(None, scan("t")), captured(None, scan("t")), captured(None, scan("t", "Index Scan"))]
+    refuse_other_statements(LABELS, arms)
+    found = compared(LABELS, CapturedPlans(arms=tuple(arms), undone_by=((None, None), (None, OFF))))
+    assert [(one.labels, one.difference.level) for one in found.compared] == [
+        (("16", "17"), Level.IDENTICAL),
+        (("16", "18"), Level.OPERATORS),
+    ]
+    assert {one.statement for one in found.compared} == {"q.sql, statement 2: SELECT 2"}
+    assert (found.warnings, found.unlike) == ([], ())
+    assert [undoing(one) for one in found.compared] == [
+        "",
+        "with enable_x = off (a switch that 16 does not have) 18 plans it as 16",
+    ]
+
+
+def test_other_rows_and_other_statistics_are_said() -> None:
+    arms = captured(scan("t")), captured(scan("t"), rows=4, statistics="b")
+    found = compared(LABELS[:2], plans_of(*arms))
+    assert [one.same_rows for one in found.compared] == [False]
+    assert [text.split(":")[0] for text in found.warnings] == [
+        "17 returns other rows than 16",
+        "statistics of public.t differ between 16 and 17",
+    ]
+
+
+def test_other_statements_are_not_held_against_each_other() -> None:
+    with pytest.raises(WorkloadError) as caught:
+        refuse_other_statements(LABELS[:2], [captured(scan("t")), captured(scan("t"), scan("t"))])
+    assert (caught.value.slug, caught.value.found) == ("workload-other-statements", "1 and 2 statements")
+
+
+OLD, NEW = scan("t"), scan("t", "Index Scan", Index_Name="i")
+
+
+def spilled(blocks: int) -> dict[str, Any]:
+    return node("Sort", scan("t"), Sort_Key=["t.a"], Temp_Written_Blocks=blocks, Sort_Method="quicksort")
+
+
+@pytest.mark.parametrize(
+    ("back", "old", "new"),
+    [
+        (OLD, OLD, NEW),
+        # The newer planner knows that the rows are in order.
+        (OLD, node("Sort", OLD, Sort_Key=["t.a"]), NEW),
+        # The plan was never another one: it went another way, and goes as it went.
+        (spilled(9), spilled(9), spilled(0)),
+        (spilled(0), spilled(0), spilled(0)),
+        (None, None, None),
+    ],
+)
+def test_an_old_plan_that_came_back_is_taken(
+    back: dict[str, Any] | None, old: dict[str, Any] | None, new: dict[str, Any] | None
+) -> None:
+    refuse_not_recalled(("17 with the plans of 16", "16", "17"), plans_of(*(captured(one) for one in (back, old, new))))
+
+
+@pytest.mark.parametrize(
+    ("back", "old", "new"), [(NEW, OLD, NEW), (spilled(0), spilled(9), spilled(0)), (None, OLD, NEW)]
+)
+def test_another_plan_than_the_old_one_is_refused(
+    back: dict[str, Any] | None, old: dict[str, Any], new: dict[str, Any]
+) -> None:
+    plans = plans_of(*(captured(one) for one in (back, old, new)))
+    with pytest.raises(WorkloadError) as caught:
+        refuse_not_recalled(("17 with the plans of 16", "16", "17"), plans)
+    assert caught.value.slug == "workload-plan-not-recalled"
+    assert "17 with the plans of 16" in caught.value.where
+
+
+def three(*statements: tuple[dict[str, Any], dict[str, Any], dict[str, Any]]) -> CapturedPlans:
+    """Arms whose statements have these plans: with the old plans, on the baseline, on the contender."""
+    return plans_of(*(captured(*arm) for arm in zip(*statements, strict=True)))
+
+
+def test_where_a_plan_has_changed_another_statement_may_go_as_it_likes() -> None:
+    labels = ("17 with the plans of 16", "16", "17")
+    refuse_not_recalled(labels, three((OLD, OLD, NEW), (spilled(0), spilled(9), spilled(0))))
+
+
+@pytest.mark.parametrize("changed", [(OLD, OLD, NEW), (spilled(9), spilled(9), spilled(0))])
+def test_what_recalls_one_plan_must_not_make_another_statement_spill(
+    changed: tuple[dict[str, Any], dict[str, Any], dict[str, Any]],
+) -> None:
+    plans = three(changed, (spilled(9), spilled(0), spilled(0)))
+    with pytest.raises(WorkloadError) as caught:
+        refuse_not_recalled(("17 with the plans of 16", "16", "17"), plans)
+    assert "statement 2" in caught.value.where

@@ -1,0 +1,306 @@
+"""A dry run refuses what the run would refuse, and counts what the run would measure."""
+
+import os
+import subprocess
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from pgversus.builds import build_commands
+from pgversus.errors import BuildError, HostError, StoreError, StudyError
+from pgversus.host.directories import Cache
+from pgversus.host.identity import ServerUser
+from pgversus.lab import estimates as module
+from pgversus.lab.estimates import DryRun, dry_run, refuse_without_room
+from pgversus.lab.studies import open_study
+from pgversus.report.dry_run import dry_run_text
+from pgversus.store.writing import Results
+from pgversus.study.host_access import HostAccess
+from pgversus.study.study import Study
+from tests.unit.postgres.listening import listening
+
+# Takes the settings that stand beside it in a file.
+POSTGRES = """#!/bin/sh
+[ "$1" = --version ] && echo "postgres (PostgreSQL) 17.8" && exit
+grep -qx "$2" "${0%/*}/settings" && echo "${4#*=}" && exit
+echo "FATAL:  unrecognized configuration parameter \\"$2\\"" >&2
+exit 1
+"""
+TEXT = """
+title = "A setting that came late"
+compare = "io_method"
+if_missing = "skip"
+
+[factors]
+server = ["{new}", "{old}"]
+io_method = ["sync", "worker"]
+
+[workload]
+builtin = "select-only"
+
+[design]
+seed = 5
+"""
+USER = ServerUser(name="me", uid=os.getuid(), gid=os.getgid(), is_self=True)
+
+
+def bin_directory(directory: Path, *settings: str) -> Path:
+    directory.mkdir()
+    (directory / "settings").write_text("".join(f"{setting}\n" for setting in settings))
+    for name in ("postgres", "initdb"):
+        (directory / name).write_text(POSTGRES)
+        (directory / name).chmod(0o755)
+    return directory
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
+    cache = Cache(root=tmp_path / "cache")
+    cache.runs.mkdir(parents=True)
+    monkeypatch.setattr(module, "open_cache", lambda: cache)
+    new, old = bin_directory(tmp_path / "new", "io_method"), bin_directory(tmp_path / "old")
+    (tmp_path / "s.toml").write_text(TEXT.format(new=new, old=old))
+    return open_study(str(tmp_path / "s.toml")).study
+
+
+def asked(study: Study, tmp_path: Path) -> DryRun:
+    """What is known of it once its servers were asked."""
+    return dry_run(study, tmp_path / "r", USER, asks_servers=True)
+
+
+def test_treatments_that_a_server_here_cannot_have_are_not_counted(study: Study, tmp_path: Path) -> None:
+    found = asked(study, tmp_path)
+    assert (study.treatments, found.study.treatments) == (4, 2)
+    text = dry_run_text(
+        found.study,
+        found.needs,
+        downloads=(),
+        to_build=(),
+        free_bytes=1,
+        blocks_there=found.blocks_there,
+        results=found.results,
+    )
+    assert "1 comparison, 2 treatments, 1 verdict" in text
+    assert "left out: 2 treatments" in text
+    assert not (tmp_path / "r").exists()
+
+
+def test_what_is_to_be_built_is_said(study: Study, tmp_path: Path) -> None:
+    found = asked(study, tmp_path)
+    whole = partial(dry_run_text, found.study, found.needs, free_bytes=1, blocks_there=0, results="r")
+    lines = whole(downloads=(), to_build=("17+blocksize=16", "./tree@HEAD")).splitlines()
+    assert "to be built: 17+blocksize=16, ./tree@HEAD, some minutes of all processors each" in lines
+    assert "downloads: none, all source is here" in lines
+    both = whole(downloads=("zonky 17.8",), to_build=("18+cassert",)).splitlines()
+    assert "downloads: zonky 17.8" in both
+    neither = whole(downloads=(), to_build=()).splitlines()
+    assert "downloads: none, all builds are in the cache" in neither
+    assert not [line for line in neither if line.startswith("to be built")]
+
+
+@pytest.mark.usefixtures("study")
+def test_a_server_from_source_that_is_not_here_is_to_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PGVERSUS_SOURCES", raising=False)
+    (tmp_path / "cache" / "sources").mkdir()
+    compiler = tmp_path / "cc-1"
+    compiler.write_text("#!/bin/sh\necho cc 1.0\n")
+    compiler.chmod(0o755)
+    server, file = f"17.8+blocksize=16+cc={compiler}", tmp_path / "s.toml"
+    text = file.read_text().replace('compare = "io_method"', 'compare = "server"')
+    file.write_text(text.replace(str(tmp_path / "old"), server))
+    found = asked(open_study(str(file)).study, tmp_path)
+    assert (found.to_build, found.downloads) == ((server,), ("source of 17.8",))
+
+
+def test_parts_are_said_where_there_are_some(study: Study, tmp_path: Path) -> None:
+    needs = asked(study, tmp_path).needs
+
+    def text(parts: int) -> str:
+        asked = replace(needs, parts=parts)
+        return dry_run_text(study, asked, downloads=(), to_build=(), free_bytes=2000, blocks_there=0, results="r")
+
+    assert "at once" not in text(1)
+    assert " at once (measured in 17 parts one after another), 2 kB free" in text(17)
+
+
+def test_a_budget_that_cannot_be_enough_is_told_from_one_that_may(study: Study, tmp_path: Path) -> None:
+    needs = asked(study, tmp_path).needs
+
+    def text(budget_s: float) -> str:
+        asked = replace(needs, least_s=3600.0, most_s=budget_s)
+        return dry_run_text(study, asked, downloads=(), to_build=(), free_bytes=1, blocks_there=0, results="r")
+
+    assert "blocks: 1 h to 2 h (all known at the first look; the whole budget)" in text(7200.0)
+    too_little = (
+        "blocks: 15 min, the whole budget, too little for all (about 1 h until all could be known at the first look)"
+    )
+    assert too_little in text(900.0)
+
+
+def test_a_study_without_room_is_planned_and_refused(study: Study, tmp_path: Path) -> None:
+    found = asked(study, tmp_path)
+    refuse_without_room(found)
+    with pytest.raises(HostError) as caught:
+        refuse_without_room(replace(found, needs=replace(found.needs, disk_bytes=1e18)))
+    assert caught.value.slug == "host-no-room"
+
+
+@pytest.mark.usefixtures("study")
+def test_what_a_server_here_refuses_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(file.read_text().replace('if_missing = "skip"', ""))
+    with pytest.raises(StudyError) as caught:
+        asked(open_study(str(file)).study, tmp_path)
+    assert caught.value.slug == "study-setting-refused"
+
+
+def test_a_results_folder_that_cannot_be_is_refused(study: Study, tmp_path: Path) -> None:
+    with pytest.raises(StoreError) as caught:
+        dry_run(study, tmp_path / ("r" * 300), USER)
+    assert caught.value.slug == "store-unwritable"
+
+
+def test_results_of_another_study_are_refused_before_anything_is_done(study: Study, tmp_path: Path) -> None:
+    possible = asked(study, tmp_path).study
+    Results.begin(tmp_path / "r", possible.fact, possible.contexts).close()
+    asked(study, tmp_path)
+    text = (tmp_path / "s.toml").read_text().replace("select-only", "tpcb-like")
+    (tmp_path / "s.toml").write_text(text)
+    other = open_study(str(tmp_path / "s.toml")).study
+    with pytest.raises(StoreError) as caught:
+        asked(other, tmp_path)
+    assert caught.value.slug == "store-other-study"
+    dry_run(other, tmp_path / "r", USER, afresh=True, asks_servers=True)
+
+
+RAN = """#!/bin/sh
+: > "{marker}"
+[ "$1" = --version ] && echo "postgres (PostgreSQL) 17.8"
+exit 0
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
+    cache = Cache(root=tmp_path / "cache")
+    for place in cache.places:
+        place.mkdir(parents=True)
+    monkeypatch.setattr(module, "open_cache", lambda: cache)
+    monkeypatch.delenv("PGVERSUS_SOURCES", raising=False)
+    return cache
+
+
+def of_servers(tmp_path: Path, *servers: str) -> Study:
+    names = ", ".join(f'"{server}"' for server in servers)
+    text = (
+        f'title = "t"\n[factors]\nserver = [{names}]\nwork_mem = ["4MB", "8MB"]\n[workload]\nbuiltin = "select-only"\n'
+    )
+    (tmp_path / "s.toml").write_text(f'compare = "work_mem"\n{text}')
+    return open_study(str(tmp_path / "s.toml")).study
+
+
+def program(file: Path, marker: Path) -> Path:
+    """One that leaves a mark when it runs."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(RAN.format(marker=marker))
+    file.chmod(0o755)
+    return file
+
+
+def hostile_tree(tree: Path, marker: Path) -> Path:
+    """A source tree whose repository has git run a program."""
+    (tree / "src" / "backend").mkdir(parents=True)
+    (tree / "configure").touch()
+    git = ("git", "-C", str(tree), "-c", "user.name=me", "-c", "user.email=me@example")
+    for arguments in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "x")):
+        subprocess.run([*git, *arguments], check=True)
+    subprocess.run([*git, "config", "core.fsmonitor", str(program(tree / ".git" / "watch", marker))], check=True)
+    return tree
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_program_that_a_study_names_runs_when_servers_are_asked_and_not_before(tmp_path: Path) -> None:
+    marker = tmp_path / "ran"
+    for name in ("postgres", "initdb"):
+        program(tmp_path / "bin" / name, marker)
+    compiler = program(tmp_path / "cc", marker)
+    for server, label in (
+        (f"{tmp_path}/bin", f"{tmp_path}/bin"),
+        (f"17.8+cc={compiler}", f"17.8+cc={compiler}"),
+        (f"{hostile_tree(tmp_path / 'tree', marker)}", f"{tmp_path}/tree"),
+        (f"{tmp_path}/tree@HEAD", f"{tmp_path}/tree@HEAD"),
+        (f"{tmp_path}/tree+cassert", f"{tmp_path}/tree+cassert"),
+    ):
+        study = of_servers(tmp_path, server)
+        found = dry_run(study, tmp_path / "r", USER)
+        assert not marker.exists(), server
+        assert (found.not_asked, found.to_build, found.study) == ((label,), (), study)
+        line = f"not asked: {label}; --ask-servers asks for versions and settings"
+        assert line in in_words(found).splitlines()
+    with suppress(BuildError):
+        dry_run(of_servers(tmp_path, f"17.8+cc={compiler}"), tmp_path / "r", USER, asks_servers=True)
+    assert marker.exists()
+
+
+def in_words(found: DryRun, access: HostAccess = HostAccess()) -> str:  # noqa: B008 - it cannot change
+    return dry_run_text(
+        found.study,
+        found.needs,
+        downloads=found.downloads,
+        to_build=found.to_build,
+        not_asked=found.not_asked,
+        access=access,
+        free_bytes=found.free_bytes,
+        blocks_there=found.blocks_there,
+        results=found.results,
+    )
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_compiler_of_the_studys_own_is_no_reason_to_know_nothing_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "programs"
+    for name in ("gcc", "bison", "flex", "m4", "perl", "make"):
+        program(path / name, tmp_path / "ran")
+    monkeypatch.setattr(build_commands, "_PATH", str(path))
+    found = dry_run(of_servers(tmp_path, "17.8+cassert", "17.8+cc=clang-99"), tmp_path / "r", USER)
+    assert (found.to_build, found.downloads) == (("17.8+cassert",), ("source of 17.8",))
+    assert found.not_asked == ("17.8+cc=clang-99",)
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_directory_without_a_server_is_refused_without_running_anything(tmp_path: Path) -> None:
+    program(tmp_path / "bin" / "postgres", tmp_path / "ran")
+    with pytest.raises(BuildError) as caught:
+        dry_run(of_servers(tmp_path, f"{tmp_path}/bin"), tmp_path / "r", USER)
+    assert (caught.value.slug, caught.value.found) == ("build-not-a-bin-directory", "no initdb")
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.usefixtures("cache")
+def test_nobody_is_connected_to_unless_servers_are_asked_and_then_without_the_users_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", "Geheim99")
+    with listening() as server:
+        study = of_servers(tmp_path, server.uri)
+        found = dry_run(study, tmp_path / "r", USER)
+        assert (server.connections, len(found.not_asked)) == (0, 1)
+        assert found.not_asked[0].startswith("127.0.0.1:")
+        found = dry_run(study, tmp_path / "r", USER, asks_servers=True)
+        assert (server.connections > 0, server.passwords, found.not_asked) == (True, [], ())
+        dry_run(study, tmp_path / "r", USER, asks_servers=True, is_trusted=True)
+        assert set(server.passwords) == {b"Geheim99"}
+
+
+@pytest.mark.usefixtures("cache")
+def test_what_needs_consent_is_listed(tmp_path: Path) -> None:
+    found = dry_run(of_servers(tmp_path, "postgresql://u:Geheim99@h/db"), tmp_path / "r", USER)
+    lines = in_words(found, open_study(str(tmp_path / "s.toml")).access).splitlines()
+    assert "connects to: postgresql://h/db" in lines
+    assert "to run it with all of this, add --trust, or answer yes when you are asked" in lines
+    assert not [line for line in in_words(found).splitlines() if "--trust" in line]

@@ -1,0 +1,200 @@
+"""Each caveat appears where its limit is passed, and not below it."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from pgversus.lab.load_caveats import load_caveats, measured_of
+from pgversus.records.preparation import Caveat
+from pgversus.records.trials import Block
+from pgversus.stats.effects import Samples
+from pgversus.study.comparison import CacheState, Comparison
+from pgversus.study.metrics import Metric
+from tests.builders import comparison, judged_by, open_loop, rate_block
+
+QUIET = {
+    "client_cpu_s": 0.1,
+    "client_cpu_user_s": 0.05,
+    "host_cpu_s": 1.0,
+    "host_cpu_user_s": 0.75,
+    "server_cpu_user_s": 0.7,
+    "server_cpu_system_s": 0.2,
+    "host_steal_s": 0.0,
+    "cpu_throttled_s": 0.0,
+    "checkpoints_timed": 0.0,
+    "checkpoints_requested": 0.0,
+    "autovacuum_runs": 0.0,
+    "autoanalyze_runs": 0.0,
+}
+
+
+def blocks(
+    contender: Mapping[str, float] | None = None, *, number: int = 6, trend: float = 0.0, transactions: int = 1000
+) -> list[Block]:
+    """Blocks of trials of one second, the contender's with these counters."""
+    made = []
+    for n in range(1, number + 1):
+        block = rate_block(n, 1000.0, 1000.0 * (1.001 if n % 2 else 0.999), transactions=transactions)
+        trials = {
+            arm: trial._replace(
+                seconds=1.0,
+                counters=QUIET | dict(contender or {}) if arm else QUIET,
+                trend=trend + (0.001 if n % 2 else -0.001) if arm else 0.0,
+            )
+            for arm, trial in block.trials.items()
+        }
+        made.append(block._replace(trials=trials))
+    return made
+
+
+def found(of: list[Block], asked: Comparison | None = None) -> list[Caveat]:
+    whole = asked or comparison()
+    measured = [measured_of(arm, of) for arm in whole.arms]
+    return list(load_caveats(whole, Samples(of), measured, cpus=2))
+
+
+def slugs(of: list[Block], asked: Comparison | None = None) -> list[tuple[str, int | None]]:
+    return [(caveat.slug, caveat.arm) for caveat in found(of, asked)]
+
+
+def test_a_quiet_run_has_no_caveat() -> None:
+    assert slugs(blocks()) == []
+
+
+@pytest.mark.parametrize(
+    ("slug", "counters", "below"),
+    [
+        ("client-bound", {"client_cpu_s": 0.91}, {"client_cpu_s": 0.89}),
+        ("host-disturbed", {"host_cpu_user_s": 0.75 + 0.21}, {"host_cpu_user_s": 0.75 + 0.19, "host_cpu_s": 2.0}),
+        ("host-stolen", {"host_steal_s": 0.11}, {"host_steal_s": 0.09}),
+        ("throttled", {"cpu_throttled_s": 0.02}, {"cpu_throttled_s": 0.005}),
+        ("checkpoint-on-one-side", {"checkpoints_timed": 1.0}, {"checkpoint_buffers_written": 9.0}),
+        ("autovacuum-on-one-side", {"autoanalyze_runs": 1.0}, {"tuples_deleted": 1.0}),
+    ],
+)
+def test_a_counter_beyond_its_limit_is_a_caveat_of_its_arm(
+    slug: str, counters: dict[str, float], below: dict[str, float]
+) -> None:
+    assert slugs(blocks(counters)) == [(slug, 1)]
+    assert slugs(blocks(below)) == []
+
+
+def test_what_is_not_told_is_no_caveat() -> None:
+    silent = [
+        block._replace(trials={arm: trial._replace(counters={}) for arm, trial in block.trials.items()})
+        for block in blocks()
+    ]
+    assert slugs(silent) == []
+
+
+def test_checkpoints_on_both_sides_are_none() -> None:
+    both = [
+        block._replace(
+            trials={
+                arm: trial._replace(counters={**trial.counters, "checkpoints_timed": 1.0})
+                for arm, trial in block.trials.items()
+            },
+        )
+        for block in blocks()
+    ]
+    assert slugs(both) == []
+
+
+def test_a_trend_inside_the_blocks_says_that_the_warm_up_was_too_short() -> None:
+    assert slugs(blocks(trend=math.log(1.08))) == [("not-steady", 1)]
+    assert slugs(blocks(trend=math.log(1.04))) == []
+    assert slugs(blocks(trend=math.log(1.08), number=3)) == []
+
+
+def test_advice_names_no_option_since_a_study_file_has_none() -> None:
+    told = found(blocks({"client_cpu_s": 0.91}, trend=math.log(1.08), transactions=90))
+    assert {"not-steady", "few-transactions", "client-bound"} <= {caveat.slug for caveat in told}
+    assert not [caveat.text for caveat in told if re.search(r"(?<!\w)-{1,2}[a-z]", caveat.text)]
+
+
+def test_a_cold_cache_is_not_expected_to_be_steady_and_is_looked_after() -> None:
+    cold = replace(comparison(), cache=CacheState.COLD)
+    assert slugs(blocks({"still_cached_share": 0.0}, trend=0.5), cold) == [("cache-not-cold", None)]
+    clean = [
+        block._replace(
+            trials={
+                arm: trial._replace(counters={**trial.counters, "still_cached_share": 0.01})
+                for arm, trial in block.trials.items()
+            },
+        )
+        for block in blocks()
+    ]
+    assert slugs(clean, cold) == []
+
+
+def test_few_transactions_are_said_for_windows_and_for_percentiles() -> None:
+    few = slugs(blocks(transactions=90))
+    assert ("few-for-percentile", None) in few
+    # 8 windows, 4 clients: 96 transactions are 3 for each client and window.
+    assert ("few-transactions", 1) in few
+    assert slugs(blocks(transactions=499)) == [("few-for-percentile", None)]
+
+
+def at_rate(transactions: int, *, failed: int = 0, number: int = 6) -> list[Block]:
+    """Blocks of which the contender finished so many transactions in eight seconds, and the baseline 400."""
+    return [
+        block._replace(
+            trials={
+                arm: trial._replace(seconds=8.0, transactions=transactions if arm else 400, failed=failed if arm else 0)
+                for arm, trial in block.trials.items()
+            },
+        )
+        for block in blocks(number=number)
+    ]
+
+
+def rates(of: list[Block], rate: float | None = 50.0, clients: int = 1) -> list[Caveat]:
+    workload = replace(open_loop(), rate=rate, clients=clients)
+    return [caveat for caveat in found(of, comparison(workload=workload)) if caveat.slug == "rate-not-reached"]
+
+
+def test_an_arm_that_does_not_reach_its_rate_is_told_with_both_numbers() -> None:
+    (caveat,) = rates(at_rate(320))
+    assert caveat.arm == 1
+    assert "17.8 reached 40 of 50 transactions per second" in caveat.text
+    assert "queue" in caveat.text
+    both = rates(at_rate(320), rate=200_000)
+    assert [one.arm for one in both] == [None, 1]
+    assert "16.12 reached 50 of 200 000 transactions per second" in both[0].text
+    assert rates(at_rate(320), rate=None) == []
+
+
+def test_a_rate_is_reached_from_95_percent_on_or_where_chance_or_the_ends_of_windows_explain_the_rest() -> None:
+    assert rates(at_rate(373, number=100)) != []
+    assert rates(at_rate(381, number=100)) == []
+    # Of one block, 400 asked: a standard deviation is 20 transactions.
+    assert rates(at_rate(340, number=1)) == []
+    # 8 windows of 8 clients: 64 may end after their windows.
+    assert rates(at_rate(340, number=100), clients=8) == []
+    assert rates(at_rate(320, failed=80)) == []
+
+
+def test_ratios_that_follow_one_another_are_drift() -> None:
+    drifting = [
+        block._replace(
+            trials={**block.trials, 1: block.trials[1]._replace(transactions=1000 + 10 * block.number)},
+        )
+        for block in blocks(number=14)
+    ]
+    assert ("drift", 1) in slugs(drifting)
+    assert ("drift", 1) not in slugs(drifting[:11])
+    assert ("drift", 1) not in slugs(drifting, comparison(design=judged_by(Metric.LATENCY_P95)))
+
+
+def test_drift_is_that_of_the_metric_that_carries_the_verdict() -> None:
+    drifting = [
+        block._replace(
+            trials={**block.trials, 1: block.trials[1]._replace(quantiles={0.95: 0.001 + 0.0001 * block.number})},
+        )
+        for block in blocks(number=14)
+    ]
+    assert ("drift", 1) in slugs(drifting, comparison(design=judged_by(Metric.LATENCY_P95)))
+    assert ("drift", 1) not in slugs(drifting)

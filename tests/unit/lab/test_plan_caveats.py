@@ -1,0 +1,41 @@
+"""What plans say against a comparison."""
+
+from dataclasses import replace
+
+import pytest
+
+from pgversus.lab.caveats import plan_caveats
+from pgversus.records.plans import CapturedPlans, SampledPlans
+from tests.builders import comparison
+from tests.unit.plans.captures import captured, plans_of
+from tests.unit.plans.raw import scan
+
+ALIKE = plans_of(captured(scan("t")), captured(scan("t")))
+ONE_OTHER = SampledPlans(told=200, others=1, example="[]")
+
+
+@pytest.mark.parametrize(
+    ("plans", "not_explained", "slugs"),
+    [
+        (None, "", []),
+        (None, "a statement fails", ["plans-not-captured"]),
+        (ALIKE, "", []),
+        (plans_of(captured(scan("t")), captured(scan("t"), rows=4)), "", ["other-rows"]),
+        (replace(ALIKE, sampled=(SampledPlans(told=9, others=0), ONE_OTHER)), "", ["other-plans-under-load"]),
+        (
+            replace(ALIKE, sampled=(SampledPlans(told=0, others=0, failure="no auto_explain"), ONE_OTHER)),
+            "",
+            ["plans-not-sampled", "other-plans-under-load"],
+        ),
+    ],
+)
+def test_what_is_doubtful_is_said(plans: CapturedPlans | None, not_explained: str, slugs: list[str]) -> None:
+    assert [caveat.slug for caveat in plan_caveats(comparison(), plans, not_explained)] == slugs
+
+
+def test_other_rows_are_said_with_their_statement() -> None:
+    plans = plans_of(captured(scan("t")), captured(scan("t"), rows=4))
+    (caveat,) = plan_caveats(comparison(), plans, "")
+    assert caveat.arm == 1
+    assert "17.8 returns other rows than 16.12" in caveat.text
+    assert "q.sql, statement 1: SELECT 1" in caveat.text

@@ -1,0 +1,90 @@
+"""What a run says of itself in its results, and the next one after it."""
+
+import os
+import sqlite3
+import stat
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgversus.engine.context_state import Course
+from pgversus.host.identity import ServerUser
+from pgversus.host.run_directory import RunDirectory
+from pgversus.lab.results_writer import Keeper, keep_server_logs
+from pgversus.store.folder import FILE_NAME
+from pgversus.store.reading import StoredStudy, read_results
+from pgversus.study.design import StopReason
+from pgversus.study.study import Context, Study
+from tests.builders import comparison
+
+CONTEXTS = tuple(Context(number=n, levels=(), comparison=comparison()) for n in (1, 2))
+ASKED = Study(name="s", title="t", question="q", contexts=CONTEXTS, seed=7, budget_s=60.0)
+
+
+def run(folder: Path, earlier: StoredStudy | None, *, failing: bool, asked: Study = ASKED) -> StoredStudy:
+    """A run in which nothing is measured, and what it keeps."""
+    begun: list[Path] = []
+    courses = [Course(context, 2) for context in asked.contexts]
+    if failing:
+        courses[1].fail("it is not there")
+    with ExitStack() as stack:
+        keeper = Keeper(asked, folder, earlier, {"budget_s": 60.0}, begin=lambda: begun.append(folder), stack=stack)
+        assert begun == []
+        keeper.end(StopReason.DECIDED, courses)
+    assert begun == ([folder] if earlier is None else [])
+    return read_results(folder)
+
+
+def test_what_a_study_says_of_itself_is_what_it_says_now(tmp_path: Path) -> None:
+    first = run(tmp_path, None, failing=False)
+    again = replace(ASKED, title="T", question="Q", published="level,tps\n17,1\n", metrics=("wal_bytes",))
+    second = run(tmp_path, first, failing=False, asked=again)
+    assert (first.study, second.study) == (ASKED.fact, again.fact)
+    run(tmp_path, second, failing=False, asked=again)
+    database = sqlite3.connect(tmp_path / FILE_NAME)
+    assert database.execute("SELECT count(*) FROM fact WHERE name = 'study'").fetchone() == (2,)
+    database.close()
+
+
+def test_what_could_not_be_prepared_is_a_fact_of_one_run(tmp_path: Path) -> None:
+    first = run(tmp_path, None, failing=True)
+    assert first.facts["not_prepared"] == {"2": "it is not there"}
+    assert [one.failure for one in first.contexts] == [None, None]
+    assert run(tmp_path, first, failing=False).facts["not_prepared"] == {}
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077])
+def test_kept_logs_of_servers_are_private_and_without_passwords(tmp_path: Path, umask: int) -> None:
+    root, results = tmp_path / "run", tmp_path / "results"
+    root.mkdir()
+    run(results, None, failing=False)
+    (root / "arm-0.log").write_bytes(
+        b"LOG:  statement: ALTER ROLE u\n\tPASSWORD\n\t'Geheim99';\nERROR:  it failed \xe9\n"
+        b"STATEMENT:  SELECT dblink('host=h password=Geheim99')\nLOG:  done\n"
+    )
+    user = ServerUser(name="me", uid=os.getuid(), gid=os.getgid(), is_self=True)
+    before = os.umask(umask)
+    try:
+        keep_server_logs(RunDirectory(root=root, sockets=tmp_path, user=user), results)
+    finally:
+        os.umask(before)
+    kept = results / "arm-0.log"
+    assert kept.read_bytes() == (
+        b"LOG:  statement: ALTER ROLE u\n\tPASSWORD\n\t...\nERROR:  it failed \xe9\n"
+        b"STATEMENT:  SELECT dblink('host=h password=...\nLOG:  done\n"
+    )
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+def test_of_a_long_log_of_a_server_both_ends_are_kept(tmp_path: Path) -> None:
+    root, results = tmp_path / "run", tmp_path / "results"
+    root.mkdir()
+    run(results, None, failing=False)
+    (root / "arm-0.log").write_text("LOG:  first\n" + "LOG:  one of many statements\n" * 100_000 + "LOG:  last\n")
+    user = ServerUser(name="me", uid=os.getuid(), gid=os.getgid(), is_self=True)
+    keep_server_logs(RunDirectory(root=root, sockets=tmp_path, user=user), results)
+    kept = (results / "arm-0.log").read_text()
+    assert len(kept) < 140_000
+    assert (kept.splitlines()[0], kept.splitlines()[-1]) == ("LOG:  first", "LOG:  last")

@@ -1,0 +1,148 @@
+"""What is counted in a window is the load's, without the reading of the counters itself."""
+
+import errno
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from pgversus.engine.progress import Silence
+from pgversus.engine.testbed import TrialFailedError
+from pgversus.errors import DatasetError, ExitCode, HostError, PgversusError, ServerError, StoreError, WorkloadError
+from pgversus.lab import runner
+from pgversus.lab.arm_servers import SomebodysServer
+from pgversus.lab.runner import FailureSortingApparatus, Reading, failures_of_the_host, grown
+from pgversus.records.trials import Window
+from tests.builders import comparison, window
+
+
+def reading(**server: float) -> Reading:
+    return Reading(server=server, host={"host_cpu_s": server["buffers_hit"]})
+
+
+def test_the_readings_own_work_is_taken_off_and_nothing_falls_below_zero() -> None:
+    before = reading(buffers_hit=100.0, tuples_returned=0.0, wal_bytes=5.0)
+    after = reading(buffers_hit=180.0, tuples_returned=600.0, wal_bytes=7.0)
+    assert grown(before, after, {"buffers_hit": 30.0, "tuples_returned": 601.0}) == {
+        "buffers_hit": 50.0,
+        "tuples_returned": 0.0,
+        "wal_bytes": 2.0,
+        "host_cpu_s": 80.0,
+    }
+
+
+NO_ROOM = 'ERROR:  could not extend file "base/5/1": No space left on device'
+SLUG = "host-disk-full"
+
+
+class _Failing:
+    """Measures arm 0 and nothing else."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def start(self, arm: int) -> None:
+        raise self._of(arm)
+
+    def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
+        raise self._of(arm + seed)
+
+    def measure(self, arm: int, seed: int, name: str) -> None:
+        assert name
+        raise self._of(arm + seed)
+
+    def collect(self, arm: int) -> list[Window]:
+        if arm:
+            raise self._of(arm)
+        return [window([100])]
+
+    def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
+        assert transactions
+        raise self._of(arm)
+
+    def abandon(self) -> None:
+        return
+
+    def stop_all(self) -> None:
+        return
+
+    def _of(self, number: int) -> Exception:
+        return self.error if number >= 0 else ValueError(number)
+
+
+def ended_by(error: Exception, directory: Path) -> HostError:
+    with pytest.raises(HostError) as caught, failures_of_the_host(directory):
+        raise error
+    return caught.value
+
+
+@pytest.mark.parametrize("kind", [DatasetError, ServerError, WorkloadError])
+def test_words_of_a_full_disk_are_the_hosts_whoever_says_them(tmp_path: Path, kind: type[PgversusError]) -> None:
+    error = ended_by(kind("it failed", slug="x", found=f"NOTICE: a\n{NO_ROOM}\n"), tmp_path)
+    assert (error.slug, error.found) == (SLUG, NO_ROOM)
+
+
+def test_system_calls_that_fail_are_the_hosts(tmp_path: Path) -> None:
+    full = ended_by(OSError(errno.ENOSPC, "No space left on device", "/x/script-0.sql"), tmp_path)
+    assert (full.slug, full.where) == (SLUG, "/x/script-0.sql")
+    broken = ended_by(OSError(errno.EIO, "Input/output error", "/x/log.1"), tmp_path)
+    assert (broken.slug, broken.where, broken.found) == ("host-failed", "/x/log.1", "Input/output error")
+    for error in (full, broken):
+        assert "pgversus run goes on" in error.to_do
+        assert "pgversus compare, which would begin anew" in error.to_do
+
+
+def test_a_real_full_device_is_known(tmp_path: Path) -> None:
+    with pytest.raises(HostError) as caught, failures_of_the_host(tmp_path):
+        Path("/dev/full").write_text("a script")
+    assert caught.value.slug == SLUG
+
+
+def test_without_such_words_the_file_system_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut = TrialFailedError("pgbench counted 90 transactions and logged 57")
+    with pytest.raises(TrialFailedError), failures_of_the_host(tmp_path):
+        raise cut
+    monkeypatch.setattr(runner, "has_no_room", lambda _: True)
+    assert ended_by(cut, tmp_path).slug == SLUG
+
+
+def test_other_failures_stay_what_they_are(tmp_path: Path) -> None:
+    for error in (
+        DatasetError("the setup file failed", slug="dataset-load-failed", found="ERROR:  division by zero"),
+        StoreError("results cannot be written", slug="store-unwritable", found="No space left on device"),
+        HostError("a cluster could not be copied", slug="host-copy", found="No space left on device"),
+        TrialFailedError("ERROR:  canceling statement due to statement timeout"),
+    ):
+        with pytest.raises(type(error)) as caught, failures_of_the_host(tmp_path):
+            raise error
+        assert caught.value is error
+
+
+def sorting(error: Exception, directory: Path) -> FailureSortingApparatus:
+    away = SomebodysServer(comparison().baseline, f"postgresql:///app?host={directory}/nothing")
+    return FailureSortingApparatus(_Failing(error), [away, away], directory, Silence())
+
+
+def assert_ends_the_run(apparatus: FailureSortingApparatus, slug: str) -> None:
+    assert apparatus.collect(0)[0].transactions == 1
+    for act in (
+        lambda: apparatus.start(0),
+        lambda: apparatus.warm_up(0, 1),
+        lambda: apparatus.measure(1, 1, "w"),
+        lambda: apparatus.collect(1),
+        lambda: apparatus.counted(0, 1),
+    ):
+        with pytest.raises(PgversusError) as caught:
+            act()
+        assert (caught.value.slug, caught.value.exit_code) == (slug, ExitCode.HOST)
+
+
+def test_no_trial_fails_because_a_disk_is_full(tmp_path: Path) -> None:
+    assert_ends_the_run(sorting(TrialFailedError(NO_ROOM), tmp_path), SLUG)
+
+
+def test_no_trial_fails_because_a_server_of_somebody_else_stays_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "_LONGEST_AWAY_S", 0.0)
+    assert_ends_the_run(sorting(TrialFailedError("connection to server was lost"), tmp_path), "server-away")

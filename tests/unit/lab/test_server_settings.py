@@ -1,0 +1,140 @@
+"""Every level is put to every server once; refusals are said all at once, and what is lacking may be left out."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pgversus.builds.model import Build
+from pgversus.errors import StudyError, StudyFileError
+from pgversus.lab.server_settings import ask_of, with_possible_settings
+from pgversus.postgres.settings_check import SettingAnswer
+from pgversus.study.servers import Release, RunningServer, ServerName
+from pgversus.study.settings import Setting
+from pgversus.study.study import Context, Study
+from tests.builders import comparison
+
+OLD, NEW = Release(major=16, minor=12), Release(major=17, minor=8)
+UNKNOWN = 'unrecognized configuration parameter "io_combine_limit"'
+
+
+class Servers:
+    """Pretended servers: the old one lacks io_combine_limit, work_mem has a range, and units are understood."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[ServerName, Setting]] = []
+
+    def __call__(self, server: ServerName, setting: Setting) -> SettingAnswer:
+        self.asked.append((server, setting))
+        if setting.name == "io_combine_limit" and server == OLD:
+            return SettingAnswer(value=None, words=UNKNOWN, nearest="io_method")
+        if setting.value == "1kB":
+            return SettingAnswer(value=None, words="1 kB is outside the valid range")
+        return SettingAnswer(value={"4096kB": "4096", "4MB": "4096"}.get(setting.value, setting.value), words="")
+
+
+def study(
+    *contexts: tuple[tuple[ServerName, tuple[tuple[str, str], ...]], ...], factors: tuple[str, ...] = ("server",)
+) -> Study:
+    made = []
+    for number, arms in enumerate(contexts, 1):
+        asked = comparison(tuple(f"arm{index}" for index in range(len(arms))))
+        new = tuple(
+            replace(arm, server=server, settings=tuple(Setting(name=n, value=v) for n, v in settings))
+            for arm, (server, settings) in zip(asked.arms, arms, strict=True)
+        )
+        made.append(Context(number=number, levels=(), comparison=replace(asked, arms=new, factors=factors)))
+    return Study(name="s", title="t", question="", contexts=tuple(made), seed=1, budget_s=60.0)
+
+
+def test_each_value_is_put_to_each_server_once() -> None:
+    ask = Servers()
+    arms = ((OLD, (("work_mem", "8MB"),)), (NEW, (("work_mem", "8MB"),)))
+    asked = study(arms, arms, arms)
+    assert with_possible_settings(asked, ask) == asked
+    assert ask.asked == [(server, Setting(name="work_mem", value="8MB")) for server in (OLD, NEW)]
+
+
+def test_only_servers_that_are_there_can_be_asked() -> None:
+    builds: dict[ServerName, Build | None] = {OLD: Build(version="16.12", bin_directory=Path("/x"), origin="test")}
+    said = SettingAnswer(value="1", words="")
+    ask = ask_of({**builds, NEW: None}, lambda _, __: said)
+    setting = Setting(name="work_mem", value="8MB")
+    nowhere = RunningServer(uri="postgresql:///postgres?host=/nowhere")
+    assert [ask(server, setting) for server in (OLD, NEW, nowhere)] == [said, None, None]
+
+
+def test_all_refusals_are_said_at_once_in_the_servers_own_words() -> None:
+    asked = study(
+        ((OLD, (("work_mem", "1kB"),)), (NEW, (("work_mem", "1kB"), ("io_combine_limit", "8")))),
+        ((OLD, (("io_combine_limit", "8"),)), (NEW, (("io_combine_limit", "8"),))),
+    )
+    with pytest.raises(StudyFileError) as caught:
+        with_possible_settings(asked, Servers())
+    assert [(problem.where, problem.found) for problem in caught.value.problems] == [
+        ("work_mem = 1kB, on arm0, arm1", "1 kB is outside the valid range"),
+        ("io_combine_limit = 8, on arm0", UNKNOWN),
+    ]
+
+
+def test_a_name_that_no_server_has_is_refused_once_also_where_missing_ones_are_left_out() -> None:
+    levels = tuple((OLD, (("io_combine_limit", str(i)),)) for i in range(3))
+    for skips in (False, True):
+        asked = replace(study(levels, factors=("io_combine_limit",)), skips_missing_settings=skips)
+        with pytest.raises(StudyError) as caught:
+            with_possible_settings(asked, Servers())
+        assert caught.value.slug == "study-setting-refused"
+        assert caught.value.where == "io_combine_limit = 0, 1, 2, on arm0, arm1, arm2"
+        assert caught.value.to_do == "io_method, if that is meant"
+
+
+def test_leaving_out_is_proposed_only_where_another_server_has_the_setting() -> None:
+    asked = study(((OLD, (("io_combine_limit", "8"),)), (NEW, (("io_combine_limit", "8"), ("work_mem", "1kB")))))
+    with pytest.raises(StudyFileError) as caught:
+        with_possible_settings(asked, Servers())
+    assert ['if_missing = "skip"' in problem.to_do for problem in caught.value.problems] == [True, False]
+
+
+def test_levels_that_are_the_same_to_the_server_are_refused() -> None:
+    asked = study(
+        ((NEW, (("work_mem", "4MB"),)), (NEW, (("work_mem", "4096kB"),))),
+        factors=("work_mem",),
+    )
+    with pytest.raises(StudyError) as caught:
+        with_possible_settings(asked, Servers())
+    assert caught.value.slug == "study-same-levels"
+
+
+def test_a_shared_setting_that_a_server_lacks_is_left_out_of_its_own_settings() -> None:
+    arms = ((OLD, (("io_combine_limit", "8"),)), (NEW, (("io_combine_limit", "8"),)))
+    found = with_possible_settings(replace(study(arms), skips_missing_settings=True), Servers())
+    assert [arm.settings for arm in found.contexts[0].comparison.arms] == [
+        (),
+        (Setting(name="io_combine_limit", value="8"),),
+    ]
+    assert found.skipped == ()
+
+
+def test_a_level_that_a_server_lacks_is_left_out_with_its_treatment() -> None:
+    levels = tuple((OLD if i == 2 else NEW, (("io_combine_limit", str(i)),)) for i in range(3))
+    asked = study(levels, factors=("io_combine_limit",))
+    found = with_possible_settings(replace(asked, skips_missing_settings=True), Servers())
+    assert [(arm.index, arm.label) for arm in found.contexts[0].comparison.arms] == [(0, "arm0"), (1, "arm1")]
+    assert [(one.label, one.reason) for one in found.skipped] == [("arm2", "no io_combine_limit in it")]
+
+
+def test_a_context_without_its_baseline_goes_and_a_study_without_contexts_is_an_error() -> None:
+    arms = ((OLD, (("io_combine_limit", "1"),)), (NEW, (("io_combine_limit", "2"),)))
+    good = ((NEW, ()), (NEW, ()))
+    asked = replace(study(good, arms, factors=("io_combine_limit",)), skips_missing_settings=True)
+    assert [context.number for context in with_possible_settings(asked, Servers()).contexts] == [1]
+    with pytest.raises(StudyError) as caught:
+        with_possible_settings(replace(asked, contexts=asked.contexts[1:]), Servers())
+    assert caught.value.slug == "study-nothing-left"
+
+
+def test_refusals_of_a_value_are_no_lacking_and_stay_errors() -> None:
+    asked = replace(study(((NEW, ()), (NEW, (("work_mem", "1kB"),)))), skips_missing_settings=True)
+    with pytest.raises(StudyError) as caught:
+        with_possible_settings(asked, Servers())
+    assert caught.value.slug == "study-setting-refused"
