@@ -122,7 +122,7 @@ def test_what_an_earlier_version_has_stored_is_read_without_its_passwords(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as earlier:
-        for module in ("results", "plans"):
+        for module in ("writing", "plans"):
             for name in ("document_without_secrets", "code_without_secrets", "message_without_secrets"):
                 earlier.setattr(f"pgversus.store.{module}.{name}", lambda text: text, raising=False)
         earlier.setattr("pgversus.store.writing.fact_without_secrets", lambda _, text: text)
