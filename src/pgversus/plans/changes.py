@@ -246,7 +246,7 @@ def fact_changes(one: Examined, other: Examined, matching: Matching) -> Iterator
         node = contender.nodes[there]
         if baseline.nodes[place].op != node.op:
             continue
-        for name in was.keys() & now.keys():
+        for name in (one for one in was if one in now):
             if was[name] == now[name]:
                 continue
             if name == SPILLED:

@@ -1,7 +1,10 @@
 """`pgversus report`: how many results it takes, and which flags go together."""
 
 import gc
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from pgversus.cli.write_up import unchanged_text
 from pgversus.errors import StoreError
 from pgversus.host.files import file_sha256
 from pgversus.study.dataset import SetupFile, setup_file
+from tests.real_results import unpacked
 from tests.unit.lab.test_answer import one_block
 
 
@@ -125,3 +129,15 @@ def test_the_text_of_a_file_is_shown_without_its_passwords(tmp_path: Path) -> No
         assert unchanged_text(one) == "ALTER ROLE u PASSWORD ...;\nVACUUM;\n"
     file.write_text("ALTER ROLE u PASSWORD 'Geheim99';\nVACUUM FULL;\n")
     assert unchanged_text(stored) is None
+
+
+def test_a_report_says_the_same_whatever_the_order_of_sets(tmp_path: Path) -> None:
+    folder = unpacked("versions-15-to-18", tmp_path / "results")
+    command = [sys.executable, "-m", "pgversus.cli.main", "report", str(folder), "--lang", "en"]
+    told = {
+        subprocess.run(
+            command, env={**os.environ, "PYTHONHASHSEED": str(seed)}, check=True, capture_output=True, text=True
+        ).stdout
+        for seed in range(4)
+    }
+    assert len(told) == 1
