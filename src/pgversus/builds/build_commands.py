@@ -1,4 +1,8 @@
-"""The commands that build PostgreSQL, and the programs and headers that they need."""
+"""The commands that build PostgreSQL, and the programs and headers that they need.
+
+Builds are made outside of the source tree and installed into a stage of their own, which can be moved as a whole,
+since programs look for lib and share beside themselves.
+"""
 
 import shlex
 import shutil

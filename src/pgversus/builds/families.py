@@ -1,4 +1,8 @@
-"""Families of ready-made builds: how each lists its versions, fetches one and unpacks it."""
+"""Families of ready-made builds: how each lists its versions, fetches one and unpacks it.
+
+Both families go through the ordinary client of their registry, each in a process of its own, so that the user's
+configuration of that client (mirror, proxy, certificates) applies here too.
+"""
 
 import json
 import re

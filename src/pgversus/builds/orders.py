@@ -1,4 +1,7 @@
-"""From server names to build orders: every source is found and checked before the first compiler runs."""
+"""From server names to build orders: every source is found and checked before the first compiler runs.
+
+PGVERSUS_SOURCES names a directory of tarballs, or an address with {version} in it.
+"""
 
 import os
 import re

@@ -1,4 +1,11 @@
-"""Source trees and commits on this host: contents, copies, and differences between commits."""
+"""Source trees and commits on this host: contents, copies, and differences between commits.
+
+A repository names programs that watch its files, filter their contents, compare them, or fetch what is missing. Each
+is switched off by flags or on the command line, which comes before any file.
+
+Nothing is ever written into a tree of the user's: builds use a copy, or a repository of our own that borrows its
+objects.
+"""
 
 import hashlib
 import shutil

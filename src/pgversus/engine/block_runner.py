@@ -1,4 +1,9 @@
-"""One start of the servers, and the blocks that are measured on it: of one context, or of many that share it."""
+"""One start of the servers, and the blocks that are measured on it: of one context, or of many that share it.
+
+The order of windows inside a block makes drift cancel: two arms run as ABBA or BAAB, by a coin, again and again; more
+arms as a random order and its mirror. Every arm then has the same mean position in each pair of rounds, so that a
+linear drift adds nothing to any ratio.
+"""
 
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence

@@ -2,6 +2,9 @@
 
 No variable of the user's environment reaches PostgreSQL's programs by accident: PGOPTIONS or LC_ALL in a shell
 would make two sessions differ that should be equal.
+
+Of long output the first and the last part are stored: a script may raise a notice in each of a million transactions,
+and a server may log every statement.
 """
 
 import math

@@ -1,4 +1,16 @@
-"""Cleaning up after runs that were killed: a guard process beside each run, and a sweep by the next run."""
+"""Cleaning up after runs that were killed: a guard process beside each run, and a sweep by the next run.
+
+kill -9 gives pgversus no chance to clean up, so each run starts a small process that waits on a pipe held by
+pgversus. When pgversus ends, however it ends, the pipe closes. The servers, whose own watchdogs wait on pipes as
+well, stop; the guard waits for them and removes the run's directories. After an orderly end there is nothing left to
+do.
+
+A guard can die as well: a reboot, a killed container. A run directory belongs to a living run while that run holds
+the lock file beside it; one whose lock is free is swept by the next run. Processes are found by their working
+directory, which for every PostgreSQL process is its data directory: never by name, since the same user may run other
+servers, and never by a postmaster.pid, which the servers' user can write. Processes of other users are left alone,
+and signals are sent as the servers' user: whatever that user writes, no process of root or of others can be hit.
+"""
 
 import os
 import re

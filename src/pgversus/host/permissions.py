@@ -1,4 +1,10 @@
-"""Private files and directories, and files that change hands between root and the servers' user."""
+"""Private files and directories, and files that change hands between root and the servers' user.
+
+Whoever may write to a directory can put a link in it at any moment. So root writes only where the servers' user
+cannot, opens what that user has made without following a link, and keeps copies instead of that user's own files,
+which a running program may have open. For an ordinary user, who runs everything as themselves, nothing of this
+changes anything.
+"""
 
 import errno
 import os

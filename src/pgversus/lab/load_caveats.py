@@ -1,6 +1,12 @@
 """Caveats from what servers and host counted in the windows, and from how the windows of a block compare.
 
 Each is a reason to distrust a number and none changes it. Limits are those of docs/statistics.md, "Caveats".
+
+Waiting for a processor is not a sign of pressure: more clients than processors wait by design, and how many processes
+a server starts is often what is compared. What other programs take from the processors is measured as their time.
+
+Where an arm does not keep up with a rate (`-R`), pgbench begins transactions later and later, and latencies count
+from the scheduled start.
 """
 
 import itertools

@@ -1,4 +1,8 @@
-"""A context that is measured by the load of pgbench."""
+"""A context that is measured by the load of pgbench.
+
+A first load is run on every arm and its numbers discarded. A script that cannot run fails here, once, with pgbench's
+own message, and not in every block.
+"""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,9 @@
-"""The engine's apparatus on real servers and a real pgbench, warm or cold."""
+"""The engine's apparatus on real servers and a real pgbench, warm or cold.
+
+In windows of a few transactions the server's counters are read once before all windows of a block and once after
+them, since reading takes longer than a window. What sessions did outside the windows that count is removed in
+proportion to the transactions.
+"""
 
 import math
 import time

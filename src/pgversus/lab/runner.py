@@ -1,4 +1,8 @@
-"""How a context is measured, by load or as an operation: tried once, then by an apparatus for the engine."""
+"""How a context is measured, by load or as an operation: tried once, then by an apparatus for the engine.
+
+A server, pgbench or psql that fails for lack of disk space reports it in its own words, and so does pgbench whose
+server is away. Taken for a property of an arm, such a failure would be stored with the results and never tried again.
+"""
 
 import os
 import time

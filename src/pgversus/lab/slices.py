@@ -1,4 +1,9 @@
-"""Load in slices of one run of pgbench, which is stopped between them (docs/adr/0015-windows.md)."""
+"""Load in slices of one run of pgbench, which is stopped between them (docs/adr/0015-windows.md).
+
+Where the kernel places a client and its server process is random and persists for their lifetime. On a host with two
+processors it causes most of the spread of fast statements (docs/statistics.md, "Places"). Here it is drawn for every
+quad, the same for all arms; a moment later the kernel is free to move them.
+"""
 
 import os
 import signal

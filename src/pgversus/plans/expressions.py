@@ -1,4 +1,11 @@
-"""Conditions and keys in one spelling, whatever major printed them and whatever it called its subplans. Pure."""
+"""Conditions and keys in one spelling, whatever major printed them and whatever it called its subplans. Pure.
+
+Quotes and parentheses are found in one pass over a text, however deep they are nested.
+
+Up to 16 EXPLAIN prints `$0` for the result of an InitPlan and hides the test of a SubPlan: `(SubPlan 1)`. From 17 on
+it prints `(InitPlan 1).col1` and `(ANY (c.c1 = (SubPlan 1).col1))`. Here all are numbered in the order of the plan,
+results are spelled as in 17, and tests are hidden as in 16: what 16 does not print cannot be compared.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,11 @@
-"""What PostgreSQL reports of long operations: VACUUM (VERBOSE), and the progress views."""
+"""What PostgreSQL reports of long operations: VACUUM (VERBOSE), and the progress views.
+
+Until 14 VACUUM reports in several messages for each table: each scan of an index, each truncation, and once, before
+that truncation, what it found. From 15 on one message for each table has it all. Counters of one name mean the same
+in every major, and what a major counts differently is omitted: the number of remaining rows is an estimate for the
+whole table from 15 on, but the number of those seen until 14; in a table without indexes dead item identifiers are
+counted until 16, and not from 17 on.
+"""
 
 import re
 from collections import Counter

@@ -1,4 +1,9 @@
-"""What was measured: windows make a trial, the trials of all arms make a block; latencies as histograms."""
+"""What was measured: windows make a trial, the trials of all arms make a block; latencies as histograms.
+
+Latencies are counts in log-spaced bins, each 1 % wide. A quantile read from them is within 1 % of the exact one,
+merging is adding, and a trial of a million transactions stores a few hundred numbers. Below 100 microseconds the
+clock's own step of one microsecond is coarser.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

@@ -6,6 +6,10 @@ four are known well enough to choose the number of rounds at which an answer com
 
 Only spreads and times are looked at, never which arm is ahead, so the choice favours no verdict (docs/statistics.md,
 "Rounds per block").
+
+Inside a block every quad (two mirrored rounds) gives a log ratio of its own. Their standard error is how far the
+block's ratio would move if the same servers were measured again without a restart. Whatever blocks differ by beyond
+that is start-to-start variation: memory layout, and where processes land on processors.
 """
 
 import math

@@ -3,6 +3,9 @@
 A plain 95 % interval that is looked at again and again, with a stop at the first good news, is wrong one time in five.
 Here the level of each single look is so strict that over ALL looks of a study, and over all comparisons in it,
 the interval misses the truth at most 5 % of the time. Then peeking costs nothing.
+
+One interval carries all claims of a verdict: a wrong sign, a false difference and a false equivalence all mean that
+the interval missed the truth, so together they happen at most 5 % of the time.
 """
 
 import math

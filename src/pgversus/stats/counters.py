@@ -1,4 +1,12 @@
-"""The counters of trials: growth between readings, ratios between arms, disturbance of windows."""
+"""The counters of trials: growth between readings, ratios between arms, disturbance of windows.
+
+Disturbance is judged by what the host reports, never by how fast a window was: measuring again what looks slow would
+find what one looks for.
+
+All counters of an arm are one table with a row for each block, since a study has hundreds of thousands of ratios.
+About sixty are tested beside each verdict, about eighty where VACUUM reports its own, so the rule for certainty
+counts that many times the verdicts.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

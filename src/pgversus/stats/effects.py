@@ -2,6 +2,9 @@
 
 The unit of evidence is the block: a fresh start of every server. Windows are never used as independent samples,
 because all windows of one start share that start's luck. The same holds for percentiles: each block gives one.
+
+A study needs the same trials again and again: at every look, for levels and for ratios. So their values are computed
+once, and samples grow by blocks.
 """
 
 import math

@@ -1,4 +1,9 @@
-"""Reading results back: the same objects that were written, without the raw output and the histograms."""
+"""Reading results back: the same objects that were written, without the raw output and the histograms.
+
+A results file may come from anybody: nothing in it is run, and reading it ends. pgversus reads tables of the form of
+schema.sql, without triggers. Views, those of schema.sql included, are for people who query in SQL, and are never read
+here.
+"""
 
 import os
 import sqlite3

@@ -1,4 +1,8 @@
-"""What a study will need, before anything is fetched or loaded: trials, disk, time. Estimates, and said to be such."""
+"""What a study will need, before anything is fetched or loaded: trials, disk, time. Estimates, and said to be such.
+
+Contexts that take turns have all their data on disk at once. Where that would be too much, a study is measured in
+parts, one after another, and the data of one part are removed before those of the next are loaded.
+"""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence

@@ -1,4 +1,9 @@
-"""An operation, once: its steps are timed one by one from the client, in a session that was there before."""
+"""An operation, once: its steps are timed one by one from the client, in a session that was there before.
+
+Every user of the host can read command lines, so passwords reach a program by its environment or by a file that
+pgversus alone can read. A command without a password is run as given, and so is one that holds it where no other way
+is known.
+"""
 
 import re
 import resource

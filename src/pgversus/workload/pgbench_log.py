@@ -9,6 +9,15 @@ short transactions. The moment at the end of the line is another look at the clo
 ended. A client without a rate begins the next one at once, so in a closed loop a latency is the time from one end to
 the next of the same client. Only the first transaction of each client, and one after a transaction without a latency,
 keeps the time that was logged; where that is 0, nobody knows it.
+
+Slices of a run that was stopped and continued: a statement in flight when its client is stopped may finish, and the
+slice ends when the clients have their answers, at the mean of these moments; so it is as long as a client has worked
+in it. pgbench notices these ends when it is continued, so they count in the next slice: each slice receives as many
+transactions as it gives away, and all work of its time is its own.
+
+pgbench does not report which session of the server belongs to which client. At a stop the client whose last
+transaction ended first is in the transaction that began first; that tells them apart where a transaction is one
+statement.
 """
 
 import re
