@@ -14,7 +14,8 @@ from psycopg import conninfo
 from pgversus.cli.command import command_typed
 from pgversus.cli.values import parse_variable
 from pgversus.errors import StudyError
-from pgversus.postgres.session import labelled_server, uri_target
+from pgversus.postgres.labels import labelled_server
+from pgversus.postgres.session import uri_target
 from pgversus.study.host_access import host_access_of
 from pgversus.study.servers import RunningServer, parse_to_build
 from pgversus.study.settings import parse_setting

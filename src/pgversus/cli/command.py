@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 
 from pgversus.errors import StudyError
-from pgversus.postgres.session import label_of_running
+from pgversus.postgres.labels import label_of_running
 from pgversus.study.servers import RunningServer, parse_server
 from pgversus.text.redaction import word_without_secrets
 

@@ -9,7 +9,7 @@ from pgversus.cli.files import read_text, setup_files
 from pgversus.cli.operation import operation_of, prepared
 from pgversus.cli.values import parse_variable
 from pgversus.errors import StudyError
-from pgversus.postgres.session import labelled_server
+from pgversus.postgres.labels import labelled_server
 from pgversus.study.block_size import with_equal_bytes
 from pgversus.study.choices import DesignChoices, design_of
 from pgversus.study.comparison import Comparison, expand_arms

@@ -11,7 +11,6 @@ from pgversus.cli.output import rendered, write_error, write_out
 from pgversus.cli.side_by_side import one_or_two, read_both, side_by_side_content
 from pgversus.cli.write_up import STYLES, refuse_style, write_up
 from pgversus.errors import ExitCode
-from pgversus.host.facts import has_font_for
 from pgversus.host.output_file import write_file
 from pgversus.text.translation import Language, speaking
 
@@ -86,6 +85,8 @@ def report(
         answer = read_answer(Path(results[0]))
         content = write_up(answer) if style == "article" else _content(answer, form, with_published=published)
     if charts_directory is not None:
+        from pgversus.host.facts import has_font_for  # noqa: PLC0415 - only for who wants pictures
+
         if not has_font_for(language):
             write_error(f"no font for {language.value} is installed here: pictures will show boxes")
         with speaking(language):

@@ -14,7 +14,8 @@ from pgversus.lab.resume import check_same_study
 from pgversus.lab.resume_checks import as_measured_before, compilers_before
 from pgversus.lab.runner import failures_of_the_host
 from pgversus.lab.server_settings import TargetOf, ask_of, with_possible_settings
-from pgversus.postgres.session import label_of_running, uri_target
+from pgversus.postgres.labels import label_of_running
+from pgversus.postgres.session import uri_target
 from pgversus.postgres.settings_check import ask_program
 from pgversus.store.folder import check_folder, holds_results
 from pgversus.store.reading import StoredStudy, read_results

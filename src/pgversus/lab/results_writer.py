@@ -10,7 +10,7 @@ from pgversus.host.commands import Output
 from pgversus.host.permissions import open_private
 from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.resume import LOADED, labels_of_loaded, without_secrets
-from pgversus.postgres.session import label_of_running
+from pgversus.postgres.labels import label_of_running
 from pgversus.records.trials import Block
 from pgversus.store.codec import study_without_secrets
 from pgversus.store.folder import holds_results

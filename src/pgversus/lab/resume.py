@@ -12,7 +12,7 @@ from typing import Any
 
 from pgversus.engine.context_state import Course
 from pgversus.errors import StoreError
-from pgversus.postgres.session import label_of_running
+from pgversus.postgres.labels import label_of_running
 from pgversus.store.codec import CONTEXT, ContextFact, context_without_secrets
 from pgversus.store.folder import check_folder, holds_results, locked_folder, put_aside
 from pgversus.store.reading import StoredContext, StoredStudy, read_results

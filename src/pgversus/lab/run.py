@@ -47,7 +47,8 @@ from pgversus.lab.resume_checks import (
 )
 from pgversus.lab.testbed import PostgresSite
 from pgversus.postgres.client import Client, refuse_shut_out, refuse_unencrypted
-from pgversus.postgres.session import label_of_running, uri_target
+from pgversus.postgres.labels import label_of_running
+from pgversus.postgres.session import uri_target
 from pgversus.store.folder import NOT_ATTRIBUTED, holds_results
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.asked import Asked

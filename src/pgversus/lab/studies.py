@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 
 from pgversus.errors import StoreError, StudyError
-from pgversus.postgres.session import labelled_server
+from pgversus.postgres.labels import labelled_server
 from pgversus.store.folder import holds_results
 from pgversus.store.reading import read_seed
 from pgversus.study.file.read import read_study

@@ -109,3 +109,10 @@ def test_neither_the_message_of_a_bug_nor_its_report_has_a_password(tmp_path: Pa
 def test_a_hangup_ends_it_but_for_who_wants_it_ignored() -> None:
     assert ended("hangup", stderr=subprocess.DEVNULL) == CODES["interrupt"]
     assert ended("hangup", stderr=subprocess.DEVNULL, before="trap '' HUP") == 0
+
+
+def test_help_imports_nothing_that_takes_long() -> None:
+    slow = {"numpy", "psutil", "psycopg", "pydantic", "scipy"}
+    code = f"import sys, pgversus.cli.main; print(*sorted({slow!r} & sys.modules.keys()))"
+    ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert ended.stdout.split() == []

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from pgversus.errors import ExitCode, ServerError, StudyError
-from pgversus.postgres.session import Target, connect, labelled_server, uri_label, uri_target, with_options
+from pgversus.postgres.labels import labelled_server
+from pgversus.postgres.session import Target, connect, uri_label, uri_target, with_options
 from pgversus.study.settings import Setting
 from tests.unit.postgres.listening import listening
 
