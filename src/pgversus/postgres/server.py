@@ -98,13 +98,10 @@ class Server:
     def stop(self) -> None:
         """Stop, the hard way if need be; a server that is not started is no error.
 
-        After a crash, what is left of it is cleaned up as well: backends that outlive a killed postmaster would block
-        a restart, and its shared memory is removed by a restart alone.
+        After a crash it is started once more, since its shared memory is removed by a restart alone.
         """
-        was_clean = self._stop()
-        if was_clean or not (self.cluster.data_directory / "postmaster.pid").exists():
+        if self._stop() or not (self.cluster.data_directory / "postmaster.pid").exists():
             return
-        end_processes_in(self.cluster.data_directory)
         with suppress(ServerError):
             self.start()
             self._stop()
@@ -127,6 +124,10 @@ class Server:
         # Not before: a watchdog that cannot say the process id would end without waiting for it.
         self._watchdog.stdout.close()
         self._watchdog, self._pid = None, None
+        if not was_clean:
+            # What outlives a killed postmaster would block a restart. Some of it never ends by itself: a process that
+            # waits for a lock of one that was killed as well.
+            end_processes_in(self.cluster.data_directory)
         return was_clean
 
     def _is_recovering(self) -> bool:

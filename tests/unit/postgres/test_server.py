@@ -8,10 +8,17 @@ import pytest
 
 from pgversus.builds.model import Build
 from pgversus.errors import ServerError
-from pgversus.host.identity import ServerUser
+from pgversus.host.guard import processes_in
+from pgversus.host.identity import ServerUser, server_user
 from pgversus.postgres.cluster import Cluster
 from pgversus.postgres.server import Server
 
+# A postmaster that is gone before it is ready, and a process of its that stays.
+KILLED = """#!/bin/sh
+cd "$2"
+sleep 300 &
+exit 1
+"""
 SECRET = {"primary_conninfo": "host=h password='it\\'s'", "my.secret": "a\nb"}
 
 
@@ -43,3 +50,22 @@ def test_what_alter_system_has_set_in_the_data_is_not_overruled_unseen(server: S
     with pytest.raises(ServerError) as caught:
         server._configuration(SECRET)
     assert caught.value.found == "ALTER SYSTEM has set primary_conninfo in the data as well"
+
+
+@pytest.fixture
+def killed(open_directory: Path) -> Server:
+    user = server_user()
+    program = open_directory / "postgres"
+    program.write_text(KILLED)
+    program.chmod(0o755)
+    build = Build(version="17.8", bin_directory=open_directory, origin="test")
+    cluster = Cluster(build=build, data_directory=open_directory / "data", user=user)
+    cluster.data_directory.mkdir()
+    os.chown(cluster.data_directory, user.uid, user.gid)
+    return Server(cluster, open_directory, open_directory / "arm-0.log", {})
+
+
+def test_nothing_is_left_of_a_server_that_was_killed_while_it_started(killed: Server) -> None:
+    with pytest.raises(ServerError):
+        killed.start()
+    assert processes_in(killed.cluster.data_directory) == []
