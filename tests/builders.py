@@ -19,10 +19,9 @@ from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import MARGINS, Design, StopReason
 from pgversus.study.metrics import Metric
-from pgversus.study.operation import Operation, Step
 from pgversus.study.servers import Release
 from pgversus.study.study import Context, Skipped, StudyFact
-from pgversus.study.workload import PgbenchWorkload, QueryMode, Script, Workload
+from pgversus.study.workload import Operation, PgbenchWorkload, QueryMode, Script, Step, Workload
 
 DATA = Path(__file__).parent / "data"
 GOLDEN = Path(__file__).parent / "golden"

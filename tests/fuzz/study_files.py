@@ -11,8 +11,8 @@ from typing import Any
 from pgversus.errors import StudyFileError
 from pgversus.lab.studies import STUDY_FILE, bundled_names, library
 from pgversus.study.file.description import schema_at, tables
+from pgversus.study.file.document import as_key, as_toml
 from pgversus.study.file.reference import LONG_EXAMPLE, OPERATION_EXAMPLE
-from pgversus.study.file.values import as_key, as_toml
 from pgversus.study.host_access import host_access_of
 from pgversus.study.servers import Family
 from tests.fuzz.mutations import CONTROLS, changed_bytes, changed_numbers, changed_text

@@ -8,8 +8,8 @@ from pgversus.cli.files import setup_files
 from pgversus.cli.values import parse_variable
 from pgversus.errors import StudyError
 from pgversus.study.dataset import Dataset
-from pgversus.study.operation import Operation
 from pgversus.study.steps import operation_name, program_step, statement_step, verifying_sql, with_own_names
+from pgversus.study.workload import Operation
 
 _OF_A_LOAD = {
     "files": "-f",

@@ -29,8 +29,8 @@ from pgversus.engine.progress import Look, Outlook
 from pgversus.records.trials import Block, Phase
 from pgversus.stats.lazy import Once
 from pgversus.study.comparison import Comparison
-from pgversus.study.operation import Operation
 from pgversus.study.study import Context
+from pgversus.study.workload import Operation
 from pgversus.text.redaction import message_without_secrets
 from pgversus.text.translation import Language, speaking, tell, tell_number
 from pgversus.text.units import duration

@@ -11,8 +11,8 @@ from pgversus.stats.analysis import Standing
 from pgversus.stats.confidence import FARTHEST, Verdict
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import Design
-from pgversus.study.operation import Operation
 from pgversus.study.study import Context
+from pgversus.study.workload import Operation
 from pgversus.text.translation import later, tell, tell_number
 from pgversus.text.units import change, duration, latency, percent
 

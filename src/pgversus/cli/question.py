@@ -10,16 +10,14 @@ from pgversus.cli.operation import operation_of, prepared
 from pgversus.cli.values import parse_variable
 from pgversus.errors import StudyError
 from pgversus.postgres.labels import labelled_server
-from pgversus.study.block_size import with_equal_bytes
-from pgversus.study.choices import DesignChoices, design_of
-from pgversus.study.comparison import Comparison, expand_arms
+from pgversus.study.comparison import Comparison, expand_arms, with_equal_bytes
 from pgversus.study.dataset import Dataset
-from pgversus.study.design import Design
+from pgversus.study.design import Design, DesignChoices, design_of
 from pgversus.study.metrics import JUDGED_BY_NAME
-from pgversus.study.operation import Operation
 from pgversus.study.settings import parse_setting, refuse_repeated_names
 from pgversus.study.study import Context, Study
 from pgversus.study.workload import (
+    Operation,
     PgbenchWorkload,
     QueryMode,
     Script,

@@ -20,10 +20,9 @@ from pgversus.stats.attribution import attribution
 from pgversus.stats.lazy import Once
 from pgversus.store.folder import attributed_contexts, attribution_folder, unreadable
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
-from pgversus.study.asked import Asked
 from pgversus.study.counterfactual import ARMS, CONTENDER_AGAIN, OLD_PLANS, Recall
 from pgversus.study.design import StopReason
-from pgversus.study.study import StudyFact
+from pgversus.study.study import Asked, StudyFact
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.translation import later, tell, tell_number, told_again
 

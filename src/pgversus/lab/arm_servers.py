@@ -16,8 +16,8 @@ from pgversus.postgres.server import Server
 from pgversus.postgres.session import Target, connect, uri_target
 from pgversus.study.comparison import Arm
 from pgversus.study.needs import CHEAP_COPY_BYTES
-from pgversus.study.operation import Operation
 from pgversus.study.study import Study
+from pgversus.study.workload import Operation
 
 _USUAL_CONNECTIONS = 100
 _SPARE_CONNECTIONS = 10

@@ -109,7 +109,7 @@ def _names_of(options: Sequence[BuildOptions]) -> set[tuple[str, str]]:
         "block_size_kb": (
             ("build", "--with-blocksize"),
             ("setting", "block_size"),
-            # A number of pages without a unit, made the same bytes (study/block_size.py).
+            # A number of pages without a unit, made the same bytes (study/comparison.py).
             ("setting", "bgwriter_lru_maxpages"),
         ),
         "wal_block_size_kb": (("build", "--with-wal-blocksize"), ("setting", "wal_block_size")),

@@ -21,8 +21,8 @@ from pgversus.records.trials import NO_LATENCIES, Window
 from pgversus.stats.counters import is_disturbed
 from pgversus.study.comparison import CacheState
 from pgversus.study.design import Design
-from pgversus.study.operation import Operation
 from pgversus.study.windows import fit_operation
+from pgversus.study.workload import Operation
 from pgversus.workload.operation_run import Means, run_operation, verify
 
 

@@ -51,11 +51,10 @@ from pgversus.postgres.labels import label_of_running
 from pgversus.postgres.session import uri_target
 from pgversus.store.folder import NOT_ATTRIBUTED, holds_results
 from pgversus.store.reading import StoredStudy, read_results
-from pgversus.study.asked import Asked
 from pgversus.study.design import StopReason
 from pgversus.study.needs import disk_bytes, parts_of
 from pgversus.study.servers import RunningServer, ServerName
-from pgversus.study.study import Study
+from pgversus.study.study import Asked, Study
 from pgversus.text.redaction import without_secrets
 
 

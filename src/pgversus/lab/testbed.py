@@ -29,12 +29,11 @@ from pgversus.postgres.fingerprint import Fingerprint, differences
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Preparation, first_patience_s
 from pgversus.study.comparison import BASELINE, Arm, CacheState
 from pgversus.study.dataset import Dataset
-from pgversus.study.operation import Operation
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
 from pgversus.study.windows import check_budget, check_windows
-from pgversus.study.workload import PgbenchWorkload
+from pgversus.study.workload import Operation, PgbenchWorkload
 from pgversus.workload.pgbench_run import Load, write_scripts
 
 _CLIENTS_PER_SECOND = 50

@@ -10,10 +10,9 @@ from pgversus.report.plans.compared import PlansAnswer
 from pgversus.stats.analysis import Analysis
 from pgversus.stats.attribution import Attribution
 from pgversus.stats.confidence import LookRule
-from pgversus.study.asked import Asked
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import StopReason
-from pgversus.study.study import Context, StudyFact
+from pgversus.study.study import Asked, Context, StudyFact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,8 +14,7 @@ from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.study.counters import COUNTERS
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.metrics import Metric, Quantity, StepTime
-from pgversus.study.operation import Operation
-from pgversus.study.workload import PgbenchWorkload, Workload
+from pgversus.study.workload import Operation, PgbenchWorkload, Workload
 from pgversus.text.translation import Language, speaking
 
 SCHEMA = "pgversus.answer/1"

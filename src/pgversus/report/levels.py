@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.study.metrics import Metric
-from pgversus.study.operation import Operation
+from pgversus.study.workload import Operation
 from pgversus.text.translation import later
 from pgversus.text.units import latency, significant
 

@@ -11,8 +11,8 @@ from pgversus.report.quantities import level_text
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.confidence import Interval, Verdict, judge
 from pgversus.study.metrics import Metric
-from pgversus.study.operation import Operation
 from pgversus.study.published import Figures, read_figures
+from pgversus.study.workload import Operation
 from pgversus.text.translation import later, tell
 from pgversus.text.units import change, change_interval
 

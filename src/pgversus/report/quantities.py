@@ -14,7 +14,7 @@ from pgversus.stats.counters import sure_ratios
 from pgversus.study.comparison import BASELINE
 from pgversus.study.counters import COUNTERS, TOLD_BY_HOST, CounterUnit
 from pgversus.study.metrics import BY_NAME, Metric
-from pgversus.study.operation import Operation
+from pgversus.study.workload import Operation
 from pgversus.text.translation import later, listed, tell
 from pgversus.text.units import change, change_interval, latency, significant, size
 

@@ -8,8 +8,7 @@ from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.sensitivity import sensitivity
 from pgversus.study.build_options import USUAL_MANNER, BuildSystem
 from pgversus.study.design import Design, WindowKind
-from pgversus.study.operation import Operation, Step
-from pgversus.study.workload import PgbenchWorkload
+from pgversus.study.workload import Operation, PgbenchWorkload, Step
 from pgversus.text.translation import either, later, listed, tell, tell_number
 from pgversus.text.units import duration, latency, percent, size
 

@@ -9,8 +9,8 @@ from pgversus.report.sentences import metric_words
 from pgversus.study.build_options import USUAL_BLOCK_SIZE
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.metrics import Metric
-from pgversus.study.operation import Operation
 from pgversus.study.servers import Release, ServerName, SourceBuild
+from pgversus.study.workload import Operation
 from pgversus.text.translation import tell
 
 FEWEST_LEVELS = 3

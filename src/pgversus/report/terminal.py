@@ -20,7 +20,7 @@ from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric, Quantity, StepTime
-from pgversus.study.operation import Operation
+from pgversus.study.workload import Operation
 from pgversus.text.translation import later, tell
 from pgversus.text.units import change, change_interval, latency, plus_minus
 

@@ -11,7 +11,7 @@ from pgversus.report.verdicts import verdict_on
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.counters import counter_table
 from pgversus.study.metrics import Metric
-from pgversus.study.operation import Operation
+from pgversus.study.workload import Operation
 
 Cell = type[str] | type[int] | type[float]
 """What a column holds, whether or not a row of it has a value."""

@@ -8,7 +8,7 @@ from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.stats.analysis import quantities_of
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric, Quantity, StepTime
-from pgversus.study.operation import Operation
+from pgversus.study.workload import Operation
 from pgversus.text.translation import later
 from pgversus.text.units import latency, significant
 

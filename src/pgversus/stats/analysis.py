@@ -25,7 +25,7 @@ from pgversus.stats.lazy import Once, OnDemand, Together
 from pgversus.study.comparison import BASELINE, Comparison
 from pgversus.study.design import MOST_BLOCKS
 from pgversus.study.metrics import Metric, Quantity, StepTime
-from pgversus.study.operation import Operation
+from pgversus.study.workload import Operation
 
 POWER = 0.8
 _DEVIATIONS = 0.8416

@@ -12,10 +12,9 @@ from pgversus.errors import StudyError
 from pgversus.records.preparation import Preparation
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import MOST_BLOCKS, MOST_CONTENDERS, Design
-from pgversus.study.operation import Operation
 from pgversus.study.published import read_figures
 from pgversus.study.study import StudyFact
-from pgversus.study.workload import PgbenchWorkload, Workload
+from pgversus.study.workload import Operation, PgbenchWorkload, Workload
 
 _LARGEST = 1e15
 """Of numbers in designs and preparations: seconds, counts, bytes."""

@@ -13,10 +13,10 @@ from pathlib import PurePath
 
 from pgversus.study.build_options import BuildOptions
 from pgversus.study.comparison import Arm
-from pgversus.study.operation import Operation
 from pgversus.study.servers import Checkout, Download, LocalPath, Release, RunningServer, ServerName, SourceBuild
 from pgversus.study.settings import Setting
 from pgversus.study.study import Study
+from pgversus.study.workload import Operation
 from pgversus.text.redaction import without_secrets
 
 

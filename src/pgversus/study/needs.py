@@ -12,12 +12,11 @@ from itertools import chain
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import FIRST_LOOK, Design
-from pgversus.study.operation import Operation
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.settings import Setting, shaping_settings
 from pgversus.study.study import Context, Study
 from pgversus.study.windows import FirstLoad, between_s, fit_windows
-from pgversus.study.workload import PgbenchWorkload
+from pgversus.study.workload import Operation, PgbenchWorkload
 
 CHEAP_COPY_BYTES = 1024**3
 """Above it a load that only reads keeps its copies to the end; below, at most as long as the same servers are used."""

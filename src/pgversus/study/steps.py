@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from pgversus.errors import StudyError
 from pgversus.study.comparison import unique_labels
-from pgversus.study.operation import Step
+from pgversus.study.workload import Step
 from pgversus.text.redaction import code_without_secrets
 from pgversus.text.sql import without_comments
 

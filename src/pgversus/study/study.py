@@ -12,6 +12,19 @@ from pgversus.study.servers import ServerName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What was typed, and the file that it named."""
+
+    program: str = ""
+    """pgversus and its version; empty in results from before it was kept."""
+    command: str = ""
+    """As typed into a shell, without passwords; empty where a program asked."""
+    file_name: str = ""
+    """Of the study file; empty where there was none."""
+    file_text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """One comparison of a study, and where in the study's matrix it stands."""
 

@@ -1,4 +1,8 @@
-"""What is run and timed: an operation, or a mix of pgbench scripts, with pgbench's own names and meanings."""
+"""What is run and timed: an operation, or a mix of pgbench scripts, with pgbench's own names and meanings.
+
+An operation runs once and is timed as a whole: VACUUM, CREATE INDEX, COPY, a restore. Each repetition destroys the state
+that it needs, so each begins on a fresh copy of it.
+"""
 
 import re
 from collections.abc import Sequence
@@ -6,9 +10,33 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pgversus.errors import StudyError
-from pgversus.study.operation import Operation
 from pgversus.text.redaction import holds_secret
 from pgversus.text.sql import without_quoted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One statement or program, with a time of its own."""
+
+    name: str
+    """What its time is called; unique in its operation."""
+    sql: str | None = None
+    """One SQL statement; None for a program."""
+    program: tuple[str, ...] = ()
+    """A program and its arguments, run with the arm's connection in PGHOST, PGPORT, PGUSER and PGDATABASE."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """Steps that are run once, one after the other, in one session. Their time together is what is compared."""
+
+    name: str
+    steps: tuple[Step, ...]
+    verify: tuple[str, ...] = ()
+    """SQL that must return nothing but true after it, or the trial has failed."""
+
+    clients = 1
+    """Its one session, as loads count theirs."""
 
 
 class QueryMode(StrEnum):

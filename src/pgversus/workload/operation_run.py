@@ -29,7 +29,7 @@ from pgversus.postgres import catalog
 from pgversus.postgres.client import Client, program_environment
 from pgversus.postgres.operation_reports import notice_text, operation_progress
 from pgversus.postgres.session import Connection, Target, connect
-from pgversus.study.operation import Operation, Step
+from pgversus.study.workload import Operation, Step
 from pgversus.text.redaction import command_without_secrets
 
 _SHELLS = frozenset({"ash", "bash", "dash", "ksh", "sh", "zsh"})

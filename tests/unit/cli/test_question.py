@@ -9,9 +9,8 @@ from pgversus.cli.question import METRICS, comparison_of
 from pgversus.errors import StudyError
 from pgversus.study.comparison import Comparison
 from pgversus.study.metrics import Metric
-from pgversus.study.operation import Operation, Step
 from pgversus.study.servers import RunningServer
-from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
+from pgversus.study.workload import Operation, PgbenchWorkload, QueryMode, Script, Step
 
 OPERATION = ("--operation", "VACUUM pgbench_accounts")
 

@@ -23,10 +23,10 @@ from pgversus.store.folder import holds_results
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.comparison import CacheState, Comparison
 from pgversus.study.dataset import Dataset, SetupFile, setup_file
-from pgversus.study.operation import Operation, Step
 from pgversus.study.servers import LocalPath, RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
+from pgversus.study.workload import Operation, Step
 from tests.builders import comparison, rate_block
 
 FOLDER = Path("r")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from pgversus.records.trials import Block
 from pgversus.study.metrics import Metric, StepTime
-from pgversus.study.operation import Step
+from pgversus.study.workload import Step
 from tests.builders import operation_block, rate_block, trial, vacuum, window
 
 OPERATION = vacuum(Step(name="dump", program=("pg_dump", "-f", "db.sql")))

@@ -10,7 +10,7 @@ from pgversus.report.answer import Answer
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
-from pgversus.study.operation import Operation, Step
+from pgversus.study.workload import Operation, Step
 from tests.builders import (
     answer,
     comparison,

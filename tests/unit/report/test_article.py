@@ -12,10 +12,10 @@ from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.article.cases import Form, cases
 from pgversus.report.article.fences import fenced, folded
 from pgversus.report.article.page import article
-from pgversus.study.asked import Asked
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting
+from pgversus.study.study import Asked
 from pgversus.study.workload import PgbenchWorkload, Script
 from pgversus.text.translation import Language, speaking
 from tests.builders import answer, comparison, judged_by, latency_block, rate_block, study_answer

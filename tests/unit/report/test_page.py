@@ -21,10 +21,10 @@ from pgversus.report.page.page import page_html
 from pgversus.report.quantities import level_text
 from pgversus.report.safety import data_text, inlined
 from pgversus.report.study_document import study_document
-from pgversus.study.asked import Asked
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting
+from pgversus.study.study import Asked
 from pgversus.study.workload import PgbenchWorkload, Script
 from pgversus.text.translation import Language, speaking
 from pgversus.text.units import change, change_interval

@@ -13,7 +13,7 @@ from pgversus.stats.effects import Samples
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import Design
 from pgversus.study.metrics import JUDGED_OF_LOAD, Metric, StepTime
-from pgversus.study.operation import Step
+from pgversus.study.workload import Step
 from tests.builders import (
     comparison,
     judged_by,

@@ -17,11 +17,10 @@ from pgversus.store.reading import StoredStudy, read_results
 from pgversus.store.writing import Results
 from pgversus.study.comparison import Comparison
 from pgversus.study.dataset import Dataset, setup_file
-from pgversus.study.operation import Operation, Step
 from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, StudyFact
-from pgversus.study.workload import PgbenchWorkload, Script, Workload
+from pgversus.study.workload import Operation, PgbenchWorkload, Script, Step, Workload
 from tests.builders import comparison, latency_block
 from tests.unit.plans.captures import captured
 from tests.unit.plans.raw import scan

@@ -18,7 +18,6 @@ from pgversus.store.reading import read_results, read_seed
 from pgversus.store.writing import Results
 from pgversus.study.build_options import BuildOptions
 from pgversus.study.dataset import Dataset, SetupFile
-from pgversus.study.operation import Step
 from pgversus.study.servers import (
     Checkout,
     Download,
@@ -31,6 +30,7 @@ from pgversus.study.servers import (
 )
 from pgversus.study.settings import Setting
 from pgversus.study.study import Context, StudyFact
+from pgversus.study.workload import Step
 from tests.builders import comparison, latency_block, open_loop, operation_block, vacuum
 from tests.unit.plans.captures import OFF, captured, plans_of
 from tests.unit.plans.raw import scan

@@ -12,8 +12,8 @@ from pgversus.store.folder import FILE_NAME
 from pgversus.store.writing import Results
 from pgversus.study.counters import COUNTERS
 from pgversus.study.metrics import Metric
-from pgversus.study.operation import Step
 from pgversus.study.study import Context, Study
+from pgversus.study.workload import Step
 from tests.builders import comparison, judged_by, latency_block, open_loop, operation_block, vacuum
 from tests.unit.plans.captures import OFF, captured, plans_of
 from tests.unit.plans.raw import node, scan

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from pgversus.errors import ExitCode, StudyError
-from pgversus.study.block_size import with_equal_bytes
 from pgversus.study.build_options import BuildOptions
-from pgversus.study.comparison import Arm
+from pgversus.study.comparison import Arm, with_equal_bytes
 from pgversus.study.dataset import Dataset
 from pgversus.study.servers import Release, RunningServer, ServerName, SourceBuild
 from pgversus.study.settings import Setting

@@ -1,8 +1,7 @@
 import pytest
 
 from pgversus.errors import StudyError
-from pgversus.study.choices import DesignChoices, design_of
-from pgversus.study.design import Design, WindowKind
+from pgversus.study.design import Design, DesignChoices, WindowKind, design_of
 from pgversus.study.metrics import JUDGED_OF_LOAD, Metric
 from pgversus.text.units import WindowLength
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.needs import MOST_AT_ONCE_BYTES, disk_bytes, needs_of, parts_of
-from pgversus.study.operation import Operation, Step
 from pgversus.study.study import Context, Study
+from pgversus.study.workload import Operation, Step
 from tests.builders import comparison
 
 PREPARE = (SetupFile(path="dirty.sql", sha256="0" * 64),)

@@ -1,8 +1,8 @@
 import pytest
 
 from pgversus.errors import StudyError
-from pgversus.study.operation import Step
 from pgversus.study.steps import operation_name, program_step, statement_step, verifying_sql, with_own_names
+from pgversus.study.workload import Step
 from tests.bounded import processor_time
 
 

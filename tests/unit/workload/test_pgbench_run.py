@@ -61,7 +61,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from pgversus.workload.pgbench_run import write_scripts
 from pgversus.data.loading import Loading
-from pgversus.study.file.contents import inline_setup
+from pgversus.study.file.keys import inline_setup
 from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import MYSELF
 folder, text = Path(sys.argv[1]), "SELECT '\\u00e9\\u65e5';"

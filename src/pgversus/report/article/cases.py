@@ -10,8 +10,7 @@ from pathlib import PurePath
 
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.sweeps import Sweep, sweeps
-from pgversus.study.operation import Operation
-from pgversus.study.workload import Workload
+from pgversus.study.workload import Operation, Workload
 
 _PAIR = 2
 

@@ -9,8 +9,7 @@ from pgversus.report.article.cases import Case
 from pgversus.report.article.fences import fenced
 from pgversus.report.markdown import escaped, paragraph
 from pgversus.report.small_print import load_command, restarts
-from pgversus.study.operation import Operation, Step
-from pgversus.study.workload import PgbenchWorkload, Script, Workload
+from pgversus.study.workload import Operation, PgbenchWorkload, Script, Step, Workload
 from pgversus.text.translation import tell, tell_number
 from pgversus.text.units import duration
 

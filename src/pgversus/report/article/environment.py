@@ -8,7 +8,7 @@ from pgversus.report.answer import StudyAnswer
 from pgversus.report.article.figures import capped
 from pgversus.report.host_facts import host_facts
 from pgversus.report.small_print import build_words
-from pgversus.study.operation import Operation
+from pgversus.study.workload import Operation
 from pgversus.text.translation import listed, tell
 
 

@@ -11,7 +11,7 @@ from pgversus.report.side_by_side.matching import Together
 from pgversus.report.side_by_side.put import Around, Note
 from pgversus.report.small_print import windows_words
 from pgversus.study.comparison import BASELINE, Arm
-from pgversus.study.operation import Operation
+from pgversus.study.workload import Operation
 from pgversus.text.translation import listed, tell, tell_number
 from pgversus.text.units import percent, size
 

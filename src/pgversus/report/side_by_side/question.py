@@ -8,8 +8,7 @@ from pgversus.report.sentences import metric_words
 from pgversus.report.side_by_side.put import Unlike
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset, SetupFile
-from pgversus.study.operation import Operation, Step
-from pgversus.study.workload import PgbenchWorkload, Script, Workload, threads_used
+from pgversus.study.workload import Operation, PgbenchWorkload, Script, Step, Workload, threads_used
 from pgversus.text.translation import listed, tell
 
 NAMES = frozenset({"workload", "load", "dataset", "scale", "cache"})

@@ -1,28 +1,15 @@
 """The study file: TOML in, a checked `Study` out.
 
-read.py         the way from text to study
+read.py         the way from text to study, profiles merged in
 schema.py       every table and key: the one schema
-json_schema.py  the same for editors, and to be looked into
-document.py     TOML text to plain tables
-places.py       the line of every key
-validation.py   a document against the schema
-description.py  what the schema says of a key, in words
-values.py       how values are shown
+description.py  the schema in words, and as JSON Schema
+document.py     TOML text to plain tables, with the line of every key
 problems.py     all problems of a file, collected
-profiles.py     a profile merged into its file
-contents.py     the files that a study names
-settings.py     settings
-forms.py        keys of which a table has exactly one
-workloads.py    workloads, datasets and loads
-operations.py   operations, and what makes the state that they need
-kinds.py        loads and operations in one file
-matrix.py       factors with their levels, and what they span
+keys.py         what tables share: files, settings, quantities, exclusive keys
+workloads.py    workloads, operations, datasets and loads
 factors.py      the factors of a file
-variables.py    those that are variables
-compared.py     the compared factor and its baseline
-designs.py      the design
-quantities.py   durations and shares, by the parsers of the flags
+matrix.py       factors with their levels, what they span, and which one is compared
 selection.py    exclude and only
-expansion.py    contexts and arms
+contexts.py     contexts, arms and designs
 reference.py    the page and the JSON schema, made from the schema
 """

@@ -7,10 +7,10 @@ from typing import Any, Generic, TypeVar
 
 from pgversus.errors import StudyError
 from pgversus.study.comparison import CacheState, unique_labels
+from pgversus.study.file import schema
 from pgversus.study.file.description import listed, nearest
-from pgversus.study.file.places import Path
+from pgversus.study.file.document import Path, as_key, as_toml, shown, shown_value
 from pgversus.study.file.problems import Problems
-from pgversus.study.file.values import as_key, as_toml, shown, shown_value
 from pgversus.study.file.workloads import NamedDataset, NamedLoad, NamedWorkload
 from pgversus.study.servers import ServerName
 from pgversus.study.settings import Setting
@@ -165,3 +165,135 @@ def refuse_repeats(path: Path, words: Sequence[str], problems: Problems) -> None
                 spoils=False,
             )
         seen.add(word)
+
+
+_NEVER = ("load", "scale", "cache")
+# Arms under different loads, or on different amounts of data, do different work: their ratio answers no question.
+
+
+def compared_factor(sections: schema.Sections, matrix: Matrix, problems: Problems) -> int | None:
+    """The position of the factor whose levels are the arms; None when there is none, which is a problem then."""
+    if sections.compare is not None:
+        return _said(sections.compare, matrix, problems)
+    if problems.lost("compare") or problems.concern("factors") or problems.lost_names("workload"):
+        return None
+    factors = matrix.factors
+    varied = [index for index, factor in enumerate(factors) if factor.is_varied and factor.name not in _NEVER]
+    # What a variable changes is the work, most of the time: it is compared where nothing else can be, or where asked.
+    # Variables are the last of the factors.
+    varied = [index for index in varied if index < len(factors) - len(matrix.variables)] or varied
+    if len(varied) == 1 or (varied and matrix.server.is_varied):
+        return varied[0]
+    if varied:
+        problems.add(("compare",), _unclear([matrix.factors[index].name for index in varied]))
+    else:
+        problems.add(("factors",), _one_arm("no factor has two levels"))
+    return None
+
+
+def baseline_level(sections: schema.Sections, matrix: Matrix, compared: int | None, problems: Problems) -> int:
+    """The position of the baseline among the levels of the compared factor."""
+    if sections.baseline is None or compared is None:
+        return 0
+    factor = matrix.factors[compared]
+    positions = factor.positions(sections.baseline)
+    if not positions and not problems.concern(*factor.path):
+        problems.add(("baseline",), unknown_level(sections.baseline, factor))
+    return positions[0] if positions else 0
+
+
+def _said(name: str, matrix: Matrix, problems: Problems) -> int | None:
+    if name.lower() in _NEVER:
+        problems.add(
+            ("compare",),
+            StudyError(
+                f"{name} cannot be compared",
+                slug="study-file-bad-value",
+                found=shown(name),
+                expected="server, workload, dataset, a setting or a variable",
+                to_do=f"leave {name.lower()} in [factors]: each of its levels gets comparisons of its own",
+            ),
+        )
+        return None
+    if problems.concern("factors", name) or problems.concern("factors", "variables", name):
+        return None
+    position = matrix.find(name)
+    if position is None:
+        if not problems.lost("factors"):
+            names = [known for known in matrix.names if known not in _NEVER]
+            problems.add(("compare",), unknown_factor(name, names))
+        return None
+    factor = matrix.factors[position]
+    if not factor.is_varied and not (factor.name == "workload" and problems.lost_names("workload")):
+        problems.add(("compare",), _one_arm(f"{as_key(name)} has {len(factor.levels)}"))
+        return None
+    return position
+
+
+def _one_arm(found: str) -> StudyError:
+    return StudyError(
+        "there is nothing to compare",
+        slug="study-one-arm",
+        found=found,
+        expected="a factor with two or more levels: server, workload, dataset, a setting or a variable",
+        to_do='server = ["16.12", "17.8"] or work_mem = ["4MB", "64MB"] in [factors]',
+    )
+
+
+def _unclear(names: Sequence[str]) -> StudyError:
+    return StudyError(
+        "it is not said what is compared",
+        slug="study-file-missing-key",
+        found=f"two or more levels of {', '.join(map(as_key, names))}",
+        expected="compare = the one whose levels are held against each other",
+        to_do=f"compare = {shown(names[-1])}, above the first [table]",
+    )
+
+
+def refuse_mixed_kinds(sections: schema.Sections, matrix: Matrix, compared: int | None, problems: Problems) -> None:
+    """Add a problem for a load that no workload takes, and for loads and operations that would stand side by side."""
+    workloads = matrix.workload.values
+    if any(workload.is_broken for workload in workloads) or problems.concern("factors", "workload"):
+        return
+    kinds = {workload.operation is not None for workload in workloads}
+    if kinds == {True}:
+        _refuse_loads(sections, problems)
+    elif len(kinds) > 1 and compared is not None and matrix.factors[compared] is matrix.workload:
+        problems.add(("compare",) if sections.compare else ("factors", "workload"), _side_by_side())
+    elif len(kinds) > 1 and matrix.load.is_varied:
+        problems.add(("factors", "load") if sections.factors and sections.factors.load else ("loads",), _multiplied())
+
+
+def _refuse_loads(sections: schema.Sections, problems: Problems) -> None:
+    for key, table in (("load", sections.load), ("loads", sections.loads)):
+        if table is not None:
+            problems.add(
+                (key,),
+                StudyError(
+                    "an operation has no load: it runs once, in one session",
+                    slug="study-file-conflict",
+                    found=f"[{key}] and nothing but operations",
+                    expected="a workload with script, sql, builtin or scripts",
+                    to_do=f"leave [{key}] out",
+                ),
+            )
+
+
+def _side_by_side() -> StudyError:
+    return StudyError(
+        "a load cannot be compared with an operation",
+        slug="study-file-conflict",
+        found="both among the workloads that are compared",
+        expected="loads only, or operations only",
+        to_do="compare something else, or make two studies",
+    )
+
+
+def _multiplied() -> StudyError:
+    return StudyError(
+        "operations have no load, so that each would be measured once for every load",
+        slug="study-file-conflict",
+        found="several loads, and operations among the workloads",
+        expected="one load for the other workloads",
+        to_do="keep one load, or make two studies",
+    )

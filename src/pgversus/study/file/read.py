@@ -1,29 +1,73 @@
 """Reading a study file: text in, a checked `Study` out, or every problem of the file at once."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import PurePath
+from typing import Any
 
+from pgversus.errors import StudyError
 from pgversus.study.build_options import USUAL_MANNER, manner_asked
-from pgversus.study.choices import DesignChoices
+from pgversus.study.design import DesignChoices
 from pgversus.study.file import schema
-from pgversus.study.file.compared import baseline_level, compared_factor
-from pgversus.study.file.contents import Contents, ReadFile
-from pgversus.study.file.designs import choices_of, designs_for
-from pgversus.study.file.document import parse_document
-from pgversus.study.file.expansion import Plan, contexts_of, refuse_too_many
+from pgversus.study.file.contexts import Plan, choices_of, contexts_of, designs_for, refuse_too_many
+from pgversus.study.file.description import listed, nearest
+from pgversus.study.file.document import Path, as_toml, find_places, parse_document, shown
 from pgversus.study.file.factors import NameServer, matrix_of
-from pgversus.study.file.kinds import refuse_mixed_kinds
-from pgversus.study.file.matrix import Matrix
-from pgversus.study.file.places import find_places
-from pgversus.study.file.problems import Problems
-from pgversus.study.file.profiles import chosen_profile, with_profile
+from pgversus.study.file.keys import Contents, ReadFile, settings_of
+from pgversus.study.file.matrix import Matrix, baseline_level, compared_factor, refuse_mixed_kinds
+from pgversus.study.file.problems import Problems, valid_part
 from pgversus.study.file.selection import selection_of
-from pgversus.study.file.settings import settings_of
-from pgversus.study.file.validation import valid_part
 from pgversus.study.file.workloads import datasets_of, loads_of, workloads_of
 from pgversus.study.published import read_figures
 from pgversus.study.servers import ServerName, parse_server
 from pgversus.study.study import Study
+
+USUAL = "quick"
+"""The profile of a file that has it, when the user names none."""
+
+
+def chosen_profile(profiles: Mapping[str, Any], asked: str | None, problems: Problems) -> str | None:
+    """The name of the profile that holds; None when the file is to be taken as it is."""
+    if asked is None:
+        return USUAL if USUAL in profiles else None
+    if asked in profiles:
+        return asked
+    if problems.concern("profiles", asked):
+        return None
+    meant = nearest(asked, list(profiles))
+    problems.add(
+        ("profiles",),
+        StudyError(
+            f"there is no profile {shown(asked)}",
+            slug="study-unknown-profile",
+            found=shown(asked),
+            expected=listed(profiles, show=as_toml) or "none: the file has no [profiles.NAME]",
+            to_do=f"--profile {meant}" if meant else "leave --profile out",
+        ),
+    )
+    return None
+
+
+def with_profile(document: Mapping[str, Any], profile: str | None) -> tuple[dict[str, Any], dict[Path, Path]]:
+    """The document with the profile merged in and without `title` and `profiles`, and where replaced keys come from."""
+    base = {key: value for key, value in document.items() if key not in ("title", "profiles")}
+    origins: dict[Path, Path] = {}
+    if profile is None:
+        return base, origins
+    return _merged(base, document["profiles"][profile], origins, (), ("profiles", profile)), origins
+
+
+def _merged(
+    base: Mapping[str, Any], changes: Mapping[str, Any], origins: dict[Path, Path], at: Path, there: Path
+) -> dict[str, Any]:
+    result = dict(base)
+    for key, value in changes.items():
+        if isinstance(value, Mapping) and isinstance(result.get(key), Mapping):
+            result[key] = _merged(result[key], value, origins, (*at, key), (*there, key))
+        else:
+            result[key] = value
+            origins[*at, key] = (*there, key)
+    return result
 
 
 def server_as_written(text: str) -> tuple[str, ServerName]:

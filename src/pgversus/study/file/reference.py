@@ -8,11 +8,9 @@ from collections.abc import Iterator, Mapping
 
 from pgversus.study.counters import COUNTERS
 from pgversus.study.design import MOST_CONTENDERS
-from pgversus.study.file.description import Schema, in_words, schema_at
-from pgversus.study.file.expansion import MOST_TREATMENTS
-from pgversus.study.file.json_schema import json_schema
-from pgversus.study.file.places import Path
-from pgversus.study.file.values import as_key, as_toml
+from pgversus.study.file.contexts import MOST_TREATMENTS
+from pgversus.study.file.description import Schema, in_words, json_schema, schema_at
+from pgversus.study.file.document import Path, as_key, as_toml
 from pgversus.study.metrics import BY_NAME
 
 SHORT_EXAMPLE = """\

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 from pgversus.errors import StudyError
+from pgversus.study.file.document import Path
 from pgversus.study.file.matrix import Matrix, unknown_factor, unknown_level
-from pgversus.study.file.places import Path
 from pgversus.study.file.problems import Problems
 
 Indexes = tuple[int, ...]

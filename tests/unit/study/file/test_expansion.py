@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pgversus.engine.block_runner import block_schedule
 from pgversus.errors import StudyFileError
-from pgversus.study.file.values import as_key, as_toml
+from pgversus.study.file.document import as_key, as_toml
 from pgversus.study.workload import PgbenchWorkload
 from tests.unit.study.file.reading import SHORT, study
 

@@ -5,8 +5,7 @@ import pytest
 from pgversus.study.comparison import Comparison
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.metrics import Metric
-from pgversus.study.operation import Operation, Step
-from pgversus.study.workload import PgbenchWorkload
+from pgversus.study.workload import Operation, PgbenchWorkload, Step
 from tests.unit.study.file.reading import SHORT, labels, problem, problems, study
 
 VACUUM = SHORT.replace('script = "query.sql"', 'operation = "VACUUM t;"')

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from pgversus.study.file.places import Path, find_places
+from pgversus.study.file.document import Path, find_places
 
 TEXT = """\
 title = "x"

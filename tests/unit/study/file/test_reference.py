@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from pgversus.study.comparison import CacheState
-from pgversus.study.file.json_schema import flat_schema
+from pgversus.study.file.description import flat_schema
 from pgversus.study.file.reference import LONG_EXAMPLE, OPERATION_EXAMPLE, page, schema_document
 from pgversus.study.file.schema import Design, StudyFile
 from pgversus.study.metrics import JUDGED_BY_NAME
