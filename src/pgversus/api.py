@@ -17,8 +17,7 @@ from pgversus.lab.run import Means, run_study
 from pgversus.lab.studies import open_study
 from pgversus.postgres.client import client_at, fixed_client
 from pgversus.report.answer import StudyAnswer
-from pgversus.report.arrow_tables import arrow_table
-from pgversus.report.tidy import trial_table, verdict_table
+from pgversus.report.tidy_tables import arrow_table, trial_table, verdict_table
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.study.build_options import manner_asked
 from pgversus.text.redaction import hide_in_error

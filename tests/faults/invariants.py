@@ -17,9 +17,8 @@ from pgversus.host.directories import Cache
 from pgversus.host.files import manifest, tree_sha256
 from pgversus.lab.answer import read_answer
 from pgversus.report.answer import StudyAnswer
-from pgversus.report.console import SafeConsole
-from pgversus.report.study_document import study_document
-from pgversus.report.study_terminal import print_study_answer
+from pgversus.report.json_document import study_document
+from pgversus.report.terminal import SafeConsole, print_study_answer
 from pgversus.stats.confidence import Verdict
 from pgversus.store.folder import FILE_NAME, holds_results
 from pgversus.study.design import StopReason

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 from pgversus.errors import StoreError
-from pgversus.report.study_document import study_document
+from pgversus.report.json_document import study_document
 from pgversus.store.folder import FILE_NAME
 from tests.faults.fault import Fault, Outcome
 from tests.faults.invariants import shown

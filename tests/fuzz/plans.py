@@ -8,10 +8,9 @@ from pgversus.errors import PlanError
 from pgversus.plans.difference import difference
 from pgversus.plans.explain import read_plans
 from pgversus.plans.plan import Plan
-from pgversus.report.plans.compared import ComparedPlans, PlansAnswer, plans_document
-from pgversus.report.plans.html import plans_html
-from pgversus.report.plans.markdown import plans_markdown
-from pgversus.report.plans.text import plans_text
+from pgversus.report.html import plans_html
+from pgversus.report.markdown import plans_markdown
+from pgversus.report.plans import ComparedPlans, PlansAnswer, plans_document, plans_text
 from pgversus.text.translation import Language, speaking
 from tests.builders import DATA
 from tests.fuzz.mutations import changed_document

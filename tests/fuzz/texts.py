@@ -12,7 +12,7 @@ from typing import Any
 from psycopg import conninfo
 
 from pgversus.cli.command import command_typed
-from pgversus.cli.values import parse_variable
+from pgversus.cli.question import parse_variable
 from pgversus.errors import StudyError
 from pgversus.postgres.labels import labelled_server
 from pgversus.postgres.session import uri_target

@@ -12,7 +12,7 @@ from pgversus.errors import HostError
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from pgversus.report.cached import CachedThing, Kind
+    from pgversus.report.inventory import CachedThing, Kind
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 
@@ -46,7 +46,7 @@ def list_cache(*, as_json: bool) -> None:
 
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
     from pgversus.lab.inventory import cached_things  # noqa: PLC0415 - the same
-    from pgversus.report.cached import cache_document, cache_table  # noqa: PLC0415 - the same
+    from pgversus.report.inventory import cache_document, cache_table  # noqa: PLC0415 - the same
 
     here = open_cache()
     things = cached_things(here)
@@ -71,7 +71,7 @@ def remove_from_cache(
     """
     if not (names or snapshots or builds or sources or everything):
         raise click.UsageError("say what is to be removed: names, --snapshots, --builds, --sources or --all")
-    from pgversus.report.cached import Kind  # noqa: PLC0415 - not for `--help`
+    from pgversus.report.inventory import Kind  # noqa: PLC0415 - not for `--help`
 
     asked = {Kind.SNAPSHOT: snapshots, Kind.BUILD: builds, Kind.SOURCE: sources}
     whole = set(Kind) if everything else {kind for kind, is_whole in asked.items() if is_whole}

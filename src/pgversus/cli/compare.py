@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.arms import arms_options, variable_options
-from pgversus.cli.means import exit_code, in_asked_manner, language_shown, means_options, measure
+from pgversus.cli.options import exit_code, in_asked_manner, language_shown, means_options, measure
 from pgversus.cli.output import rendered, write_out
-from pgversus.cli.question import METRICS, comparison_of, study_of
+from pgversus.cli.question import METRICS, arms_options, comparison_of, study_of, variable_options
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
 from pgversus.study.workload import QueryMode
@@ -146,7 +145,7 @@ def compare(**options: Any) -> int:
 
 
 def _text(answer: "Answer", *, as_json: bool) -> str:
-    from pgversus.report.document import document  # noqa: PLC0415 - `pgversus --help` does without numpy
+    from pgversus.report.json_document import document  # noqa: PLC0415 - `pgversus --help` does without numpy
     from pgversus.report.terminal import print_answer  # noqa: PLC0415 - the same
 
     if as_json:

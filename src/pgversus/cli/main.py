@@ -1,23 +1,48 @@
 """Entry: commands, errors, exit codes."""
 
+import platform
 import signal
 import sys
+import tempfile
+import traceback
 from importlib import metadata
+from pathlib import Path
 from types import FrameType
 
 import click
 
 from pgversus.cli.cache import cache
 from pgversus.cli.compare import compare
-from pgversus.cli.errors import error_text, write_crash_report
 from pgversus.cli.output import let_go, make_streams_safe, write_error
 from pgversus.cli.plans import plans
 from pgversus.cli.report import report
 from pgversus.cli.run import run as run_command
 from pgversus.cli.servers import servers
 from pgversus.cli.studies import studies
-from pgversus.errors import ExitCode, PgversusError, StudyError
-from pgversus.text.redaction import message_without_secrets
+from pgversus.errors import ExitCode, PgversusError, StudyError, StudyFileError
+from pgversus.text.redaction import hide_in_error, message_without_secrets, visible
+
+
+def error_text(error: PgversusError) -> str:
+    """The error in its four-part form, or every problem of a study file; parts that say nothing are left out.
+
+    What a terminal would obey is shown instead, and passwords are hidden: servers, scripts and files have their words
+    in errors.
+    """
+    hide_in_error(error)
+    return visible(str(error) if isinstance(error, StudyFileError) else f"error[{error.slug}]: {error}")
+
+
+def write_crash_report(error: Exception) -> Path:
+    """A file with everything that is needed to mend a bug of ours, private and without passwords; its path."""
+    text = "".join(map(message_without_secrets, traceback.format_exception(error)))
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", errors="backslashreplace", prefix="pgversus-crash-", suffix=".txt", delete=False
+    ) as file:
+        file.write(f"pgversus {metadata.version('pgversus')}, Python {platform.python_version()}, ")
+        file.write(f"{platform.platform()}\n\n{text}")
+    return Path(file.name)
+
 
 _EPILOG = """\b
 Exit codes:

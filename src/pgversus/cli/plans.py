@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.arms import arms_options, variable_options
-from pgversus.cli.files import read_stdin, read_text
-from pgversus.cli.language import language_option
-from pgversus.cli.means import RUN_AS, build_options, in_asked_manner
-from pgversus.cli.output import write_out
+from pgversus.cli.options import RUN_AS, build_options, in_asked_manner, language_option
+from pgversus.cli.output import read_stdin, read_text, write_out
+from pgversus.cli.question import arms_options, variable_options
 from pgversus.errors import PlanError
 from pgversus.host.output_file import write_file
 from pgversus.text.translation import Language, speaking, tell
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pgversus.plans.plan import Plan
-    from pgversus.report.plans.compared import PlansAnswer
+    from pgversus.report.plans import PlansAnswer
 
 _STDIN = "-"
 _OF_PLANS = ".json"
@@ -70,7 +68,7 @@ def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
     from pgversus.lab.plan_capture import compare_plans  # noqa: PLC0415 - the same
     from pgversus.postgres.client import fixed_client  # noqa: PLC0415 - the same
-    from pgversus.report.console import SafeConsole  # noqa: PLC0415 - the same
+    from pgversus.report.terminal import SafeConsole  # noqa: PLC0415 - the same
 
     comparison = explained_comparison_of({**options, "servers": names})
     study = in_asked_manner(study_of(comparison), options)
@@ -81,7 +79,7 @@ def _of_servers(names: "Sequence[str]", options: dict[str, Any]) -> "PlansAnswer
 
 def _of_files(names: "Sequence[str]") -> "PlansAnswer":
     from pgversus.plans.difference import difference  # noqa: PLC0415 - not for `--help`
-    from pgversus.report.plans.compared import ComparedPlans, PlansAnswer  # noqa: PLC0415 - the same
+    from pgversus.report.plans import ComparedPlans, PlansAnswer  # noqa: PLC0415 - the same
 
     if len(names) < 2:  # noqa: PLR2004 - one is held against another
         raise click.UsageError("name two files or more: the baseline first")
@@ -113,10 +111,9 @@ def _plans_in(name: str) -> "list[Plan]":
 
 
 def _content(answer: "PlansAnswer", form: str) -> str:
-    from pgversus.report.plans.compared import plans_document  # noqa: PLC0415 - not for `--help`
-    from pgversus.report.plans.html import plans_html  # noqa: PLC0415 - the same
-    from pgversus.report.plans.markdown import plans_markdown  # noqa: PLC0415 - the same
-    from pgversus.report.plans.text import plans_text  # noqa: PLC0415 - the same
+    from pgversus.report.html import plans_html  # noqa: PLC0415 - the same
+    from pgversus.report.markdown import plans_markdown  # noqa: PLC0415 - the same
+    from pgversus.report.plans import plans_document, plans_text  # noqa: PLC0415 - not for `--help`
 
     if form == "json":
         return json.dumps(plans_document(answer), indent=2) + "\n"

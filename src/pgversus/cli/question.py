@@ -1,13 +1,16 @@
 """From the flags of `pgversus compare` to the question they ask."""
 
 import math
+import re
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from pgversus.cli.files import read_text, setup_files
-from pgversus.cli.operation import operation_of, prepared
-from pgversus.cli.values import parse_variable
+import click
+
+from pgversus.cli.options import Command, with_options
+from pgversus.cli.output import read_text, setup_files
 from pgversus.errors import StudyError
 from pgversus.postgres.labels import labelled_server
 from pgversus.study.comparison import Comparison, expand_arms, with_equal_bytes
@@ -15,8 +18,10 @@ from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design, DesignChoices, design_of
 from pgversus.study.metrics import JUDGED_BY_NAME
 from pgversus.study.settings import parse_setting, refuse_repeated_names
+from pgversus.study.steps import operation_name, program_step, statement_step, verifying_sql, with_own_names
 from pgversus.study.study import Context, Study
 from pgversus.study.workload import (
+    VARIABLE_NAME,
     Operation,
     PgbenchWorkload,
     QueryMode,
@@ -29,6 +34,151 @@ from pgversus.study.workload import (
     threads_used,
 )
 from pgversus.text.units import parse_duration, parse_pin, parse_share, parse_whole_seconds, parse_window
+
+_ARMS = (
+    click.option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="NAME=V[,V...]",
+        help="A setting for all arms, or its levels to compare.",
+    ),
+    click.option(
+        "--setup", multiple=True, metavar="FILE", help="SQL file that psql runs once in each arm; repeatable."
+    ),
+    click.option("-i", "--initialize", is_flag=True, help="Make pgbench's tables in each arm, before any --setup."),
+    click.option(
+        "-s", "--scale", type=click.IntRange(min=1), metavar="N", help="Scale factor of -i, and :scale in scripts."
+    ),
+    click.option(
+        "--full-statistics",
+        is_flag=True,
+        help="Analyze with the largest statistics target, so that no plan differs because of another sample.",
+    ),
+    click.option(
+        "-f", "--file", "files", multiple=True, metavar="FILE[@W]", help="pgbench script, with a weight; repeatable."
+    ),
+    click.option(
+        "-b", "--builtin", "builtins", multiple=True, metavar="NAME[@W]", help="Built-in script of pgbench; repeatable."
+    ),
+    click.option("-S", "--select-only", is_flag=True, help="As -b select-only."),
+    click.option("-N", "--skip-some-updates", is_flag=True, help="As -b simple-update."),
+)
+_VARIABLES = (
+    click.option(
+        "-D",
+        "--define",
+        "variables",
+        multiple=True,
+        metavar="VAR=VALUE",
+        help="Variable for the scripts, or for --prepare; repeatable.",
+    ),
+)
+
+
+def arms_options(command: Command) -> Command:
+    """Add the flags for settings, data and scripts."""
+    return with_options(command, _ARMS)
+
+
+def variable_options(command: Command) -> Command:
+    """Add the flag for variables."""
+    return with_options(command, _VARIABLES)
+
+
+def parse_variable(text: str) -> tuple[str, str]:
+    """Name and value in pgbench's `-D NAME=VALUE`; StudyError without a name or an equals sign."""
+    name, equals, value = text.partition("=")
+    if not re.fullmatch(VARIABLE_NAME, name) or not equals:
+        raise StudyError(
+            f'"{text}" is no variable',
+            slug="study-bad-variable",
+            where=f"-D {text}",
+            found=f'"{text}"',
+            expected="NAME=VALUE, with letters, digits and _ in the name",
+            to_do="-D rows=1000, then :rows in the script",
+        )
+    return name, value
+
+
+_OF_A_LOAD = {
+    "files": "-f",
+    "builtins": "-b",
+    "select_only": "-S",
+    "skip_some_updates": "-N",
+    "clients": "-c",
+    "jobs": "-j",
+    "protocol": "-M",
+    "rate": "-R",
+}
+"""Options that mean something to pgbench only; none of them has a value unless it is given."""
+
+
+def operation_of(options: Mapping[str, Any]) -> Operation | None:
+    """The operation that these flags ask for, None for a load; StudyError for flags that do not go together."""
+    if not options["operations"] and not options["commands"]:
+        _refuse_without_operation(options)
+        return None
+    _refuse_two_kinds(options)
+    steps = with_own_names(
+        [
+            *(statement_step(sql, "--operation") for sql in options["operations"]),
+            *(program_step(command, "--command") for command in options["commands"]),
+        ]
+    )
+    return Operation(
+        name=operation_name(steps),
+        steps=steps,
+        verify=tuple(verifying_sql(sql, "--verify") for sql in options["verify"]),
+    )
+
+
+def prepared(dataset: Dataset, options: Mapping[str, Any]) -> Dataset:
+    """What was loaded, and what psql then does to it once; StudyError for variables that nothing would read."""
+    if not options["prepare"]:
+        if options["variables"]:
+            raise StudyError(
+                "an operation has no scripts for variables",
+                slug="study-idle-variables",
+                where=f"-D {options['variables'][0]}",
+                found="-D without --prepare",
+                expected="--prepare FILE that uses it",
+                to_do="leave -D out, or give the file that uses it with --prepare",
+            )
+        return dataset
+    return replace(
+        dataset,
+        prepare=setup_files(options["prepare"], "--prepare"),
+        variables=tuple(parse_variable(text) for text in options["variables"]),
+    )
+
+
+def _refuse_without_operation(options: Mapping[str, Any]) -> None:
+    given = [flag for flag, name in (("--prepare", "prepare"), ("--verify", "verify")) if options[name]]
+    if given:
+        raise StudyError(
+            f"{given[0]} is for an operation, and there is none",
+            slug="study-no-operation",
+            where=" and ".join(given),
+            found="neither --operation nor --command",
+            expected="what is done once and timed",
+            to_do="--operation 'VACUUM pgbench_accounts'; for a load --setup FILE makes its tables",
+        )
+
+
+def _refuse_two_kinds(options: Mapping[str, Any]) -> None:
+    kinds = [flag for flag, name in (("--operation", "operations"), ("--command", "commands")) if options[name]]
+    kinds += [flag for name, flag in _OF_A_LOAD.items() if options[name] not in (None, (), False)]
+    if len(kinds) > 1:
+        raise StudyError(
+            "more than one kind of work is to be timed",
+            slug="study-two-workloads",
+            where=" with ".join(kinds[:2]),
+            found=" and ".join(kinds),
+            expected="statements (--operation), programs (--command), or a load (-f, -b, -S, -N, -c, -j, -M, -R)",
+            to_do=f"leave {' and '.join(kinds[1:])} out; a study file may mix statements and programs in steps",
+        )
+
 
 METRICS = JUDGED_BY_NAME
 """The metrics that a verdict may be asked of, by the word of --metric."""

@@ -1,23 +1,127 @@
 """`pgversus report`: what earlier results say, in the form that is asked for."""
 
 import gc
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from pgversus.cli.language import language_option
+from pgversus.cli.options import language_option
 from pgversus.cli.output import rendered, write_error, write_out
-from pgversus.cli.side_by_side import one_or_two, read_both, side_by_side_content
-from pgversus.cli.write_up import STYLES, refuse_style, write_up
-from pgversus.errors import ExitCode
+from pgversus.errors import ExitCode, PgversusError
 from pgversus.host.output_file import write_file
+from pgversus.study.dataset import SetupFile, setup_file
+from pgversus.text.redaction import code_without_secrets
 from pgversus.text.translation import Language, speaking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from pgversus.report.answer import StudyAnswer
+
+STYLES = ("tables", "article")
+_LARGEST = 1_000_000
+# Bytes: nobody reads more, and what has that many is rows rather than commands.
+
+
+def refuse_style(style: str | None, form: str) -> None:
+    """UsageError for a style of another form than Markdown."""
+    if style is not None and form != "markdown":
+        raise click.UsageError(f"--style {style} is of --format markdown")
+
+
+def write_up(answer: "StudyAnswer") -> str:
+    """The article on a study, in the language of now."""
+    from pgversus.report.article.page import article  # noqa: PLC0415 - `pgversus --help` does without numpy
+
+    return article(answer, unchanged_text)
+
+
+def unchanged_text(file: SetupFile) -> str | None:
+    """The text of a file whose content is still what was loaded, but for passwords; None of any other."""
+    path = Path(file.path)
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            return None
+        content = path.read_bytes()
+        now = setup_file(file.path, content)
+        return code_without_secrets(content.decode()) if file.sha256 in (now.sha256, now.hidden_sha256) else None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+FORMS = ("terminal", "markdown", "html", "csv", "json")
+"""In which two results can be shown."""
+
+
+def one_or_two(results: Sequence[str], form: str, others: Mapping[str, bool]) -> tuple[str, str] | None:
+    """The two folders that are to be put side by side; None where there is one. UsageError for anything else.
+
+    others: flags that one result alone can have, and whether they are given.
+    """
+    if len(results) == 1:
+        return None
+    if len(results) > 2:  # noqa: PLR2004 - A and B
+        raise click.UsageError(f"{len(results)} results are named; one is shown, or two side by side")
+    a, b = results
+    if _is_same(Path(a), Path(b)):
+        raise click.UsageError(f"{a} and {b} are the same results; name two folders to put side by side")
+    if form not in FORMS:
+        raise click.UsageError(f"--format {form} is of one result; two side by side have {', '.join(FORMS)}")
+    given = [flag for flag, is_given in others.items() if is_given]
+    if given:
+        raise click.UsageError(f"{given[0]} is of one result, and two are named")
+    return a, b
+
+
+def read_both(folders: tuple[str, str]) -> "tuple[StudyAnswer, StudyAnswer]":
+    """Both answers; what cannot be read says which of the two it is."""
+    a, b = (_read(name, folder) for name, folder in zip(("A", "B"), folders, strict=True))
+    return a, b
+
+
+def side_by_side_content(a: "StudyAnswer", b: "StudyAnswer", form: str) -> "str | Iterable[str]":
+    """What is shown of both, people's words in the language of now."""
+    # Imported here: `pgversus --help` does without numpy.
+    from pgversus.report.json_document import json_pieces  # noqa: PLC0415
+    from pgversus.report.side_by_side.document import (  # noqa: PLC0415
+        side_by_side,
+        side_by_side_document,
+        side_by_side_table,
+    )
+    from pgversus.report.side_by_side.text import (  # noqa: PLC0415
+        print_side_by_side,
+        side_by_side_html,
+        side_by_side_markdown,
+    )
+    from pgversus.report.tidy_tables import csv_lines  # noqa: PLC0415
+
+    forms: Mapping[str, Callable[[], str | Iterable[str]]] = {
+        "terminal": lambda: rendered(lambda console, columns: print_side_by_side(side_by_side(a, b), console, columns)),
+        "markdown": lambda: side_by_side_markdown(side_by_side(a, b)),
+        "html": lambda: side_by_side_html(side_by_side(a, b)),
+        "csv": lambda: csv_lines(side_by_side_table(a, b)),
+        "json": lambda: json_pieces(side_by_side_document(a, b)),
+    }
+    return forms[form]()
+
+
+def _read(name: str, folder: str) -> "StudyAnswer":
+    from pgversus.lab.answer import read_answer  # noqa: PLC0415 - `pgversus --help` does without numpy
+
+    try:
+        return read_answer(Path(folder))
+    except PgversusError as error:
+        error.where = f"{name}: {error.where or folder}"
+        raise
+
+
+def _is_same(a: Path, b: Path) -> bool:
+    """By what is there: one folder may have two paths."""
+    try:
+        return a.samefile(b)
+    except OSError:
+        return a.absolute() == b.absolute()
+
 
 _FOR_PEOPLE = ("terminal", "markdown", "html")
 _FORMATS = (*_FOR_PEOPLE, "csv", "trials-csv", "json", "parquet", "trials-parquet")
@@ -107,7 +211,7 @@ def _write(content: "str | bytes | Iterable[str]", form: str, output: str | None
 
 def _draw(answer: "StudyAnswer", directory: Path) -> None:
     """Write the charts, and say which; or that there are none."""
-    from pgversus.report.charts.pictures import pictures  # noqa: PLC0415 - only for who wants pictures
+    from pgversus.report.charts.export import pictures  # noqa: PLC0415 - only for who wants pictures
 
     names = []
     for picture in pictures(answer):
@@ -120,14 +224,11 @@ def _draw(answer: "StudyAnswer", directory: Path) -> None:
 
 def _content(answer: "StudyAnswer", form: str, *, with_published: bool) -> "str | bytes | Iterable[str]":
     # Imported here: `pgversus --help` does without numpy.
-    from pgversus.report.arrow_tables import parquet_bytes  # noqa: PLC0415
-    from pgversus.report.csv_tables import csv_lines  # noqa: PLC0415
-    from pgversus.report.json_pieces import json_pieces  # noqa: PLC0415
+    from pgversus.report.json_document import json_pieces, study_document  # noqa: PLC0415
     from pgversus.report.markdown import markdown  # noqa: PLC0415
     from pgversus.report.page.page import page_html  # noqa: PLC0415
-    from pgversus.report.study_document import study_document  # noqa: PLC0415
-    from pgversus.report.study_terminal import print_study_answer  # noqa: PLC0415
-    from pgversus.report.tidy import trial_table, verdict_table  # noqa: PLC0415
+    from pgversus.report.terminal import print_study_answer  # noqa: PLC0415
+    from pgversus.report.tidy_tables import csv_lines, parquet_bytes, trial_table, verdict_table  # noqa: PLC0415
 
     forms: Mapping[str, Callable[[], str | bytes | Iterable[str]]] = {
         "terminal": lambda: rendered(

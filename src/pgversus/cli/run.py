@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.means import exit_code, in_asked_manner, language_shown, means_options, measure
+from pgversus.cli.options import exit_code, in_asked_manner, language_shown, means_options, measure
 from pgversus.cli.output import rendered, write_error, write_out
 from pgversus.errors import ExitCode
 from pgversus.text.translation import speaking
@@ -74,9 +74,8 @@ def run(**options: Any) -> int:
 
     earlier = EarlierResults.PUT_ASIDE if options["new"] else EarlierResults.GO_ON
     answer = measure(study, options, opened.results, earlier=earlier)
-    from pgversus.report.json_pieces import json_pieces  # noqa: PLC0415 - the same
-    from pgversus.report.study_document import study_document  # noqa: PLC0415 - the same
-    from pgversus.report.study_terminal import print_study_answer  # noqa: PLC0415 - the same
+    from pgversus.report.json_document import json_pieces, study_document  # noqa: PLC0415 - the same
+    from pgversus.report.terminal import print_study_answer  # noqa: PLC0415 - the same
 
     if options["as_json"]:
         write_out(json_pieces(study_document(answer)), answer.results)
@@ -103,7 +102,7 @@ def _dry_run(opened: "OpenedStudy", options: dict[str, Any]) -> int:
     from pgversus.host.identity import server_user  # noqa: PLC0415 - `pgversus --help` does without psutil
     from pgversus.lab.consent import has_consent  # noqa: PLC0415 - `pgversus --help` does without numpy
     from pgversus.lab.estimates import dry_run, refuse_without_room  # noqa: PLC0415 - the same
-    from pgversus.report.dry_run import dry_run_text  # noqa: PLC0415 - the same
+    from pgversus.report.inventory import dry_run_text  # noqa: PLC0415 - the same
 
     found = dry_run(
         in_asked_manner(opened.study, options),

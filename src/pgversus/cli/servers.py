@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pgversus.cli.cache import remove_named
-from pgversus.cli.means import build_options, manner_of
+from pgversus.cli.options import build_options, manner_of
 from pgversus.cli.output import hand_on_json, write_out
 from pgversus.errors import ExitCode
 
@@ -44,7 +44,7 @@ def list_servers(*, as_json: bool) -> None:
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
     from pgversus.lab.inventory import servers_here  # noqa: PLC0415 - the same
-    from pgversus.report.servers import servers_document, servers_table  # noqa: PLC0415 - the same
+    from pgversus.report.inventory import servers_document, servers_table  # noqa: PLC0415 - the same
 
     cache = open_cache()
     found = servers_here(cache, server_user())
@@ -86,7 +86,7 @@ def build(names: tuple[str, ...], **options: Any) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 def remove(names: tuple[str, ...]) -> None:
     """Remove what has this NAME, as `pgversus servers` shows it. One that a run is using stays."""
-    from pgversus.report.cached import Kind  # noqa: PLC0415 - not for `--help`
+    from pgversus.report.inventory import Kind  # noqa: PLC0415 - not for `--help`
 
     remove_named(names, {Kind.BUILD})
 
@@ -116,7 +116,7 @@ def _provide(names: "Sequence[ServerName]", options: dict[str, Any]) -> None:
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - the same
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
     from pgversus.lab.runner import failures_of_the_host  # noqa: PLC0415 - the same
-    from pgversus.report.console import SafeConsole  # noqa: PLC0415 - the same
+    from pgversus.report.terminal import SafeConsole  # noqa: PLC0415 - the same
     from pgversus.study.servers import RunningServer  # noqa: PLC0415 - the same
     from pgversus.text.redaction import visible  # noqa: PLC0415 - the same
 

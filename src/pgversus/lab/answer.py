@@ -13,7 +13,7 @@ from pgversus.lab.compared_plans import compared
 from pgversus.lab.resume import course_so_far
 from pgversus.records.preparation import Preparation
 from pgversus.report.answer import Answer, Attributed, StudyAnswer, Unanswered
-from pgversus.report.plans.compared import PlansAnswer
+from pgversus.report.plans import PlansAnswer
 from pgversus.report.sentences import needs_check
 from pgversus.stats.analysis import analyse
 from pgversus.stats.attribution import attribution

@@ -15,7 +15,7 @@ from pgversus.errors import PgversusError
 from pgversus.lab.answer import read_answer
 from pgversus.lab.resume import is_same_question
 from pgversus.report.answer import Answer
-from pgversus.report.plans.recalling import recall_of
+from pgversus.report.plans import recall_of
 from pgversus.stats.confidence import DIFFERENT
 from pgversus.store.folder import attribution_folder, holds_results
 from pgversus.store.reading import read_results

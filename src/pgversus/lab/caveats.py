@@ -7,7 +7,7 @@ from pgversus.lab.load_caveats import Measured, load_caveats, measured_of
 from pgversus.records.plans import CapturedPlans
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Caveat, Difference, Preparation, origin_words
 from pgversus.records.trials import Block
-from pgversus.report.phases import phase_word
+from pgversus.report.methodology import phase_word
 from pgversus.stats.effects import Samples
 from pgversus.study.comparison import Comparison
 from pgversus.study.counters import ROWS_WRITTEN

@@ -10,7 +10,7 @@ from pgversus.plans.explain import read_plans
 from pgversus.plans.levels import Level, examined, is_same_but_for_sorts
 from pgversus.plans.plan import Plan
 from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement
-from pgversus.report.plans.compared import ComparedPlans, PlansAnswer, UnlikeStatistics
+from pgversus.report.plans import ComparedPlans, PlansAnswer, UnlikeStatistics
 from pgversus.study.counterfactual import BASELINE_AGAIN, CONTENDER_AGAIN, OLD_PLANS
 
 _RELATION = re.compile(r'"Relation Name": ("(?:[^"\\]|\\.)*")')

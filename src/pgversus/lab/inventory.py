@@ -17,8 +17,7 @@ from pgversus.errors import BuildError, StudyError
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
-from pgversus.report.cached import CachedThing, Kind
-from pgversus.report.servers import ServerHere
+from pgversus.report.inventory import CachedThing, Kind, ServerHere
 from pgversus.study.build_options import BuildProfile, BuildSystem
 from pgversus.text.units import count
 

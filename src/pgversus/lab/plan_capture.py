@@ -26,7 +26,7 @@ from pgversus.postgres.client import Client
 from pgversus.postgres.explain import explain, planner_settings, rows_digest, statistics_digests
 from pgversus.postgres.session import Connection, Target, connect, with_options
 from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement, SampledPlans, Statement, Undoing
-from pgversus.report.plans.compared import PlansAnswer
+from pgversus.report.plans import PlansAnswer
 from pgversus.study.comparison import Comparison
 from pgversus.study.study import Study
 from pgversus.study.windows import least_window_s

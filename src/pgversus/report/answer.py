@@ -6,7 +6,7 @@ from typing import Any
 
 from pgversus.records.preparation import ArmFacts, Caveat, Difference
 from pgversus.records.trials import Block, LatencyHistogram
-from pgversus.report.plans.compared import PlansAnswer
+from pgversus.report.plans import PlansAnswer
 from pgversus.stats.analysis import Analysis
 from pgversus.stats.attribution import Attribution
 from pgversus.stats.confidence import LookRule

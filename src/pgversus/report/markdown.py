@@ -1,22 +1,50 @@
 """A study as Markdown that fits into a pull request: one table of verdicts, the sentences, what to distrust."""
 
+import html
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from pgversus.plans.sentences import headline, sentences
 from pgversus.report.answer import StudyAnswer
-from pgversus.report.heat_map import HeatMap
-from pgversus.report.levels import HEADS, LevelRow, TpsTable
 from pgversus.report.overview import VerdictRow
+from pgversus.report.plans import NOTHING_COMPARED, ComparedPlans, PlansAnswer, plan_lines, times, undoing
 from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
-from pgversus.report.quantities import COUNTERS_NOTE, PlacedQuantityRow
 from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.study_page import study_page
-from pgversus.report.table_sizes import SizeTable
-from pgversus.report.times import TIME_HEADS, TIMES_NOTE, TimeRow
+from pgversus.report.sweeps import HeatMap
+from pgversus.report.values import (
+    COUNTERS_NOTE,
+    HEADS,
+    TIME_HEADS,
+    TIMES_NOTE,
+    LevelRow,
+    PlacedQuantityRow,
+    SizeTable,
+    TimeRow,
+    TpsTable,
+)
 from pgversus.report.verdicts import verdict_word
 from pgversus.report.why import Why
 from pgversus.text.redaction import visible
 from pgversus.text.translation import tell, together
+
+_TICKS = re.compile("`+")
+_LEAST = 3
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A block of code: its fences are longer than any run of backticks in it."""
+    shown = visible(text).strip("\n")
+    longest = max((len(run) for run in _TICKS.findall(shown)), default=0)
+    fence = "`" * max(_LEAST, longest + 1)
+    return f"{fence}{language}\n{shown}\n{fence}"
+
+
+def folded(summary: str, content: str) -> str:
+    """Content behind a line that unfolds it. summary: plain text; content: Markdown."""
+    line = html.escape(" ".join(visible(summary).split()), quote=False)
+    return f"<details><summary>{line}</summary>\n\n{content}\n\n</details>"
+
 
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#~&$"})
 _NAMED = re.compile(r"(?<!\w)@(?=\w)|\\#(?=\d)|\b[Gg][Hh]-(?=\d)|:(?=[a-z+\\-][\w+\\-]*:)")
@@ -202,3 +230,31 @@ def _why(found: Why) -> str:
 
 def _list(lines: Iterable[str]) -> str:
     return "\n".join(f"- {paragraph(line)}" for line in lines)
+
+
+_FENCE = 3
+
+
+def plans_markdown(answer: PlansAnswer) -> str:
+    """What has to be known first; a heading for each comparison, its sentences as a list, both plans to be unfolded."""
+    caveats = (tell("caveat: {caveat}", caveat=escaped(text)) for text in answer.warnings)
+    warnings = "\n".join(f"- {caveat}" for caveat in caveats)
+    parts = [part for one in answer.compared for part in _parts(one)] or [tell(NOTHING_COMPARED)]
+    return "\n\n".join([warnings, *parts] if warnings else parts) + "\n"
+
+
+def _parts(one: ComparedPlans) -> Iterator[str]:
+    baseline, contender = (escaped(label) for label in one.labels)
+    yield f"### {escaped(one.statement)}"
+    yield paragraph(f"{baseline} → {contender}: {headline(one.difference.level)}")
+    if told := sentences(one.difference):
+        yield "\n".join(f"- {escaped(text)}" for text in told)
+    if undone := undoing(one):
+        yield paragraph(undone)
+    if one.difference.time is not None:
+        yield paragraph(times(one))
+    for label, plan in zip((baseline, contender), one.plans, strict=True):
+        lines = visible("\n".join(plan_lines(plan)))
+        # Longer than any in it.
+        fence = "`" * max(_FENCE, *(len(run) + 1 for run in re.findall("`+", lines)), 0)
+        yield f"<details><summary>{label}</summary>\n\n{fence}\n{lines}\n{fence}\n\n</details>"

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import PurePath
 
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.quantities import level_text
+from pgversus.report.values import level_text
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.confidence import Interval, Verdict, judge
 from pgversus.study.metrics import Metric

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from pgversus.report.answer import StudyAnswer
-from pgversus.report.heat_map import HeatMap, heat_maps
-from pgversus.report.levels import LevelRow, TpsTable, level_rows, tps_table
+from pgversus.report.methodology import study_lines
 from pgversus.report.overview import (
     MOST_ROWS,
     VerdictRow,
@@ -14,11 +13,21 @@ from pgversus.report.overview import (
     verdict_rows,
 )
 from pgversus.report.published import PublishedRatio, published_ratios
-from pgversus.report.quantities import PlacedQuantityRow, study_quantity_rows, untold
 from pgversus.report.sentences import answer_sentences
-from pgversus.report.small_print import study_lines
-from pgversus.report.table_sizes import SizeTable, size_tables
-from pgversus.report.times import TimeRow, time_rows
+from pgversus.report.sweeps import HeatMap, heat_maps
+from pgversus.report.values import (
+    LevelRow,
+    PlacedQuantityRow,
+    SizeTable,
+    TimeRow,
+    TpsTable,
+    level_rows,
+    size_tables,
+    study_quantity_rows,
+    time_rows,
+    tps_table,
+    untold,
+)
 from pgversus.report.why import Why, study_why
 from pgversus.text.translation import tell
 

@@ -1,19 +1,37 @@
 """The answer for a terminal or a pipe: the sentence first, then the tables, then what to distrust."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from pgversus.report.answer import Answer
-from pgversus.report.overview import MARKS
-from pgversus.report.quantities import COUNTERS_NOTE, QuantityRow, level_text, quantity_rows
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.methodology import comparison_lines
+from pgversus.report.overview import MARKS, VerdictRow
+from pgversus.report.published import NOTHING_PUBLISHED, PublishedRatio, published_cells
 from pgversus.report.sentences import answer_sentences, metric_words, percent_of_confidence
-from pgversus.report.small_print import comparison_lines
-from pgversus.report.table_sizes import SizeTable, size_tables
+from pgversus.report.study_page import StudyPage, study_page
+from pgversus.report.sweeps import HeatCell, HeatMap, heat_colour
+from pgversus.report.values import (
+    COUNTERS_NOTE,
+    HEADS,
+    TIME_HEADS,
+    TIMES_NOTE,
+    LevelRow,
+    PlacedQuantityRow,
+    QuantityRow,
+    SizeTable,
+    TimeRow,
+    TpsTable,
+    level_text,
+    quantity_rows,
+    size_tables,
+)
 from pgversus.report.verdicts import verdict_word
 from pgversus.report.why import Why, why_of
 from pgversus.stats.analysis import ContenderResult, Estimate
@@ -21,8 +39,23 @@ from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric, Quantity, StepTime
 from pgversus.study.workload import Operation
+from pgversus.text.redaction import visible
 from pgversus.text.translation import later, tell
 from pgversus.text.units import change, change_interval, latency, plus_minus
+
+
+class SafeConsole(Console):
+    """rich itself takes away a bell or a carriage return, but lets an escape pass."""
+
+    def __init__(self, **options: Any) -> None:
+        """Take the options of rich; brackets in a text are no mark-up, which could name any link or be an error."""
+        super().__init__(**options, markup=False, emoji=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """What is printed, in pieces: text made visible, and rich's own control sequences as they are."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
 
 _LATENCIES = {
     Metric.LATENCY_MEAN: later("mean"),
@@ -108,7 +141,7 @@ def _verdict_table(answer: Answer) -> Table:
         if metric is first
         else tell("{metric} vs {baseline}", metric=metric_words(metric), baseline=baseline)
     )
-    rows = table("", metric_words(first), "", against, percent_of_confidence(), "", tell("blocks"))
+    rows = terminal_table("", metric_words(first), "", against, percent_of_confidence(), "", tell("blocks"))
     for arm in comparison.arms:
         level = answer.analysis.levels[arm.index].get(first)
         cells: list[RenderableType] = [Text(arm.label), *_level(level, partial(level_text, first))]
@@ -143,7 +176,7 @@ def _latency_table(answer: Answer, *, is_open_loop: bool) -> Table:
     comparison = answer.comparison
     head = tell("latency (from the scheduled start)") if is_open_loop else tell("latency (closed loop)")
     against = tell("vs {baseline}", baseline=comparison.baseline.label)
-    rows = table(head, "", "", against, percent_of_confidence())
+    rows = terminal_table(head, "", "", against, percent_of_confidence())
     for metric, words in _LATENCIES.items():
         name = tell(words)
         space = " " * (_WIDTH_OF_LATENCY - cell_len(name))
@@ -156,7 +189,7 @@ def _step_table(answer: Answer, operation: Operation) -> Table:
     """One row for each step and arm."""
     comparison = answer.comparison
     against = tell("vs {baseline}", baseline=comparison.baseline.label)
-    rows = table(tell("steps"), tell("time"), "", against, percent_of_confidence())
+    rows = terminal_table(tell("steps"), tell("time"), "", against, percent_of_confidence())
     width = max(len(step.name) for step in operation.steps)
     for step in operation.steps:
         for arm in comparison.arms:
@@ -175,7 +208,7 @@ def _time_cells(answer: Answer, quantity: Quantity, arm: int) -> list[Renderable
 def _quantity_table(answer: Answer, result: ContenderResult, rows: list[QuantityRow]) -> Table:
     """Memory, and what explains a difference or goes with it."""
     baseline, contender = answer.comparison.baseline.label, answer.comparison.arms[result.contender].label
-    shown = table(tell("counters"), baseline, contender, "", percent_of_confidence())
+    shown = terminal_table(tell("counters"), baseline, contender, "", percent_of_confidence())
     for row in rows:
         shown.add_row(Text(row.name), row.baseline, row.contender, row.change, row.interval)
     return shown
@@ -189,13 +222,13 @@ def _level(estimate: Estimate | None, show: Callable[[float], str]) -> list[Rend
 
 def size_table(found: SizeTable) -> Table:
     """Tables and indexes, a column for each arm."""
-    shown = table(tell("sizes"), *found.arms)
+    shown = terminal_table(tell("sizes"), *found.arms)
     for name, cells in found.rows:
         shown.add_row(Text(name), *cells)
     return shown
 
 
-def table(first: str, *heads: str) -> Table:
+def terminal_table(first: str, *heads: str) -> Table:
     """An empty table in our one form: names to the left, numbers to the right, no lines."""
     empty = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
     empty.add_column(Text(first), no_wrap=True)
@@ -212,3 +245,129 @@ def _caveat_lines(answer: Answer) -> list[str]:
         shown = "; ".join(f"{d.name} {' / '.join(value or '-' for value in d.values)}" for d in defaults)
         lines.append(tell("defaults that differ with version or build: {settings}", settings=shown))
     return lines
+
+
+def print_study_answer(
+    answer: StudyAnswer, console: Console, columns: int | None = None, *, with_published: bool = False
+) -> None:
+    """Print the whole study; one with a single context as a comparison.
+
+    console and columns: as of print_answer. with_published: the published figures beside the measured ones, where the
+    study has some.
+    """
+    if len(answer.answers) == 1 and not answer.unanswered and not answer.study.title:
+        print_answer(answer.answers[0], console, columns)
+        return
+    print_parts(_parts_of_study(study_page(answer, with_published=with_published)), console, columns)
+
+
+def _parts_of_study(page: StudyPage) -> list[RenderableType]:
+    parts: list[RenderableType] = [Text(page.title, style="bold")]
+    if page.question:
+        parts.append(Text(page.question))
+    parts += [Text(""), _verdicts_of_study(page.verdicts), Text("")]
+    for found in page.heat_maps:
+        parts += [_heat_table(found), Text("")]
+    if page.published is not None:
+        parts += [_published_table(page.published), Text("")]
+    if page.levels:
+        parts += [_level_table(page.levels), Text("")]
+    if page.tps is not None:
+        parts += [_tps_table(page.tps), Text("")]
+    for sizes in page.sizes:
+        parts += [size_table(sizes), Text("")]
+    if page.times:
+        parts += [_time_table(page.times), Text(tell(TIMES_NOTE), style="dim"), Text("")]
+    if page.quantities:
+        parts += [_quantities_of_study(page.quantities), Text(tell(COUNTERS_NOTE), style="dim"), Text("")]
+    for why in page.why:
+        parts += [*why_texts(why), Text("")]
+    parts += [Text(sentence) for sentence in page.sentences]
+    parts += [Text(tell("not measured: {line}", line=line), style="red") for line in page.not_measured]
+    parts += [Text(tell("caveat: {caveat}", caveat=line)) for line in page.caveats]
+    parts += [Text(line, style="dim") for line in page.small_print]
+    parts.append(Text(tell("results: {folder}", folder=page.results), style="dim"))
+    return parts
+
+
+def _heat_table(found: HeatMap) -> Table:
+    """Each cell on the colour of its ratio, where there are colours and a difference."""
+    shown = terminal_table(found.title, *found.columns)
+    for place, cells in found.rows:
+        shown.add_row(Text(place), *(_heat_cell(cell) for cell in cells))
+    return shown
+
+
+def _heat_cell(cell: HeatCell | None) -> Text:
+    if cell is None:
+        return Text("")
+    style = f"black on {heat_colour(cell)}" if heat_colour(cell) else ""
+    # One below the other: four columns then fit into 80 characters.
+    return Text(f"{cell.text}\n{cell.interval}".strip(), style=style)
+
+
+def _published_table(rows: Sequence[PublishedRatio]) -> RenderableType:
+    if not rows:
+        return Text(tell(NOTHING_PUBLISHED))
+    shown = terminal_table(
+        tell("published beside measured"), "", tell("published"), tell("here"), percent_of_confidence(), ""
+    )
+    for row in rows:
+        shown.add_row(Text(row.context), *map(Text, published_cells(row)))
+    return shown
+
+
+def _level_table(rows: Sequence[LevelRow]) -> Table:
+    shown = terminal_table(tell("all arms"), "", *map(tell, HEADS))
+    for row in rows:
+        shown.add_row(Text(row.context), Text(row.arm), *row.cells)
+    return shown
+
+
+def _tps_table(found: TpsTable) -> Table:
+    shown = terminal_table(tell("tps"), "", *found.workloads)
+    for place, arm, cells in found.rows:
+        shown.add_row(Text(place), Text(arm), *cells)
+    return shown
+
+
+def _time_table(rows: Sequence[TimeRow]) -> Table:
+    shown = terminal_table(tell("times"), "", *map(tell, TIME_HEADS))
+    for row in rows:
+        shown.add_row(Text(row.context), Text(row.arm), *row.cells)
+    return shown
+
+
+def _quantities_of_study(rows: Sequence[PlacedQuantityRow]) -> Table:
+    """The rows of one verdict stand together under its name."""
+    has_several = len({row.contender for row in rows}) > 1
+    shown = terminal_table(tell("counters"), "", tell("baseline"), tell("contender"), "", percent_of_confidence())
+    above = None
+    for row in rows:
+        place = f"{row.context}  {row.contender}" if has_several else row.context
+        quantity = row.quantity
+        cells = [quantity.baseline, quantity.contender, quantity.change, quantity.interval]
+        shown.add_row(Text("" if place == above else place), Text(quantity.name), *cells)
+        above = place
+    return shown
+
+
+def _verdicts_of_study(rows: Sequence[VerdictRow]) -> Table:
+    """A column that would say the same in every row becomes part of a head, and one that says nothing goes."""
+    metrics, baselines = {row.metric for row in rows}, {row.baseline for row in rows}
+    contenders = {row.contender for row in rows}
+    metric = metrics.pop() if len(metrics) == 1 else tell("value")
+    baseline = baselines.pop() if len(baselines) == 1 else tell("baseline")
+    contender = contenders.pop() if len(contenders) == 1 else ""
+    checks = [""] if any(row.check for row in rows) else []
+    names = [] if contender else [""]
+    levels = [f"{metric} {baseline}", f"{metric} {contender}".strip()]
+    shown = terminal_table("", *names, *levels, tell("change"), percent_of_confidence(), "", tell("blocks"), *checks)
+    for row in rows:
+        cells: list[RenderableType] = [Text(row.context)]
+        if not contender:
+            cells.append(Text(row.contender))
+        cells += [row.baseline_level, row.contender_level, row.change, row.interval]
+        cells += [Text(verdict_word(row.verdict), style=STYLES[row.verdict]), row.blocks]
+        shown.add_row(*cells, *([Text(row.check, style="yellow bold")] if checks else []))
+    return shown

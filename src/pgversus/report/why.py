@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from pgversus.plans.levels import Level
 from pgversus.plans.sentences import headline, sentences
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.plans.compared import ComparedPlans
-from pgversus.report.plans.recalling import recall_of
-from pgversus.report.plans.text import times
-from pgversus.report.plans.undoing import undoing
-from pgversus.report.quantities import sure_counters
+from pgversus.report.plans import ComparedPlans, recall_of, times, undoing
 from pgversus.report.sentences import metric_words, percent_of_confidence
+from pgversus.report.values import sure_counters
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.attribution import Attribution, Bounded
 from pgversus.stats.confidence import DIFFERENT, Verdict

@@ -1,7 +1,7 @@
 """What is run and timed: an operation, or a mix of pgbench scripts, with pgbench's own names and meanings.
 
-An operation runs once and is timed as a whole: VACUUM, CREATE INDEX, COPY, a restore. Each repetition destroys the state
-that it needs, so each begins on a fresh copy of it.
+An operation runs once and is timed as a whole: VACUUM, CREATE INDEX, COPY, a restore. Each repetition destroys the
+state that it needs, so each begins on a fresh copy of it.
 """
 
 import re

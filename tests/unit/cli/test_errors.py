@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pgversus import errors
-from pgversus.cli.errors import error_text, write_crash_report
+from pgversus.cli.main import error_text, write_crash_report
 from pgversus.errors import ExitCode, PgversusError, StudyError, StudyFileError
 
 WHOLE = StudyError("it is so", slug="study-x", where="--set a", found="1", expected="2", to_do="do this")

@@ -10,7 +10,7 @@ from rich.console import ConsoleDimensions
 from pgversus.cli.progress import TerminalProgress
 from pgversus.engine.progress import Look, Outlook
 from pgversus.records.trials import Block, FailedTrial, Phase
-from pgversus.report.console import SafeConsole
+from pgversus.report.terminal import SafeConsole
 from pgversus.stats.analysis import Standing
 from pgversus.stats.confidence import UNBOUNDED, Interval, Verdict
 from pgversus.stats.effects import LogEstimate

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from pgversus.cli.report import report
-from pgversus.cli.write_up import unchanged_text
+from pgversus.cli.report import report, unchanged_text
 from pgversus.errors import StoreError
 from pgversus.host.files import file_sha256
 from pgversus.study.dataset import SetupFile, setup_file

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgversus.cli.values import parse_variable
+from pgversus.cli.question import parse_variable
 from pgversus.errors import StudyError
 
 

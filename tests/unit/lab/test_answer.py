@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.cli.means import exit_code
+from pgversus.cli.options import exit_code
 from pgversus.errors import ExitCode, StoreError
 from pgversus.lab.answer import read_answer
 from pgversus.records.preparation import ArmFacts, Preparation

@@ -14,7 +14,7 @@ from pgversus.lab.compared_plans import compared
 from pgversus.lab.resume import without_secrets
 from pgversus.records.plans import Candidate, CapturedPlans, Undoing, Why
 from pgversus.records.preparation import ArmFacts, Preparation
-from pgversus.report.plans.recalling import recall_of
+from pgversus.report.plans import recall_of
 from pgversus.store.folder import FILE_NAME, NOT_ATTRIBUTED, attribution_folder
 from pgversus.store.writing import Results
 from pgversus.study.counterfactual import Recall

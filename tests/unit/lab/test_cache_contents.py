@@ -10,7 +10,7 @@ from pgversus.builds.ready_made import Choice, installed
 from pgversus.errors import StudyError
 from pgversus.host.directories import Cache
 from pgversus.lab.inventory import cached_things, named, take_out
-from pgversus.report.cached import Kind
+from pgversus.report.inventory import Kind
 from pgversus.study.servers import Family, Version
 from tests.unit.data.kept import cache_in, kept, recipe
 

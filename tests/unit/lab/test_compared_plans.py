@@ -8,7 +8,7 @@ from pgversus.errors import WorkloadError
 from pgversus.lab.compared_plans import compared, refuse_not_recalled, refuse_other_statements
 from pgversus.plans.levels import Level
 from pgversus.records.plans import CapturedPlans
-from pgversus.report.plans.undoing import undoing
+from pgversus.report.plans import undoing
 from tests.unit.plans.captures import OFF, captured, plans_of
 from tests.unit.plans.raw import node, scan
 

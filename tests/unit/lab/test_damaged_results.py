@@ -14,17 +14,13 @@ from pgversus.errors import StoreError
 from pgversus.lab.answer import read_answer
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.article.page import article
-from pgversus.report.console import SafeConsole
-from pgversus.report.csv_tables import csv_lines
-from pgversus.report.json_pieces import json_pieces
+from pgversus.report.json_document import json_pieces, study_document
 from pgversus.report.markdown import markdown
 from pgversus.report.page.page import page_html
-from pgversus.report.side_by_side.making import side_by_side
-from pgversus.report.side_by_side.markdown import side_by_side_markdown
-from pgversus.report.study_document import study_document
-from pgversus.report.study_terminal import print_study_answer
-from pgversus.report.terminal import WIDEST
-from pgversus.report.tidy import trial_table, verdict_table
+from pgversus.report.side_by_side.document import side_by_side
+from pgversus.report.side_by_side.text import side_by_side_markdown
+from pgversus.report.terminal import WIDEST, SafeConsole, print_study_answer
+from pgversus.report.tidy_tables import csv_lines, trial_table, verdict_table
 from pgversus.store.folder import FILE_NAME, attribution_folder
 from tests.bounded import processor_time
 from tests.fuzz.mutations import changed_bytes

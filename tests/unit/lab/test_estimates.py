@@ -16,7 +16,7 @@ from pgversus.host.identity import ServerUser
 from pgversus.lab import estimates as module
 from pgversus.lab.estimates import DryRun, dry_run, refuse_without_room
 from pgversus.lab.studies import open_study
-from pgversus.report.dry_run import dry_run_text
+from pgversus.report.inventory import dry_run_text
 from pgversus.store.writing import Results
 from pgversus.study.host_access import HostAccess
 from pgversus.study.study import Study

@@ -16,7 +16,7 @@ from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab import inventory as module
 from pgversus.lab.inventory import named_builds, servers_here, verified
-from pgversus.report.servers import ServerHere
+from pgversus.report.inventory import ServerHere
 from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildOptions, BuildProfile, BuildSystem
 
 

@@ -9,7 +9,7 @@ from pgversus.records.plans import ButFor, Candidate, CapturedPlans, SampledPlan
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, BuiltFrom, Difference, Preparation
 from pgversus.records.trials import Block, FailedTrial, Phase, Trial
 from pgversus.report.answer import Answer, Attributed, StudyAnswer, Unanswered
-from pgversus.report.plans.compared import ComparedPlans, PlansAnswer
+from pgversus.report.plans import ComparedPlans, PlansAnswer
 from pgversus.stats.attribution import Attribution, Bounded
 from pgversus.stats.confidence import Verdict
 from pgversus.stats.effects import Samples

@@ -9,9 +9,9 @@ import pytest
 
 from pgversus.records.preparation import RUNNING_SERVER, Difference
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.article.cases import Form, cases
-from pgversus.report.article.fences import fenced, folded
+from pgversus.report.article.figures import Form, cases
 from pgversus.report.article.page import article
+from pgversus.report.markdown import fenced, folded
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting

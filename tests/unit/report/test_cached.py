@@ -1,4 +1,4 @@
-from pgversus.report.cached import CachedThing, Kind, cache_document, cache_table
+from pgversus.report.inventory import CachedThing, Kind, cache_document, cache_table
 
 THINGS = (
     CachedThing(

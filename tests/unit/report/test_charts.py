@@ -6,16 +6,12 @@ from typing import Any
 
 import pytest
 
-from pgversus.report.charts.axes import log_ticks
-from pgversus.report.charts.chart import chart_name, plain, quoted
-from pgversus.report.charts.forest import forests
-from pgversus.report.charts.heat import heat_chart
-from pgversus.report.charts.latency import latency_chart
-from pgversus.report.charts.ratio_axis import ratio_domain, ratio_labels, ratio_ticks
-from pgversus.report.charts.run_order import run_order
+from pgversus.report.charts.chart import chart_name, log_ticks, plain, quoted, ratio_domain, ratio_labels, ratio_ticks
+from pgversus.report.charts.curves import latency_chart, run_order
 from pgversus.report.charts.theme import _LIGHT_AND_DARK, SERIES, SIGNS, on_paper
-from pgversus.report.heat_map import heat_maps
-from pgversus.report.worst_first import worst_first
+from pgversus.report.charts.verdicts import forests, heat_chart
+from pgversus.report.overview import worst_first
+from pgversus.report.sweeps import heat_maps
 from pgversus.stats.confidence import Verdict
 from tests.builders import answer, comparison, rate_block, study_answer
 from tests.unit.report import cases

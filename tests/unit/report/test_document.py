@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from pgversus.report.document import SCHEMA, document
+from pgversus.report.json_document import SCHEMA, document
 from pgversus.report.sentences import answer_sentences
 from pgversus.study.metrics import Metric
 from tests.unit.report.cases import CASES

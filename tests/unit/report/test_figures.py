@@ -13,11 +13,10 @@ from scipy import stats
 
 from pgversus.lab.answer import read_answer
 from pgversus.report.answer import StudyAnswer
-from pgversus.report.csv_tables import csv_lines
+from pgversus.report.json_document import study_document
 from pgversus.report.page.page import page_html
-from pgversus.report.quantities import level_text
-from pgversus.report.study_document import study_document
-from pgversus.report.tidy import trial_table
+from pgversus.report.tidy_tables import csv_lines, trial_table
+from pgversus.report.values import level_text
 from pgversus.study.metrics import Metric
 from pgversus.text.units import change, change_interval, percent, percent_above
 from tests.real_results import STUDIES, unpacked

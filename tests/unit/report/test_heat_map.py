@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.heat_map import heat_colour, heat_maps
 from pgversus.report.markdown import markdown
+from pgversus.report.sweeps import heat_colour, heat_maps
 from tests.builders import answer, study_answer
 from tests.unit.report.cases import CASES, noisy, steady
 

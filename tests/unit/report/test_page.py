@@ -15,12 +15,12 @@ import pytest
 from pgversus.records.preparation import RUNNING_SERVER
 from pgversus.records.trials import LatencyHistogram, merge
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
-from pgversus.report.charts.of_study import study_charts
+from pgversus.report.charts.export import study_charts
+from pgversus.report.html import data_text, inlined
+from pgversus.report.json_document import study_document
 from pgversus.report.page.environment import environment
 from pgversus.report.page.page import page_html
-from pgversus.report.quantities import level_text
-from pgversus.report.safety import data_text, inlined
-from pgversus.report.study_document import study_document
+from pgversus.report.values import level_text
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgversus.report.csv_tables import csv_lines
-from pgversus.report.json_pieces import json_pieces
-from pgversus.report.tidy import TidyTable
+from pgversus.report.json_document import json_pieces
+from pgversus.report.tidy_tables import TidyTable, csv_lines
 
 FLOATS = [1 / 3, -0.0, 1e-05, 1.5e-7, 5e-324, 1e16, 1e22, 1.7976931348623157e308, 8192.0, 2.0**63]
 

@@ -8,9 +8,8 @@ from rich.console import Console
 from pgversus.records.trials import Block
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.markdown import markdown
-from pgversus.report.quantities import COUNTERS_NOTE, QuantityRow, quantity_rows, study_quantity_rows, untold
-from pgversus.report.study_terminal import print_study_answer
-from pgversus.report.terminal import WIDEST, print_answer
+from pgversus.report.terminal import WIDEST, print_answer, print_study_answer
+from pgversus.report.values import COUNTERS_NOTE, QuantityRow, quantity_rows, study_quantity_rows, untold
 from tests.builders import answer, study_answer
 from tests.unit.report.cases import CASES, steady
 

@@ -1,5 +1,4 @@
-from pgversus.report.aligned import aligned
-from pgversus.report.servers import ServerHere, servers_document, servers_table
+from pgversus.report.inventory import ServerHere, aligned, servers_document, servers_table
 
 BUILT = ServerHere(
     name="source-0a1b",

@@ -14,16 +14,13 @@ from rich.console import Console
 
 from pgversus.records.preparation import BuiltFrom
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
-from pgversus.report.csv_tables import csv_lines
-from pgversus.report.json_pieces import json_pieces
-from pgversus.report.side_by_side.document import SCHEMA, side_by_side_document, side_by_side_table
-from pgversus.report.side_by_side.html import side_by_side_html
-from pgversus.report.side_by_side.making import side_by_side
-from pgversus.report.side_by_side.markdown import side_by_side_markdown
-from pgversus.report.side_by_side.put import Agreement, Around, SideBySide, Unlike
+from pgversus.report.json_document import json_pieces
+from pgversus.report.side_by_side.agreement import Agreement, Around, SideBySide, Unlike
+from pgversus.report.side_by_side.document import SCHEMA, side_by_side, side_by_side_document, side_by_side_table
 from pgversus.report.side_by_side.section import side_by_side_section
-from pgversus.report.side_by_side.terminal import print_side_by_side
+from pgversus.report.side_by_side.text import print_side_by_side, side_by_side_html, side_by_side_markdown
 from pgversus.report.terminal import WIDEST
+from pgversus.report.tidy_tables import csv_lines
 from pgversus.study.comparison import Arm, CacheState
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.design import Design

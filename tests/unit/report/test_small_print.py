@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from pgversus.report.small_print import comparison_lines
+from pgversus.report.methodology import comparison_lines
 from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import answer, comparison, open_loop
 from tests.unit.report.cases import CASES

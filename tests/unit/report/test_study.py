@@ -18,18 +18,13 @@ from pgversus.api import StudyResults
 from pgversus.cli.output import rendered
 from pgversus.records.preparation import Caveat
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
-from pgversus.report.arrow_tables import arrow_table, parquet_bytes
-from pgversus.report.csv_tables import csv_lines
-from pgversus.report.json_pieces import json_pieces
-from pgversus.report.levels import level_rows, tps_table
+from pgversus.report.json_document import STUDY_SCHEMA, json_pieces, study_document
 from pgversus.report.markdown import escaped, markdown, paragraph
+from pgversus.report.methodology import study_lines
 from pgversus.report.overview import not_measured, overview_sentences, shared_caveats, verdict_rows
-from pgversus.report.small_print import study_lines
-from pgversus.report.study_document import SCHEMA, study_document
-from pgversus.report.study_terminal import print_study_answer
-from pgversus.report.terminal import WIDEST, print_answer
-from pgversus.report.tidy import TidyTable, trial_table, verdict_table
-from pgversus.report.times import time_rows
+from pgversus.report.terminal import WIDEST, print_answer, print_study_answer
+from pgversus.report.tidy_tables import TidyTable, arrow_table, csv_lines, parquet_bytes, trial_table, verdict_table
+from pgversus.report.values import level_rows, time_rows, tps_table
 from pgversus.stats.confidence import Verdict
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import StopReason
@@ -116,7 +111,7 @@ def test_the_document_is_json_without_nan_and_has_what_programs_rely_on() -> Non
         line.rpartition(":")[0] for line in json.dumps(found, indent=2, allow_nan=False).splitlines()
     ]
     assert text.isascii()
-    assert found["schema"] == SCHEMA == "pgversus.study/1"
+    assert found["schema"] == STUDY_SCHEMA == "pgversus.study/1"
     assert [one["context"] for one in found["verdicts"]] == [
         "workload=w1 load=c4",
         "workload=w2 load=c4",

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.charts.pictures import Picture, pictures
+from pgversus.report.charts.export import Picture, pictures
 from pgversus.report.sweeps import Sweep, metric_axis, sweeps
 from pgversus.study.build_options import BuildOptions
 from pgversus.study.comparison import Comparison

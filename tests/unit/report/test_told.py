@@ -14,18 +14,12 @@ from rich.console import Console
 import pgversus
 from pgversus.plans.sentences import headline, sentences
 from pgversus.report.answer import StudyAnswer
-from pgversus.report.csv_tables import csv_lines
-from pgversus.report.document import document
-from pgversus.report.json_pieces import json_pieces
-from pgversus.report.markdown import markdown
-from pgversus.report.plans.compared import plans_document
-from pgversus.report.plans.html import plans_html
-from pgversus.report.plans.markdown import plans_markdown
-from pgversus.report.plans.text import plans_text
-from pgversus.report.study_document import study_document
-from pgversus.report.study_terminal import print_study_answer
-from pgversus.report.terminal import WIDEST, print_answer
-from pgversus.report.tidy import verdict_table
+from pgversus.report.html import plans_html
+from pgversus.report.json_document import document, json_pieces, study_document
+from pgversus.report.markdown import markdown, plans_markdown
+from pgversus.report.plans import plans_document, plans_text
+from pgversus.report.terminal import WIDEST, print_answer, print_study_answer
+from pgversus.report.tidy_tables import csv_lines, verdict_table
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import Verdict
 from pgversus.study.counters import COUNTERS

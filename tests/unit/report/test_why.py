@@ -9,7 +9,7 @@ from pgversus.lab.compared_plans import compared
 from pgversus.records.plans import CapturedPlans
 from pgversus.records.trials import Block
 from pgversus.report.answer import Answer, Attributed
-from pgversus.report.document import document
+from pgversus.report.json_document import document
 from pgversus.report.markdown import markdown
 from pgversus.report.study_page import study_page
 from pgversus.report.why import why_of

@@ -9,9 +9,8 @@ import pytest
 from babel.messages.catalog import Catalog
 from click.testing import CliRunner
 
-from pgversus.cli.language import locale_language
 from pgversus.cli.main import pgversus
-from pgversus.cli.means import language_shown
+from pgversus.cli.options import language_shown, locale_language
 from pgversus.text.translation import Language, both, either, listed, speaking, spoken, tell, tell_number, together
 from tools.catalogs import as_text, catalog_files, compiled, current, read
 

@@ -1,13 +1,18 @@
-"""On what it was measured: host, servers, client."""
+"""Host, servers, settings and data of a write-up."""
 
-from collections.abc import Iterator, Mapping
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import PurePath
 from typing import Any
 
 from pgversus.records.preparation import ArmFacts, origin_words
-from pgversus.report.answer import StudyAnswer
-from pgversus.report.article.figures import capped
-from pgversus.report.host_facts import host_facts
-from pgversus.report.small_print import build_words
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.article.figures import capped, shortened
+from pgversus.report.markdown import escaped, fenced, paragraph
+from pgversus.report.methodology import build_words, host_facts
+from pgversus.study.comparison import Arm
+from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.workload import Operation
 from pgversus.text.translation import listed, tell
 
@@ -52,3 +57,170 @@ def _source(facts: ArmFacts) -> str:
     if made is None:
         return ""
     return listed([made.source, *made.options, f"sha256 {made.source_sha256[:16]}"])
+
+
+Pair = tuple[str, str]
+"""A setting's name and value."""
+
+
+def settings(answer: StudyAnswer) -> Iterator[str]:
+    """What every server has, what is varied, what one case alone has, and what differs by itself."""
+    if not answer.answers:
+        return
+    common = _common(answer)
+    if common:
+        yield paragraph(tell("Set on every server, as in postgresql.conf:"))
+        yield fenced("\n".join(f"{name} = {_quoted(value)}" for name, value in common), "ini")
+    else:
+        yield paragraph(tell("Nothing is set alike on every server: all else is as each version has it by default."))
+    yield capped((tell("varied"), tell("levels")), list(_varied(answer)), names=2)
+    yield capped((tell("only in"), tell("settings")), list(_own(answer, {*common})), names=2)
+    yield from _differences(answer)
+
+
+def _common(answer: StudyAnswer) -> list[Pair]:
+    first, *others = (_pairs(arm) for one in answer.answers for arm in one.comparison.arms)
+    shared = set(first).intersection(*others)
+    return [pair for pair in first if pair in shared]
+
+
+def _quoted(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _varied(answer: StudyAnswer) -> Iterator[tuple[str, str]]:
+    """What is compared first, its baseline at the head; then what is fixed in each context."""
+    compared = dict.fromkeys(factor for one in answer.answers for factor in one.comparison.factors)
+    arms = dict.fromkeys(arm.label for one in answer.answers for arm in one.comparison.arms)
+    if compared:
+        labels = [
+            label.removeprefix(f"{factor}=") if len(compared) == 1 else label for factor in compared for label in arms
+        ]
+        yield listed(compared), listed(dict.fromkeys(labels))
+    levels: dict[str, dict[str, None]] = {}
+    for one in answer.answers:
+        for factor, level in one.context.levels:
+            levels.setdefault(factor, {})[level] = None
+    yield from ((factor, listed(found)) for factor, found in levels.items())
+
+
+def _own(answer: StudyAnswer, common: set[Pair]) -> Iterator[tuple[str, str]]:
+    """Settings that are neither of all nor what a factor says: of a context, or of an arm in it."""
+    varied = {factor for one in answer.answers for factor, _ in one.context.levels}
+    of_contexts: dict[str, list[str]] = {}
+    of_arms: dict[tuple[str, str], list[str]] = {}
+    for one in answer.answers:
+        known = varied | set(one.comparison.factors)
+        own = [
+            [pair for pair in _pairs(arm) if pair not in common and pair[0] not in known] for arm in one.comparison.arms
+        ]
+        shared = set(own[0]).intersection(*own[1:])
+        if shared:
+            of_contexts.setdefault(_words(pair for pair in own[0] if pair in shared), []).append(one.context.label)
+        for arm, pairs in zip(one.comparison.arms, own, strict=True):
+            if left := _words(pair for pair in pairs if pair not in shared):
+                of_arms.setdefault((arm.label, left), []).append(one.context.label)
+    for words, places in of_contexts.items():
+        yield shortened(places), words
+    everywhere = Counter(label for one in answer.answers for label in {*_labels(one)})
+    for (label, words), places in of_arms.items():
+        is_everywhere = len(places) == everywhere[label]
+        yield label if is_everywhere else tell("{server}: {contexts}", server=label, contexts=shortened(places)), words
+
+
+def _pairs(arm: Arm) -> list[Pair]:
+    return [(setting.name, setting.value) for setting in arm.settings]
+
+
+def _words(pairs: Iterable[Pair]) -> str:
+    return listed(f"{name}={value}" for name, value in pairs)
+
+
+def _differences(answer: StudyAnswer) -> Iterator[str]:
+    """What servers have otherwise besides what is compared: their defaults, and what is no default."""
+    for is_default, head in (
+        (False, tell("Not equal on the servers, besides what is compared:")),
+        (True, tell("Defaults that differ between the versions or builds:")),
+    ):
+        found: dict[tuple[str, ...], dict[tuple[str, ...], None]] = {}
+        for one in answer.answers:
+            for difference in one.differences:
+                if difference.is_default is is_default:
+                    found.setdefault(_labels(one), {})[difference.name, *difference.values] = None
+        if not found:
+            continue
+        yield paragraph(head)
+        for labels, differences in found.items():
+            rows = [(name, *(value or "-" for value in values)) for name, *values in differences]
+            yield capped((tell("setting"), *labels), rows, names=1)
+
+
+def _labels(one: Answer) -> tuple[str, ...]:
+    return tuple(arm.label for arm in one.comparison.arms)
+
+
+TextOf = Callable[[SetupFile], str | None]
+"""The text of a file that is not kept with the results; None where nobody has it any more as it was."""
+
+
+def data(answer: StudyAnswer, text_of: TextOf) -> Iterator[str]:
+    """Every dataset once, with the contexts that have it where there are several."""
+    found: dict[Dataset, list[str]] = {}
+    for one in answer.answers:
+        for arm in one.comparison.arms:
+            places = found.setdefault(arm.dataset, [])
+            if one.context.label not in places:
+                places.append(one.context.label)
+    texts: set[str] = set()
+    for dataset, places in found.items():
+        if len(found) > 1:
+            yield f"**{escaped(shortened(places))}**"
+        yield from _dataset(dataset, text_of, texts)
+    if found:
+        yield paragraph(
+            tell("All servers hold the same rows: tables are counted and hashed before anything is measured.")
+        )
+
+
+def _dataset(dataset: Dataset, text_of: TextOf, texts: set[str]) -> Iterator[str]:
+    """texts: hashes of the files that were shown already, to which the others are added."""
+    if dataset.is_empty:
+        yield paragraph(tell("Nothing is loaded: the statements need no data, or the servers held them before."))
+        return
+    commands = []
+    if dataset.pgbench_scale is not None:
+        commands.append(shlex.join(["pgbench", "-i", "-s", str(dataset.pgbench_scale)]))
+    commands += [shlex.join(["psql", "-f", _name(file)]) for file in dataset.setup_files]
+    if commands:
+        commands.append("psql -c 'VACUUM ANALYZE'")
+    variables = [word for name, value in dataset.variables for word in ("-v", f"{name}={value}")]
+    commands += [shlex.join(["psql", *variables, "-f", _name(file)]) for file in dataset.prepare]
+    yield fenced("\n".join(commands), "sh")
+    if dataset.full_statistics:
+        yield paragraph(
+            tell("Then every table is analyzed with a target by which every row is read: no plan differs by sampling.")
+        )
+    if dataset.prepare:
+        yield paragraph(tell("That state is frozen: each repetition begins on a fresh copy of it."))
+    for file in (*dataset.setup_files, *dataset.prepare):
+        if file.sha256 not in texts:
+            texts.add(file.sha256)
+            yield from _file(file, text_of)
+
+
+def _file(file: SetupFile, text_of: TextOf) -> Iterator[str]:
+    text = file.text if file.text is not None else text_of(file)
+    if text is None:
+        yield paragraph(
+            tell(
+                "{file} (sha256 {sha256}) is not where it was, or not as it was: put its text here.",
+                file=_name(file),
+                sha256=file.sha256,
+            )
+        )
+        return
+    yield f"{escaped(_name(file))}:\n\n{fenced(text, 'sql')}"
+
+
+def _name(file: SetupFile) -> str:
+    return PurePath(file.path).name

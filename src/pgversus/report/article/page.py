@@ -1,25 +1,233 @@
 """The sections of a write-up, in the order in which a reader asks for them."""
 
-from collections.abc import Callable, Iterable, Iterator
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import PurePath
 
-from pgversus.report.answer import StudyAnswer
-from pgversus.report.article.amounts import amount_tables
-from pgversus.report.article.cases import Case, Form, cases
-from pgversus.report.article.commands import work
-from pgversus.report.article.data import TextOf, data
-from pgversus.report.article.environment import environment
-from pgversus.report.article.explained import explained
-from pgversus.report.article.figures import Published, published_by_verdict
-from pgversus.report.article.loads import load_tables, pair_tables
-from pgversus.report.article.operations import operation_tables
-from pgversus.report.article.repeating import repeating
-from pgversus.report.article.settings import settings
-from pgversus.report.article.summary import summary
-from pgversus.report.markdown import escaped, paragraph
+from pgversus.plans.sentences import headline, sentences
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.article.environment import TextOf, data, environment, settings
+from pgversus.report.article.figures import (
+    Case,
+    Form,
+    Published,
+    capped,
+    cases,
+    of_each_metric,
+    published_beside,
+    published_by_verdict,
+    ratio_cells,
+    ratio_heads,
+)
+from pgversus.report.article.tables import amount_tables, load_tables, operation_tables, pair_tables
+from pgversus.report.markdown import escaped, fenced, folded, paragraph
+from pgversus.report.methodology import comparison_lines, load_command, restarts, study_lines
 from pgversus.report.overview import not_measured, overview_sentences, shared_caveats
+from pgversus.report.plans import ComparedPlans, plan_lines, undoing
 from pgversus.report.sentences import answer_sentences
-from pgversus.report.small_print import comparison_lines, restarts, study_lines
-from pgversus.text.translation import later, tell, together
+from pgversus.report.values import level_text
+from pgversus.report.why import why_of
+from pgversus.study.comparison import BASELINE
+from pgversus.study.workload import Operation, PgbenchWorkload, Script, Step, Workload
+from pgversus.text.translation import later, tell, tell_number, together
+from pgversus.text.units import duration, latency, significant
+
+
+def summary(found: Sequence[Case], known: Published) -> Iterator[str]:
+    """By EXPLAIN's time first, as such studies have it; nothing where the table of a case says it all."""
+    answers = [one for case in found if case.form is not Form.AMOUNTS for one in case.answers]
+    explained = [row for one in answers for row in _explained(one)]
+    if explained:
+        yield paragraph(tell("By EXPLAIN's time:"))
+        heads = (tell("case"), tell("baseline"), tell("contender"), tell("baseline time"), tell("contender time"))
+        yield capped((*heads, tell("times as fast")), explained, names=3)
+        yield paragraph(
+            tell(
+                "One execution under EXPLAIN ANALYZE each, whose clock slows rows down: no interval can be given, and "
+                "nothing is decided by it."
+            )
+        )
+    if len(found) > 1 and answers:
+        yield paragraph(tell("As measured, in blocks:"))
+        heads = (tell("case"), tell("baseline"), tell("contender"), tell("baseline value"), tell("contender value"))
+        published = (tell("published ratio"), tell("replication"))
+        for metric, ones in of_each_metric(answers).items():
+            measured = [row for one in ones for row in _measured(one, known)]
+            yield capped((*heads, *ratio_heads(metric), *published), measured, names=3)
+
+
+def _explained(one: Answer) -> Iterator[tuple[str, ...]]:
+    plans = one.plans()
+    if plans is None:
+        return
+    for arm in one.comparison.contenders:
+        compared = [found for found in plans.of(arm.label) if None not in _times(found)]
+        for number, found in enumerate(compared, 1):
+            old, new = _times(found)
+            if old and new:
+                name = tell("{case}, statement {number}", case=_called(one), number=number)
+                case = name if len(compared) > 1 else _called(one)
+                yield case, *found.labels, latency(old), latency(new), significant(old / new)
+
+
+def _times(found: ComparedPlans) -> tuple[float | None, float | None]:
+    baseline, contender = found.plans
+    return baseline.execution_s, contender.execution_s
+
+
+def _measured(one: Answer, known: Published) -> Iterator[tuple[str, ...]]:
+    metric, labels = one.analysis.metric, [arm.label for arm in one.comparison.arms]
+    for result in one.analysis.results:
+        levels = result.levels.get(metric)
+        shown = [level_text(metric, value) for value in levels] if levels else ["", ""]
+        _, published, replicated = published_beside(known, one, result.contender)
+        names = (_called(one), labels[BASELINE], labels[result.contender])
+        yield *names, *shown, *ratio_cells(one, result.contender), published, replicated
+
+
+def _called(one: Answer) -> str:
+    return one.context.label or one.comparison.workload.name
+
+
+_MOST_CONTEXTS = 50
+
+
+def explained(answer: StudyAnswer) -> Iterator[str]:
+    """What is known of why, and the plan of each statement on both sides, of every context."""
+    with_plans = [one for one in answer.answers if one.plans() is not None]
+    for one in with_plans[:_MOST_CONTEXTS]:
+        yield from _context(one)
+    rest = len(with_plans) - _MOST_CONTEXTS
+    if rest > 0:
+        yield paragraph(tell("The plans of {number} more contexts are left out.", number=rest))
+
+
+def _context(one: Answer) -> Iterator[str]:
+    place = one.context.label or one.comparison.workload.name
+    yield f"### {escaped(place)}"
+    for why in why_of(one):
+        yield paragraph(together(why.claim, *why.notes))
+    plans = one.plans()
+    assert plans is not None  # noqa: S101 - asked of contexts with plans
+    shown: set[tuple[str, str]] = set()
+    for found in plans.compared:
+        yield from _statement(found, shown)
+
+
+def _statement(found: ComparedPlans, shown: set[tuple[str, str]]) -> Iterator[str]:
+    """shown: statements and labels whose plans stand there already, to which these are added."""
+    level = headline(found.difference.level)
+    told = [*sentences(found.difference), *filter(None, [undoing(found)])]
+    yield paragraph(
+        tell(
+            "{statement}: {level} ({contender} against {baseline})",
+            statement=found.statement,
+            level=level,
+            contender=found.labels[1],
+            baseline=found.labels[0],
+        )
+    )
+    if told:
+        yield "\n".join(f"- {paragraph(text)}" for text in told)
+    for label, plan in zip(found.labels, found.plans, strict=True):
+        if (found.statement, label) in shown:
+            continue
+        shown.add((found.statement, label))
+        yield folded(tell("EXPLAIN ANALYZE on {server}", server=label), fenced("\n".join(plan_lines(plan))))
+
+
+def repeating(answer: StudyAnswer) -> Iterator[str]:
+    """The command, the study file with its text, seed and version."""
+    asked = answer.asked
+    if asked.command:
+        yield fenced(asked.command, "sh")
+    else:
+        yield paragraph(tell("The command that measured this was not kept with these results."))
+    yield paragraph(
+        tell("Seed {seed}; {program}.", seed=answer.study.seed, program=asked.program)
+        if asked.program
+        else tell("Seed {seed}.", seed=answer.study.seed)
+    )
+    if asked.file_text:
+        yield f"{escaped(asked.file_name)}:\n\n{fenced(asked.file_text, 'toml')}"
+    yield paragraph(tell("Everything that was measured is in the results folder:"))
+    yield fenced(f"pgversus report {answer.results} --format csv\npgversus report {answer.results} --json", "sh")
+
+
+def work(case: Case) -> Iterator[str]:
+    """The text of each script or step, then the command of each load, as blocks of code."""
+    shown: set[str] = set()
+    for workload in case.workloads:
+        for block in _texts(workload):
+            if block not in shown:
+                shown.add(block)
+                yield block
+    commands = dict.fromkeys(command for one in case.answers for command in _commands(one))
+    if commands:
+        yield paragraph(tell("The load of each window, as one would type it:"))
+        yield fenced("\n".join(commands), "sh")
+        yield paragraph(_windows(case.answers))
+
+
+def statement(script: Script) -> str:
+    """The text of a script; of a built-in that pgbench has it."""
+    if script.text is None:
+        return paragraph(tell("pgbench's built-in script {name}.", name=script.name))
+    name = PurePath(script.name).name
+    weight = "" if script.weight is None else tell(" (weight {weight})", weight=script.weight)
+    return f"{escaped(name)}{weight}:\n\n{fenced(script.text, 'sql')}"
+
+
+def _texts(workload: Workload) -> Iterator[str]:
+    if isinstance(workload, PgbenchWorkload):
+        yield from (statement(script) for script in workload.scripts)
+        return
+    yield paragraph(tell("Timed, in one session:"))
+    yield from map(_step, workload.steps)
+    if workload.verify:
+        yield paragraph(tell("What must hold afterwards, or the trial counts as failed:"))
+        yield fenced("\n".join(_ended(sql) for sql in workload.verify), "sql")
+
+
+def _step(step: Step) -> str:
+    if step.sql is None:
+        return fenced(shlex.join(step.program), "sh")
+    return fenced(_ended(step.sql), "sql")
+
+
+def _ended(sql: str) -> str:
+    return f"{sql.strip().rstrip('; ')};"
+
+
+def _commands(one: Answer) -> Iterator[str]:
+    for arm in one.comparison.arms:
+        if not isinstance(arm.workload, Operation):
+            yield load_command(arm.workload, one.comparison.design)
+
+
+def _windows(answers: Sequence[Answer]) -> str:
+    """How often that is done."""
+    designs = [one.comparison.design for one in answers]
+    rounds = {count for one in answers for count in one.window_counts or {one.comparison.design.rounds}}
+    if len(rounds) > 1:
+        return tell("Each block has several such windows of every arm, in an order that cancels drift.")
+    warm_up = duration(designs[0].warm_up_s)
+    if not restarts(answers):
+        return tell_number(
+            "Each block has {number} such window of every arm, after it was warmed up for {warm_up}.",
+            "Each block has {number} such windows of every arm, in an order that cancels drift, after it was warmed up "
+            "for {warm_up}.",
+            rounds.pop(),
+            warm_up=warm_up,
+        )
+    return tell_number(
+        "Each block has {number} such window of every arm, on a server just started and warmed up for {warm_up}.",
+        "Each block has {number} such windows of every arm, in an order that cancels drift, on a server just started "
+        "and warmed up for {warm_up}.",
+        rounds.pop(),
+        warm_up=warm_up,
+    )
+
 
 _TABLES: dict[Form, Callable[[Case, Published], Iterator[str]]] = {
     Form.OPERATION: operation_tables,

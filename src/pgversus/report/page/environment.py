@@ -1,13 +1,22 @@
-"""On what it was measured: servers and how they were built, settings, what differs between the arms, the host."""
+"""What was measured and how: servers and their builds, settings, differences, the host, and how to repeat it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.host_facts import host_facts
-from pgversus.report.small_print import build_words
-from pgversus.text.translation import tell, told_again
+from pgversus.report.methodology import (
+    build_words,
+    comparison_lines,
+    host_facts,
+    of_many,
+    restarts,
+    study_lines,
+    windows_words,
+)
+from pgversus.study.workload import PgbenchWorkload, Script
+from pgversus.text.translation import either, later, tell, tell_number, told_again
+from pgversus.text.units import percent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,3 +101,122 @@ def _settings(one: Answer) -> Iterator[tuple[Key, str]]:
 def _host(one: Answer) -> Iterator[tuple[str, str]]:
     yield from ((name, text) for _, name, text in host_facts(one.host))
     yield tell("client"), one.client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeating:
+    """What is needed."""
+
+    command: str
+    """As it was typed; empty where that was not kept."""
+    program: str
+    seed: int
+    file_name: str
+    file_text: str
+    files: list[tuple[str, str]]
+    """Files that load and prepare the data, each with its SHA-256."""
+    builds: list[tuple[str, str]]
+    """Servers by name, with the SHA-256 of what was fetched."""
+    small_print: list[str]
+    """Windows, builds and host, as every report tells them."""
+
+
+def method(answer: StudyAnswer) -> list[str]:
+    """Paragraphs, each about one thing; none where nothing was measured."""
+    if not answer.answers:
+        return []
+    loads = [one for one in answer.answers if isinstance(one.comparison.workload, PgbenchWorkload)]
+    return [
+        tell(_BLOCK_OF_OURS if restarts(answer.answers) else _BLOCK_OF_OTHERS),
+        *([_windows(loads)] if loads else []),
+        *([tell(_OPERATION)] if len(loads) < len(answer.answers) else []),
+        tell(_RATIO),
+        _looks(answer),
+        tell(
+            _VERDICTS,
+            margin=of_many((f"±{percent(one.comparison.design.margin)}" for one in answer.answers), either),
+        ),
+    ]
+
+
+_BLOCK_OF_OURS = later(
+    "A block is the unit of evidence: in it every arm is started afresh on a fresh copy of the same data, in random "
+    "order, and measured close in time. What drifts on the host hits all arms of a block alike, and cancels in their "
+    "ratio."
+)
+_BLOCK_OF_OTHERS = later(
+    "A block is the unit of evidence: in it every arm is measured close in time, in random order. What drifts on the "
+    "host hits all arms of a block alike, and cancels in their ratio. Servers that were running already are neither "
+    "restarted nor given fresh data, so that the luck of one start is in all blocks."
+)
+_OPERATION = later("In each block every arm does the operation once; the time is taken by the client.")
+_RATIO = later(
+    "The ratio is the geometric mean of the blocks' ratios, contender / baseline; its interval is Student's, on the "
+    "log scale, over blocks."
+)
+_VERDICTS = later(
+    "faster, slower: the interval leaves no difference out, so that the sign is sure. equivalent: the whole interval "
+    "lies within the margin, {margin}, which was set beforehand. undecided: neither is known; the interval says how "
+    "large a difference could still be. invalid: trials failed again and again, and nothing is claimed."
+)
+
+
+def _windows(loads: Sequence[Answer]) -> str:
+    return tell(
+        "In each block every arm is measured in {windows}, after a warm-up; the windows of the arms alternate in an "
+        "order that cancels a steady drift. Windows of one start share its luck, so they make one number together.",
+        windows=windows_words(loads),
+    )
+
+
+def _looks(answer: StudyAnswer) -> str:
+    fixed = {one.comparison.design.fixed_blocks for one in answer.answers}
+    if None in fixed:
+        return tell_number(
+            "After each block one looks, and stops as soon as the verdict is known. Each look is so strict that over "
+            "all looks the interval misses the truth at most 1 time in 20.",
+            "After each block one looks, and stops as soon as a verdict is known. Each look is so strict that over all "
+            "looks, and over all {number} verdicts together, an interval misses the truth at most 1 time in 20.",
+            answer.study.verdicts,
+        )
+    return tell_number(
+        "One look after {blocks} blocks: at most 1 time in 20 the interval misses the truth.",
+        "One look after {blocks} blocks, strict enough for all {number} verdicts together: at most 1 time in 20 any "
+        "interval misses the truth.",
+        answer.study.verdicts,
+        blocks=of_many((str(number) for number in sorted(number for number in fixed if number)), either),
+    )
+
+
+def repeating(answer: StudyAnswer) -> Repeating:
+    """What is known of how it was asked for, and of what."""
+    asked = answer.asked
+    single = answer.answers[0] if len(answer.answers) == 1 and not answer.study.title else None
+    return Repeating(
+        command=asked.command,
+        program=asked.program,
+        seed=answer.study.seed,
+        file_name=asked.file_name,
+        file_text=asked.file_text,
+        files=sorted(set(_files(answer))),
+        builds=[(name, _hash(facts)) for name, facts in sorted(answer.builds.items())],
+        small_print=comparison_lines(single) if single is not None else study_lines(answer),
+    )
+
+
+def _files(answer: StudyAnswer) -> Iterator[tuple[str, str]]:
+    for one in answer.answers:
+        for arm in one.comparison.arms:
+            for file in (*arm.dataset.setup_files, *arm.dataset.prepare):
+                yield file.path, file.sha256
+
+
+def _hash(facts: Any) -> str:
+    return str(facts.get("artifact_sha256") or facts.get("postgres_sha256") or "")
+
+
+def scripts(answer: StudyAnswer) -> list[Script]:
+    """Every script of every load, once; nothing of built-in ones, which have no text here."""
+    loads = (arm.workload for one in answer.answers for arm in one.comparison.arms)
+    found = (script for load in loads if isinstance(load, PgbenchWorkload) for script in load.scripts if script.text)
+    return list({(script.name, script.text): script for script in found}.values())

@@ -4,26 +4,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from pgversus.report.answer import StudyAnswer
-from pgversus.report.charts.of_study import MOST_CONTEXTS, study_charts
+from pgversus.report.charts.export import MOST_CONTEXTS, study_charts
 from pgversus.report.charts.theme import config
-from pgversus.report.html import rendered_page, template_text
-from pgversus.report.levels import HEADS as LEVEL_HEADS
-from pgversus.report.levels import level_rows
-from pgversus.report.overview import MOST_ROWS, not_measured, overview_sentences
-from pgversus.report.page.environment import environment
-from pgversus.report.page.library import drawing_library
-from pgversus.report.page.repeating import method, repeating, scripts
+from pgversus.report.html import drawing_library, inlined, rendered_page, template_text
+from pgversus.report.overview import MOST_ROWS, Placed, not_measured, overview_sentences, worst_first
+from pgversus.report.page.environment import environment, method, repeating, scripts
 from pgversus.report.page.trust import trust
 from pgversus.report.page.verdicts import answer_lines, study_light, verdict_lines
 from pgversus.report.page.why import why_parts
-from pgversus.report.plateaus import plateau_sentences
 from pgversus.report.published import published_cells, published_ratios
-from pgversus.report.quantities import QuantityRow, untold
-from pgversus.report.safety import inlined
 from pgversus.report.sentences import metric_words, percent_of_confidence
-from pgversus.report.table_sizes import size_tables
-from pgversus.report.times import TIME_HEADS, time_rows
-from pgversus.report.worst_first import Placed, worst_first
+from pgversus.report.sweeps import plateau_sentences
+from pgversus.report.values import HEADS as LEVEL_HEADS
+from pgversus.report.values import TIME_HEADS, QuantityRow, level_rows, size_tables, time_rows, untold
 from pgversus.text.translation import listed, tell, together
 
 

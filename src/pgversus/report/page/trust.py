@@ -4,11 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.overview import shared_caveats
-from pgversus.report.phases import phase_word
-from pgversus.report.sensitivity import sensitivity
+from pgversus.report.methodology import phase_word, sensitivity
+from pgversus.report.overview import Placed, shared_caveats
 from pgversus.report.verdicts import verdict_word
-from pgversus.report.worst_first import Placed
 from pgversus.stats.confidence import DIFFERENT, Verdict
 from pgversus.text.translation import listed, tell, tell_number
 from pgversus.text.units import change, change_interval, percent, percent_above

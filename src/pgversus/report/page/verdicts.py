@@ -5,14 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.charts.ratio_axis import ratio_domain
+from pgversus.report.charts.chart import ratio_domain
 from pgversus.report.charts.theme import SIGNS
-from pgversus.report.medians import dropped_trials, medians
-from pgversus.report.next_step import next_step
-from pgversus.report.quantities import level_text
-from pgversus.report.sentences import contender_sentence, metric_words, needs_check
+from pgversus.report.overview import Placed
+from pgversus.report.sentences import contender_sentence, metric_words, needs_check, next_step
+from pgversus.report.values import dropped_trials, level_text, medians
 from pgversus.report.verdicts import verdict_word
-from pgversus.report.worst_first import Placed
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
 from pgversus.text.translation import tell

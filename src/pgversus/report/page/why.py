@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 from pgversus.plans.levels import Level
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.plans.compared import ComparedPlans
-from pgversus.report.plans.side_by_side import PlanRow, plan_rows
-from pgversus.report.quantities import QuantityRow, quantity_rows
+from pgversus.report.overview import Placed
+from pgversus.report.plans import ComparedPlans, PlanRow, plan_rows
+from pgversus.report.values import QuantityRow, quantity_rows
 from pgversus.report.why import Why, why_of
-from pgversus.report.worst_first import Placed
 
 _MOST_CONTEXTS = 60
 _MOST_STATEMENTS = 10

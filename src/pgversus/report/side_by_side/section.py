@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pgversus.report.overview import MARKS
-from pgversus.report.quantities import level_text
 from pgversus.report.sentences import metric_words
-from pgversus.report.side_by_side.put import (
+from pgversus.report.side_by_side.agreement import (
     Agreement,
     Around,
     NotComparable,
@@ -17,6 +16,7 @@ from pgversus.report.side_by_side.put import (
     SideBySideRow,
     Source,
 )
+from pgversus.report.values import level_text
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import Verdict
 from pgversus.study.metrics import Metric

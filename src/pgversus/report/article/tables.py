@@ -1,0 +1,225 @@
+"""Tables of a write-up: loads, operations, and the metric over levels that are amounts."""
+
+from collections.abc import Callable, Iterator, Sequence
+from math import fsum
+
+from pgversus.report.answer import Answer
+from pgversus.report.article.figures import (
+    Case,
+    Published,
+    capped,
+    interval_text,
+    level,
+    of_each_metric,
+    published_beside,
+    published_heads,
+    ratio_cells,
+    ratio_heads,
+)
+from pgversus.report.markdown import paragraph
+from pgversus.report.published import replication_word
+from pgversus.report.sentences import metric_words, percent_of_confidence
+from pgversus.report.sweeps import Sweep
+from pgversus.report.values import level_text
+from pgversus.stats.analysis import quantities_of
+from pgversus.study.comparison import BASELINE, Arm
+from pgversus.study.metrics import Metric, Quantity, StepTime
+from pgversus.text.translation import tell
+from pgversus.text.units import latency, significant
+
+
+def pair_tables(case: Case, known: Published) -> Iterator[str]:
+    """Throughput, mean latency and ratio; then how many transactions and how long they took."""
+    (one,) = case.answers
+    ratios = ratio_heads(one.analysis.metric)
+    heads = (tell("server"), tell("tps"), tell("average latency"), *ratios, *published_heads())
+    rows = [
+        (
+            arm.label,
+            _value(one, arm.index, Metric.TPS),
+            _value(one, arm.index, Metric.LATENCY_MEAN),
+            *ratio_cells(one, arm.index),
+            *published_beside(known, one, arm.index),
+        )
+        for arm in one.comparison.arms
+    ]
+    yield capped(heads, rows, names=1)
+    heads = (tell("server"), tell("transactions"), tell("min"), tell("p95"), tell("p99"), tell("max"))
+    yield capped(heads, [(arm.label, *_latencies(one, arm.index)) for arm in one.comparison.arms], names=1)
+
+
+def load_tables(case: Case, known: Published) -> Iterator[str]:
+    """Count, throughput and latencies of each arm under each load; then ratios to the baseline."""
+    factors = case.factors
+    names = len(factors) + 1
+    heads = (*factors, tell("server"), tell("transactions"), tell("tps"), tell("min"), tell("max"))
+    heads = (*heads, tell("p95"), tell("p99"))
+    yield capped(heads, list(_distributions(case)), names=names)
+    for metric, answers in of_each_metric(case.answers).items():
+        yield capped(
+            (*factors, tell("server"), tell("tps"), *ratio_heads(metric), *published_heads()),
+            list(_ratios(case, answers, known)),
+            names=names,
+        )
+
+
+def _distributions(case: Case) -> Iterator[tuple[str, ...]]:
+    for one in case.answers:
+        for arm in one.comparison.arms:
+            count, least, p95, p99, most = _latencies(one, arm.index)
+            tps = _value(one, arm.index, Metric.TPS)
+            yield *_place(case, one), arm.label, count, tps, least, most, p95, p99
+
+
+def _ratios(case: Case, answers: Sequence[Answer], known: Published) -> Iterator[tuple[str, ...]]:
+    for one in answers:
+        for arm in one.comparison.arms:
+            tps, published = _value(one, arm.index, Metric.TPS), published_beside(known, one, arm.index)
+            yield *_place(case, one), arm.label, tps, *ratio_cells(one, arm.index), *published
+
+
+def _place(case: Case, one: Answer) -> list[str]:
+    return [level(one, factor) for factor in case.factors]
+
+
+def _value(one: Answer, arm: int, metric: Metric) -> str:
+    found = one.analysis.levels[arm].get(metric)
+    if found is None:
+        return ""
+    return significant(found.value, 4) if metric is Metric.TPS else latency(found.value)
+
+
+def _latencies(one: Answer, arm: int) -> tuple[str, str, str, str, str]:
+    """Transactions, then the shortest, p95, p99 and the longest."""
+    trials = [block.trials[arm] for block in one.blocks if block.has(arm)]
+    least = [trial.latency_min_s for trial in trials if trial.latency_min_s is not None]
+    p95, p99, most = (
+        _value(one, arm, metric) for metric in (Metric.LATENCY_P95, Metric.LATENCY_P99, Metric.LATENCY_MAX)
+    )
+    return str(sum(trial.transactions for trial in trials)), latency(min(least)) if least else "", p95, p99, most
+
+
+_MS = 1e3
+_PERCENT = 100.0
+
+
+def operation_tables(case: Case, known: Published) -> Iterator[str]:
+    """For each contender a table of means and one of minimums."""
+    for label in dict.fromkeys(arm.label for one in case.answers for arm in one.comparison.contenders):
+        pairs = [(one, arm) for one in case.answers for arm in one.comparison.contenders if arm.label == label]
+        baselines = "/".join(dict.fromkeys(one.comparison.baseline.label for one, _ in pairs))
+        names = len(case.factors) + any(len(_quantities(one)) > 1 for one, _ in pairs)
+        places = (*case.factors, *([tell("step")] * (names - len(case.factors))))
+        values = tell("{server}, ms", server=baselines), tell("{server}, ms", server=label)
+        both = (*places, tell("trials"), *values, tell("difference, ms"), tell("ratio"))
+        yield paragraph(tell("Mean, {contender} against {baseline}:", contender=label, baseline=baselines))
+        heads = (*both, percent_of_confidence(), tell("verdict"), tell("published ratio"), tell("replication"))
+        yield capped(heads, [row for one, arm in pairs for row in _means(case, one, arm, known)], names=names)
+        yield paragraph(tell("Minimum, of which no interval is promised:"))
+        yield capped(both, [row for one, arm in pairs for row in _minimums(case, one, arm)], names=names)
+    yield paragraph(
+        tell(
+            "Means and differences are arithmetic, of the blocks that hold both servers; the ratio beside a mean is "
+            "the mean of the blocks' ratios, which the interval and the verdict belong to."
+        )
+    )
+
+
+def _means(case: Case, one: Answer, arm: Arm, known: Published) -> Iterator[Sequence[str]]:
+    for quantity in _quantities(one):
+        ratio = one.analysis.result_of(arm.index).ratios.get(quantity)
+        is_whole = quantity is Metric.TIME
+        _, _, verdict = ratio_cells(one, arm.index)
+        published, replicated = _published(known, one, arm)
+        yield (
+            *_cells(case, one, arm, quantity, _mean),
+            "" if ratio is None else f"{significant(_PERCENT * ratio.value)} %",
+            interval_text(ratio, _PERCENT, " %"),
+            *((verdict, published, replicated) if is_whole else ("", "", "")),
+        )
+
+
+def _minimums(case: Case, one: Answer, arm: Arm) -> Iterator[Sequence[str]]:
+    for quantity in _quantities(one):
+        times = _times(one, quantity, arm.index)
+        ratio = min(new for _, new in times) / min(old for old, _ in times) if times else None
+        ratio_words = "" if ratio is None else f"{significant(_PERCENT * ratio)} %"
+        yield *_cells(case, one, arm, quantity, min), ratio_words
+
+
+def _cells(
+    case: Case, one: Answer, arm: Arm, quantity: Quantity, of_many: Callable[[Sequence[float]], float]
+) -> Iterator[str]:
+    """Where, how many trials, the time on the baseline and on the contender, and the difference."""
+    yield from (level(one, factor) for factor in case.factors)
+    if len(_quantities(one)) > 1:
+        yield quantity.step if isinstance(quantity, StepTime) else tell("all steps")
+    times = _times(one, quantity, arm.index)
+    yield str(len(times))
+    if not times:
+        yield from ("", "", "")
+        return
+    old, new = (_MS * of_many([pair[side] for pair in times]) for side in (0, 1))
+    yield from (significant(old, 5), significant(new, 5), _signed(new - old))
+
+
+def _signed(milliseconds: float) -> str:
+    return f"{'-' if milliseconds < 0 else '+'}{significant(abs(milliseconds))}"
+
+
+def _published(known: Published, one: Answer, arm: Arm) -> tuple[str, str]:
+    """The published ratio with its figures, and whether it was replicated."""
+    row = known.get((one.context.label, arm.label))
+    if row is None:
+        return "", ""
+    return f"{significant(_PERCENT * row.published)} % ({' / '.join(row.levels)})", replication_word(row.replication)
+
+
+def _quantities(one: Answer) -> list[Quantity]:
+    steps = [quantity for quantity in quantities_of(one.comparison) if isinstance(quantity, StepTime)]
+    return [Metric.TIME, *steps]
+
+
+def _times(one: Answer, quantity: Quantity, arm: int) -> list[tuple[float, float]]:
+    """Of baseline and contender, for each block that tells it of both."""
+    found = []
+    for block in one.blocks:
+        if block.has(BASELINE, arm):
+            old, new = (block.trials[which].value(quantity) for which in (BASELINE, arm))
+            if old is not None and new is not None:
+                found.append((old, new))
+    return found
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fsum(values) / len(values)
+
+
+def amount_tables(case: Case, known: Published) -> Iterator[str]:
+    """A table for each metric, then the ratios to the baseline."""
+    yield from map(_over_amounts, case.sweeps)
+    names = len(case.factors) + 1
+    for metric, answers in of_each_metric(case.answers).items():
+        heads = (*case.factors, tell("level"), metric_words(metric), *ratio_heads(metric), *published_heads())
+        rows = [
+            (
+                *(level(one, factor) for factor in case.factors),
+                arm.label,
+                level_text(metric, found.value) if (found := one.analysis.levels[arm.index].get(metric)) else "",
+                *ratio_cells(one, arm.index),
+                *published_beside(known, one, arm.index),
+            )
+            for one in answers
+            for arm in one.comparison.arms
+        ]
+        yield capped(heads, rows, names=names)
+
+
+def _over_amounts(sweep: Sweep) -> str:
+    """A row for each level, in ascending order, and a column for each line of the chart."""
+    metric = metric_words(sweep.metric)
+    ats = {point.at: point.label for line in sweep.lines for point in line.points}
+    values = [{point.at: level_text(sweep.metric, point.value) for point in line.points} for line in sweep.lines]
+    columns = [f"{metric}, {line.name}" if line.name else metric for line in sweep.lines]
+    rows = [(ats[at], *(column.get(at, "") for column in values)) for at in sorted(ats)]
+    return capped((sweep.factor, *columns), rows, names=1)

@@ -1,0 +1,276 @@
+"""Charts of what was measured: latency percentiles, trials in run order, and levels that are amounts."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import exp, fsum, log
+from typing import Any
+
+from pgversus.records.trials import LatencyHistogram
+from pgversus.report.answer import Answer
+from pgversus.report.charts.chart import (
+    MOST_SERIES,
+    THOUSANDS,
+    Chart,
+    chart_name,
+    data,
+    log_ticks,
+    numbers,
+    of_series,
+    plain,
+    series_layers,
+    told_by_value,
+)
+from pgversus.report.charts.theme import SERIES, sized
+from pgversus.report.sentences import metric_words
+from pgversus.report.sweeps import Line, Sweep, metric_axis
+from pgversus.report.values import level_text
+from pgversus.study.metrics import transactions_for_quantile
+from pgversus.text.redaction import visible
+from pgversus.text.translation import tell
+from pgversus.text.units import latency
+
+_PERCENTILES_HEIGHT = 240
+_ROOM = 1.15
+_QUANTILES = (0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9995, 0.9999, 0.99999)
+_LABELLED = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
+
+
+def latency_chart(one: Answer) -> Chart | None:
+    """Of one context under a load; None where no distribution was kept."""
+    found = one.latencies()
+    arms = {arm: histogram for arm, histogram in found.items() if histogram.total}
+    points = {arm: _percentiles(histogram) for arm, histogram in arms.items()}
+    if not any(points.values()) or len(points) > MOST_SERIES:
+        return None
+    labels = {arm: one.comparison.arms[arm].label for arm in points}
+    place = one.context.label or one.comparison.workload.name
+    shown = sorted({q for row in points.values() for q in row})
+    return Chart(
+        name=chart_name("latency", str(one.context.number), one.context.label),
+        title=tell("Latency percentiles: {place}", place=place),
+        description=tell(
+            "A line for each arm: how long its transactions took, from the median on the left to the slowest ones on "
+            "the right, over all its blocks. A percentile is drawn where enough transactions lie beyond it."
+        ),
+        specification=sized(_specification_of_percentiles(points, labels)),
+        heads=(tell("arm"), *(_name(q) for q in shown)),
+        rows=tuple((labels[arm], *(latency(row[q]) if q in row else "" for q in shown)) for arm, row in points.items()),
+    )
+
+
+def _percentiles(histogram: LatencyHistogram) -> dict[float, float]:
+    """Seconds by quantile, as far as there are transactions enough."""
+    return {q: histogram.quantile(q) for q in _QUANTILES if histogram.total >= transactions_for_quantile(q)}
+
+
+def _name(q: float) -> str:
+    return f"p{100 * q:.5g}"
+
+
+def _nines(q: float) -> float:
+    """p50 at 0.3, p90 at 1, p99 at 2, p99.9 at 3."""
+    return -math.log10(1 - q)
+
+
+def _specification_of_percentiles(
+    points: Mapping[int, Mapping[float, float]], labels: Mapping[int, str]
+) -> dict[str, Any]:
+    import altair as alt  # noqa: PLC0415 - the third of a second is for who wants charts
+
+    values = [
+        {"series": labels[arm], "nines": _nines(q), "ms": 1000 * seconds}
+        for arm, row in points.items()
+        for q, seconds in row.items()
+    ]
+    farthest = max(q for row in points.values() for q in row)
+    ticks = [q for q in _LABELLED if q <= farthest]
+    x = alt.X(
+        "nines:Q",
+        title=plain(tell("percentile")),
+        scale=alt.Scale(domain=[_nines(0.5), max(_nines(farthest), _nines(0.9))], nice=False),
+        axis=alt.Axis(
+            values=[_nines(q) for q in ticks], labelExpr=told_by_value([(_nines(q), _name(q)) for q in ticks])
+        ),
+    )
+    drawn = [1000 * seconds for row in points.values() for seconds in row.values()]
+    low, high = min(drawn) / _ROOM, max(drawn) * _ROOM
+    marks = log_ticks(low, high)
+    y = alt.Y(
+        "ms:Q",
+        title=plain(tell("latency (ms)")),
+        scale=alt.Scale(type="log", domain=[low, high], nice=False),
+        axis=alt.Axis(values=marks, labelExpr=numbers(marks)),
+    )
+    layers = series_layers(values, list(labels.values()), x, y)
+    specification: dict[str, Any] = (
+        alt.layer(*layers).properties(width="container", height=_PERCENTILES_HEIGHT).to_dict()
+    )
+    return specification
+
+
+_TRIALS_HEIGHT = 200
+_DIGITS = 5
+"""Behind the point: no eye sees more."""
+_FAILED = "✕"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Point:
+    block: int
+    arm: str
+    value: float | None
+    """In the metric's base unit; None for a trial that failed."""
+    share: float
+    """Of the geometric mean of its arm; 1 for a trial that failed, which has no number."""
+    words: str
+
+
+def run_order(one: Answer) -> Chart | None:
+    """The trials of one context; None where fewer than two blocks ran, or there are too many arms to be told apart."""
+    points = [point for arm in range(len(one.comparison.arms)) for point in _points(one, arm)]
+    if len(one.blocks) < 2 or len(one.comparison.arms) > MOST_SERIES or not any(p.value for p in points):  # noqa: PLR2004
+        return None
+    metric = one.analysis.metric
+    place = one.context.label or one.comparison.workload.name
+    return Chart(
+        name=chart_name("trials", str(one.context.number), one.context.label),
+        title=tell("Trials in the order in which they ran: {place}", place=place),
+        description=tell(
+            "A mark for each trial: its {metric} as a share of its own arm's mean, by block. Level lines mean that "
+            "nothing drifted; arms that move together were moved by the host.",
+            metric=metric_words(metric),
+        ),
+        specification=sized(_specification_of_trials(one, points)),
+        heads=(tell("block"), tell("arm"), metric_words(metric), tell("of its arm's mean")),
+        rows=tuple(
+            (
+                str(point.block),
+                point.arm,
+                point.words if point.value is None else level_text(metric, point.value),
+                "" if point.value is None else f"{100 * point.share:.1f} %",
+            )
+            for point in sorted(points, key=lambda point: point.block)
+        ),
+    )
+
+
+def _points(one: Answer, arm: int) -> list[_Point]:
+    label, metric = one.comparison.arms[arm].label, one.analysis.metric
+    values = [(block.number, block.trials[arm].value(metric)) for block in one.blocks if block.has(arm)]
+    told = [(number, value) for number, value in values if value is not None and value > 0]
+    mean = exp(fsum(log(value) for _, value in told) / len(told)) if told else 1.0
+    points = [_Point(block=number, arm=label, value=value, share=value / mean, words="") for number, value in told]
+    points += [
+        _Point(block=block.number, arm=label, value=None, share=1.0, words=tell("failed: {words}", words=failure.words))
+        for block in one.blocks
+        for failure in block.failures
+        if failure.arm == arm
+    ]
+    return points
+
+
+def _specification_of_trials(one: Answer, points: list[_Point]) -> dict[str, Any]:
+    import altair as alt  # noqa: PLC0415 - the third of a second is for who wants charts
+
+    values = [
+        {"block": point.block, "series": point.arm, "share": round(point.share, _DIGITS)}
+        for point in points
+        if point.value is not None
+    ]
+    failed = [{"block": point.block, "sign": f"{_FAILED} {point.arm}"} for point in points if point.value is None]
+    x = alt.X(
+        "block:Q",
+        title=plain(tell("block, in the order of time")),
+        scale=alt.Scale(domain=[0.5, len(one.blocks) + 0.5], nice=False),
+        axis=alt.Axis(tickMinStep=1, format="d", grid=False),
+    )
+    y = alt.Y(
+        "share:Q",
+        title=plain(tell("share of the arm's own mean")),
+        scale=alt.Scale(zero=False, nice=True, padding=6),
+        axis=alt.Axis(labelExpr="format(100 * datum.value, '.3~g') + ' %'", tickCount=5),
+    )
+    layers = series_layers(values, [arm.label for arm in one.comparison.arms], x, y, thin=True)
+    if failed:
+        marks = alt.Chart(data(failed)).mark_text(baseline="bottom", dy=-2, color="var(--invalid)")
+        layers.append(marks.encode(x=x, y=alt.value(_TRIALS_HEIGHT), text="sign:N"))
+    specification: dict[str, Any] = alt.layer(*layers).properties(width="container", height=_TRIALS_HEIGHT).to_dict()
+    return specification
+
+
+_SWEEP_HEIGHT = 300
+_MOST_ABOVE = 2.0
+"""How far above the highest value an axis goes on for the sake of intervals."""
+
+
+def sweep_chart(found: Sweep, number: int) -> Chart:
+    """The sweep as a picture, the number-th of its study.
+
+    Of too many lines to be told apart the first ones are drawn, and all are in the table.
+    """
+    title = tell("{metric} over {factor}", metric=metric_axis(found.metric), factor=found.factor)
+    if found.title:
+        title = tell(
+            "{metric} over {factor}: {place}", metric=metric_axis(found.metric), factor=found.factor, place=found.title
+        )
+    levels = _ascending(found)
+    return Chart(
+        name=chart_name("levels", str(number), found.metric.value, found.title),
+        title=title,
+        description=tell(
+            "A line for each context over the levels, in the order of their amounts; the band around it is the "
+            "interval of each value. The axis begins at 0, so that a small difference looks small."
+        ),
+        specification=sized(_specification_of_sweep(found)),
+        heads=("", *levels),
+        rows=tuple((line.name, *_cells(found, line, levels)) for line in found.lines),
+    )
+
+
+def _cells(found: Sweep, line: Line, levels: list[str]) -> list[str]:
+    values = {point.label: level_text(found.metric, point.value) for point in line.points}
+    return [values.get(level, "") for level in levels]
+
+
+def _ascending(found: Sweep) -> list[str]:
+    order = {point.label: point.at for line in found.lines for point in line.points}
+    return sorted(order, key=order.__getitem__)
+
+
+def _specification_of_sweep(found: Sweep) -> dict[str, Any]:
+    import altair as alt  # noqa: PLC0415 - the third of a second is for who wants charts
+
+    lines = found.lines[:MOST_SERIES]
+    rows = [
+        {"series": line.name, "level": point.label, "value": point.value, "low": point.low, "high": point.high}
+        for line in lines
+        for point in line.points
+    ]
+    # Evenly spaced: block sizes double, and so do most levels that people choose.
+    ascending = [visible(level) for level in _ascending(found)]
+    x = alt.X("level:N", sort=ascending, title=plain(found.factor), axis=alt.Axis(labelAngle=0))
+    top, highest = _top(found)
+    scale, title = alt.Scale(domain=[0, top], nice=False), plain(metric_axis(found.metric))
+    y = alt.Y("value:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6, labelExpr=THOUSANDS))
+    bands = [
+        alt.Chart(data(rows))
+        .mark_area(opacity=0.18, clip=True, color=SERIES[number])
+        .encode(x=x, y=alt.Y("low:Q", scale=scale, title=title), y2="high:Q")
+        .transform_filter(of_series(line.name))
+        for number, line in enumerate(lines)
+    ]
+    layers = [*bands, *series_layers(rows, [line.name for line in lines], x, y)]
+    layered = alt.layer(*layers).properties(width="container", height=_SWEEP_HEIGHT)
+    if highest > top:
+        note = tell("Some intervals end above the chart.")
+        layered = layered.properties(title=alt.TitleParams(text="", subtitle=note, anchor="start"))
+    specification: dict[str, Any] = layered.to_dict()
+    return specification
+
+
+def _top(found: Sweep) -> tuple[float, float]:
+    """Where the axis ends, and the highest that there is."""
+    points = [point for line in found.lines for point in line.points]
+    highest = max(point.value if point.high is None else point.high for point in points)
+    return min(highest, _MOST_ABOVE * max(point.value for point in points)), highest

@@ -1,0 +1,88 @@
+"""All charts of a study, for a page and as files of SVG and PNG."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pgversus.report.answer import StudyAnswer
+from pgversus.report.charts.chart import Chart, plain
+from pgversus.report.charts.curves import latency_chart, run_order, sweep_chart
+from pgversus.report.charts.theme import config, on_paper
+from pgversus.report.charts.verdicts import forests, heat_chart
+from pgversus.report.overview import worst_first
+from pgversus.report.sweeps import heat_maps, sweeps
+
+MOST_CONTEXTS = 40
+"""Of which trials and latencies are drawn, the worst first: nobody looks at more."""
+_MOST_MAPPED = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyCharts:
+    """By what they show."""
+
+    forests: list[Chart]
+    run_orders: list[Chart]
+    sweeps: list[Chart]
+    heat_maps: list[Chart]
+    latencies: list[Chart]
+
+    def __iter__(self) -> Iterator[Chart]:
+        yield from (*self.forests, *self.run_orders, *self.sweeps, *self.heat_maps, *self.latencies)
+
+
+def study_charts(answer: StudyAnswer) -> StudyCharts:
+    """Every chart for which there is something to draw."""
+    placed = worst_first(answer)
+    contexts = list({id(one.answer): one.answer for one in placed}.values())[:MOST_CONTEXTS]
+    maps = heat_maps(answer) if len(placed) <= _MOST_MAPPED else []
+    return StudyCharts(
+        forests=forests(answer),
+        run_orders=[chart for one in contexts if (chart := run_order(one)) is not None],
+        sweeps=[sweep_chart(found, number) for number, found in enumerate(sweeps(answer), start=1)],
+        heat_maps=[heat_chart(found, number) for number, found in enumerate(maps, start=1)],
+        latencies=[chart for one in contexts if (chart := latency_chart(one)) is not None],
+    )
+
+
+_WIDTH = 640
+_PIXELS_PER_POINT = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """One chart, drawn."""
+
+    name: str
+    """Of its file, without a suffix."""
+    svg: str
+    png: bytes
+
+
+def pictures(answer: StudyAnswer) -> Iterator[Picture]:
+    """A picture of each chart of the study, each drawn when it is asked for."""
+    for chart in study_charts(answer):
+        yield _picture(chart)
+
+
+def _picture(chart: Chart) -> Picture:
+    # Imported here: the time is for who wants pictures.
+    import vl_convert  # noqa: PLC0415
+
+    specification = _whole(chart)
+    return Picture(
+        name=chart.name,
+        svg=vl_convert.vegalite_to_svg(specification),
+        png=vl_convert.vegalite_to_png(specification, scale=_PIXELS_PER_POINT),
+    )
+
+
+def _whole(chart: Chart) -> dict[str, Any]:
+    """With what stands around a chart on a page: its title, its ground, its width."""
+    title = {"text": plain(chart.title), "anchor": "start", "color": "var(--fg)", "fontSize": 14}
+    own = chart.specification.get("title")
+    if isinstance(own, dict):
+        title |= {key: value for key, value in own.items() if key.startswith("subtitle")}
+    whole = on_paper({**chart.specification, "config": config(), "title": title, "padding": 12})
+    whole["width"] = _WIDTH
+    return dict(whole)

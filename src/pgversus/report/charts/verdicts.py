@@ -1,0 +1,223 @@
+"""Charts of verdicts: each ratio with its interval against no difference, and a map of two factors."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pgversus.report.answer import StudyAnswer
+from pgversus.report.charts.chart import Chart, chart_name, data, plain, ratio_domain, ratio_labels, ratio_ticks
+from pgversus.report.charts.theme import SIGNS, sized, verdict_colour
+from pgversus.report.overview import Placed, worst_first
+from pgversus.report.sentences import metric_words
+from pgversus.report.sweeps import HeatCell, HeatMap
+from pgversus.report.verdicts import verdict_word
+from pgversus.stats.confidence import DIFFERENT, Verdict
+from pgversus.study.metrics import Metric
+from pgversus.text.translation import tell
+from pgversus.text.units import change, change_interval
+
+_MOST_ROWS = 60
+_ROW_HEIGHT = 24
+_SHAPES = {
+    Verdict.FASTER: "triangle-up",
+    Verdict.SLOWER: "triangle-down",
+    Verdict.EQUIVALENT: "square",
+    Verdict.UNDECIDED: "circle",
+    Verdict.INVALID: "cross",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Row:
+    label: str
+    verdict: Verdict
+    ratio: float
+    low: float | None
+    high: float | None
+
+
+def forests(answer: StudyAnswer) -> list[Chart]:
+    """One for each metric that carries verdicts; none where nothing has a ratio."""
+    placed = worst_first(answer)
+    metrics = dict.fromkeys(one.answer.analysis.metric for one in placed)
+    charts = (_forest([one for one in placed if one.answer.analysis.metric is m], m) for m in metrics)
+    return [chart for chart in charts if chart is not None]
+
+
+def _forest(placed: Sequence[Placed], metric: Metric) -> Chart | None:
+    rows = [row for one in placed if (row := _row(one, metric)) is not None]
+    if not rows:
+        return None
+    shown = rows[:_MOST_ROWS]
+    margins = {one.answer.comparison.design.margin for one in placed}
+    title = tell("Every verdict: {metric} against the baseline", metric=metric_words(metric))
+    if len(shown) < len(rows):
+        title = tell(
+            "The first {shown} of {all} verdicts: {metric} against the baseline",
+            shown=len(shown),
+            all=len(rows),
+            metric=metric_words(metric),
+        )
+    return Chart(
+        name=chart_name("forest", metric.value),
+        title=title,
+        description=tell(
+            "A row for each verdict, the worst first. The mark is the ratio of contender to baseline, the line its "
+            "interval; the vertical line is no difference, the band around it the margin."
+        ),
+        specification=sized(_specification(shown, margins, metric)),
+        heads=(tell("verdict on"), tell("verdict"), tell("change"), tell("interval")),
+        rows=tuple(
+            (row.label, verdict_word(row.verdict), change(row.ratio), change_interval(row.low, row.high))
+            for row in shown
+        ),
+    )
+
+
+def _row(one: Placed, metric: Metric) -> _Row | None:
+    ratio = one.result.ratios.get(metric)
+    if ratio is None:
+        return None
+    return _Row(label=one.label, verdict=one.result.verdict, ratio=ratio.value, low=ratio.low, high=ratio.high)
+
+
+def _specification(rows: Sequence[_Row], margins: set[float], metric: Metric) -> dict[str, Any]:
+    import altair as alt  # noqa: PLC0415 - the third of a second is for who wants charts
+
+    margin = margins.pop() if len(margins) == 1 else 0.0
+    domain = ratio_domain([row.ratio for row in rows], (end for row in rows for end in (row.low, row.high)), margin)
+    ticks, scale = ratio_ticks(domain), alt.Scale(type="log", domain=list(domain), nice=False)
+    words = metric_words(metric)
+    x = alt.X(
+        "ratio:Q",
+        scale=scale,
+        title=plain(
+            tell("{metric}, faster →", metric=words)
+            if metric.more_is_better
+            else tell("← faster, {metric}", metric=words)
+        ),
+        axis=alt.Axis(values=ticks, labelExpr=ratio_labels(ticks), grid=True),
+    )
+    band = alt.Chart(data([{"from": 1 / (1 + margin), "to": 1 + margin}])).mark_rect(color="var(--band)", clip=True)
+    none = alt.Chart(data([{"ratio": 1.0}])).mark_rule(color="var(--muted)", strokeDash=[4, 3]).encode(x=x)
+    layers = [
+        *([band.encode(x=alt.X("from:Q", scale=scale), x2="to:Q")] if margin else []),
+        none,
+        *_verdicts(rows, x, scale),
+    ]
+    height = _ROW_HEIGHT * len(rows)
+    specification: dict[str, Any] = alt.layer(*layers).properties(width="container", height=height).to_dict()
+    return specification
+
+
+def _verdicts(rows: Sequence[_Row], x: Any, scale: Any) -> list[Any]:
+    """Intervals, and marks on them whose shapes and colours say the verdict."""
+    import altair as alt  # noqa: PLC0415 - as above
+
+    values = [
+        {
+            "label": row.label,
+            "verdict": verdict_word(row.verdict),
+            "ratio": row.ratio,
+            "low": row.low,
+            "high": row.high,
+        }
+        for row in rows
+    ]
+    y = alt.Y("label:N", sort=None, title=None, axis=alt.Axis(labelPadding=8, ticks=False, domain=False))
+    kinds = list(dict.fromkeys(row.verdict for row in rows))
+    words, colours = [verdict_word(kind) for kind in kinds], [verdict_colour(kind) for kind in kinds]
+    legend = alt.Legend(orient="top", title=None, symbolOpacity=1)
+    colour = alt.Color("verdict:N", scale=alt.Scale(domain=words, range=colours), legend=legend)
+    shape = alt.Shape(
+        "verdict:N", scale=alt.Scale(domain=words, range=[_SHAPES[kind] for kind in kinds]), legend=legend
+    )
+    base = alt.Chart(data(values))
+    return [
+        base.mark_rule(strokeWidth=2, clip=True).encode(x=alt.X("low:Q", scale=scale), x2="high:Q", y=y, color=colour),
+        base.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=y, color=colour, shape=shape),
+    ]
+
+
+_MAP_ROW_HEIGHT = 44
+_FULL = math.log(2)
+"""From twice as fast on, or half as fast, the ground is as strong as it gets."""
+_FAINTEST, _STRONGEST = 0.12, 0.5
+
+
+def heat_chart(found: HeatMap, number: int) -> Chart:
+    """The map as a picture, the number-th of its study."""
+    return Chart(
+        name=chart_name("map", str(number)),
+        title=found.title,
+        description=tell(
+            "A cell for each verdict with its change and the interval. Blue and ▲ is faster, orange and ▼ slower, the "
+            "stronger the further; a grey, dashed cell claims no difference."
+        ),
+        specification=sized(_specification_of_map(found)),
+        heads=("", *found.columns),
+        rows=tuple(
+            (
+                place or tell("all"),
+                *("" if cell is None else f"{_words(cell)} {cell.interval}".strip() for cell in cells),
+            )
+            for place, cells in found.rows
+        ),
+    )
+
+
+def _words(cell: HeatCell) -> str:
+    return f"{SIGNS[cell.verdict]} {cell.change}".strip()
+
+
+def _strength(cell: HeatCell) -> float:
+    if cell.verdict not in DIFFERENT:
+        return 0.0
+    return _FAINTEST + (_STRONGEST - _FAINTEST) * min(1.0, abs(cell.heat) / _FULL)
+
+
+def _specification_of_map(found: HeatMap) -> dict[str, Any]:
+    import altair as alt  # noqa: PLC0415 - the third of a second is for who wants charts
+
+    rows = [place or tell("all") for place, _ in found.rows]
+    values = [
+        {
+            "row": row,
+            "column": column,
+            "way": "faster" if cell.heat > 0 else "slower",
+            "strength": _strength(cell),
+            "sure": cell.verdict in DIFFERENT,
+            "words": _words(cell),
+            "interval": cell.interval,
+        }
+        for row, (_, cells) in zip(rows, found.rows, strict=True)
+        for column, cell in zip(found.columns, cells, strict=True)
+        if cell is not None
+    ]
+    x = alt.X(
+        "column:N",
+        sort=list(found.columns),
+        title=None,
+        axis=alt.Axis(orient="top", labelAngle=0, domain=False, ticks=False),
+    )
+    y = alt.Y("row:N", sort=rows, title=None, axis=alt.Axis(domain=False, ticks=False, labelPadding=8))
+    base = alt.Chart(data(values)).encode(x=x, y=y)
+    fill = alt.Fill(
+        "way:N",
+        scale=alt.Scale(domain=["faster", "slower"], range=["var(--faster)", "var(--slower)"]),
+        legend=None,
+    )
+    sure = base.mark_rect(stroke="var(--line)").transform_filter("datum.sure")
+    open_ones = base.mark_rect(stroke="var(--muted)", strokeDash=[3, 3], fillOpacity=0)
+    cells = (
+        sure.encode(fill=fill, fillOpacity=alt.FillOpacity("strength:Q", scale=None, legend=None)),
+        open_ones.transform_filter("!datum.sure"),
+    )
+    ink = alt.condition("datum.sure", alt.value("var(--fg)"), alt.value("var(--muted)"))
+    words = base.mark_text(dy=-7, fontWeight="bold").encode(text="words:N", color=ink)
+    bounds = base.mark_text(dy=9, fontSize=10.5).encode(text="interval:N", color=ink)
+    specification: dict[str, Any] = (
+        alt.layer(*cells, words, bounds).properties(width="container", height=_MAP_ROW_HEIGHT * len(rows)).to_dict()
+    )
+    return specification

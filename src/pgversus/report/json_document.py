@@ -1,0 +1,333 @@
+"""The JSON document of a result: everything that an answer holds, for machines.
+
+It is versioned, and keys are only ever added. It is written piece by piece: that of a large study is never in memory
+whole.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+from pydantic_core import to_json
+
+from pgversus.report.answer import Answer, Attributed, StudyAnswer
+from pgversus.report.methodology import sensitivity
+from pgversus.report.overview import overview_sentences
+from pgversus.report.plans import plans_document
+from pgversus.report.published import PublishedRatio, published_ratios
+from pgversus.report.sentences import answer_sentences
+from pgversus.report.values import dropped_trials, medians
+from pgversus.report.verdicts import VerdictOn, verdict_on
+from pgversus.stats.analysis import ContenderResult, Estimate
+from pgversus.study.counters import COUNTERS
+from pgversus.study.dataset import Dataset, SetupFile
+from pgversus.study.metrics import Metric, Quantity, StepTime
+from pgversus.study.workload import Operation, PgbenchWorkload, Workload
+from pgversus.text.translation import Language, speaking
+
+_STEP = "  "
+
+
+def json_pieces(document: Mapping[str, Any]) -> Iterator[str]:
+    """Pieces that together are the JSON text of the document, in ASCII, with a line feed at its end.
+
+    A value that is an iterator becomes an array; each of its items is made, written and forgotten.
+    """
+    separator = "{"
+    for name, value in document.items():
+        yield f"{separator}\n{_STEP}{_text(name, 1)}: "
+        if isinstance(value, Iterator):
+            yield from _array(value)
+        else:
+            yield _text(value, 1)
+        separator = ","
+    yield "\n}\n"
+
+
+def _array(items: Iterator[Any]) -> Iterator[str]:
+    separator = "["
+    for item in items:
+        yield f"{separator}\n{_STEP * 2}{_text(item, 2)}"
+        separator = ","
+    yield "[]" if separator == "[" else f"\n{_STEP}]"
+
+
+def _text(value: Any, depth: int) -> str:
+    # json.dumps would take several times as long, since it indents in Python.
+    text = to_json(value, indent=len(_STEP), ensure_ascii=True, inf_nan_mode="null").decode()
+    # No line feed of a string is among them: JSON escapes those.
+    return text.replace("\n", f"\n{_STEP * depth}")
+
+
+SCHEMA = "pgversus.answer/1"
+_OF_VERDICT = tuple(field.name for field in fields(VerdictOn) if field.name != "context")
+# A document of one comparison has no context; that of a study names it first.
+
+
+def document(answer: Answer) -> dict[str, Any]:
+    """The answer as plain lists, dicts and numbers, in base units, its sentences in English; null for no number."""
+    with speaking(Language.ENGLISH):
+        return _document(answer)
+
+
+def _document(answer: Answer) -> dict[str, Any]:
+    comparison, plans = answer.comparison, answer.plans()
+    return {
+        "schema": SCHEMA,
+        "answer": answer_sentences(answer),
+        "verdicts": verdict_documents(answer),
+        "arms": [_arm(answer, index) for index in range(len(comparison.arms))],
+        "plans": None if plans is None else plans_document(plans),
+        "caveats": [_caveat(answer, index) for index in range(len(answer.caveats))],
+        "differences": [
+            {"kind": d.kind, "name": d.name, "values": list(d.values), "is_default": d.is_default}
+            for d in answer.differences
+        ],
+        "factors": list(comparison.factors),
+        "workload": _workload(comparison.workload),
+        "dataset": _dataset(comparison.dataset),
+        "design": _design(answer),
+        "stopped": answer.stopped.value,
+        "blocks_run": len(answer.blocks),
+        "repeated_rounds": sum(block.repeated_rounds for block in answer.blocks),
+        "failed_trials": answer.failed_trials,
+        "wall_s": answer.wall_s,
+        "client": answer.client,
+        "host": dict(answer.host),
+        "results": answer.results,
+    }
+
+
+def verdict_documents(answer: Answer) -> list[dict[str, Any]]:
+    """The verdict on each contender, as in the document."""
+    return [_verdict(answer, result) for result in answer.analysis.results]
+
+
+def _verdict(answer: Answer, result: ContenderResult) -> dict[str, Any]:
+    row = verdict_on(answer, result)
+    return {
+        **{name: getattr(row, name) for name in _OF_VERDICT},
+        "verdict": row.verdict.value,
+        "caveats": list(row.caveats),
+        "ratios": _estimates(result.ratios),
+        **_steps("step_ratios", result.ratios),
+        "counter_ratios": {
+            name: {"value": found.value, "low": found.low, "high": found.high, "sure": found.is_sure, "blocks": found.n}
+            for name, found in result.counters.items()
+        },
+        "counters_on_one_side": {
+            name: {"baseline": found.baseline, "contender": found.contender, "sure": found.is_sure, "blocks": found.n}
+            for name, found in result.one_sided.items()
+        },
+        **_sensitivity(answer, result),
+        "attribution": _attribution(answer.attributed.get(result.contender)),
+    }
+
+
+def _sensitivity(answer: Answer, result: ContenderResult) -> dict[str, Any]:
+    """How blocks differ, what would have been seen, and medians over the blocks that hold both arms."""
+    middle = medians(answer, result)
+    return {
+        "medians": None if middle is None else {"baseline": middle[0], "contender": middle[1]},
+        **asdict(sensitivity(answer, result)),
+        "dropped_trials": dropped_trials(answer, result),
+    }
+
+
+def _attribution(attributed: Attributed | None) -> dict[str, Any] | None:
+    """What changed plans account for, in seconds of a transaction; None where nothing was to be measured."""
+    if attributed is None:
+        return None
+    found = attributed.found
+    names = ("whole", "plans", "rest", "whole_s", "plans_s", "rest_s")
+    return {
+        "plans_recalled_by": attributed.recall or None,
+        **({} if found is None else {name: asdict(getattr(found, name)) for name in names}),
+        "share_of_plans": asdict(found.share) if found is not None and found.share is not None else None,
+        "rest_verdict": None if found is None else found.rest_verdict.value,
+        "blocks": 0 if found is None else found.blocks,
+        "wall_s": attributed.wall_s,
+        "results": attributed.results or None,
+        "needs_check": attributed.needs_check,
+        "not_measured": attributed.failure or None,
+    }
+
+
+def _arm(answer: Answer, index: int) -> dict[str, Any]:
+    arm, facts = answer.comparison.arms[index], answer.arms[index]
+    return {
+        "label": arm.label,
+        "role": "baseline" if index == 0 else "contender",
+        "version": facts.version,
+        "origin": facts.origin,
+        "compiler": facts.compiler,
+        "cflags": facts.flags or None,
+        "sha256": facts.sha256,
+        "compiled_in": dict(facts.compiled_in),
+        "built_from": None if facts.built_from is None else asdict(facts.built_from),
+        "relation_bytes": dict(facts.sizes),
+        "settings": {setting.name: setting.value for setting in arm.settings},
+        "workload": _workload(arm.workload),
+        "dataset": _dataset(arm.dataset),
+        "metrics": _estimates(answer.analysis.levels[index], with_units=True),
+        **_steps("steps", answer.analysis.levels[index]),
+        "counters": {
+            name: {
+                "value": value,
+                "unit": COUNTERS[name].unit.value,
+                "per_transaction": COUNTERS[name].per_transaction and not isinstance(arm.workload, Operation),
+            }
+            for name, value in answer.analysis.counters[index].items()
+        },
+    }
+
+
+def _estimates(estimates: Mapping[Quantity, Estimate], *, with_units: bool = False) -> dict[str, Any]:
+    return {
+        metric.value: {**_estimate(estimate), **({"unit": metric.unit} if with_units else {})}
+        for metric, estimate in estimates.items()
+        if isinstance(metric, Metric)
+    }
+
+
+def _steps(key: str, estimates: Mapping[Quantity, Estimate]) -> dict[str, Any]:
+    """Of each step of an operation, where it has several: ratios, or seconds."""
+    found = {
+        quantity.step: _estimate(estimate) for quantity, estimate in estimates.items() if isinstance(quantity, StepTime)
+    }
+    return {key: found} if found else {}
+
+
+def _estimate(estimate: Estimate) -> dict[str, Any]:
+    return {
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "confidence": estimate.confidence,
+        "blocks": estimate.n,
+    }
+
+
+def _caveat(answer: Answer, index: int) -> dict[str, Any]:
+    caveat = answer.caveats[index]
+    arm = None if caveat.arm is None else answer.comparison.arms[caveat.arm].label
+    return {"slug": caveat.slug, "text": caveat.text, "arm": arm}
+
+
+def _workload(workload: Workload) -> dict[str, Any]:
+    return _operation(workload) if isinstance(workload, Operation) else _load(workload)
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    return {
+        "name": operation.name,
+        "steps": [
+            {"name": step.name, "sql": step.sql, "command": list(step.program) or None} for step in operation.steps
+        ],
+        "verify": list(operation.verify),
+    }
+
+
+def _load(workload: PgbenchWorkload) -> dict[str, Any]:
+    return {
+        "name": workload.name,
+        "scripts": [
+            {"name": script.name, "weight": script.weight, "builtin": script.is_builtin, "text": script.text}
+            for script in workload.scripts
+        ],
+        "clients": workload.clients,
+        "threads": workload.threads,
+        "query_mode": workload.query_mode.value,
+        "variables": dict(workload.variables),
+        "rate": workload.rate,
+        "rewrite": None if workload.rewrite is None else {"name": workload.rewrite.name, "text": workload.rewrite.text},
+    }
+
+
+def _dataset(dataset: Dataset) -> dict[str, Any]:
+    return {
+        "pgbench_scale": dataset.pgbench_scale,
+        "setup": _files(dataset.setup_files),
+        "prepare": _files(dataset.prepare),
+        "variables": dict(dataset.variables),
+    }
+
+
+def _files(files: Sequence[SetupFile]) -> list[dict[str, str]]:
+    return [{"path": file.path, "sha256": file.sha256} for file in files]
+
+
+def _design(answer: Answer) -> dict[str, Any]:
+    design = answer.comparison.design
+    return {
+        "metric": design.metric.value,
+        "margin": design.margin,
+        "window_s": design.window_s,
+        "window_kind": design.window_kind.value,
+        "window_transactions": design.window_transactions,
+        "windows_per_block": design.rounds,
+        "windows_of_blocks": sorted(answer.window_counts) or [design.rounds],
+        "warm_up_s": design.warm_up_s,
+        "client_processors": list(design.client_processors),
+        "server_processors": list(design.server_processors),
+        "budget_s": design.budget_s,
+        "max_blocks": design.max_blocks,
+        "fixed_blocks": design.fixed_blocks,
+        "seed": design.seed,
+    }
+
+
+STUDY_SCHEMA = "pgversus.study/1"
+
+
+def study_document(answer: StudyAnswer) -> dict[str, Any]:
+    """The whole study as plain lists, dicts and numbers, in base units; None where there is no number.
+
+    Of `verdicts` and `contexts` there may be thousands: they are iterators, which make each when it is asked for.
+    Sentences are in English.
+    """
+    with speaking(Language.ENGLISH):
+        sentences = overview_sentences(answer)
+    return {
+        "schema": STUDY_SCHEMA,
+        "study": answer.study.name,
+        "title": answer.study.title,
+        "question": answer.study.question,
+        "answer": sentences,
+        "verdicts": _verdicts(answer),
+        "verdicts_sharing_the_error": answer.study.verdicts,
+        "not_measured": [
+            {"context": one.context.label, "failed": one.failed, "words": one.words} for one in answer.unanswered
+        ],
+        "contexts": _contexts(answer),
+        "left_out": [asdict(one) for one in answer.study.skipped],
+        "published": [_published(row) for row in published_ratios(answer)],
+        "stopped": answer.stopped.value,
+        "seed": answer.study.seed,
+        "results": answer.results,
+    }
+
+
+def _published(row: PublishedRatio) -> dict[str, Any]:
+    measured = row.measured
+    return {
+        "context": row.context,
+        "contender": row.contender,
+        "published_ratio": row.published,
+        "published_at": row.at or None,
+        "ratio": measured.value if measured else None,
+        "low": measured.low if measured else None,
+        "high": measured.high if measured else None,
+        "replication": row.replication.value,
+    }
+
+
+def _verdicts(answer: StudyAnswer) -> Iterator[dict[str, Any]]:
+    for one in answer.answers:
+        for verdict in verdict_documents(one):
+            yield {"context": one.context.label, **verdict}
+
+
+def _contexts(answer: StudyAnswer) -> Iterator[dict[str, Any]]:
+    for one in answer.answers:
+        yield {"context": one.context.label, "levels": dict(one.context.levels), **document(one)}

@@ -1,0 +1,367 @@
+"""How it was measured, in a few lines: what a reader needs to believe a number or to repeat it."""
+
+import math
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, origin_words
+from pgversus.records.trials import Phase
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.stats.analysis import ContenderResult, smallest_difference, spread_of_blocks
+from pgversus.stats.block_model import noise_parts
+from pgversus.study.build_options import USUAL_MANNER, BuildSystem
+from pgversus.study.design import Design, WindowKind
+from pgversus.study.workload import Operation, PgbenchWorkload, Step
+from pgversus.text.translation import either, later, listed, tell, tell_number
+from pgversus.text.units import duration, latency, percent, size
+
+_COPY_WORDS = {"reflink": later("by reflink"), "copy": later("in full")}
+
+
+def _copies_words(copies: Any) -> str:
+    return tell(_COPY_WORDS[copies]) if copies in _COPY_WORDS else str(copies)
+
+
+_FACTS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
+    "cpu_model": (later("processor"), str),
+    "cpus_usable": (later("processors usable"), str),
+    "memory_bytes": (later("memory"), size),
+    "kernel": (later("kernel"), str),
+    "machine": (later("architecture"), str),
+    "libc": (later("C library"), str),
+    "file_system": (later("file system"), str),
+    "mount_options": (later("mount options"), str),
+    "governor": (later("frequency governor"), str),
+    "transparent_hugepage": (later("transparent huge pages"), str),
+    "copies": (later("way of copying"), _copies_words),
+}
+
+
+class HostFact(NamedTuple):
+    """A row of a table of facts."""
+
+    key: str
+    """As it is stored."""
+    name: str
+    """In the language of now."""
+    text: str
+
+
+def host_facts(host: Mapping[str, Any]) -> Iterator[HostFact]:
+    """Those that the host told, in the order of a table; nothing of a host that told nothing."""
+    for key, (name, shown) in _FACTS.items():
+        value = host.get(key)
+        if value not in (None, ""):
+            yield HostFact(key, tell(name), shown(value))
+
+
+_WORDS = {Phase.START: later("start"), Phase.WARM_UP: later("warm-up"), Phase.MEASURE: later("measure")}
+
+
+def phase_word(phase: Phase) -> str:
+    """As people are told it."""
+    return tell(_WORDS[phase])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """Shares; None where there is none."""
+
+    spread_of_blocks: float | None
+    spread_of_windows: float | None
+    """What blocks would differ by if servers were not restarted between them."""
+    spread_of_starts: float | None
+    """What they differ by beyond that."""
+    smallest_difference: float | None
+
+
+def sensitivity(answer: Answer, result: ContenderResult) -> Sensitivity:
+    """Of one verdict; nothing of an invalid one, and no smallest difference of what has no interval."""
+    estimate, ratio = result.log_ratio, result.ratios.get(answer.analysis.metric)
+    if estimate is None or ratio is None:
+        return Sensitivity(
+            spread_of_blocks=None, spread_of_windows=None, spread_of_starts=None, smallest_difference=None
+        )
+    has_interval = ratio.low is not None and ratio.high is not None
+    parts = noise_parts(estimate, answer.blocks, result.contender)
+    return Sensitivity(
+        spread_of_blocks=spread_of_blocks(estimate),
+        spread_of_windows=None if parts is None else math.expm1(parts.windows),
+        spread_of_starts=None if parts is None else math.expm1(parts.starts),
+        smallest_difference=smallest_difference(estimate, answer.rule) if has_interval else None,
+    )
+
+
+_MOST_SHOWN = 8
+_COPIES = {"reflink": later("data copied by reflink"), "copy": later("data copied in full")}
+_OWN_BLOCKS = later("values are of all blocks of an arm, changes of the blocks that hold both arms")
+_OWN_BLOCKS_OF_STUDY = later(
+    "means of an arm are of all its blocks, differences and ratios of those that hold both arms"
+)
+
+
+def comparison_lines(answer: Answer) -> list[str]:
+    """Of one comparison: the command of a window, builds, host, blocks and windows, and where the results are."""
+    comparison, design = answer.comparison, answer.comparison.design
+    arms = listed(
+        f"{arm.label} = {build_words(facts)}" for arm, facts in zip(comparison.arms, answer.arms, strict=True)
+    )
+    blocks = tell_number(
+        "{number} block of {windows} for each arm",
+        "{number} blocks of {windows} for each arm",
+        len(answer.blocks),
+        windows=windows_words([answer]),
+    )
+    margin = tell("margin {margin}, seed {seed}", margin=f"±{percent(design.margin)}", seed=design.seed)
+    return [
+        *_work(answer),
+        arms,
+        *_changed_source([answer]),
+        *_host(answer),
+        tell(
+            _ONE_LOOK if design.fixed_blocks is not None else _MANY_LOOKS,
+            how=listed([blocks, *_restarts([answer]), margin]),
+        ),
+        *_own_blocks([answer], _OWN_BLOCKS),
+        *_processors([answer]),
+        *_noise(answer),
+        *_measuring([answer]),
+        *_repeated([answer]),
+        tell("results: {folder}", folder=answer.results),
+    ]
+
+
+_ONE_LOOK = later("{how}; one look after a fixed number of blocks")
+_MANY_LOOKS = later("{how}; wrong at most 1 time in 20, however often one looked")
+
+
+def study_lines(answer: StudyAnswer) -> list[str]:
+    """The same of a study: what its contexts have in common is said once."""
+    answers = answer.answers
+    if not answers:
+        return []
+    builds = (build_words(facts) for one in answers for facts in one.arms)
+    clients = [one.client for one in answers if isinstance(one.comparison.workload, PgbenchWorkload)]
+    margins = (f"±{percent(one.comparison.design.margin)}" for one in answers)
+    blocks = tell("blocks of {windows} for each arm", windows=windows_words(answers))
+    margin = tell("margin {margin}, seed {seed}", margin=of_many(margins, either), seed=answer.study.seed)
+    return [
+        of_many(builds),
+        *_changed_source(answers),
+        *([of_many(clients)] if clients else []),
+        *_host(answers[0]),
+        listed([blocks, *_restarts(answers), margin]),
+        *_own_blocks(answers, _OWN_BLOCKS_OF_STUDY),
+        *_processors(answers),
+        *_measuring(answers),
+        *_repeated(answers),
+    ]
+
+
+def build_words(facts: ArmFacts) -> str:
+    """`PostgreSQL 17.11 (source, gcc 12.2.0, +cassert)`; where it is no release, also what it was built from."""
+    made = facts.built_from
+    if made is None:
+        return f"PostgreSQL {facts.version} ({origin_words(facts.origin)}, {facts.compiler})"
+    parts = [origin_words(facts.origin), facts.compiler, *(f"+{word}" for word in made.options), made.source]
+    parts += [tell("{profile} build", profile=made.profile)] if made.profile != USUAL_MANNER.profile else []
+    parts += [made.system] if made.system != BuildSystem.CONFIGURE else []
+    return f"PostgreSQL {facts.version} ({', '.join(parts)})"
+
+
+def _changed_source(answers: Sequence[Answer]) -> Iterator[str]:
+    """Between two commits of one repository: how much has changed, each pair once."""
+    lines = (
+        tell(
+            "{contender} against {baseline}: {statistics}",
+            contender=arm.label,
+            baseline=one.comparison.baseline.label,
+            statistics=made.diff_stat.splitlines()[-1].strip(),
+        )
+        for one in answers
+        for arm, facts in zip(one.comparison.arms, one.arms, strict=True)
+        if (made := facts.built_from) is not None and made.diff_stat
+    )
+    yield from dict.fromkeys(lines)
+
+
+def _work(answer: Answer) -> Iterator[str]:
+    """What was timed, and what made the state in which it began."""
+    workload, dataset = answer.comparison.workload, answer.comparison.dataset
+    if isinstance(workload, PgbenchWorkload):
+        yield f"{load_command(workload, answer.comparison.design)} ({answer.client})"
+        return
+    for step in workload.steps:
+        yield tell("timed: {step}", step=_typed(step))
+    if dataset.prepare:
+        given = shlex.join(f"{name}={value}" for name, value in dataset.variables)
+        files = ", ".join(file.path for file in dataset.prepare)
+        if given:
+            yield tell("prepared by {files} with {variables}", files=files, variables=given)
+        else:
+            yield tell("prepared by {files}", files=files)
+
+
+def _typed(step: Step) -> str:
+    """The statement as one would type it into psql, or the program as one would type it into a shell."""
+    if step.sql is None:
+        return shlex.join(step.program)
+    return f"{' '.join(step.sql.split()).rstrip('; ')};"
+
+
+def load_command(workload: PgbenchWorkload, design: Design) -> str:
+    """Return the load as one would type it into a shell, without the database and the length of slices."""
+    scripts: list[str] = []
+    for script in workload.scripts:
+        weight = "" if script.weight is None else f"@{script.weight}"
+        scripts += ["-b" if script.is_builtin else "-f", f"{script.name}{weight}"]
+    length = {
+        WindowKind.RUN: ["-T", f"{design.window_s:g}"],
+        WindowKind.TRANSACTIONS: ["-t", str(design.window_transactions)],
+        WindowKind.SLICE: [],
+    }
+    return shlex.join(["pgbench", "-n", *length[design.window_kind], *workload.pgbench_arguments(scripts)])
+
+
+def _host(answer: Answer) -> Iterator[str]:
+    """What the host told of itself; nothing of a host that told nothing."""
+    host = answer.host
+    cpus, memory = host.get("cpus_usable"), host.get("memory_bytes")
+    parts = [
+        tell_number("{number} processor", "{number} processors", cpus) if cpus else None,
+        host.get("cpu_model"),
+        tell("{size} of memory", size=size(memory)) if memory else None,
+        host.get("kernel"),
+        host.get("file_system"),
+        tell(_COPIES[str(host["copies"])]) if host.get("copies") in _COPIES else None,
+    ]
+    if told := [str(part) for part in parts if part]:
+        yield tell("host: {facts}", facts=listed(told))
+
+
+def _own_blocks(answers: Sequence[Answer], words: str) -> Iterator[str]:
+    """How to read values of arms beside ratios where an arm that was decided got no more blocks."""
+    if any(
+        len({sum(block.has(arm.index) for block in one.blocks) for arm in one.comparison.arms}) > 1 for one in answers
+    ):
+        yield tell(words)
+
+
+def _measuring(answers: Sequence[Answer]) -> Iterator[str]:
+    wall_s = sum(one.wall_s for one in answers)
+    measured_s = sum(trial.seconds for one in answers for block in one.blocks for trial in block.trials.values())
+    if wall_s > 0:
+        yield tell(
+            "measuring {share} of the {duration}; the rest went into copies, starts and warm-up",
+            share=f"{100 * measured_s / wall_s:.0f} %",
+            duration=duration(wall_s),
+        )
+
+
+def _processors(answers: Sequence[Answer]) -> Iterator[str]:
+    """Where client and servers had processors of their own."""
+    divided = {(one.comparison.design.client_processors, one.comparison.design.server_processors) for one in answers}
+    for clients, servers in sorted(divided):
+        if clients and not servers:
+            yield tell("the client ran on processors {clients}", clients=", ".join(map(str, clients)))
+        elif clients:
+            yield tell(
+                "the client ran on processors {clients}, the servers on {servers}",
+                clients=", ".join(map(str, clients)),
+                servers=", ".join(map(str, servers)),
+            )
+
+
+def _noise(answer: Answer) -> Iterator[str]:
+    """What blocks differ by, of each contender for which it is known."""
+    for result in answer.analysis.results:
+        found = sensitivity(answer, result)
+        if found.spread_of_windows is not None and found.spread_of_starts is not None:
+            yield tell(
+                "noise of a block of {arm}: windows ±{windows}, starts of the servers ±{starts}",
+                arm=answer.comparison.arms[result.contender].label,
+                windows=percent(found.spread_of_windows),
+                starts=percent(found.spread_of_starts),
+            )
+
+
+def _repeated(answers: Sequence[Answer]) -> Iterator[str]:
+    repeated = sum(block.repeated_rounds for one in answers for block in one.blocks)
+    if not repeated:
+        return
+    if any(isinstance(one.comparison.workload, PgbenchWorkload) for one in answers):
+        yield tell_number(
+            "{number} round of windows measured again after a disturbance",
+            "{number} rounds of windows measured again after a disturbance",
+            repeated,
+        )
+    else:
+        yield tell_number(
+            "{number} round measured again after a disturbance",
+            "{number} rounds measured again after a disturbance",
+            repeated,
+        )
+
+
+def windows_words(answers: Iterable[Answer]) -> str:
+    """What an arm does in each block: `8 windows of 1 s`, `4 to 50 windows of 20 ms in quads`, or one operation."""
+    varied, others = [], []
+    for one in answers:
+        counts = one.window_counts
+        if len(counts) > 1:
+            varied.append((counts, window_length(one.comparison.design)))
+        else:
+            others.append(_same_windows(one))
+    if varied:
+        others.append(
+            tell(
+                "{fewest} to {most} windows of {duration} in quads",
+                fewest=min(min(counts) for counts, _ in varied),
+                most=max(max(counts) for counts, _ in varied),
+                duration=of_many((length for _, length in varied), either),
+            )
+        )
+    return of_many(others, either)
+
+
+def _same_windows(answer: Answer) -> str:
+    """The same where every block has as many."""
+    design = answer.comparison.design
+    if isinstance(answer.comparison.workload, Operation):
+        return tell("one operation on a fresh copy")
+    words = tell_number(
+        "{number} window of {duration}",
+        "{number} windows of {duration}",
+        design.rounds,
+        duration=window_length(design),
+    )
+    if design.window_kind is WindowKind.RUN or design.rounds == 1:
+        return words
+    return tell_number("{windows} in {number} quad", "{windows} in {number} quads", design.rounds // 2, windows=words)
+
+
+def window_length(design: Design) -> str:
+    """`1 s`, `20 ms` or `3 transactions of each client`."""
+    if design.window_kind is WindowKind.TRANSACTIONS:
+        number = design.window_transactions or 1
+        return tell_number("{number} transaction of each client", "{number} transactions of each client", number)
+    return latency(design.window_s) if design.window_s < 1 else duration(design.window_s)
+
+
+def restarts(answers: Iterable[Answer]) -> bool:
+    """Whether every server is started afresh for each block: one that was running already is none of ours."""
+    return all(facts.origin != RUNNING_SERVER for one in answers for facts in one.arms)
+
+
+def _restarts(answers: Iterable[Answer]) -> Iterator[str]:
+    if restarts(answers):
+        yield tell("servers restarted for each block")
+
+
+def of_many(texts: Iterable[str], joined: Callable[[Iterable[str]], str] = listed) -> str:
+    """Each once, in order; of many only the first."""
+    different = list(dict.fromkeys(texts))
+    first, rest = joined(different[:_MOST_SHOWN]), len(different) - _MOST_SHOWN
+    return tell("{first} and {rest} more", first=first, rest=rest) if rest > 0 else first

@@ -1,0 +1,207 @@
+"""What is not alike around two verdicts that answer the same question, in words."""
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from pgversus.records.preparation import ArmFacts, origin_words
+from pgversus.report.answer import Answer
+from pgversus.report.methodology import host_facts, windows_words
+from pgversus.report.sentences import needs_check
+from pgversus.report.side_by_side.agreement import Around, Note
+from pgversus.report.side_by_side.matching import Together
+from pgversus.study.comparison import BASELINE, Arm
+from pgversus.study.workload import Operation
+from pgversus.text.translation import listed, tell, tell_number
+from pgversus.text.units import percent, size
+
+_MEMORY_SHARE = 0.05
+"""A kernel keeps some megabytes more or less for itself; another machine has another size."""
+_NOT_HELD = "mount_options"
+"""Many of them name a place and bear on nothing."""
+
+
+def notes(pair: Together) -> tuple[Note, ...]:
+    """Everything that differs, what weighs most first."""
+    found = (
+        (Around.BASELINE, _arms(pair, BASELINE, BASELINE)),
+        (Around.CONTENDER, _arms(pair, pair.a_result.contender, pair.b_result.contender)),
+        (Around.SETTINGS, _settings(pair)),
+        (Around.DATA, _data(pair.a, pair.b)),
+        (Around.STATISTICS, _statistics(pair.a, pair.b)),
+        (Around.HOST, _host(pair.a.host, pair.b.host)),
+        (Around.DAYS, _days(pair.a, pair.b)),
+        (Around.CLIENT, _client(pair.a, pair.b)),
+        (Around.WINDOWS, _windows(pair.a, pair.b)),
+        (Around.MARGIN, _margin(pair.a, pair.b)),
+        (Around.CHECK, _check(pair)),
+    )
+    return tuple(Note(kind=kind, words=words) for kind, words in found if words)
+
+
+def days_words(days: tuple[str, str] | None) -> str:
+    """`2026-05-01`, or the first and the last; empty where nobody noted them."""
+    if days is None:
+        return ""
+    first, last = days
+    return first if first == last else tell("{first} to {last}", first=first, last=last)
+
+
+def host_words(host: Mapping[str, Any]) -> str:
+    """What a host is, in one line; empty where it told nothing."""
+    told = (host.get(name) for name in ("cpu_model", "cpus_usable", "memory_bytes", "kernel", "file_system"))
+    model, cpus, memory, kernel, files = told
+    parts = (
+        model,
+        tell_number("{number} processor", "{number} processors", cpus) if cpus else None,
+        tell("{size} of memory", size=size(memory)) if memory else None,
+        kernel,
+        files,
+    )
+    return listed(str(part) for part in parts if part)
+
+
+def _arms(pair: Together, one: int, other: int) -> str:
+    """Of two arms that stand for each other: whether they are the same treatment of the same build."""
+    a, b = pair.a.comparison.arms[one], pair.b.comparison.arms[other]
+    parts = list(_levels(pair, a, b))
+    parts += _builds(pair.a.arms[one], pair.b.arms[other])
+    if not parts:
+        return ""
+    what = listed(parts)
+    if one == BASELINE:
+        return tell(
+            "baselines differ, so that even the ratios have no common measure: {what}",
+            what=what,
+        )
+    return tell("contenders differ: {what}", what=what)
+
+
+def _levels(pair: Together, a: Arm, b: Arm) -> Iterator[str]:
+    """Settings that are what is compared."""
+    factors = {*pair.a.comparison.factors, *pair.b.comparison.factors}
+    for name, (x, y) in _differing(_settings_of(a, factors), _settings_of(b, factors)).items():
+        yield _each(name, x, y)
+
+
+def _builds(a: ArmFacts, b: ArmFacts) -> Iterator[str]:
+    if a.sha256 is not None and a.sha256 == b.sha256 and a.version == b.version:
+        return
+    told = (
+        ("PostgreSQL", a.version, b.version),
+        (tell("origin"), origin_words(a.origin), origin_words(b.origin)),
+        (tell("compiler"), a.compiler, b.compiler),
+        (tell("flags"), a.flags, b.flags),
+        (tell("options of the build"), _options(a), _options(b)),
+        (tell("source"), _source(a), _source(b)),
+    )
+    found = [_each(name, x or tell("none"), y or tell("none")) for name, x, y in told if x != y]
+    compiled = _differing(a.compiled_in, b.compiled_in)
+    found += [_each(name, x, y) for name, (x, y) in compiled.items() if name != "CONFIGURE"]
+    if not found and None not in (a.sha256, b.sha256) and a.sha256 != b.sha256:
+        found = [tell("other files of the same version")]
+    yield from found
+
+
+def _options(facts: ArmFacts) -> str:
+    return " ".join(facts.built_from.options) if facts.built_from is not None else ""
+
+
+def _source(facts: ArmFacts) -> str:
+    made = facts.built_from
+    return "" if made is None else f"{made.source} {made.source_sha256[:12]}"
+
+
+def _settings(pair: Together) -> str:
+    """Those that are the same for all that is compared, and not the same in both results."""
+    factors = {*pair.a.comparison.factors, *pair.b.comparison.factors}
+    arms = (
+        (pair.a.comparison.baseline, pair.b.comparison.baseline),
+        (pair.a.comparison.arms[pair.a_result.contender], pair.b.comparison.arms[pair.b_result.contender]),
+    )
+    found: dict[str, tuple[str, str]] = {}
+    for a, b in arms:
+        found |= _differing(_settings_of(a, factors, others=True), _settings_of(b, factors, others=True))
+    what = listed(_each(name, x, y) for name, (x, y) in found.items())
+    return tell("settings differ: {what}", what=what) if what else ""
+
+
+def _settings_of(arm: Arm, factors: Collection[str], *, others: bool = False) -> dict[str, str]:
+    """Settings among the factors; others: those that are not."""
+    return {one.name: one.value for one in arm.settings if (one.name in factors) is not others}
+
+
+def _differing(a: Mapping[str, str], b: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    unset = tell("not set")
+    names = dict.fromkeys((*a, *b))
+    return {name: (a.get(name, unset), b.get(name, unset)) for name in names if a.get(name) != b.get(name)}
+
+
+def _data(a: Answer, b: Answer) -> str:
+    found = {facts.data for facts in (a.arms[BASELINE], b.arms[BASELINE])}
+    if len(found) == 1 or "" in found:
+        return ""
+    return tell("rows differ: the same commands loaded other rows in A than in B")
+
+
+def _statistics(a: Answer, b: Answer) -> str:
+    full = [one.comparison.dataset.full_statistics for one in (a, b)]
+    if full[0] == full[1]:
+        return ""
+    return tell("statistics differ: of every row in {side} only", side="A" if full[0] else "B")
+
+
+def _host(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
+    others = {fact.key: fact.text for fact in host_facts(b)}
+    found = [
+        _each(fact.name, fact.text, others[fact.key])
+        for fact in host_facts(a)
+        if fact.key in others and fact.key != _NOT_HELD and not _is_alike(fact.key, a[fact.key], b[fact.key])
+    ]
+    return tell("host differs: {what}", what=listed(found)) if found else ""
+
+
+def _is_alike(key: str, x: Any, y: Any) -> bool:
+    if key == "memory_bytes":
+        return bool(abs(x - y) <= _MEMORY_SHARE * max(x, y))
+    return bool(x == y)
+
+
+def _days(a: Answer, b: Answer) -> str:
+    if a.days is None or b.days is None or a.days == b.days:
+        return ""
+    return tell("measured on different days: {a} in A, {b} in B", a=days_words(a.days), b=days_words(b.days))
+
+
+def _client(a: Answer, b: Answer) -> str:
+    if a.client == b.client or isinstance(a.comparison.workload, Operation):
+        return ""
+    return tell("client differs: {a} in A, {b} in B", a=a.client, b=b.client)
+
+
+def _windows(a: Answer, b: Answer) -> str:
+    if isinstance(a.comparison.workload, Operation):
+        return ""
+    words = [windows_words([one]) for one in (a, b)]
+    if words[0] == words[1]:
+        return ""
+    return tell("windows of a block differ: {a} in A, {b} in B", a=words[0], b=words[1])
+
+
+def _margin(a: Answer, b: Answer) -> str:
+    margins = [one.comparison.design.margin for one in (a, b)]
+    if margins[0] == margins[1]:
+        return ""
+    words = [f"±{percent(margin)}" for margin in margins]
+    return tell("margin differs: {a} in A, {b} in B; the larger one holds here", a=words[0], b=words[1])
+
+
+def _check(pair: Together) -> str:
+    sides = ((pair.a, pair.a_result), (pair.b, pair.b_result))
+    found = [name for name, side in zip(("A", "B"), sides, strict=True) if needs_check(*side)]
+    if not found:
+        return ""
+    return tell("CHECK the caveats in {side}: its number may mean something else than it seems to", side=listed(found))
+
+
+def _each(name: str, a: object, b: object) -> str:
+    return tell("{name} {a} in A, {b} in B", name=name, a=a, b=b)

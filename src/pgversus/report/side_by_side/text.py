@@ -1,0 +1,143 @@
+"""Two results side by side as text: for a terminal or a pipe, as Markdown for a pull request, and as an HTML page."""
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pgversus.report.html import rendered_page
+from pgversus.report.markdown import escaped, paragraph, table
+from pgversus.report.sentences import percent_of_confidence
+from pgversus.report.side_by_side.agreement import Agreement, SideBySide
+from pgversus.report.side_by_side.section import SideBySideSection, SideText, side_by_side_section
+from pgversus.report.terminal import STYLES, print_parts, terminal_table
+from pgversus.text.translation import tell
+
+
+def side_by_side_markdown(found: SideBySide) -> str:
+    """All of it: the ratios, the values, what is not alike, what has nothing beside it."""
+    section = side_by_side_section(found)
+    parts = [
+        f"## {escaped(section.title)}",
+        "\n".join(f"- **{name}**: {escaped(words)}" for name, words in section.sources),
+        _ratio_rows(section),
+        paragraph(" ".join(section.sentences)),
+        _value_rows(section),
+        _list(section.notes, tell("Not alike")),
+        _list([f"{one.place}: {one.reason}" for one in section.not_comparable], tell("Not comparable")),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _ratio_rows(section: SideBySideSection) -> str:
+    confidence = percent_of_confidence()
+    heads = (
+        tell("context"),
+        tell("metric"),
+        "A",
+        confidence,
+        tell("verdict"),
+        "B",
+        confidence,
+        tell("verdict"),
+        tell("B over A"),
+        tell("A and B"),
+        tell("not alike"),
+    )
+    rows = [
+        (
+            row.place,
+            row.metric,
+            *(cell for side in (row.a, row.b) for cell in (side.change, side.interval, side.verdict_word)),
+            row.quotient,
+            row.words,
+            row.around,
+        )
+        for row in section.rows
+    ]
+    return table(heads, rows, names=2)
+
+
+def _value_rows(section: SideBySideSection) -> str:
+    heads = (
+        tell("values, not to be compared between A and B"),
+        tell("A baseline"),
+        tell("A contender"),
+        tell("B baseline"),
+        tell("B contender"),
+        tell("blocks"),
+    )
+    rows = [
+        (
+            f"{row.place} ({row.metric})",
+            *(level for side in (row.a, row.b) for level in (side.baseline_level, side.contender_level)),
+            f"{row.a.blocks} / {row.b.blocks}",
+        )
+        for row in section.rows
+    ]
+    return table(heads, rows)
+
+
+def _list(lines: list[str], head: str) -> str:
+    if not lines:
+        return ""
+    return "\n".join([f"**{escaped(head)}**", "", *(f"- {paragraph(line)}" for line in lines)])
+
+
+def side_by_side_html(found: SideBySide) -> str:
+    """The page, in the language of now; texts of users are escaped."""
+    section = side_by_side_section(found)
+    return rendered_page("side_by_side.html", title=section.title, section=section, confidence=percent_of_confidence())
+
+
+_COLOURS = {
+    Agreement.AGREE: "cyan",
+    Agreement.LARGER_IN_A: "yellow",
+    Agreement.LARGER_IN_B: "yellow",
+    Agreement.HIGHER_IN_A: "yellow",
+    Agreement.HIGHER_IN_B: "yellow",
+    Agreement.OPPOSITE: "red",
+    Agreement.OPEN: "dim",
+    Agreement.NOT_JUDGED: "dim",
+}
+
+
+def print_side_by_side(found: SideBySide, console: Console, columns: int | None = None) -> None:
+    """Print all of it; console and columns: as of print_answer."""
+    section = side_by_side_section(found)
+    parts: list[RenderableType] = [Text(section.title, style="bold")]
+    parts += [Text(f"{name}: {words}") for name, words in section.sources]
+    if section.rows:
+        parts += [Text(""), _ratios(section), Text(""), _values(section)]
+    parts += [Text(""), *(Text(sentence) for sentence in section.sentences)]
+    parts += [Text(tell("not alike: {note}", note=note)) for note in section.notes]
+    parts += [
+        Text(tell("not comparable: {place}: {reason}", place=one.place, reason=one.reason))
+        for one in section.not_comparable
+    ]
+    print_parts(parts, console, columns)
+
+
+def _ratios(section: SideBySideSection) -> Table:
+    confidence = percent_of_confidence()
+    shown = terminal_table(
+        "", "A", confidence, "", "B", confidence, "", tell("B over A"), tell("A and B"), tell("not alike")
+    )
+    for row in section.rows:
+        agreement = Text(row.words, style=_COLOURS[row.agreement])
+        shown.add_row(Text(row.place), *_cells(row.a), *_cells(row.b), Text(row.quotient), agreement, Text(row.around))
+    return shown
+
+
+def _cells(side: SideText) -> list[RenderableType]:
+    return [side.change, Text(side.interval), Text(side.verdict_word, style=STYLES[side.verdict])]
+
+
+def _values(section: SideBySideSection) -> Table:
+    """Each beside its own baseline: those of A and of B are two tables that happen to share their rows."""
+    heads = [tell("A baseline"), tell("A contender"), tell("B baseline"), tell("B contender")]
+    shown = terminal_table(tell("values, not to be compared between A and B"), "", *heads, tell("blocks"))
+    for row in section.rows:
+        a, b = row.a, row.b
+        levels = (a.baseline_level, a.contender_level, b.baseline_level, b.contender_level)
+        shown.add_row(Text(row.place), row.metric, *levels, f"{a.blocks} / {b.blocks}")
+    return shown

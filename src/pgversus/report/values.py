@@ -1,0 +1,409 @@
+"""Measured values as rows: metrics, counters, latencies, times and sizes; every renderer shows these.
+
+First the metrics and counters that the study names, or the usual ones; then the counters that differ beyond chance,
+which explain a difference or go with it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from math import fsum
+from statistics import median
+
+from pgversus.records.preparation import RUNNING_SERVER
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.stats.analysis import ContenderResult, quantities_of
+from pgversus.stats.counters import sure_ratios
+from pgversus.study.comparison import BASELINE
+from pgversus.study.counters import COUNTERS, TOLD_BY_HOST, CounterUnit
+from pgversus.study.metrics import BY_NAME, Metric, Quantity, StepTime
+from pgversus.study.workload import Operation
+from pgversus.text.translation import later, listed, tell
+from pgversus.text.units import change, change_interval, latency, significant, size
+
+COUNTERS_NOTE = later("counters: values are means over all blocks, the change is the mean of the blocks' ratios")
+"""Why a change may not be that from one value to the other: one block alone can carry a mean of values."""
+_MOST_SURE = 8
+_MOST_SURE_OF_STUDY = 3
+_USUAL = ("server_memory_peak_bytes",)
+_USUAL_OF_OPERATION = ("session_memory_peak_bytes", "vacuum_tuples_removed", "vacuum_index_scans", "wal_bytes")
+# What the host did as a whole is a condition of the measurement and no property of an arm.
+_OF_HOST = frozenset(
+    {
+        "host_cpu_s",
+        "host_cpu_user_s",
+        "host_steal_s",
+        "host_iowait_s",
+        "pressure_cpu_s",
+        "pressure_io_s",
+        "pressure_memory_s",
+    }
+)
+# Its own transactions and what the load does by definition: they differ as the throughput does.
+_OF_LOAD = frozenset({"transactions_committed", "tuples_inserted", "tuples_updated", "tuples_deleted"})
+_NAMED_ALIKE = frozenset(
+    {"server_io_hits", "client_io_hits", "server_io_read_bytes", "server_io_write_bytes", "client_cpu_user_s"}
+)
+"""The same work under another name than a counter that is shown."""
+# What VACUUM says of itself as the server, the host or the verdict do, or as another of its own counters does.
+_OF_VACUUM_ALIKE = frozenset(
+    {
+        "vacuum_pages_frozen",
+        "vacuum_dead_items_removed",
+        "vacuum_buffers_hit",
+        "vacuum_buffers_read",
+        "vacuum_wal_records",
+        "vacuum_wal_full_page_images",
+        "vacuum_wal_bytes",
+        "vacuum_cpu_user_s",
+        "vacuum_cpu_system_s",
+        "vacuum_elapsed_s",
+    }
+)
+_NEVER_BY_ITSELF = _OF_HOST | _OF_LOAD | _NAMED_ALIKE | _OF_VACUUM_ALIKE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantityRow:
+    """One metric or counter on the baseline and on a contender; every number is text already."""
+
+    name: str
+    baseline: str
+    contender: str
+    change: str
+    """Empty where one side has nothing, so that there is no ratio."""
+    interval: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedQuantityRow:
+    """One of them, and which verdict of a study it stands beside."""
+
+    context: str
+    contender: str
+    quantity: QuantityRow
+
+
+def quantity_rows(
+    answer: Answer, result: ContenderResult, named: Sequence[str] = (), most_sure: int = _MOST_SURE
+) -> list[QuantityRow]:
+    """The named quantities, or the usual ones, as far as both arms tell them; then the surest counters.
+
+    named: as `metrics` of a study file. most_sure: of the counters that differ beyond chance, the largest difference
+    first.
+    """
+    is_operation = isinstance(answer.comparison.workload, Operation)
+    usual = _USUAL_OF_OPERATION if is_operation else _USUAL
+    wanted = [name for name in named or usual if name != answer.analysis.metric.value.removesuffix("_s")]
+    return [
+        *(row for name in wanted if (row := _row(answer, result, name))),
+        *islice(_sure(answer, result, wanted), most_sure),
+    ]
+
+
+def sure_counters(answer: Answer, result: ContenderResult, most: int) -> list[QuantityRow]:
+    """The counters that differ beyond chance, the largest difference first."""
+    return list(islice(_sure(answer, result, ()), most))
+
+
+def study_quantity_rows(answer: StudyAnswer) -> list[PlacedQuantityRow]:
+    """The same of every verdict of a study, in its order, with fewer of the surest counters."""
+    return [
+        PlacedQuantityRow(
+            context=one.context.label, contender=one.comparison.arms[result.contender].label, quantity=row
+        )
+        for one in answer.answers
+        for result in one.analysis.results
+        for row in quantity_rows(one, result, answer.study.metrics, _MOST_SURE_OF_STUDY)
+    ]
+
+
+def untold(answer: StudyAnswer) -> list[str]:
+    """What the study names in `metrics` and no verdict shows, with who did not tell it: `wal_bytes: not told by 13`."""
+    shown = {row for one in answer.answers for result in one.analysis.results for row in _told(one, result, answer)}
+    return [f"{name}: {_silent(answer, name)}" for name in answer.study.metrics if name not in shown]
+
+
+def _told(one: Answer, result: ContenderResult, answer: StudyAnswer) -> Iterator[str]:
+    for name in answer.study.metrics:
+        is_judged = name == one.analysis.metric.value.removesuffix("_s")
+        if is_judged or _row(one, result, name):
+            yield name
+
+
+def _silent(answer: StudyAnswer, name: str) -> str:
+    """Who did not tell it, as far as is known."""
+    if name in BY_NAME or not any(one.blocks for one in answer.answers):
+        return tell("nothing was measured of it")
+    if name in TOLD_BY_HOST:
+        return tell("not told by this host")
+    versions = (
+        facts.version
+        for one in answer.answers
+        for facts, told in zip(one.arms, one.analysis.counters, strict=True)
+        if name not in told
+    )
+    return tell("not told by {versions}", versions=listed(dict.fromkeys(versions)))
+
+
+def level_text(metric: Metric, value: float) -> str:
+    """A metric's value in the unit people read it in."""
+    return significant(value, 4) if metric is Metric.TPS else latency(value)
+
+
+def counter_text(name: str, value: float) -> str:
+    """A counter's value in the unit people read it in."""
+    match COUNTERS[name].unit:
+        case CounterUnit.BYTES:
+            return size(value)
+        case CounterUnit.SECONDS:
+            return latency(value)
+        case CounterUnit.COUNT:
+            return significant(value)
+
+
+def _sure(answer: Answer, result: ContenderResult, shown: Sequence[str]) -> Iterator[QuantityRow]:
+    """Those that happened on one side only come first: no ratio is larger."""
+    one_sided = (name for name, found in result.one_sided.items() if found.is_sure)
+    for name in chain(one_sided, sure_ratios(result.counters)):
+        if name not in _NEVER_BY_ITSELF and name not in shown and (row := _counter(answer, result, name)):
+            yield row
+
+
+def _row(answer: Answer, result: ContenderResult, name: str) -> QuantityRow | None:
+    metric = BY_NAME.get(name)
+    return _counter(answer, result, name) if metric is None else _metric(result, metric)
+
+
+def _metric(result: ContenderResult, metric: Metric) -> QuantityRow | None:
+    levels = result.levels.get(metric)
+    if levels is None:
+        return None
+    ratio = result.ratios.get(metric)
+    return QuantityRow(
+        name=metric.value.removesuffix("_s"),
+        baseline=level_text(metric, levels[0]),
+        contender=level_text(metric, levels[1]),
+        change=change(ratio.value) if ratio else "",
+        interval=change_interval(ratio.low, ratio.high) if ratio else "",
+    )
+
+
+def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow | None:
+    levels = [answer.analysis.counters[arm].get(name) for arm in (BASELINE, result.contender)]
+    if levels[0] is None or levels[1] is None:
+        return None
+    ratio = result.counters.get(name)
+    # An operation is the one thing that it is counted for.
+    is_operation = isinstance(answer.comparison.workload, Operation)
+    return QuantityRow(
+        name=tell("{counter} per transaction", counter=name)
+        if COUNTERS[name].per_transaction and not is_operation
+        else name,
+        baseline=counter_text(name, levels[0]),
+        contender=counter_text(name, levels[1]),
+        change=change(ratio.value) if ratio else "",
+        interval=change_interval(ratio.low, ratio.high) if ratio else "",
+    )
+
+
+HEADS = (later("transactions"), "tps", later("min"), later("mean"), "p95", "p99", later("max"))
+"""To be told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevelRow:
+    """One arm; every number is text already, empty where there is none."""
+
+    context: str
+    arm: str
+    cells: tuple[str, ...]
+    """In the order of HEADS."""
+
+
+def level_rows(answer: StudyAnswer) -> list[LevelRow]:
+    """A row for each arm of each context that was measured under a load, in the order of the study."""
+    return [_level_row(one, arm) for one in _of_loads(answer) for arm in range(len(one.comparison.arms))]
+
+
+def _of_loads(answer: StudyAnswer) -> list[Answer]:
+    return [one for one in answer.answers if not isinstance(one.comparison.workload, Operation)]
+
+
+def _level_row(one: Answer, arm: int) -> LevelRow:
+    trials = [block.trials[arm] for block in one.blocks if block.has(arm)]
+    levels = one.analysis.levels[arm]
+    least = [trial.latency_min_s for trial in trials if trial.latency_min_s is not None]
+    tps = levels.get(Metric.TPS)
+    latencies = (Metric.LATENCY_MEAN, Metric.LATENCY_P95, Metric.LATENCY_P99, Metric.LATENCY_MAX)
+    shown = [latency(found.value) if (found := levels.get(metric)) else "" for metric in latencies]
+    return LevelRow(
+        context=one.context.label,
+        arm=one.comparison.arms[arm].label,
+        cells=(
+            str(sum(trial.transactions for trial in trials)),
+            significant(tps.value, 4) if tps else "",
+            latency(min(least)) if least else "",
+            *shown,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TpsTable:
+    """tps of each level beside that of the others: a column for each workload, as such studies are written up."""
+
+    workloads: tuple[str, ...]
+    rows: tuple[tuple[str, str, tuple[str, ...]], ...]
+    """What else is fixed, the arm, and its tps under each workload; empty where it was not measured."""
+
+
+def tps_table(answer: StudyAnswer) -> TpsTable | None:
+    """None for a study that has no second workload beside which to put the first."""
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for one in _of_loads(answer):
+        levels = dict(one.context.levels)
+        workload = levels.pop("workload", "")
+        place = " ".join(f"{factor}={level}" for factor, level in levels.items())
+        for arm in one.comparison.arms:
+            tps = one.analysis.levels[arm.index].get(Metric.TPS)
+            cells.setdefault((place, arm.label), {})[workload] = significant(tps.value, 4) if tps else ""
+    workloads = tuple(dict.fromkeys(workload for row in cells.values() for workload in row))
+    if len(workloads) < 2:  # noqa: PLR2004 - see above
+        return None
+    rows = ((place, arm, tuple(row.get(name, "") for name in workloads)) for (place, arm), row in cells.items())
+    places = list(dict.fromkeys(place for place, _ in cells))
+    return TpsTable(workloads=workloads, rows=tuple(sorted(rows, key=lambda row: places.index(row[0]))))
+
+
+TIME_HEADS = (later("trials"), later("mean"), later("min"), later("difference"), later("ratio"))
+TIMES_NOTE = later(
+    "times: means and differences are arithmetic, as published; the ratio is the mean of the blocks' ratios"
+)
+"""Both to be told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeRow:
+    """One arm, or one step on it; every number is text already, empty where there is none."""
+
+    context: str
+    arm: str
+    """With the step behind it, where the row is of one."""
+    cells: tuple[str, ...]
+    """In the order of TIME_HEADS; against the baseline, over the blocks that hold both: the difference of the means and
+    the estimated ratio."""
+
+
+def time_rows(answer: StudyAnswer) -> list[TimeRow]:
+    """A row for each arm of each context that times an operation, then for each of several steps, in that order."""
+    operations = [one for one in answer.answers if isinstance(one.comparison.workload, Operation)]
+    return [row for one in operations for quantity in _quantities(one) for row in _rows(one, quantity)]
+
+
+def _quantities(one: Answer) -> Iterator[Quantity]:
+    yield Metric.TIME
+    yield from (quantity for quantity in quantities_of(one.comparison) if isinstance(quantity, StepTime))
+
+
+def _rows(one: Answer, quantity: Quantity) -> Iterator[TimeRow]:
+    for arm in one.comparison.arms:
+        times = [time for (time,) in _times(one, quantity, arm.index)]
+        yield TimeRow(
+            context=one.context.label,
+            arm=f"{arm.label}, {quantity.step}" if isinstance(quantity, StepTime) else arm.label,
+            cells=(
+                str(len(times)),
+                latency(_mean(times)) if times else "",
+                latency(min(times)) if times else "",
+                *(("", "") if arm.index == BASELINE else _against(one, quantity, arm.index)),
+            ),
+        )
+
+
+def _times(one: Answer, quantity: Quantity, *arms: int) -> list[tuple[float, ...]]:
+    """Of these arms, for each block that tells it of all of them."""
+    blocks = (block for block in one.blocks if block.has(*arms))
+    found = (tuple(block.trials[arm].value(quantity) for arm in arms) for block in blocks)
+    return [tuple(time for time in times if time is not None) for times in found if None not in times]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return fsum(values) / len(values)
+
+
+def _against(one: Answer, quantity: Quantity, arm: int) -> tuple[str, str]:
+    """Difference and ratio."""
+    times, ratio = _times(one, quantity, BASELINE, arm), one.analysis.result_of(arm).ratios.get(quantity)
+    if not times or ratio is None:
+        return "", ""
+    seconds = _mean([theirs - ours for ours, theirs in times])
+    return f"{'-' if seconds < 0 else '+'}{latency(abs(seconds))}", significant(ratio.value)
+
+
+_MOST_SHOWN = 20
+"""The largest of them."""
+_WORTH_SHOWING = 0.005
+"""Of the baseline's size: a page more or less comes and goes with each loading."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeTable:
+    """The same relations on each arm; every number is text already."""
+
+    context: str
+    """The first that has these data; empty for the only one."""
+    arms: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    """A relation, and its size on each arm; empty where it is not there."""
+
+
+def size_tables(answers: Sequence[Answer]) -> list[SizeTable]:
+    """One for each set of arms and data whose relations differ in size; none where builds make no difference."""
+    found: dict[object, SizeTable] = {}
+    for one in answers:
+        sizes = [facts.sizes for facts in one.arms if facts.origin != RUNNING_SERVER]
+        if len(sizes) < len(one.arms):
+            # What somebody has in a database says nothing of how it was built.
+            continue
+        names = [name for name in sizes[0] if any(_differs(sizes[0][name], other.get(name)) for other in sizes[1:])]
+        largest = set(sorted(names, key=lambda name: -sizes[0][name])[:_MOST_SHOWN])
+        names = [name for name in names if name in largest]
+        labels = tuple(arm.label for arm in one.comparison.arms)
+        key = (labels, tuple(tuple(other.get(name) for other in sizes) for name in names))
+        if names and key not in found:
+            found[key] = SizeTable(
+                context=one.context.label,
+                arms=labels,
+                rows=tuple((_short(name), tuple(_shown(other.get(name)) for other in sizes)) for name in names),
+            )
+    return list(found.values())
+
+
+def _differs(base: int, other: int | None) -> bool:
+    return other is not None and abs(other - base) > _WORTH_SHOWING * base
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("public.")
+
+
+def _shown(found: int | None) -> str:
+    return "" if found is None else size(found)
+
+
+def medians(answer: Answer, result: ContenderResult) -> tuple[float, float] | None:
+    """Of baseline and contender over the blocks that hold both, of the metric that carries the verdict, in its unit.
+
+    None where no block tells it of both.
+    """
+    metric, arms = answer.analysis.metric, (BASELINE, result.contender)
+    blocks = [block for block in answer.blocks if block.has(*arms)]
+    values = [tuple(block.trials[arm].value(metric) for arm in arms) for block in blocks]
+    told = [(ours, theirs) for ours, theirs in values if ours is not None and theirs is not None]
+    return (median(ours for ours, _ in told), median(theirs for _, theirs in told)) if told else None
+
+
+def dropped_trials(answer: Answer, result: ContenderResult) -> int:
+    """Trials of both arms that failed, and so count for nothing."""
+    return sum(failure.arm in (BASELINE, result.contender) for block in answer.blocks for failure in block.failures)
