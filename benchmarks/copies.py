@@ -17,9 +17,9 @@ from typing import TypeVar
 from pgversus.builds.model import Build
 from pgversus.builds.provide import provide
 from pgversus.data.loading import LOADING_SETTINGS, LoadedCluster, Loading
-from pgversus.data.snapshot_key import Recipe, recipe_of
-from pgversus.data.snapshots import SnapshotShelf
-from pgversus.engine.progress import Silence
+from pgversus.data.snapshot_key import SnapshotKey, snapshot_key
+from pgversus.data.snapshots import SnapshotCache
+from pgversus.engine.progress import NoProgress
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache, make_directory, open_cache
 from pgversus.host.files import way_of_copying
@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 def main() -> int:
     """Print the table; 1 when a copy costs too much."""
-    user, silence = server_user(), Silence()
+    user, silence = server_user(), NoProgress()
     (build,) = provide([parse_server(SERVER)], USUAL_MANNER, open_cache(), user, silence.say, silence)
     assert build is not None
     # Where data lie in real runs; removed at the end.
@@ -67,7 +67,7 @@ def main() -> int:
 
 def _measure(build: Build, cache: Cache, directory: RunDirectory) -> int:
     loading = Loading(directory, fixed_client(directory.user))
-    shelf = SnapshotShelf(cache, directory, Silence(), 10**12)
+    shelf = SnapshotCache(cache, directory, NoProgress(), 10**12)
     dataset = Dataset(pgbench_scale=SCALE)
     arm = Arm(
         index=0,
@@ -77,7 +77,7 @@ def _measure(build: Build, cache: Cache, directory: RunDirectory) -> int:
         workload=PgbenchWorkload(scripts=()),
         dataset=dataset,
     )
-    recipe = recipe_of(dataset, build, loading.client, LOADING_SETTINGS)
+    recipe = snapshot_key(dataset, build, loading.client, LOADING_SETTINGS)
     assert recipe is not None
     times: dict[str, list[float]] = {"load": [], "copy": [], "keep": [], "take": []}
     size = 0
@@ -108,7 +108,7 @@ def _load(loading: Loading, build: Build, home: Path, arm: Arm) -> Cluster:
     return cluster
 
 
-def _take(shelf: SnapshotShelf, recipe: Recipe, taken: Path, build: Build) -> None:
+def _take(shelf: SnapshotCache, recipe: SnapshotKey, taken: Path, build: Build) -> None:
     assert shelf.take(recipe, taken, build) is not None
 
 

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass, replace
 
 from benchmarks.simulated_host import HOSTS, SimulatedHost, SimulatedSite
-from pgversus.engine.context_state import Course
-from pgversus.engine.progress import Silence
+from pgversus.engine.context_state import ContextState
+from pgversus.engine.progress import NoProgress
 from pgversus.engine.scheduler import run_courses
 from pgversus.stats.analysis import standing
 from pgversus.stats.confidence import Verdict
@@ -59,14 +59,14 @@ def simulate(
         comparison.design,
         seed=(seed, sorted(HOSTS).index(host)),
     )
-    course = Course(Context(number=1, levels=(), comparison=comparison), len(ratios))
+    course = ContextState(Context(number=1, levels=(), comparison=comparison), len(ratios))
     run_courses(
         [course],
         SimulatedSite(machine),
         seed=seed,
         budget_s=NEVER_S,
         clock=machine.clock,
-        progress=Silence(),
+        progress=NoProgress(),
         keep=lambda _course, _block: None,
         keep_preparation=lambda _course: None,
     )

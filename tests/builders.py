@@ -20,7 +20,7 @@ from pgversus.study.dataset import Dataset
 from pgversus.study.design import MARGINS, Design, StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.servers import Release
-from pgversus.study.study import Context, Skipped, StudyFact
+from pgversus.study.study import Context, Skipped, StudyMetadata
 from pgversus.study.workload import Operation, PgbenchWorkload, QueryMode, Script, Step, Workload
 
 DATA = Path(__file__).parent / "data"
@@ -189,7 +189,7 @@ def study_answer(
         for number, one in enumerate(answers, 1)
     )
     return StudyAnswer(
-        study=StudyFact(
+        study=StudyMetadata(
             name="s-quick",
             title="Two | workloads",
             question="Is one of them *faster*?",

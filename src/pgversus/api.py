@@ -7,13 +7,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pgversus.engine.progress import Progress, Silence
+from pgversus.engine.progress import NoProgress, Progress
 from pgversus.errors import PgversusError
 from pgversus.host.identity import server_user
 from pgversus.lab.answer import read_answer
 from pgversus.lab.consent import opened_with_consent
 from pgversus.lab.resume import EarlierResults
-from pgversus.lab.run import Means, run_study
+from pgversus.lab.run import RunOptions, run_study
 from pgversus.lab.studies import open_study
 from pgversus.postgres.client import client_at, fixed_client
 from pgversus.report.answer import StudyAnswer
@@ -114,7 +114,7 @@ def run(
     manner = manner_asked(opened.study.build_manner, build_profile, build_system)
     asked = replace(opened.study, build_manner=manner)
     user = server_user(run_as)
-    means = Means(
+    means = RunOptions(
         user=user,
         client=fixed_client(user) if pgbench is None else client_at(Path(pgbench), user),
         results=opened.results,
@@ -124,7 +124,7 @@ def run(
         sample_plans=sample_plans,
         check_rows=check_rows,
     )
-    run_study(asked, means, progress or Silence())
+    run_study(asked, means, progress or NoProgress())
     return load_results(opened.results)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from pgversus.builds.provide import provide
-from pgversus.engine.progress import Silence
+from pgversus.engine.progress import NoProgress
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.study.build_options import USUAL_MANNER
@@ -30,7 +30,7 @@ FAULTS: Mapping[str, Fault] = {
 
 def fetch_server() -> None:
     """Have the server of all tries in the user's cache: a try is no time to fetch it."""
-    silence = Silence()
+    silence = NoProgress()
     provide([parse_server(SERVER)], USUAL_MANNER, open_cache(), server_user(), silence.say, silence)
 
 

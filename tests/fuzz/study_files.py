@@ -14,7 +14,7 @@ from pgversus.study.file.description import schema_at, tables
 from pgversus.study.file.document import as_key, as_toml
 from pgversus.study.file.reference import LONG_EXAMPLE, OPERATION_EXAMPLE
 from pgversus.study.host_access import host_access_of
-from pgversus.study.servers import Family
+from pgversus.study.servers import BuildFamily
 from tests.fuzz.mutations import CONTROLS, changed_bytes, changed_numbers, changed_text
 from tests.fuzz.program import exit_code_of
 from tests.fuzz.target import Target
@@ -158,7 +158,7 @@ def _dry_run(subject: tuple[bytes, bytes, list[str]], folder: Path) -> bool:
         (place / name).write_bytes(sql)
     index = folder / "cache" / "index"
     index.mkdir(parents=True)
-    for family in Family:
+    for family in BuildFamily:
         (index / f"{family}.json").write_text(_VERSIONS)
     return exit_code_of(["run", "study", "--dry-run", *flags], folder) == 0
 

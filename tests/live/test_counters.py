@@ -12,14 +12,14 @@ import pytest
 
 from pgversus.builds.model import Build
 from pgversus.builds.provide import provide
-from pgversus.engine.progress import Silence
+from pgversus.engine.progress import NoProgress
 from pgversus.host.counters import read_host
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.host.page_cache import evict
 from pgversus.host.processes import PeakMemory, cpu_time, memory_bytes
-from pgversus.lab.arm_servers import ServerSet, SomebodysServer
-from pgversus.lab.load_windows import WarmApparatus
+from pgversus.lab.arm_servers import ExternalServer, ServerSet
+from pgversus.lab.load_windows import WarmTrialRunner
 from pgversus.lab.runner import Reading, grown
 from pgversus.postgres.catalog import checkpoint
 from pgversus.postgres.client import fixed_client
@@ -34,7 +34,7 @@ from pgversus.study.counters import COUNTERS
 from pgversus.study.design import Design
 from pgversus.study.servers import parse_server
 from pgversus.study.workload import PgbenchWorkload, Script
-from pgversus.workload.pgbench_run import Load, write_scripts
+from pgversus.workload.pgbench_run import PgbenchLoad, write_scripts
 from tests.builders import comparison
 
 VERSIONS = ("12.22", "15.14", "16.12", "17.8", "18.0")
@@ -91,7 +91,7 @@ Servers = Callable[[str], Server]
 
 
 def _build(name: str) -> Build:
-    silence = Silence()
+    silence = NoProgress()
     (build,) = provide([parse_server(name)], USUAL_MANNER, open_cache(), server_user(), silence.say, silence)
     assert build is not None
     return build
@@ -357,7 +357,7 @@ def test_nothing_of_the_warm_up_is_in_the_first_window(servers: Servers, version
     script = Script(name="asking", text="SELECT pg_stat_get_db_xact_commit(0);\n")
     workload = PgbenchWorkload(scripts=(script,))
     user = server_user()
-    load = Load(
+    load = PgbenchLoad(
         workload=workload,
         client=fixed_client(user),
         script_files=write_scripts(workload, open_directory, user),
@@ -366,11 +366,11 @@ def test_nothing_of_the_warm_up_is_in_the_first_window(servers: Servers, version
         connect_allowance_s=0,
         longest_s=60.0,
     )
-    running = ServerSet([SomebodysServer(comparison().baseline, servers(version).target.conninfo)])
+    running = ServerSet([ExternalServer(comparison().baseline, servers(version).target.conninfo)])
     preparation = Preparation(
         design=Design(warm_up_s=1.0), arms=(), differences=(), writes=False, connect_allowance_s=0
     )
-    apparatus = WarmApparatus(running, [load], preparation)
+    apparatus = WarmTrialRunner(running, [load], preparation)
     try:
         apparatus.start(0)
         apparatus.warm_up(0, seed=1)

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.builds.families import SOURCES, Artifact, ZonkySource
+from pgversus.builds.families import SOURCES, Artifact, ZonkyRegistry
 from pgversus.builds.model import NotifyBytes
 from pgversus.builds.ready_made import Choice, install, installed
 from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.host.identity import server_user
-from pgversus.study.servers import Family, Version
+from pgversus.study.servers import BuildFamily, Version
 
-CHOICE = Choice(family=Family.ZONKY, version=Version(major=17, minor=8))
+CHOICE = Choice(family=BuildFamily.ZONKY, version=Version(major=17, minor=8))
 INSTALL = """
 import sys
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_two_at_once_fetch_a_build_once_and_both_get_it(cache: Cache) -> None:
     assert [path.name for path in cache.staging.iterdir() if path.is_dir()] == []
 
 
-class _Truncated(ZonkySource):
+class _Truncated(ZonkyRegistry):
     """The registry's own artifact, cut short on the way, with a checksum that was taken from the cut file."""
 
     def __init__(self, *, honest: bool) -> None:
@@ -82,7 +82,7 @@ def test_a_build_cut_short_is_refused_and_not_kept(
     cache: Cache, monkeypatch: pytest.MonkeyPatch, *, honest: bool
 ) -> None:
     # Once the checksum beside the artifact tells, once only what pgversus itself knows of it.
-    monkeypatch.setitem(SOURCES, Family.ZONKY, _Truncated(honest=honest))
+    monkeypatch.setitem(SOURCES, BuildFamily.ZONKY, _Truncated(honest=honest))
     with pytest.raises(BuildError) as caught:
         install(cache, CHOICE, server_user(), quiet)
     assert caught.value.slug == "build-damaged"
@@ -93,6 +93,6 @@ def test_a_build_cut_short_is_refused_and_not_kept(
 
 def test_a_version_that_is_listed_and_not_there_is_told_from_no_network(cache: Cache) -> None:
     with pytest.raises(BuildError) as caught:
-        install(cache, Choice(family=Family.ZONKY, version=Version(major=17, minor=99)), server_user(), quiet)
+        install(cache, Choice(family=BuildFamily.ZONKY, version=Version(major=17, minor=99)), server_user(), quiet)
     assert caught.value.slug == "build-fetch-failed"
     assert "://" not in str(caught.value.found), "no address of a registry in our messages"

@@ -17,7 +17,7 @@ import psycopg
 import pytest
 
 from pgversus.builds.provide import provide
-from pgversus.engine.progress import Silence
+from pgversus.engine.progress import NoProgress
 from pgversus.host.directories import open_cache
 from pgversus.host.guard import processes_in
 from pgversus.host.identity import server_user
@@ -125,7 +125,7 @@ def test_what_a_run_left_that_died_with_its_guard_is_swept_by_the_next(command_l
 @pytest.fixture
 def server() -> Iterator[Server]:
     """A server that is not started."""
-    silence, user = Silence(), server_user()
+    silence, user = NoProgress(), server_user()
     (build,) = provide([parse_server("17.8")], USUAL_MANNER, open_cache(), user, silence.say, silence)
     assert build is not None
     with tempfile.TemporaryDirectory(prefix="interrupted-", dir="/tmp") as name:

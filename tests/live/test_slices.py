@@ -16,13 +16,13 @@ import psycopg
 import pytest
 
 from pgversus.builds.provide import provide
-from pgversus.engine.progress import Silence
+from pgversus.engine.progress import NoProgress
 from pgversus.engine.testbed import TrialFailedError
 from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
-from pgversus.lab.arm_servers import ServerSet, SomebodysServer
+from pgversus.lab.arm_servers import ExternalServer, ServerSet
 from pgversus.lab.load_runner import run_pilot
-from pgversus.lab.slices import SliceApparatus
+from pgversus.lab.slices import SliceRunner
 from pgversus.postgres.client import fixed_client
 from pgversus.postgres.cluster import make_cluster
 from pgversus.postgres.load_sessions import LoadSessions
@@ -33,7 +33,7 @@ from pgversus.study.build_options import USUAL_MANNER
 from pgversus.study.design import Design, WindowKind
 from pgversus.study.servers import parse_server
 from pgversus.study.workload import PgbenchWorkload, Script
-from pgversus.workload.pgbench_run import Load, write_scripts
+from pgversus.workload.pgbench_run import PgbenchLoad, write_scripts
 from tests.builders import comparison
 
 pytestmark = pytest.mark.live
@@ -45,7 +45,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="slices-", dir="/tmp")))
         user = server_user()
         user.give(directory)
-        silence = Silence()
+        silence = NoProgress()
         asked = [parse_server(f"zonky:{request.param}")]
         (build,) = provide(asked, USUAL_MANNER, open_cache(), user, silence.say, silence)
         assert build is not None
@@ -154,11 +154,11 @@ def test_work_until_a_stopped_client_takes_no_more_rows_is_time_of_the_slice(
         reader.communicate()
 
 
-def load(script: str, folder: Path, *, clients: int = 1, is_builtin: bool = False) -> Load:
+def load(script: str, folder: Path, *, clients: int = 1, is_builtin: bool = False) -> PgbenchLoad:
     user = server_user()
     scripts = (Script(name=script, text=None) if is_builtin else Script(name="script", text=script),)
     workload = PgbenchWorkload(scripts=scripts, clients=clients)
-    return Load(
+    return PgbenchLoad(
         workload=workload,
         client=fixed_client(user),
         script_files=write_scripts(workload, folder, user),
@@ -169,9 +169,7 @@ def load(script: str, folder: Path, *, clients: int = 1, is_builtin: bool = Fals
     )
 
 
-def apparatus(
-    server: Server, script: str, folder: Path, *, clients: int = 1, is_builtin: bool = False
-) -> SliceApparatus:
+def apparatus(server: Server, script: str, folder: Path, *, clients: int = 1, is_builtin: bool = False) -> SliceRunner:
     put = load(script, folder, clients=clients, is_builtin=is_builtin)
     preparation = Preparation(
         design=Design(window_kind=WindowKind.SLICE, window_s=0.1, slice_s=0.005, warm_up_s=0.1),
@@ -181,10 +179,10 @@ def apparatus(
         connect_allowance_s=0,
     )
     arm = comparison().baseline
-    return SliceApparatus(ServerSet([SomebodysServer(arm, server.target.conninfo)]), [put], preparation)
+    return SliceRunner(ServerSet([ExternalServer(arm, server.target.conninfo)]), [put], preparation)
 
 
-def windows(asked: SliceApparatus, number: int) -> list[Window]:
+def windows(asked: SliceRunner, number: int) -> list[Window]:
     asked.start(0)
     asked.warm_up(0, seed=1)
     for _ in range(number):
@@ -334,7 +332,7 @@ def test_a_server_that_ends_under_its_load_is_a_failed_trial(server: Server, ope
         asked.stop_all()
 
 
-class OurServer(SomebodysServer):
+class OurServer(ExternalServer):
     """A server that pgversus starts."""
 
     @property

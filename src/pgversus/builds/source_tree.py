@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from pgversus.builds.model import Source, SourceFacts
+from pgversus.builds.model import SourceCode, SourceFacts
 from pgversus.errors import BuildError
 from pgversus.host.commands import CLEAN_ENVIRONMENT, Finished, run
 from pgversus.host.identity import ServerUser
@@ -126,7 +126,7 @@ def is_tree(path: Path) -> bool:
     return (path / "src" / "backend").is_dir() and any((path / name).is_file() for name in _BUILD_FILES)
 
 
-def tree_source(path: Path) -> Source:
+def tree_source(path: Path) -> SourceCode:
     """The tree as it stands, with what is in no commit; BuildError when git does not let itself be asked."""
     here = path.resolve()
     if not (here / ".git").exists():
@@ -149,7 +149,7 @@ def tree_source(path: Path) -> Source:
     return _Tree(here, facts, is_git=True)
 
 
-def commit_source(path: Path, ref: str) -> Source:
+def commit_source(path: Path, ref: str) -> SourceCode:
     """A commit of a repository; BuildError when there is no such repository or commit."""
     here = path.resolve()
     if not here.is_dir():

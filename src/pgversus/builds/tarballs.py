@@ -20,7 +20,7 @@ import truststore
 from pydantic import TypeAdapter, ValidationError
 
 from pgversus.builds.inspect import put_in_place
-from pgversus.builds.model import NotifyBytes, Source, SourceFacts
+from pgversus.builds.model import NotifyBytes, SourceCode, SourceFacts
 from pgversus.builds.source_tree import is_tree
 from pgversus.builds.unpacking import ArchiveError, unpack
 from pgversus.errors import BuildError
@@ -40,7 +40,7 @@ def is_archive(path: Path) -> bool:
     return path.name.endswith(_SUFFIXES)
 
 
-def archive_source(path: Path, *, name: str | None = None, checked: str | None = None) -> Source:
+def archive_source(path: Path, *, name: str | None = None, checked: str | None = None) -> SourceCode:
     """The source in a tarball, held against the checksum beside it, if there is one; BuildError where it differs.
 
     name: for people, where the file's own says nothing. checked: against what it was held already.
@@ -128,7 +128,7 @@ def store(tarball: Path, place: Path, *, sha256: str, checked: str) -> None:
     put_in_place(tarball, place)
 
 
-def stored_source(place: Path, name: str) -> Source | None:
+def stored_source(place: Path, name: str) -> SourceCode | None:
     """The source in a tarball of the cache; None where it is not there, or differs from what was stored.
 
     name: of the tarball, for people.
@@ -179,7 +179,7 @@ def name_of(place: Path) -> str:
     return place.name.partition("-")[2]
 
 
-def downloaded(download: Download, cache: Cache, progress: NotifyBytes) -> Source:
+def downloaded(download: Download, cache: Cache, progress: NotifyBytes) -> SourceCode:
     """The tarball at an address, from the cache or fetched; DownloadError, or BuildError when its hash is another one.
 
     It is verified against the hash that the user gives, else against ADDRESS.sha256, which must be there.

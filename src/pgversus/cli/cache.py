@@ -12,7 +12,7 @@ from pgversus.errors import HostError
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from pgversus.report.inventory import CachedThing, Kind
+    from pgversus.report.inventory import CachedKind, CachedThing
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 
@@ -71,14 +71,16 @@ def remove_from_cache(
     """
     if not (names or snapshots or builds or sources or everything):
         raise click.UsageError("say what is to be removed: names, --snapshots, --builds, --sources or --all")
-    from pgversus.report.inventory import Kind  # noqa: PLC0415 - not for `--help`
+    from pgversus.report.inventory import CachedKind  # noqa: PLC0415 - not for `--help`
 
-    asked = {Kind.SNAPSHOT: snapshots, Kind.BUILD: builds, Kind.SOURCE: sources}
-    whole = set(Kind) if everything else {kind for kind, is_whole in asked.items() if is_whole}
-    remove_named(names, set(Kind), whole=whole)
+    asked = {CachedKind.SNAPSHOT: snapshots, CachedKind.BUILD: builds, CachedKind.SOURCE: sources}
+    whole = set(CachedKind) if everything else {kind for kind, is_whole in asked.items() if is_whole}
+    remove_named(names, set(CachedKind), whole=whole)
 
 
-def remove_named(names: "Sequence[str]", kinds: "Collection[Kind]", *, whole: "Collection[Kind]" = ()) -> None:
+def remove_named(
+    names: "Sequence[str]", kinds: "Collection[CachedKind]", *, whole: "Collection[CachedKind]" = ()
+) -> None:
     """Remove what has these names, among these kinds, and all of the whole kinds; says what was done with each."""
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
     from pgversus.lab.inventory import cached_things, named, take_out  # noqa: PLC0415 - the same

@@ -132,12 +132,12 @@ def measure(study: "Study", options: dict[str, Any], results: Path, *, earlier: 
     from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415
     from pgversus.host.identity import server_user  # noqa: PLC0415
     from pgversus.lab.answer import read_answer  # noqa: PLC0415
-    from pgversus.lab.run import Means, run_study  # noqa: PLC0415
+    from pgversus.lab.run import RunOptions, run_study  # noqa: PLC0415
     from pgversus.postgres.client import client_at, fixed_client  # noqa: PLC0415
     from pgversus.report.terminal import SafeConsole  # noqa: PLC0415
 
     user = server_user(options["run_as"])
-    means = Means(
+    means = RunOptions(
         user=user,
         client=client_at(Path(options["pgbench_path"]), user) if options["pgbench_path"] else fixed_client(user),
         results=results,

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from pgversus.cli.progress_rows import (
     Piece,
-    Rows,
+    VerdictRows,
     beginning_words,
     block_words,
     contexts_words,
@@ -30,7 +30,7 @@ from pgversus.cli.progress_rows import (
     step_words,
     with_context,
 )
-from pgversus.engine.progress import Look, Outlook
+from pgversus.engine.progress import Look, TimeEstimate
 from pgversus.records.trials import Block, Phase
 from pgversus.stats.lazy import Once
 from pgversus.study.comparison import Comparison
@@ -115,8 +115,8 @@ class TerminalProgress:
         self._region = Region(console, self._lines)
         self._drawn_at = -_EVERY_S
         self._now = ""
-        self._rows = Rows()
-        self._outlook: Callable[[], Outlook] | None = None
+        self._rows = VerdictRows()
+        self._outlook: Callable[[], TimeEstimate] | None = None
         self._block_began: float | None = None
         self._phase: Phase | None = None
         self._attributed = ""
@@ -130,7 +130,7 @@ class TerminalProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._now, self._outlook, self._rows = "", None, Rows()
+        self._now, self._outlook, self._rows = "", None, VerdictRows()
         self._region.stop()
 
     def say(self, line: str) -> None:
@@ -186,7 +186,7 @@ class TerminalProgress:
         with speaking(self._language):
             self.say(with_context(context, beginning_words(comparison)))
 
-    def outlook(self, look_out: Callable[[], Outlook]) -> None:
+    def outlook(self, look_out: Callable[[], TimeEstimate]) -> None:
         """Asked for the next picture, or for the line of the next block in a pipe."""
         self._outlook, self._block_began = Once(look_out), None
 

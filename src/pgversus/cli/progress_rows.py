@@ -9,13 +9,13 @@ from itertools import islice
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from pgversus.engine.progress import Look, Outlook
+from pgversus.engine.progress import Look, TimeEstimate
 from pgversus.records.trials import Block, Phase
 from pgversus.report.charts.theme import SIGNS
 from pgversus.report.methodology import window_length
 from pgversus.report.terminal import STYLES
 from pgversus.report.verdicts import verdict_word
-from pgversus.stats.analysis import Standing
+from pgversus.stats.analysis import InterimResult
 from pgversus.stats.confidence import FARTHEST, Verdict
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import Design
@@ -122,7 +122,7 @@ def block_words(block: Block, comparison: Comparison, looks: Mapping[int, Look])
     return f"{number}  {standing}"
 
 
-def ratio_words(stands: Standing) -> str:
+def ratio_words(stands: InterimResult) -> str:
     """`+2.0 % ±1.1 %`; without a half-width that says nothing, empty for what has no ratio."""
     if stands.log_ratio is None or stands.verdict is Verdict.INVALID or not abs(stands.log_ratio.point) < FARTHEST:
         return ""
@@ -156,7 +156,7 @@ def to_go_words(look: Look, *, is_fixed: bool) -> str:
     return tell_number("about {number} block to go", "about {number} blocks to go", look.blocks_left)
 
 
-def outlook_words(outlook: Outlook, running_s: float) -> list[str]:
+def outlook_words(outlook: TimeEstimate, running_s: float) -> list[str]:
     """How far the study has come: contexts, time, and what is left. running_s: that the block of now has taken."""
     words = [contexts_words(outlook)] if outlook.contexts > 1 else []
     spent = duration(outlook.spent_s + running_s)
@@ -167,12 +167,12 @@ def outlook_words(outlook: Outlook, running_s: float) -> list[str]:
     return [*words, *filter(None, [left_words(outlook, running_s)])]
 
 
-def contexts_words(outlook: Outlook) -> str:
+def contexts_words(outlook: TimeEstimate) -> str:
     """How many contexts get no more blocks."""
     return tell("{ended} of {total} contexts done", ended=outlook.ended, total=outlook.contexts)
 
 
-def left_words(outlook: Outlook, running_s: float) -> str:
+def left_words(outlook: TimeEstimate, running_s: float) -> str:
     """How long it may still take; empty while nobody can tell."""
     if outlook.seconds_left is None:
         return ""
@@ -221,7 +221,7 @@ class Row:
         return self.look.standing.verdict
 
 
-class Rows:
+class VerdictRows:
     """All contenders that have been looked at; those that moved last come last."""
 
     def __init__(self) -> None:

@@ -86,9 +86,9 @@ def build(names: tuple[str, ...], **options: Any) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 def remove(names: tuple[str, ...]) -> None:
     """Remove what has this NAME, as `pgversus servers` shows it. One that a run is using stays."""
-    from pgversus.report.inventory import Kind  # noqa: PLC0415 - not for `--help`
+    from pgversus.report.inventory import CachedKind  # noqa: PLC0415 - not for `--help`
 
-    remove_named(names, {Kind.BUILD})
+    remove_named(names, {CachedKind.BUILD})
 
 
 @servers.command("verify", short_help="Are the servers in the cache as they were made?")

@@ -16,7 +16,7 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from pgversus.data.snapshot_key import Recipe
+from pgversus.data.snapshot_key import SnapshotKey
 from pgversus.errors import HostError
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache, make_directory
@@ -34,7 +34,7 @@ _REMOVED = ".removed-"
 class SnapshotRecord:
     """What is known of a snapshot without a server on it."""
 
-    made_of: Recipe
+    made_of: SnapshotKey
     made_at: str
     """UTC, ISO 8601."""
     size_bytes: Annotated[int, Field(ge=0, lt=2**63)]
@@ -75,7 +75,7 @@ _CODEC = TypeAdapter(SnapshotRecord)
 
 
 def _record_of(
-    data: Path, recipe: Recipe, *, size_bytes: int, fingerprint: Fingerprint, has_prewarm: bool
+    data: Path, recipe: SnapshotKey, *, size_bytes: int, fingerprint: Fingerprint, has_prewarm: bool
 ) -> SnapshotRecord:
     """Return the record of a new snapshot, every file of it read once; OSError or ValueError when it cannot be read."""
     files = manifest(data)
@@ -90,7 +90,7 @@ def _record_of(
     )
 
 
-def take(cache: Cache, recipe: Recipe, directory: Path, say: Callable[[str], None]) -> SnapshotRecord | None:
+def take(cache: Cache, recipe: SnapshotKey, directory: Path, say: Callable[[str], None]) -> SnapshotRecord | None:
     """A kept snapshot in directory/data, which is made here; None, and no directory, where there is none to be used.
 
     One that is not what it was when it was kept is removed. HostError when it cannot be taken for another reason.
@@ -116,7 +116,7 @@ def take(cache: Cache, recipe: Recipe, directory: Path, say: Callable[[str], Non
 
 def keep(
     cache: Cache,
-    recipe: Recipe,
+    recipe: SnapshotKey,
     data: Path,
     scratch: Path,
     *,
@@ -168,7 +168,7 @@ def remove(kept: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)
 
 
-def _taken(kept: Path, record: SnapshotRecord, recipe: Recipe, data: Path) -> str:
+def _taken(kept: Path, record: SnapshotRecord, recipe: SnapshotKey, data: Path) -> str:
     """Why what was taken to `data` is not the snapshot; empty where it is."""
     if record.made_of != recipe.hidden:
         return "it is made of something else"

@@ -45,7 +45,7 @@ _RANDOM, _SEED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class SnapshotKey:
     """Everything that has a part in the bytes of a snapshot."""
 
     form: int
@@ -70,12 +70,12 @@ class Recipe:
         return hashlib.sha256(dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:_KEY_DIGITS]
 
     @property
-    def hidden(self) -> "Recipe":
+    def hidden(self) -> "SnapshotKey":
         """What is stored and shown of it, without the secrets that only its key is made of."""
         return replace(self, settings=_hidden(self.settings), variables=_hidden(self.variables))
 
 
-def recipe_of(dataset: Dataset, build: Build, client: Client, settings: Mapping[str, str]) -> Recipe | None:
+def snapshot_key(dataset: Dataset, build: Build, client: Client, settings: Mapping[str, str]) -> SnapshotKey | None:
     """What the snapshot of a dataset is made of; None where that cannot be told beforehand.
 
     settings: with which its server runs while it is made.
@@ -84,7 +84,7 @@ def recipe_of(dataset: Dataset, build: Build, client: Client, settings: Mapping[
     sha256 = _build_sha256(build)
     if sha256 is None or any(takes_from_elsewhere(text) for text in _texts(files)):
         return None
-    return Recipe(
+    return SnapshotKey(
         form=FORM,
         version=build.version,
         origin=build.origin,

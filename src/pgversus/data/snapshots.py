@@ -14,7 +14,7 @@ from pgversus.builds.model import Build
 from pgversus.data.cache_quota import make_room_for
 from pgversus.data.loading import LOADING_SETTINGS, LoadedCluster, Loading
 from pgversus.data.snapshot_cache import keep, take
-from pgversus.data.snapshot_key import Recipe, recipe_of
+from pgversus.data.snapshot_key import SnapshotKey, snapshot_key
 from pgversus.engine.progress import Progress
 from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError
 from pgversus.host.directories import Cache
@@ -33,7 +33,7 @@ from pgversus.study.study import Context
 from pgversus.text.units import size
 
 
-class SnapshotShelf:
+class SnapshotCache:
     """The cache of snapshots, as one run uses it."""
 
     def __init__(self, cache: Cache, directory: RunDirectory, progress: Progress, most_bytes: int) -> None:
@@ -43,7 +43,7 @@ class SnapshotShelf:
         self._progress = progress
         self._most_bytes = most_bytes
 
-    def take(self, recipe: Recipe, home: Path, build: Build) -> LoadedCluster | None:
+    def take(self, recipe: SnapshotKey, home: Path, build: Build) -> LoadedCluster | None:
         """The snapshot that an earlier run has made in the same way, in `home`, which is made; None if there is none.
 
         HostError when there is one and it cannot be taken.
@@ -54,7 +54,7 @@ class SnapshotShelf:
         cluster = Cluster(build=build, data_directory=home / "data", user=self._directory.user)
         return LoadedCluster(cluster=cluster, fingerprint=record.fingerprint, has_prewarm=record.has_prewarm)
 
-    def keep(self, recipe: Recipe, made: LoadedCluster) -> None:
+    def keep(self, recipe: SnapshotKey, made: LoadedCluster) -> None:
         """Keep a new snapshot for later runs, where there is room for it."""
         if self._most_bytes == 0:
             # As it was asked for.
@@ -119,7 +119,7 @@ class Snapshots:
         self,
         directory: RunDirectory,
         loading: Loading,
-        shelf: SnapshotShelf,
+        shelf: SnapshotCache,
         common: Mapping[str, str],
         progress: Progress,
         *,
@@ -181,7 +181,7 @@ class Snapshots:
 
     def _taken_or_made(self, arm: Arm, build: Build, shaping: Sequence[Setting]) -> LoadedCluster:
         settings = {**self._common, **{setting.name: setting.value for setting in shaping}, **LOADING_SETTINGS}
-        recipe = recipe_of(arm.dataset, build, self._loading.client, settings)
+        recipe = snapshot_key(arm.dataset, build, self._loading.client, settings)
         home = self._directory.snapshot_directory(next(self._homes))
         if recipe is not None and (taken := self._shelf.take(recipe, home, build)) is not None:
             self._progress.say(f"{arm.label} begins with data that an earlier run has kept")

@@ -12,9 +12,9 @@ from functools import partial
 
 import numpy as np
 
-from pgversus.engine.context_state import Course
+from pgversus.engine.context_state import ContextState
 from pgversus.engine.progress import Progress
-from pgversus.engine.testbed import Apparatus, Clock, Site, TrialFailedError
+from pgversus.engine.testbed import Clock, Testbed, TrialFailedError, TrialRunner
 from pgversus.records.trials import Block, FailedTrial, Phase, Trial, Window, trial_of
 from pgversus.stats.block_model import ratio_error
 from pgversus.study.comparison import BASELINE
@@ -73,8 +73,8 @@ def _shuffled(rng: np.random.Generator, arms: Sequence[int]) -> tuple[int, ...]:
 
 
 def run_start(
-    courses: Sequence[Course], site: Site, clock: Clock, progress: Progress, left_s: float
-) -> Generator[tuple[Course, Block], None, None]:
+    courses: Sequence[ContextState], site: Testbed, clock: Clock, progress: Progress, left_s: float
+) -> Generator[tuple[ContextState, Block], None, None]:
     """A start of every arm and on it a block of each course, given away as soon as it is measured.
 
     There are fewer blocks when a load fails, since it may have killed, and when less than a course's next block is left
@@ -105,7 +105,7 @@ def run_start(
         starter.stop_all()
 
 
-def _still_fitting(courses: Sequence[Course], left_s: float) -> list[Course]:
+def _still_fitting(courses: Sequence[ContextState], left_s: float) -> list[ContextState]:
     return [course for course in courses if course.fits_into(left_s)]
 
 
@@ -118,7 +118,7 @@ def _seconds_without_starts(action: Callable[[], None], starter: "_Starter", clo
 class _Starter:
     """The servers of one start: each is started when the first course asks for it, and stays."""
 
-    def __init__(self, apparatus: Apparatus, clock: Clock) -> None:
+    def __init__(self, apparatus: TrialRunner, clock: Clock) -> None:
         self._apparatus = apparatus
         self._clock = clock
         self._outcomes: dict[int, TrialFailedError | None] = {}
@@ -150,7 +150,7 @@ class _Starter:
 class _Attempt:
     """A course's block while it runs: what was measured, and which arms have failed in it."""
 
-    def __init__(self, course: Course, apparatus: Apparatus, starter: _Starter, progress: Progress) -> None:
+    def __init__(self, course: ContextState, apparatus: TrialRunner, starter: _Starter, progress: Progress) -> None:
         design = course.comparison.design
         # The number of the context comes last: numpy pads with zeros, so that a single comparison needs none.
         rng = np.random.default_rng([design.seed, course.next_number, course.context.number - 1])

@@ -11,7 +11,7 @@ from itertools import takewhile
 from pgversus.engine.progress import Look
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block, Phase
-from pgversus.stats.analysis import Standing, standing
+from pgversus.stats.analysis import InterimResult, standing
 from pgversus.stats.block_model import BlockModel, block_model, may_choose_rounds, soonest_rounds
 from pgversus.stats.confidence import LookRule, Verdict, blocks_to_decide, deciding_half_width, look_rule
 from pgversus.stats.effects import Samples
@@ -22,7 +22,7 @@ from pgversus.study.study import Context
 MOST_FAILURES_IN_A_ROW = 3
 
 
-class Course:
+class ContextState:
     """One context while it runs; it has ended when `stopped` is set."""
 
     def __init__(self, context: Context, verdicts: int) -> None:
@@ -40,7 +40,7 @@ class Course:
         self.stopped: StopReason | None = None
         self.failure: str | None = None
         """Why it could not be prepared, so that it gets no block in this run."""
-        self.standings: dict[int, Standing] = {}
+        self.standings: dict[int, InterimResult] = {}
         """How each contender stood when it was last looked at; of one that is decided nothing has changed since."""
         self.wall_s = 0.0
         # What its blocks say of that, each looked at once.
@@ -138,7 +138,7 @@ class Course:
             self._add(block)
         self._look([arm.index for arm in self.comparison.contenders])
 
-    def take(self, block: Block) -> dict[int, Standing]:
+    def take(self, block: Block) -> dict[int, InterimResult]:
         """Add the next block; how each contender stands after it that was open before it."""
         self._add(block)
         return self._look(self.open_arms)
@@ -147,7 +147,7 @@ class Course:
         self.samples.add(block)
         self.wall_s += block.wall_s
 
-    def _look(self, arms: Sequence[int]) -> dict[int, Standing]:
+    def _look(self, arms: Sequence[int]) -> dict[int, InterimResult]:
         """Where these contenders stand now, and with them the course.
 
         Looking once after many blocks ends as looking after each of them: a contender whose verdict was known got no
@@ -159,7 +159,7 @@ class Course:
         self.stopped = self._reason_to_stop() if self.blocks else self.stopped
         return standings
 
-    def looks(self, standings: Mapping[int, Standing], left_s: float) -> dict[int, Look]:
+    def looks(self, standings: Mapping[int, InterimResult], left_s: float) -> dict[int, Look]:
         """The same with the time that each may still take, for whoever watches. left_s: of the study's budget."""
         return {arm: self._look_at(arm, stands, max(0.0, left_s)) for arm, stands in standings.items()}
 
@@ -185,7 +185,7 @@ class Course:
         last = takewhile(lambda block: not block.has(BASELINE, arm), reversed(self.blocks))
         return sum(1 for _ in last)
 
-    def _standing(self, arm: int) -> Standing:
+    def _standing(self, arm: int) -> InterimResult:
         stands = standing(self.samples, self.comparison, self.rule, arm)
         # Only one that is open can become invalid: whoever is decided is absent from blocks, and has not failed.
         if self._is_undecided(stands) and self._failures_in_a_row(arm) >= MOST_FAILURES_IN_A_ROW:
@@ -193,7 +193,7 @@ class Course:
             return replace(stands, verdict=Verdict.INVALID)
         return stands
 
-    def _look_at(self, arm: int, stands: Standing, budget_left: float) -> Look:
+    def _look_at(self, arm: int, stands: InterimResult, budget_left: float) -> Look:
         blocks = 0 if self.stopped is not None else self._blocks_left(arm, stands)
         return Look(
             standing=stands,
@@ -202,16 +202,16 @@ class Course:
             is_before_first_look=not self.is_fixed and self._is_before_first_look(stands),
         )
 
-    def _seconds_left(self, stands: Standing, blocks: int | None, budget_left: float) -> float | None:
+    def _seconds_left(self, stands: InterimResult, blocks: int | None, budget_left: float) -> float | None:
         if blocks is None:
             return budget_left if stands.log_ratio is not None else None
         seconds = blocks * self.seconds_per_block
         return seconds if self.is_fixed or self._is_before_first_look(stands) else min(budget_left, seconds)
 
-    def _is_before_first_look(self, stands: Standing) -> bool:
+    def _is_before_first_look(self, stands: InterimResult) -> bool:
         return stands.blocks < self.rule.first_look
 
-    def _blocks_left(self, arm: int, stands: Standing) -> int | None:
+    def _blocks_left(self, arm: int, stands: InterimResult) -> int | None:
         """Until an answer at today's noise, or until the first look before that; None where nobody can tell."""
         design = self.comparison.design
         if design.fixed_blocks is not None:
@@ -226,10 +226,10 @@ class Course:
         needed = blocks_to_decide(stands.log_ratio, self.rule, design.log_margin)
         return None if needed is None else max(0, needed - stands.blocks)
 
-    def _stays_open(self, arm: int, stands: Standing) -> bool:
+    def _stays_open(self, arm: int, stands: InterimResult) -> bool:
         return arm not in self.invalid and self._is_undecided(stands)
 
-    def _is_undecided(self, stands: Standing) -> bool:
+    def _is_undecided(self, stands: InterimResult) -> bool:
         if self.comparison.design.fixed_blocks is not None:
             return stands.blocks < self.rule.last_look
         return stands.verdict is Verdict.UNDECIDED

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pgversus.records.trials import Block, Phase
-from pgversus.stats.analysis import Standing
+from pgversus.stats.analysis import InterimResult
 from pgversus.study.comparison import Comparison
 from pgversus.study.study import Context
 
@@ -14,7 +14,7 @@ from pgversus.study.study import Context
 class Look:
     """How a contender stands after a block, and how long it may still take."""
 
-    standing: Standing
+    standing: InterimResult
     seconds_left: float | None
     """Until an answer at today's noise, at most the budget; until the first look before that. None: nobody can tell."""
     blocks_left: int | None = None
@@ -24,7 +24,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
+class TimeEstimate:
     """How far a study has come, and how long it may still take."""
 
     contexts: int
@@ -68,7 +68,7 @@ class Progress(Protocol):
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
         """A context is ready to be measured; the comparison has its final design."""
 
-    def outlook(self, look_out: Callable[[], Outlook]) -> None:
+    def outlook(self, look_out: Callable[[], TimeEstimate]) -> None:
         """How far the study has come is something else now; also told when it begins.
 
         look_out: asks it of every context of the study, for whoever shows it.
@@ -84,7 +84,7 @@ class Progress(Protocol):
         """A block is over; looks by contender, elapsed_s of the blocks of this context."""
 
 
-class Silence:
+class NoProgress:
     """Progress for callers that watch nothing."""
 
     def say(self, line: str) -> None:
@@ -108,7 +108,7 @@ class Silence:
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
         """Nothing."""
 
-    def outlook(self, look_out: Callable[[], Outlook]) -> None:
+    def outlook(self, look_out: Callable[[], TimeEstimate]) -> None:
         """Nothing."""
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:

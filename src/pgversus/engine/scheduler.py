@@ -16,16 +16,16 @@ from statistics import fmean
 import numpy as np
 
 from pgversus.engine.block_runner import run_start
-from pgversus.engine.context_state import Course
-from pgversus.engine.progress import Outlook, Progress
-from pgversus.engine.testbed import Clock, Site
+from pgversus.engine.context_state import ContextState
+from pgversus.engine.progress import Progress, TimeEstimate
+from pgversus.engine.testbed import Clock, Testbed
 from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError, WorkloadError
 from pgversus.records.trials import Block
 from pgversus.study.design import StopReason
 from pgversus.study.servers import RunningServer
 
 
-def outlook(courses: Sequence[Course], budget_s: float) -> Outlook:
+def outlook(courses: Sequence[ContextState], budget_s: float) -> TimeEstimate:
     """Of all courses of a study. budget_s: for the blocks of all of them."""
     spent_s = sum(course.wall_s for course in courses)
     waiting = [course for course in courses if course.stopped is None]
@@ -33,7 +33,7 @@ def outlook(courses: Sequence[Course], budget_s: float) -> Outlook:
     is_fixed = any(course.is_fixed for course in waiting)
     asked_s = _fixed_s(courses, waiting) if is_fixed else _asked_s(waiting)
     is_at_most = not is_fixed and (asked_s is None or asked_s > left_s)
-    return Outlook(
+    return TimeEstimate(
         contexts=len(courses),
         ended=len(courses) - len(waiting),
         spent_s=spent_s,
@@ -43,7 +43,7 @@ def outlook(courses: Sequence[Course], budget_s: float) -> Outlook:
     )
 
 
-def _asked_s(waiting: Sequence[Course]) -> float | None:
+def _asked_s(waiting: Sequence[ContextState]) -> float | None:
     """What all of them still ask for; None as soon as one cannot tell."""
     total = 0.0
     for course in waiting:
@@ -54,7 +54,7 @@ def _asked_s(waiting: Sequence[Course]) -> float | None:
     return total
 
 
-def _fixed_s(courses: Sequence[Course], waiting: Sequence[Course]) -> float | None:
+def _fixed_s(courses: Sequence[ContextState], waiting: Sequence[ContextState]) -> float | None:
     """Where numbers of blocks were given; a course without a block is taken to be as slow as those that have some.
 
     None before the first block of all.
@@ -66,7 +66,7 @@ def _fixed_s(courses: Sequence[Course], waiting: Sequence[Course]) -> float | No
     return sum(_fixed_course_s(course, usual_s) for course in waiting)
 
 
-def _fixed_course_s(course: Course, usual_s: float) -> float:
+def _fixed_course_s(course: ContextState, usual_s: float) -> float:
     seconds = course.seconds_left
     return (course.comparison.design.fixed_blocks or 0) * usual_s if seconds is None else seconds
 
@@ -84,17 +84,17 @@ _MAY_PASS_WORDS = re.compile(
 )
 # A process was killed, for want of memory for one: of psql, pgbench, or one of the server's; a log was not written.
 
-Keep = Callable[[Course, Block], None]
+Keep = Callable[[ContextState, Block], None]
 """Takes each finished block before anything else is done with it."""
-KeepPreparation = Callable[[Course], None]
+KeepPreparation = Callable[[ContextState], None]
 """Takes each context once it is prepared, or cannot be for good."""
 
 
 def run_parts(
-    parts: Sequence[Sequence[Course]],
-    site: Site,
+    parts: Sequence[Sequence[ContextState]],
+    site: Testbed,
     *,
-    begin_part: Callable[[Sequence[Course]], None],
+    begin_part: Callable[[Sequence[ContextState]], None],
     seed: int,
     budget_s: float,
     clock: Clock,
@@ -137,22 +137,22 @@ def run_parts(
     return StopReason.BUDGET if ended_by_budget else _how_all_ended(courses)
 
 
-def _tell_of_earlier_runs(courses: Sequence[Course], budget_s: float, progress: Progress) -> None:
+def _tell_of_earlier_runs(courses: Sequence[ContextState], budget_s: float, progress: Progress) -> None:
     left_s = _left_s(budget_s, courses)
     for course in courses:
         if course.blocks:
             progress.resumed(course.context, course.comparison, course.looks(course.standings, left_s))
 
 
-def _share_s(parts: Sequence[Sequence[Course]], number: int, budget_s: float) -> float:
+def _share_s(parts: Sequence[Sequence[ContextState]], number: int, budget_s: float) -> float:
     """Seconds for a part, its blocks of earlier runs included."""
     left_s = _left_s(budget_s, [course for part in parts[:number] for course in part])
     return left_s * len(parts[number]) / sum(map(len, parts[number:]))
 
 
 def run_courses(
-    courses: Sequence[Course],
-    site: Site,
+    courses: Sequence[ContextState],
+    site: Testbed,
     *,
     seed: int,
     budget_s: float,
@@ -161,7 +161,7 @@ def run_courses(
     keep: Keep,
     keep_preparation: KeepPreparation,
     others: int = 0,
-    outlook_of_all: Callable[[], Outlook] | None = None,
+    outlook_of_all: Callable[[], TimeEstimate] | None = None,
 ) -> StopReason:
     """Run blocks until every course has ended, the budget is over, or Ctrl-C; why no further block was run.
 
@@ -202,7 +202,7 @@ def run_courses(
     return _how_all_ended(courses)
 
 
-def _how_all_ended(courses: Sequence[Course]) -> StopReason:
+def _how_all_ended(courses: Sequence[ContextState]) -> StopReason:
     """Decided, unless one had all its blocks before; failed where every one has failed."""
     reasons = {course.stopped for course in courses}
     if reasons == {StopReason.FAILED}:
@@ -210,17 +210,17 @@ def _how_all_ended(courses: Sequence[Course]) -> StopReason:
     return StopReason.BLOCKS if StopReason.BLOCKS in reasons else StopReason.DECIDED
 
 
-def _left_s(budget_s: float, courses: Sequence[Course]) -> float:
+def _left_s(budget_s: float, courses: Sequence[ContextState]) -> float:
     return budget_s - sum(course.wall_s for course in courses)
 
 
-def _next(courses: Sequence[Course], seed: int) -> Course:
+def _next(courses: Sequence[ContextState], seed: int) -> ContextState:
     """One of those with the fewest blocks, by chance."""
     fewest = min(course.next_number for course in courses)
     return _by_chance([course for course in courses if course.next_number == fewest], seed, fewest, _TURNS)[0]
 
 
-def _by_chance(courses: Sequence[Course], seed: int, number: int, stream: int) -> list[Course]:
+def _by_chance(courses: Sequence[ContextState], seed: int, number: int, stream: int) -> list[ContextState]:
     """In a random order, in which each stays before or behind each other one, whoever else is there."""
     highest = max(course.context.number for course in courses)
     # A place for every context there is up to the highest: none moves when others have ended, or had their turn.
@@ -228,7 +228,7 @@ def _by_chance(courses: Sequence[Course], seed: int, number: int, stream: int) -
     return sorted(courses, key=lambda course: float(places[course.context.number]))
 
 
-def _prepare(course: Course, site: Site, keep: KeepPreparation, progress: Progress, *, is_only: bool) -> bool:
+def _prepare(course: ContextState, site: Testbed, keep: KeepPreparation, progress: Progress, *, is_only: bool) -> bool:
     """Whether it is ready; a context that cannot be prepared ends without stopping the others.
 
     What would fail again by itself is kept; anything else the next run tries again.
@@ -251,7 +251,7 @@ def _prepare(course: Course, site: Site, keep: KeepPreparation, progress: Progre
     return True
 
 
-def _fails_for_good(error: PgversusError, course: Course) -> bool:
+def _fails_for_good(error: PgversusError, course: ContextState) -> bool:
     """Whether the same load on the same data fails again, whatever the moment.
 
     A server of somebody else may be back, a changed file may be put back, a larger budget may help, and what was killed
@@ -264,7 +264,7 @@ def _fails_for_good(error: PgversusError, course: Course) -> bool:
     return isinstance(error, DatasetError | WorkloadError) and error.slug not in _MAY_PASS
 
 
-def _sharing(course: Course, others: Sequence[Course], site: Site) -> list[Course]:
+def _sharing(course: ContextState, others: Sequence[ContextState], site: Testbed) -> list[ContextState]:
     """The others that are as far and can be measured on the same start."""
     if not course.shares_starts:
         return []

@@ -19,7 +19,7 @@ class TrialHungError(TrialFailedError):
     """A load was ended because it took far longer than it should."""
 
 
-class Apparatus(Protocol):
+class TrialRunner(Protocol):
     """Servers under the load of one context, one for each arm."""
 
     def start(self, arm: int) -> None:
@@ -55,7 +55,7 @@ class Apparatus(Protocol):
         """End of a block: stop whatever runs. Never fails."""
 
 
-class Site(Protocol):
+class Testbed(Protocol):
     """Where the contexts of a study are prepared and measured."""
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
@@ -65,7 +65,7 @@ class Site(Protocol):
         agree with it.
         """
 
-    def apparatus(self, context: Context) -> Apparatus:
+    def apparatus(self, context: Context) -> TrialRunner:
         """The apparatus of a prepared context."""
 
     def can_share_start(self, one: Context, other: Context) -> bool:

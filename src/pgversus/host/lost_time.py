@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from pgversus.host.processes import Beside
+from pgversus.host.processes import BackgroundThread
 
 LATE_S = 0.25
 """By how much a wake-up must be late to count: a busy host delays it by less, a person who stops a program by more."""
@@ -52,7 +52,7 @@ def clocks_disagree(began: Moment, ended: Moment) -> bool:
     return max(slept_s, abs(set_by_s)) > _DISAGREE_S + _DISAGREE_SHARE * elapsed_s
 
 
-class LostTime(Beside):
+class LostTime(BackgroundThread):
     """Looks while a block of code runs: at the clocks, at ourselves, and at the programs that take part in it."""
 
     def __init__(self, server: int | None) -> None:

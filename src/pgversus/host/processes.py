@@ -12,7 +12,7 @@ from typing import Self
 import psutil
 
 
-class Beside(ABC):
+class BackgroundThread(ABC):
     """What is done while a block of code runs: a context manager, for one block."""
 
     def __init__(self, name: str) -> None:
@@ -108,7 +108,7 @@ def peak_resident_bytes(pid: int) -> int | None:
     return 1024 * int(found[1]) if found else None
 
 
-class PeakMemory(Beside):
+class PeakMemory(BackgroundThread):
     """The most that memory_bytes() showed while a block of code ran, sampled every 50 ms.
 
     Sampling walks the page tables of every process, which costs the server something: it is for a load that is thrown

@@ -12,7 +12,7 @@ from pgversus.lab.caveats import caveats
 from pgversus.lab.compared_plans import compared
 from pgversus.lab.resume import course_so_far
 from pgversus.records.preparation import Preparation
-from pgversus.report.answer import Answer, Attributed, StudyAnswer, Unanswered
+from pgversus.report.answer import Answer, AttributionResult, StudyAnswer, Unanswered
 from pgversus.report.plans import PlansAnswer
 from pgversus.report.sentences import needs_check
 from pgversus.stats.analysis import analyse
@@ -20,15 +20,15 @@ from pgversus.stats.attribution import attribution
 from pgversus.stats.lazy import Once
 from pgversus.store.folder import attributed_contexts, attribution_folder, unreadable
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
-from pgversus.study.counterfactual import ARMS, CONTENDER_AGAIN, OLD_PLANS, Recall
+from pgversus.study.counterfactual import ARMS, CONTENDER_AGAIN, OLD_PLANS, PlanRestoration
 from pgversus.study.design import StopReason
-from pgversus.study.study import Asked, StudyFact
+from pgversus.study.study import Invocation, StudyMetadata
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.translation import later, tell, tell_number, told_again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Client:
+class _ClientFacts:
     version: str
     origin: str
 
@@ -38,12 +38,12 @@ class _Facts:
     """What a report needs of the facts around the trials."""
 
     host: dict[str, Any]
-    client: _Client
+    client: _ClientFacts
     ended: StopReason = StopReason.INTERRUPTED
     budget_s: float | None = None
     not_prepared: dict[int, str] = field(default_factory=dict)
     not_attributed: dict[str, str] = field(default_factory=dict)
-    asked: Asked = field(default_factory=Asked)
+    asked: Invocation = field(default_factory=Invocation)
     builds: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
@@ -58,7 +58,7 @@ def read_answer(folder: Path) -> StudyAnswer:
 
 
 def _study_answer(
-    stored: StoredStudy, facts: _Facts, folder: Path, attributed: Mapping[int, Mapping[int, Attributed]]
+    stored: StoredStudy, facts: _Facts, folder: Path, attributed: Mapping[int, Mapping[int, AttributionResult]]
 ) -> StudyAnswer:
     wall_s = sum(block.wall_s for one in stored.contexts for block in one.blocks)
     answers, unanswered = [], []
@@ -120,12 +120,12 @@ _STOPPED = {
 def _answer(
     one: StoredContext,
     preparation: Preparation,
-    study: StudyFact,
+    study: StudyMetadata,
     study_wall_s: float,
     facts: _Facts,
     failure: str | None,
     folder: str,
-    attributed: Mapping[int, Attributed],
+    attributed: Mapping[int, AttributionResult],
 ) -> Answer:
     budget_s = preparation.design.budget_s if facts.budget_s is None else facts.budget_s
     course = course_so_far(one.context, one, study.verdicts, budget_s)
@@ -172,9 +172,9 @@ def _compared(one: StoredContext, folder: Path) -> PlansAnswer | None:
         raise unreadable(folder, f"a plan of context {one.context.number}: {error.what}: {error.found}") from error
 
 
-def _attributed(stored: StoredStudy, facts: _Facts, results: Path) -> dict[int, dict[int, Attributed]]:
+def _attributed(stored: StoredStudy, facts: _Facts, results: Path) -> dict[int, dict[int, AttributionResult]]:
     """By context and contender, where it was measured or could not be."""
-    found: dict[int, dict[int, Attributed]] = {}
+    found: dict[int, dict[int, AttributionResult]] = {}
     contenders = {one.context.number: len(one.context.comparison.contenders) for one in stored.contexts}
     for context, measured in attributed_contexts(results).items():
         for contender in (one for one in measured if 1 <= one <= contenders.get(context, 0)):
@@ -192,11 +192,11 @@ def _attributed(stored: StoredStudy, facts: _Facts, results: Path) -> dict[int, 
     return found
 
 
-def _not_measured(words: str) -> Attributed:
-    return Attributed(recall="", found=None, failure=told_again(words), wall_s=0.0)
+def _not_measured(words: str) -> AttributionResult:
+    return AttributionResult(recall="", found=None, failure=told_again(words), wall_s=0.0)
 
 
-def _read_attributed(folder: Path) -> Attributed:
+def _read_attributed(folder: Path) -> AttributionResult:
     stored = read_results(folder)
     workloads = [arm.workload for one in stored.contexts for arm in one.context.comparison.arms]
     loads = [workload for workload in workloads if isinstance(workload, PgbenchWorkload)]
@@ -211,7 +211,7 @@ def _read_attributed(folder: Path) -> Attributed:
     workload = loads[OLD_PLANS]
     found = attribution(answer.analysis, workload.clients)
     is_rewritten = workload.name != arms[CONTENDER_AGAIN].workload.name
-    recall = Recall(
+    recall = PlanRestoration(
         settings=tuple(one for one in arms[OLD_PLANS].settings if one not in arms[CONTENDER_AGAIN].settings),
         rewrite=workload.scripts[0] if is_rewritten else None,
     )
@@ -221,7 +221,7 @@ def _read_attributed(folder: Path) -> Attributed:
         len(answer.blocks),
         stopped=tell(_STOPPED[answer.stopped]),
     )
-    return Attributed(
+    return AttributionResult(
         recall=recall.words,
         found=found,
         failure=no_interval if found is None else "",

@@ -77,7 +77,7 @@ class ArmServer(ABC):
         """Remove the copy, so that the next start has fresh data; the server is stopped."""
 
 
-class OwnServer(ArmServer):
+class ManagedServer(ArmServer):
     """A server of ours: the snapshot stays untouched, the load runs on a copy of it."""
 
     def __init__(
@@ -153,7 +153,7 @@ class OwnServer(ArmServer):
         remove_directory(self.data_directory)
 
 
-class SomebodysServer(ArmServer):
+class ExternalServer(ArmServer):
     """A server that somebody else runs: connected to, never restarted, its data never put back."""
 
     def __init__(self, arm: Arm, uri: str) -> None:

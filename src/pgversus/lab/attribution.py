@@ -19,7 +19,7 @@ from pgversus.report.plans import recall_of
 from pgversus.stats.confidence import DIFFERENT
 from pgversus.store.folder import attribution_folder, holds_results
 from pgversus.store.reading import read_results
-from pgversus.study.counterfactual import MOST_BLOCKS, Recall, counterfactual_study
+from pgversus.study.counterfactual import MOST_BLOCKS, PlanRestoration, counterfactual_study
 from pgversus.study.design import FIRST_LOOK, Design, StopReason
 from pgversus.study.study import Context, Study
 from pgversus.study.workload import PgbenchWorkload
@@ -41,7 +41,7 @@ class _Wanted:
     """As the study asks it; what is read back has no users and passwords in it."""
     answer: Answer
     contender: int
-    recall: Recall
+    recall: PlanRestoration
     folder: Path
     """Of its own results."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from pgversus.lab.compared_plans import other_rows
-from pgversus.lab.load_caveats import Measured, load_caveats, measured_of
+from pgversus.lab.load_caveats import ArmMeasurement, load_caveats, measured_of
 from pgversus.records.plans import CapturedPlans
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Caveat, Difference, Preparation, origin_words
 from pgversus.records.trials import Block
@@ -203,7 +203,9 @@ def _not_restarted(comparison: Comparison, facts: Sequence[ArmFacts], *, writes:
         )
 
 
-def _late_writes(preparation: Preparation, blocks: Sequence[Block], measured: Sequence[Measured]) -> Iterator[Caveat]:
+def _late_writes(
+    preparation: Preparation, blocks: Sequence[Block], measured: Sequence[ArmMeasurement]
+) -> Iterator[Caveat]:
     """A load that did not write when it was tried, so that it was measured as one that reads only."""
     totals = (one.counters.total(name) for one in measured for name in ROWS_WRITTEN)
     if preparation.writes or all(total == 0 for total in totals):
@@ -243,7 +245,7 @@ def _failures(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Cavea
             )
 
 
-def _failed_transactions(measured: Sequence[Measured]) -> Iterator[Caveat]:
+def _failed_transactions(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
     for one in measured:
         failed = sum(trial.failed for trial in one.trials)
         if failed:
@@ -258,7 +260,7 @@ def _failed_transactions(measured: Sequence[Measured]) -> Iterator[Caveat]:
             )
 
 
-def _unclocked(comparison: Comparison, measured: Sequence[Measured]) -> Iterator[Caveat]:
+def _unclocked(comparison: Comparison, measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
     """With a rate there is no way around what pgbench did not measure (workload/pgbench_log.py)."""
     workload = comparison.workload
     if not isinstance(workload, PgbenchWorkload) or not workload.is_open_loop:

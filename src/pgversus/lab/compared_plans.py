@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pgversus.errors import WorkloadError
 from pgversus.plans.difference import difference, has_other_spills, is_same_but_for_batches
 from pgversus.plans.explain import read_plans
-from pgversus.plans.levels import Level, examined, is_same_but_for_sorts
+from pgversus.plans.levels import PlanLevel, examined, is_same_but_for_sorts
 from pgversus.plans.plan import Plan
 from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement
 from pgversus.report.plans import ComparedPlans, PlansAnswer, UnlikeStatistics
@@ -86,12 +86,14 @@ def _is_recalled(
     run = [read_plans(one.run, "")[0] for one in (recalled.explained, old.explained, new.explained)]
     was_other = difference(run[BASELINE_AGAIN], run[CONTENDER_AGAIN])
     is_other = difference(run[BASELINE_AGAIN], run[OLD_PLANS])
-    if was_other.level is not Level.BEHAVIOUR:
+    if was_other.level is not PlanLevel.BEHAVIOUR:
         # What recalled another statement must not make this one spill.
         return not has_other_spills(is_other)
     if not how_it_goes:
         return True
-    return is_same_but_for_batches(is_other) if has_other_spills(was_other) else is_other.level is not Level.BEHAVIOUR
+    return (
+        is_same_but_for_batches(is_other) if has_other_spills(was_other) else is_other.level is not PlanLevel.BEHAVIOUR
+    )
 
 
 def _plan(one: CapturedStatement, label: str) -> Plan:

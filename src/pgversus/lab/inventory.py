@@ -12,12 +12,12 @@ from pgversus.builds.model import MadeFrom
 from pgversus.builds.provide import CachedBuild, cached_builds, remove_build
 from pgversus.builds.tarballs import remove_stored, stored_tarballs
 from pgversus.data.snapshot_cache import KeptSnapshot, kept_snapshots, remove
-from pgversus.data.snapshot_key import Recipe
+from pgversus.data.snapshot_key import SnapshotKey
 from pgversus.errors import BuildError, StudyError
 from pgversus.host.commands import run
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
-from pgversus.report.inventory import CachedThing, Kind, ServerHere
+from pgversus.report.inventory import CachedKind, CachedThing, ServerHere
 from pgversus.study.build_options import BuildProfile, BuildSystem
 from pgversus.text.units import count
 
@@ -196,11 +196,11 @@ def take_out(cache: Cache, things: Sequence[CachedThing]) -> list[CachedThing]:
     builds = {build.name: build for build in cached_builds(cache)}
     stay = []
     for thing in things:
-        if thing.kind is Kind.SNAPSHOT:
+        if thing.kind is CachedKind.SNAPSHOT:
             remove(cache.snapshots / thing.name)
-        elif thing.kind is Kind.SOURCE:
+        elif thing.kind is CachedKind.SOURCE:
             remove_stored(cache.sources / thing.name)
-        elif thing.kind is Kind.CCACHE:
+        elif thing.kind is CachedKind.CCACHE:
             shutil.rmtree(cache.ccache)
         elif thing.name in builds and not remove_build(builds[thing.name], cache):
             stay.append(thing)
@@ -211,7 +211,7 @@ def _named(things: Sequence[CachedThing], name: str) -> CachedThing:
     found = [thing for thing in things if thing.name == name] or [
         thing
         for thing in things
-        if thing.kind is Kind.SNAPSHOT and len(name) >= _KEY_SHOWN and thing.name.startswith(name)
+        if thing.kind is CachedKind.SNAPSHOT and len(name) >= _KEY_SHOWN and thing.name.startswith(name)
     ]
     if len(found) != 1:
         raise StudyError(
@@ -229,7 +229,7 @@ def _named(things: Sequence[CachedThing], name: str) -> CachedThing:
 
 def _build_shown(build: CachedBuild) -> CachedThing:
     return CachedThing(
-        kind=Kind.BUILD,
+        kind=CachedKind.BUILD,
         name=build.name,
         size_bytes=build.size_bytes,
         last_used=build.last_used,
@@ -240,7 +240,7 @@ def _build_shown(build: CachedBuild) -> CachedThing:
 def _source_shown(tarball: Path) -> CachedThing:
     found = tarball.stat()
     return CachedThing(
-        kind=Kind.SOURCE,
+        kind=CachedKind.SOURCE,
         name=tarball.name,
         size_bytes=found.st_size,
         last_used=found.st_mtime,
@@ -252,7 +252,7 @@ def _ccache_shown(directory: Path) -> Iterator[CachedThing]:
     files = [path.stat() for path in directory.glob("**/*") if path.is_file()]
     if files:
         yield CachedThing(
-            kind=Kind.CCACHE,
+            kind=CachedKind.CCACHE,
             name=directory.name,
             size_bytes=sum(found.st_size for found in files),
             last_used=max(found.st_mtime for found in files),
@@ -272,7 +272,7 @@ def _words_of_build(build: CachedBuild) -> str:
 
 def _snapshot_shown(snapshot: KeptSnapshot) -> CachedThing:
     return CachedThing(
-        kind=Kind.SNAPSHOT,
+        kind=CachedKind.SNAPSHOT,
         name=snapshot.key,
         size_bytes=snapshot.size_bytes,
         last_used=snapshot.last_used,
@@ -280,7 +280,7 @@ def _snapshot_shown(snapshot: KeptSnapshot) -> CachedThing:
     )
 
 
-def _words_of_kept(recipe: Recipe) -> str:
+def _words_of_kept(recipe: SnapshotKey) -> str:
     parts = [f"PostgreSQL {recipe.version} ({recipe.origin})"]
     if recipe.pgbench_scale is not None:
         parts.append(f"pgbench tables at scale {recipe.pgbench_scale}")

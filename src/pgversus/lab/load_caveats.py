@@ -30,7 +30,7 @@ from pgversus.text.units import significant
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ArmMeasurement:
     """The finished trials of an arm."""
 
     arm: Arm
@@ -40,10 +40,10 @@ class Measured:
     """Of all windows."""
 
 
-def measured_of(arm: Arm, blocks: Sequence[Block]) -> Measured:
+def measured_of(arm: Arm, blocks: Sequence[Block]) -> ArmMeasurement:
     """Of all blocks that hold the arm."""
     trials = [block.trials[arm.index] for block in blocks if arm.index in block.trials]
-    return Measured(arm, trials, counter_table(trials), math.fsum(trial.seconds for trial in trials))
+    return ArmMeasurement(arm, trials, counter_table(trials), math.fsum(trial.seconds for trial in trials))
 
 
 _MEMORY = 0.01
@@ -55,7 +55,7 @@ _MOVED_PAGES = ("buffers_read", "checkpoint_buffers_written", "background_buffer
 _MOVED_BYTES = ("wal_bytes", "temp_bytes", "server_io_write_bytes", "server_io_extend_bytes")
 
 
-def pressure_caveats(measured: Sequence[Measured]) -> Iterator[Caveat]:
+def pressure_caveats(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
     """What made processes wait that should not have to. measured: every arm of the comparison."""
     for one in measured:
         memory, disk = (_waited(one, f"pressure_{what}_s") for what in ("memory", "io"))
@@ -83,13 +83,13 @@ def pressure_caveats(measured: Sequence[Measured]) -> Iterator[Caveat]:
             )
 
 
-def _waited(one: Measured, name: str) -> float:
+def _waited(one: ArmMeasurement, name: str) -> float:
     """Share of all windows; 0 where a trial does not tell."""
     total = one.counters.total(name)
     return 0.0 if total is None else total / one.seconds
 
 
-def _leaves_disk_alone(one: Measured) -> bool:
+def _leaves_disk_alone(one: ArmMeasurement) -> bool:
     """Whether its server hardly asked the system for anything; of all arms, as one's pages are written in any window.
 
     A page that was asked of the system may have been in its cache: better to say nothing than to blame others.
@@ -107,7 +107,7 @@ _CHANCE = 3.5
 """Standard deviations of how many transactions pgbench schedules, which is Poisson's: their root."""
 
 
-def rate_caveats(comparison: Comparison, one: Measured) -> Iterator[Caveat]:
+def rate_caveats(comparison: Comparison, one: ArmMeasurement) -> Iterator[Caveat]:
     """Whether this arm finished fewer transactions than its rate asks for. Nothing of a load without a rate."""
     workload = one.arm.workload
     if not isinstance(workload, PgbenchWorkload) or workload.rate is None:
@@ -153,7 +153,7 @@ _BECAME_SLOWER = later(
 
 
 def load_caveats(
-    comparison: Comparison, samples: Samples, measured: Sequence[Measured], *, cpus: int
+    comparison: Comparison, samples: Samples, measured: Sequence[ArmMeasurement], *, cpus: int
 ) -> Iterator[Caveat]:
     """What was wrong with the load or the host, the gravest first.
 
@@ -176,12 +176,12 @@ def load_caveats(
         yield from _few_for_percentile(measured)
 
 
-def _share(one: Measured, seconds: float | None, capacity: float) -> float | None:
+def _share(one: ArmMeasurement, seconds: float | None, capacity: float) -> float | None:
     """Of what all windows could have had; None where a trial does not tell."""
     return None if seconds is None else seconds / (capacity * one.seconds)
 
 
-def _client_bound(one: Measured) -> Iterator[Caveat]:
+def _client_bound(one: ArmMeasurement) -> Iterator[Caveat]:
     arm = one.arm
     if not isinstance(arm.workload, PgbenchWorkload):
         # What its client does is part of an operation.
@@ -200,7 +200,7 @@ def _client_bound(one: Measured) -> Iterator[Caveat]:
         )
 
 
-def _disturbed(one: Measured, cpus: int) -> Iterator[Caveat]:
+def _disturbed(one: ArmMeasurement, cpus: int) -> Iterator[Caveat]:
     arm = one.arm
     foreign = _share(one, _foreign_cpu_s(one.counters), cpus)
     steal = _share(one, one.counters.total("host_steal_s"), cpus)
@@ -232,7 +232,7 @@ def _foreign_cpu_s(counters: CounterTable) -> float | None:
     return None if math.isnan(total) else total
 
 
-def _throttled(one: Measured) -> Iterator[Caveat]:
+def _throttled(one: ArmMeasurement) -> Iterator[Caveat]:
     arm = one.arm
     share = _share(one, one.counters.total("cpu_throttled_s"), 1)
     if share is not None and share > _THROTTLED:
@@ -247,7 +247,7 @@ def _throttled(one: Measured) -> Iterator[Caveat]:
         )
 
 
-def _not_cold(comparison: Comparison, one: Measured) -> Iterator[Caveat]:
+def _not_cold(comparison: Comparison, one: ArmMeasurement) -> Iterator[Caveat]:
     if comparison.cache is not CacheState.COLD:
         return
     arm = one.arm
@@ -304,19 +304,19 @@ def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial])
         )
 
 
-def _checkpoints(measured: Sequence[Measured]) -> Iterator[Caveat]:
+def _checkpoints(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
     for arm, counts in _one_sided(measured, ("checkpoints_timed", "checkpoints_requested")):
         text = tell("checkpoints while measuring: {counts}", counts=counts)
         yield Caveat(slug="checkpoint-on-one-side", arm=arm, text=text)
 
 
-def _autovacuum(measured: Sequence[Measured]) -> Iterator[Caveat]:
+def _autovacuum(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
     for arm, counts in _one_sided(measured, MAINTENANCE):
         text = tell("runs of autovacuum while measuring: {counts}", counts=counts)
         yield Caveat(slug="autovacuum-on-one-side", arm=arm, text=text)
 
 
-def _one_sided(measured: Sequence[Measured], names: Sequence[str]) -> Iterator[tuple[int, str]]:
+def _one_sided(measured: Sequence[ArmMeasurement], names: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Contenders where something happened that did not on the baseline, or the other way round, with both counts.
 
     Chance, or a difference between the arms; a cost either way.
@@ -338,7 +338,7 @@ def _one_sided(measured: Sequence[Measured], names: Sequence[str]) -> Iterator[t
             yield one.arm.index, told
 
 
-def _sum(one: Measured, names: Sequence[str]) -> float | None:
+def _sum(one: ArmMeasurement, names: Sequence[str]) -> float | None:
     """Over all trials, 0 for none; None where one does not tell."""
     totals = [one.counters.total(name) for name in names] if one.trials else [0.0]
     told = [total for total in totals if total is not None]
@@ -376,7 +376,7 @@ def _log_ratios(samples: Samples, metric: Metric, arm: int) -> list[float]:
     return [ratio for ratio in ratios if math.isfinite(ratio)]
 
 
-def _few_for_percentile(measured: Sequence[Measured]) -> Iterator[Caveat]:
+def _few_for_percentile(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
     counts = [trial.transactions for one in measured for trial in one.trials]
     fewest = min(counts, default=0)
     lacking = [q for q in QUANTILES.values() if fewest < transactions_for_quantile(q)]

@@ -10,15 +10,15 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from pgversus.engine.testbed import Apparatus, TrialFailedError, TrialHungError
+from pgversus.engine.testbed import TrialFailedError, TrialHungError, TrialRunner
 from pgversus.errors import ServerError, WorkloadError
 from pgversus.host.pausable import can_pause
-from pgversus.host.processes import Beside
+from pgversus.host.processes import BackgroundThread
 from pgversus.host.processors import Processors, split_processors
 from pgversus.lab.arm_servers import ArmServer, ServerSet, wrote_since
-from pgversus.lab.load_windows import ColdApparatus, TransactionApparatus, WarmApparatus
+from pgversus.lab.load_windows import ColdTrialRunner, TransactionRunner, WarmTrialRunner
 from pgversus.lab.runner import FirstRun, Settings, session_settings
-from pgversus.lab.slices import SliceApparatus
+from pgversus.lab.slices import SliceRunner
 from pgversus.postgres import catalog
 from pgversus.postgres.load_sessions import LoadSessions
 from pgversus.postgres.session import Target, connect
@@ -30,7 +30,7 @@ from pgversus.study.design import Design, WindowKind
 from pgversus.study.windows import FirstLoad, fit_windows, least_window_s
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.units import AUTO
-from pgversus.workload.pgbench_run import Load, run_window
+from pgversus.workload.pgbench_run import PgbenchLoad, run_window
 
 _PILOT_S = 1.0
 # The shortest that pgbench can run by the clock.
@@ -55,7 +55,7 @@ class PilotResult:
     """Whether any server waited for its client to read a reply, which was larger than what a socket holds."""
 
 
-def run_pilot(arms: Sequence[ArmServer], loads: Sequence[Load], design: Design) -> PilotResult:
+def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: Design) -> PilotResult:
     """Each arm's load on each started arm in turn; WorkloadError with pgbench's words when it fails on one."""
     windows, writes, replies_wait = [], False, False
     for server, load in zip(arms, loads, strict=True):
@@ -97,7 +97,7 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[Load], design: Design) 
     )
 
 
-class _Replies(Beside):
+class _Replies(BackgroundThread):
     """Looks now and then whether a server waits for its client to read a reply."""
 
     def __init__(self, target: Target) -> None:
@@ -126,7 +126,7 @@ class ExplainArms(Protocol):
     """Asks a context's servers for plans: the plans, or why there are none."""
 
     def __call__(
-        self, servers: Sequence[ArmServer], loads: Sequence[Load], pilot: PilotResult, *, comparison: Comparison
+        self, servers: Sequence[ArmServer], loads: Sequence[PgbenchLoad], pilot: PilotResult, *, comparison: Comparison
     ) -> tuple[CapturedPlans | None, str]:
         """servers: of all arms, started, after their first load; contexts that share them are sent other things."""
 
@@ -135,7 +135,7 @@ _SLOW_CONNECT_S = 0.2
 # Below this the time of connecting is a small part of the shortest window.
 
 
-class LoadHarness:
+class LoadRunner:
     """pgbench against the servers of a context."""
 
     def __init__(
@@ -143,7 +143,7 @@ class LoadHarness:
         comparison: Comparison,
         workload: PgbenchWorkload,
         servers: ServerSet,
-        loads: Sequence[Load],
+        loads: Sequence[PgbenchLoad],
         *,
         prewarms: bool,
         contexts: int,
@@ -232,7 +232,7 @@ class LoadHarness:
             return None, f"the load has changed settings of sessions to come: {', '.join(changed)}"
         return plans, words
 
-    def apparatus(self, preparation: Preparation) -> Apparatus:
+    def apparatus(self, preparation: Preparation) -> TrialRunner:
         """Windows of load, warm or cold."""
         loads = tuple(
             replace(
@@ -244,15 +244,15 @@ class LoadHarness:
             for load in self._loads
         )
         if self._comparison.cache is CacheState.COLD:
-            return ColdApparatus(self._servers, loads, preparation)
+            return ColdTrialRunner(self._servers, loads, preparation)
         kind = _APPARATUS[preparation.design.window_kind]
         return kind(self._servers, loads, preparation, prewarms=self._prewarms)
 
 
-_APPARATUS: Mapping[WindowKind, type[WarmApparatus]] = {
-    WindowKind.RUN: WarmApparatus,
-    WindowKind.TRANSACTIONS: TransactionApparatus,
-    WindowKind.SLICE: SliceApparatus,
+_APPARATUS: Mapping[WindowKind, type[WarmTrialRunner]] = {
+    WindowKind.RUN: WarmTrialRunner,
+    WindowKind.TRANSACTIONS: TransactionRunner,
+    WindowKind.SLICE: SliceRunner,
 }
 
 

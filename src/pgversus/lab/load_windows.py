@@ -25,7 +25,7 @@ from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Window
 from pgversus.stats.counters import difference, is_disturbed
 from pgversus.study.counters import COUNTERS
-from pgversus.workload.pgbench_run import Load, finished_load, finished_transactions, read_window, run_window
+from pgversus.workload.pgbench_run import PgbenchLoad, finished_load, finished_transactions, read_window, run_window
 
 _SHORTEST_HALF_S = 1.0
 # pgbench counts whole seconds.
@@ -56,11 +56,11 @@ def run_until_steady(load: Callable[[float, int], Window], seconds: float, seed:
 clock = time.monotonic
 
 
-class WarmApparatus:
+class WarmTrialRunner:
     """The servers of one context under its load, with their data read in."""
 
     def __init__(
-        self, servers: ServerSet, loads: Sequence[Load], preparation: Preparation, *, prewarms: bool = False
+        self, servers: ServerSet, loads: Sequence[PgbenchLoad], preparation: Preparation, *, prewarms: bool = False
     ) -> None:
         """loads: one for each arm; they differ only where the workload is what is compared.
 
@@ -159,7 +159,7 @@ class WarmApparatus:
         return replace(window, counters=counted, was_disturbed=was_disturbed)
 
 
-class ColdApparatus(WarmApparatus):
+class ColdTrialRunner(WarmTrialRunner):
     """The same with every window on a server just started, whose files are out of the system's page cache."""
 
     def start(self, arm: int) -> None:
@@ -215,7 +215,7 @@ _NOTHING_READ = Reading(server={}, host={})
 
 
 @dataclass(slots=True)
-class Done:
+class BlockWork:
     """What the load of an arm has done since its warm-up in this block."""
 
     before: Reading = _NOTHING_READ
@@ -232,16 +232,16 @@ class Done:
         }
 
 
-class ShortApparatus(WarmApparatus):
+class ShortWindowRunner(WarmTrialRunner):
     """The servers of one context under load in short windows."""
 
     def __init__(
-        self, servers: ServerSet, loads: Sequence[Load], preparation: Preparation, *, prewarms: bool = False
+        self, servers: ServerSet, loads: Sequence[PgbenchLoad], preparation: Preparation, *, prewarms: bool = False
     ) -> None:
         """Take the same as WarmApparatus."""
         super().__init__(servers, loads, preparation, prewarms=prewarms)
         self._preparation = preparation
-        self._done: dict[int, Done] = {}
+        self._done: dict[int, BlockWork] = {}
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
         """Warm up, then read the counters from which the windows are counted."""
@@ -249,7 +249,7 @@ class ShortApparatus(WarmApparatus):
         try:
             before = read_before(self._set.servers[arm], self._set.counters(arm))
             # What the warm-up did is not among it.
-            self._done[arm] = Done(before=before)
+            self._done[arm] = BlockWork(before=before)
         except PgversusError as error:
             raise trial_failed(error) from error
         return levels
@@ -267,7 +267,7 @@ class ShortApparatus(WarmApparatus):
         return self._set.own_growth(arm)
 
 
-class TransactionApparatus(ShortApparatus):
+class TransactionRunner(ShortWindowRunner):
     """Windows of a number of transactions, each a run of pgbench (-t)."""
 
     def measure(self, arm: int, seed: int, name: str) -> None:

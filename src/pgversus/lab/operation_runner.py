@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pgversus.engine.progress import Progress
-from pgversus.engine.testbed import Apparatus, TrialFailedError, TrialHungError
+from pgversus.engine.testbed import TrialFailedError, TrialHungError, TrialRunner
 from pgversus.errors import HostError, PgversusError, StoreError, WorkloadError
 from pgversus.host.lost_time import LostTime
 from pgversus.host.page_cache import evict, read_in
@@ -23,7 +23,7 @@ from pgversus.study.comparison import CacheState
 from pgversus.study.design import Design
 from pgversus.study.windows import fit_operation
 from pgversus.study.workload import Operation
-from pgversus.workload.operation_run import Means, run_operation, verify
+from pgversus.workload.operation_run import OperationEnvironment, run_operation, verify
 
 
 class Repetitions:
@@ -93,7 +93,7 @@ class Repetitions:
 
     def _timed(self, arm: int, server: ArmServer, patience_s: float) -> Window:
         operation, counters = self._operations[arm], self.servers.counters(arm)
-        means = Means(
+        environment = OperationEnvironment(
             client=self._client,
             scratch=self._scratch,
             patience_s=patience_s,
@@ -101,7 +101,7 @@ class Repetitions:
         )
         before = read_before(server, counters)
         with LostTime(server.postmaster_pid) as time:
-            done = run_operation(operation, server.target, means, server.data_directory)
+            done = run_operation(operation, server.target, environment, server.data_directory)
         after = read_after(server, counters)
         verify(operation, server.target)
         seconds = sum(done.steps.values())
@@ -125,7 +125,7 @@ class Repetitions:
         )
 
 
-class OperationApparatus:
+class OperationTrialRunner:
     """The engine's apparatus: everything happens in `measure`, so that each arm has the host for itself."""
 
     def __init__(self, repetitions: Repetitions, patience_s: float) -> None:
@@ -161,7 +161,7 @@ class OperationApparatus:
         self._repetitions.servers.stop_all(writes=True)
 
 
-class OperationHarness:
+class OperationRunner:
     """An operation on the servers of a context."""
 
     def __init__(self, operation: Operation, repetitions: Repetitions, design: Design, *, patience_s: float) -> None:
@@ -186,9 +186,9 @@ class OperationHarness:
             longest_transaction_s=slowest_s,
         )
 
-    def apparatus(self, preparation: Preparation) -> Apparatus:
+    def apparatus(self, preparation: Preparation) -> TrialRunner:
         """One repetition in each block."""
-        return OperationApparatus(self._repetitions, preparation.patience_s)
+        return OperationTrialRunner(self._repetitions, preparation.patience_s)
 
     def _first(self, arm: int, server: ArmServer, before: Callable[[ArmServer], None]) -> Window:
         where = f"{self._operation.name}, on {server.arm.label}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 
-from pgversus.engine.progress import Progress, Silence
+from pgversus.engine.progress import NoProgress, Progress
 from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import HostError, PgversusError, WorkloadError
 from pgversus.host.identity import ServerUser
@@ -17,22 +17,22 @@ from pgversus.lab.arm_servers import ArmServer
 from pgversus.lab.compared_plans import compared, refuse_not_recalled, refuse_other_statements
 from pgversus.lab.load_runner import PilotResult
 from pgversus.lab.plan_search import undoings
-from pgversus.lab.resources import opened_workshop
+from pgversus.lab.resources import open_resources
 from pgversus.lab.runner import failures_of_the_host
-from pgversus.lab.testbed import PostgresSite
+from pgversus.lab.testbed import PostgresTestbed
 from pgversus.plans.explain import read_plans
 from pgversus.plans.levels import examined
 from pgversus.postgres.client import Client
 from pgversus.postgres.explain import explain, planner_settings, rows_digest, statistics_digests
 from pgversus.postgres.session import Connection, Target, connect, with_options
-from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement, SampledPlans, Statement, Undoing
+from pgversus.records.plans import Captured, CapturedPlans, CapturedStatement, PlanOverride, SampledPlans, Statement
 from pgversus.report.plans import PlansAnswer
 from pgversus.study.comparison import Comparison
 from pgversus.study.study import Study
 from pgversus.study.windows import least_window_s
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.translation import later
-from pgversus.workload.pgbench_run import Load, finished_load, read_window
+from pgversus.workload.pgbench_run import PgbenchLoad, finished_load, read_window
 from pgversus.workload.sent_statements import statements_of
 
 _DECLARES = re.compile(r"\s*DECLARE\b", re.IGNORECASE)
@@ -107,7 +107,7 @@ _ENTRY = re.compile(r"plan:\n((?:\t.*\n?)+)")
 
 
 def sampled(
-    servers: Sequence[ArmServer], loads: Sequence[Load], pilot: PilotResult, plans: CapturedPlans
+    servers: Sequence[ArmServer], loads: Sequence[PgbenchLoad], pilot: PilotResult, plans: CapturedPlans
 ) -> tuple[SampledPlans, ...]:
     """For each arm, how many plans were told and which of them nobody has captured; its load runs for a second or more.
 
@@ -119,7 +119,7 @@ def sampled(
     )
 
 
-def _sampled(server: ArmServer, load: Load, pilot: PilotResult, captured: Captured) -> SampledPlans:
+def _sampled(server: ArmServer, load: PgbenchLoad, pilot: PilotResult, captured: Captured) -> SampledPlans:
     if server.log is None:
         return SampledPlans(told=0, others=0, failure="the log of a server that somebody else runs is not ours to read")
     seconds = max(_LEAST_S, least_window_s(load.workload.rate), 2 * pilot.slowest_latency_s)
@@ -185,7 +185,7 @@ class Explainer:
     """Whether settings are looked for that bring the baseline's plans back."""
     samples: bool = False
     """Whether the load is run once more, to see that the plans under it are those that were captured."""
-    progress: Progress = field(default_factory=Silence)
+    progress: Progress = field(default_factory=NoProgress)
     """Is told which statement is explained on which arm."""
 
     def explain(self, servers: Sequence[ArmServer], comparison: Comparison) -> CapturedPlans:
@@ -210,7 +210,7 @@ class Explainer:
 
     def _undone(
         self, server: ArmServer, baseline: Captured, found: Captured, factors: Sequence[str]
-    ) -> tuple[Undoing | None, ...]:
+    ) -> tuple[PlanOverride | None, ...]:
         if not self.searches:
             return (None,) * len(found.statements)
         begin = partial(self._tell, _SEARCHING, server.arm.label, len(found.statements))
@@ -223,7 +223,7 @@ class Explainer:
 def explained_or_why_not(
     explainer: Explainer,
     servers: Sequence[ArmServer],
-    loads: Sequence[Load],
+    loads: Sequence[PgbenchLoad],
     pilot: PilotResult,
     *,
     comparison: Comparison,
@@ -244,7 +244,7 @@ def explained_or_why_not(
 def explained_counterfactual(
     explainer: Explainer,
     servers: Sequence[ArmServer],
-    loads: Sequence[Load],  # noqa: ARG001 - what it is asked with is the same for all
+    loads: Sequence[PgbenchLoad],  # noqa: ARG001 - what it is asked with is the same for all
     pilot: PilotResult,  # noqa: ARG001 - the same
     *,
     comparison: Comparison,
@@ -263,8 +263,8 @@ def compare_plans(study: Study, user: ServerUser, client: Client, progress: Prog
 
     study: of one context. PgversusError of any kind when its servers cannot be had, loaded or asked.
     """
-    with opened_workshop(study, user, progress) as workshop, ExitStack() as stack:
-        site = PostgresSite(
+    with open_resources(study, user, progress) as workshop, ExitStack() as stack:
+        site = PostgresTestbed(
             workshop.study,
             workshop.builds,
             workshop.directory,

@@ -11,22 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 import psycopg
 from psycopg import sql
 
-from pgversus.plans.changes import Kind
+from pgversus.plans.changes import ChangeKind
 from pgversus.plans.difference import PlanDifference, difference, has_other_spills, is_same_but_for_batches
 from pgversus.plans.explain import read_plans
-from pgversus.plans.levels import Level, examined, is_same_but_for_sorts
+from pgversus.plans.levels import PlanLevel, examined, is_same_but_for_sorts
 from pgversus.postgres.explain import explain
 from pgversus.postgres.session import Connection, Target, connect
 from pgversus.records.plans import (
-    ButFor,
     Candidate,
     Captured,
     CapturedStatement,
     Explained,
+    OverrideReason,
     PlannerSetting,
+    PlanOverride,
+    RemainingDifference,
     Statement,
-    Undoing,
-    Why,
     candidates,
     memory_candidates,
 )
@@ -45,14 +45,14 @@ def undoings(
     factors: Sequence[str],
     *,
     begin: Callable[[int], None] = lambda _: None,
-) -> list[Undoing | None]:
+) -> list[PlanOverride | None]:
     """For each statement the settings that bring its plan back; None where none does, or nothing has changed.
 
     target: the contender, started. factors: what is compared, which is not tried. What is written is rolled back.
     begin: told the number of each statement, from 1.
     """
 
-    def undoing_one(number: int, old: CapturedStatement, new: CapturedStatement) -> Undoing | None:
+    def undoing_one(number: int, old: CapturedStatement, new: CapturedStatement) -> PlanOverride | None:
         begin(number)
         return _undoing(connection, old, new, tried, memory)
 
@@ -81,13 +81,13 @@ def _undoing(
     new: CapturedStatement,
     tried: Sequence[Candidate],
     memory: Mapping[str, PlannerSetting],
-) -> Undoing | None:
+) -> PlanOverride | None:
     found = None
     if old.explained is not None and new.explained is not None:
         changed = difference(read_plans(old.explained.run, "")[0], read_plans(new.explained.run, "")[0])
         if not changed.is_same_plan:
             found = _that_plans_so(connection, old, new.statement, tried)
-        elif changed.level is Level.BEHAVIOUR:
+        elif changed.level is PlanLevel.BEHAVIOUR:
             may_go_so = _that_may_go_so(changed, tried, memory)
             found = _that_goes_so(connection, old, new.statement, changed, may_go_so)
     if not _only_reads(new):
@@ -107,7 +107,7 @@ def _only_reads(one: CapturedStatement) -> bool:
 
 def _that_plans_so(
     connection: Connection, old: CapturedStatement, statement: Statement, tried: Sequence[Candidate]
-) -> Undoing | None:
+) -> PlanOverride | None:
     """The first with which the planner makes the old plan; else the first with which sorts alone are missing.
 
     statement: as the contender is sent it.
@@ -122,9 +122,9 @@ def _that_plans_so(
         explained = _with(connection, one, statement)
         found = None if explained is None else examined(read_plans(explained.planned, "")[0])
         if found is not None and found.logics == wanted.logics:
-            return Undoing(candidate=one)
+            return PlanOverride(candidate=one)
         if near is None and found is not None and is_same_but_for_sorts(found, wanted):
-            near = Undoing(candidate=one, but_for=ButFor.SORTS)
+            near = PlanOverride(candidate=one, but_for=RemainingDifference.SORTS)
     return near
 
 
@@ -134,7 +134,7 @@ def _that_goes_so(
     statement: Statement,
     changed: PlanDifference,
     tried: Sequence[Candidate],
-) -> Undoing | None:
+) -> PlanOverride | None:
     """The first with which the same plan goes as it went; else the first with which it spills as it did.
 
     It has to be run: only what is set otherwise is tried, and where a spill is gone, or new, what bounds memory.
@@ -154,21 +154,21 @@ def _that_goes_so(
             continue
         explained = _with(connection, one, statement, run_within_s=left_s)
         found = None if explained is None else difference(wanted, read_plans(explained.run, "")[0])
-        if found is not None and found.level in (Level.WORK, Level.IDENTICAL):
-            return Undoing(candidate=one)
+        if found is not None and found.level in (PlanLevel.WORK, PlanLevel.IDENTICAL):
+            return PlanOverride(candidate=one)
         if near is None and found is not None and has_other_spills(changed) and is_same_but_for_batches(found):
-            near = Undoing(candidate=one, but_for=ButFor.BATCHES)
+            near = PlanOverride(candidate=one, but_for=RemainingDifference.BATCHES)
     return near
 
 
 def _that_may_go_so(
     changed: PlanDifference, tried: Sequence[Candidate], memory: Mapping[str, PlannerSetting]
 ) -> list[Candidate]:
-    otherwise = [one for one in tried if one.why in (Why.CHANGED_DEFAULT, Why.OTHER_VALUE)]
+    otherwise = [one for one in tried if one.why in (OverrideReason.CHANGED_DEFAULT, OverrideReason.OTHER_VALUE)]
     kinds = {change.kind for change in changed.changes}
-    if Kind.SPILL_GONE in kinds:
+    if ChangeKind.SPILL_GONE in kinds:
         return [*otherwise, *memory_candidates(memory, is_less=True)]
-    return [*otherwise, *memory_candidates(memory, is_less=False)] if Kind.SPILL_NEW in kinds else otherwise
+    return [*otherwise, *memory_candidates(memory, is_less=False)] if ChangeKind.SPILL_NEW in kinds else otherwise
 
 
 def _with(

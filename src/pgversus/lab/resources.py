@@ -9,7 +9,7 @@ from pgversus.builds.model import Build
 from pgversus.builds.provide import provide, using_builds
 from pgversus.data.cache_quota import make_room, most_kept_bytes
 from pgversus.data.loading import Loading
-from pgversus.data.snapshots import Snapshots, SnapshotShelf
+from pgversus.data.snapshots import SnapshotCache, Snapshots
 from pgversus.engine.progress import Progress
 from pgversus.host.directories import Cache, open_cache
 from pgversus.host.guard import sweep
@@ -28,7 +28,7 @@ from pgversus.study.study import Study
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workshop:
+class RunResources:
     """Made once for each run; everything in it is gone when the run is over, but for what the cache keeps."""
 
     study: Study
@@ -37,7 +37,7 @@ class Workshop:
     builds: Mapping[ServerName, Build | None]
     """None for a server that somebody else runs."""
     directory: RunDirectory
-    shelf: SnapshotShelf
+    shelf: SnapshotCache
 
     @property
     def common_settings(self) -> dict[str, str]:
@@ -68,9 +68,9 @@ class Workshop:
 
 
 @contextmanager
-def opened_workshop(
+def open_resources(
     study: Study, user: ServerUser, progress: Progress, earlier: StoredStudy | None = None
-) -> Iterator[Workshop]:
+) -> Iterator[RunResources]:
     """Fetch or build the servers of a study and make room for its data; PgversusError where that cannot be done.
 
     earlier: results that are gone on with; the builds are then those that they were measured with.
@@ -88,10 +88,10 @@ def opened_workshop(
             directory = stack.enter_context(run_directory(cache, user))
             ask = partial(ask_program, user=user, directory=directory.settings_directory())
             study = with_possible_settings(study, ask_of(builds, ask))
-        shelf = SnapshotShelf(cache, directory, progress, most_kept)
+        shelf = SnapshotCache(cache, directory, progress, most_kept)
         # However the run ends; what starts servers later has stopped them by then.
         stack.callback(shelf.trim)
-        yield Workshop(study=study, cache=cache, builds=builds, directory=directory, shelf=shelf)
+        yield RunResources(study=study, cache=cache, builds=builds, directory=directory, shelf=shelf)
 
 
 def _provide(

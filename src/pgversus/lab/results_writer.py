@@ -5,7 +5,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from pgversus.engine.context_state import Course
+from pgversus.engine.context_state import ContextState
 from pgversus.host.commands import Output
 from pgversus.host.permissions import open_private
 from pgversus.host.run_directory import RunDirectory
@@ -27,7 +27,7 @@ _LARGEST_ENTRY = 10_000_000
 # Bytes: more than any statement of a person, and as much as may be held in memory.
 
 
-class Keeper:
+class ResultsWriter:
     """Writes what happens to the results folder, whose file is made when there is something to keep."""
 
     def __init__(
@@ -63,15 +63,15 @@ class Keeper:
         """Something else that was found."""
         self._open().add_fact(name, value)
 
-    def keep_preparation(self, course: Course) -> None:
+    def keep_preparation(self, course: ContextState) -> None:
         """What was found while a context was prepared."""
         self._open().add_preparation(course.context.number, course.preparation, course.failure)
 
-    def keep(self, course: Course, block: Block) -> None:
+    def keep(self, course: ContextState, block: Block) -> None:
         """A block, before anything else is done with it."""
         self._open().add_block(course.context.number, block)
 
-    def end(self, stopped: StopReason, courses: Sequence[Course]) -> None:
+    def end(self, stopped: StopReason, courses: Sequence[ContextState]) -> None:
         """Why it ended, and why contexts could not be prepared in it."""
         words = {str(course.context.number): course.failure for course in courses if course.failure is not None}
         self._open().add_fact("not_prepared", words)

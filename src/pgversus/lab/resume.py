@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pgversus.engine.context_state import Course
+from pgversus.engine.context_state import ContextState
 from pgversus.errors import StoreError
 from pgversus.postgres.labels import label_of_running
 from pgversus.store.codec import CONTEXT, ContextFact, context_without_secrets
@@ -31,7 +31,7 @@ class EarlierResults(StrEnum):
     """The folder is renamed once there is something to keep, and a new one begun."""
 
 
-class HeldFolder:
+class ResultsFolder:
     """A results folder that is locked for this run, and what is in it."""
 
     def __init__(self, folder: Path, earlier: EarlierResults, stack: ExitStack) -> None:
@@ -64,7 +64,7 @@ class HeldFolder:
 
 
 @contextmanager
-def results_folder(folder: Path, earlier: EarlierResults) -> Iterator[HeldFolder]:
+def results_folder(folder: Path, earlier: EarlierResults) -> Iterator[ResultsFolder]:
     """The folder, locked until the end. What is put aside in it stays as it is until the run begins.
 
     StoreError when another run has it, when it cannot be written, and for results that are refused or unreadable.
@@ -78,7 +78,7 @@ def results_folder(folder: Path, earlier: EarlierResults) -> Iterator[HeldFolder
         stack.enter_context(locked_folder(folder))
         # Again: what was written in between is nobody's to overwrite.
         check_folder(folder, may_hold_results=may_hold_results)
-        yield HeldFolder(folder, earlier, stack)
+        yield ResultsFolder(folder, earlier, stack)
 
 
 # What a resumed study may have otherwise: more time never spoils an answer (docs/statistics.md), and a setup file is
@@ -224,12 +224,12 @@ def is_same_question(earlier: StoredStudy, study: Study) -> bool:
     return not list(_changes(earlier, without_secrets(study)))
 
 
-def course_so_far(context: Context, stored: StoredContext, verdicts: int, budget_s: float) -> Course:
+def course_so_far(context: Context, stored: StoredContext, verdicts: int, budget_s: float) -> ContextState:
     """How far a context has come, with the budget of the last run: that may change, and nothing else of a design."""
     preparation = stored.preparation
     if preparation is not None and preparation.design.budget_s != budget_s:
         preparation = replace(preparation, design=replace(preparation.design, budget_s=budget_s))
-    course = Course(context, verdicts)
+    course = ContextState(context, verdicts)
     course.go_on_from(preparation, stored.failure, stored.blocks)
     return course
 

@@ -17,7 +17,15 @@ from pgversus.errors import StoreError, StudyError
 from pgversus.host.directories import Cache
 from pgversus.host.files import file_sha256
 from pgversus.postgres.client import Client
-from pgversus.study.servers import Family, Release, RunningServer, ServerName, SourceBuild, name_in_full, parse_server
+from pgversus.study.servers import (
+    BuildFamily,
+    Release,
+    RunningServer,
+    ServerName,
+    SourceBuild,
+    name_in_full,
+    parse_server,
+)
 
 Fact = Mapping[str, Any]
 
@@ -83,8 +91,8 @@ def _as_measured(name: ServerName, before: Mapping[str, Fact]) -> ServerName:
         return name
     origin = known["origin"]
     match name:
-        case Release() if origin in [family.value for family in Family]:
-            return replace(version, family=Family(origin))
+        case Release() if origin in [family.value for family in BuildFamily]:
+            return replace(version, family=BuildFamily(origin))
         case Release() if origin == FROM_SOURCE:
             # Because of another server of the study, which is one of it still.
             return version

@@ -14,7 +14,7 @@ from typing import Any
 
 from pgversus.data.cache_quota import free_up
 from pgversus.data.snapshots import Snapshots
-from pgversus.engine.context_state import Course
+from pgversus.engine.context_state import ContextState
 from pgversus.engine.progress import Progress
 from pgversus.engine.scheduler import run_parts
 from pgversus.host.directories import Cache, open_cache
@@ -25,11 +25,11 @@ from pgversus.lab.attribution import attribute
 from pgversus.lab.load_runner import ExplainArms
 from pgversus.lab.load_windows import clock
 from pgversus.lab.plan_capture import Explainer, explained_counterfactual, explained_or_why_not
-from pgversus.lab.resources import Workshop, opened_workshop
-from pgversus.lab.results_writer import Keeper, keep_server_logs
+from pgversus.lab.resources import RunResources, open_resources
+from pgversus.lab.results_writer import ResultsWriter, keep_server_logs
 from pgversus.lab.resume import (
     EarlierResults,
-    HeldFolder,
+    ResultsFolder,
     check_same_study,
     course_so_far,
     is_same_question,
@@ -45,7 +45,7 @@ from pgversus.lab.resume_checks import (
     check_same_host,
     client_facts,
 )
-from pgversus.lab.testbed import PostgresSite
+from pgversus.lab.testbed import PostgresTestbed
 from pgversus.postgres.client import Client, refuse_shut_out, refuse_unencrypted
 from pgversus.postgres.labels import label_of_running
 from pgversus.postgres.session import uri_target
@@ -54,15 +54,15 @@ from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.design import StopReason
 from pgversus.study.needs import disk_bytes, parts_of
 from pgversus.study.servers import RunningServer, ServerName
-from pgversus.study.study import Asked, Study
+from pgversus.study.study import Invocation, Study
 from pgversus.text.redaction import without_secrets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bench:
+class StudyResources:
     """What studies that are measured one after the other in one run have in common."""
 
-    workshop: Workshop
+    workshop: RunResources
     client: Client
     snapshots: Snapshots
     worn_before: frozenset[ServerName]
@@ -73,14 +73,14 @@ class Bench:
 
 
 def measure(
-    study: Study, bench: Bench, earlier: StoredStudy | None, keeper: Keeper, explain: ExplainArms | None
+    study: Study, bench: StudyResources, earlier: StoredStudy | None, keeper: ResultsWriter, explain: ExplainArms | None
 ) -> StopReason:
     """Measure a study to its end and keep what is found; why it ended. Its servers are stopped when this is left.
 
     earlier: its results so far, which are gone on with. explain: asks each context's servers for plans.
     """
     with ExitStack() as stack:
-        site = PostgresSite(
+        site = PostgresTestbed(
             study,
             bench.workshop.builds,
             bench.workshop.directory,
@@ -109,22 +109,22 @@ def measure(
         return stopped
 
 
-def _courses(study: Study, earlier: StoredStudy | None) -> list[Course]:
+def _courses(study: Study, earlier: StoredStudy | None) -> list[ContextState]:
     """Every context as far as it has come."""
     if earlier is None:
-        return [Course(context, study.verdicts) for context in study.contexts]
+        return [ContextState(context, study.verdicts) for context in study.contexts]
     return [
         course_so_far(context, stored, study.verdicts, study.budget_s)
         for context, stored in zip(study.contexts, earlier.contexts, strict=True)
     ]
 
 
-def _parts(study: Study, courses: Sequence[Course]) -> list[list[Course]]:
+def _parts(study: Study, courses: Sequence[ContextState]) -> list[list[ContextState]]:
     by_number = {course.context.number: course for course in courses}
     return [[by_number[context.number] for context in part] for part in parts_of(study.contexts)]
 
 
-def _begin_part(part: Sequence[Course], site: PostgresSite, cache: Cache, progress: Progress) -> None:
+def _begin_part(part: Sequence[ContextState], site: PostgresTestbed, cache: Cache, progress: Progress) -> None:
     """Data of earlier parts go, and as much of what is kept for later runs as this one needs the room of."""
     contexts = [course.context for course in part]
     there = site.keep_only(contexts)
@@ -132,7 +132,7 @@ def _begin_part(part: Sequence[Course], site: PostgresSite, cache: Cache, progre
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class RunOptions:
     """What a study is carried out with."""
 
     user: ServerUser
@@ -152,7 +152,7 @@ class Means:
     """What was typed, without secrets; empty where a program asks."""
 
 
-def run_study(study: Study, means: Means, progress: Progress) -> StopReason:
+def run_study(study: Study, means: RunOptions, progress: Progress) -> StopReason:
     """Fetch, load, measure, keep; why it ended. Everything started is stopped and removed when this returns or raises.
 
     PgversusError of any kind when it cannot be begun; once blocks run, failures and Ctrl-C become part of the results.
@@ -161,7 +161,7 @@ def run_study(study: Study, means: Means, progress: Progress) -> StopReason:
         return _run(study, means, folder, progress)
 
 
-def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> StopReason:
+def _run(study: Study, means: RunOptions, folder: ResultsFolder, progress: Progress) -> StopReason:
     earlier = folder.earlier
     host = host_facts(open_cache().runs)
     client = client_facts(means.client)
@@ -171,7 +171,7 @@ def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> 
         for line in changes_of_host(earlier.facts, host):
             progress.say(line)
     _check_client(study, means.client)
-    with opened_workshop(study, means.user, progress, earlier) as workshop, ExitStack() as stack:
+    with open_resources(study, means.user, progress, earlier) as workshop, ExitStack() as stack:
         study = workshop.study
         facts = {
             "host": host,
@@ -190,7 +190,7 @@ def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> 
         note_loaded = (lambda _: None) if means.earlier is EarlierResults.REFUSE else keeper.keep_loaded
         before = frozenset() if earlier is None else loaded_before(earlier, study)
         explain = partial(explained_or_why_not, _explainer(workshop, means, progress)) if means.plans else None
-        bench = Bench(
+        bench = StudyResources(
             workshop=workshop,
             client=means.client,
             snapshots=workshop.snapshots(means.client, progress, loaded_before=before, note_loaded=note_loaded),
@@ -209,8 +209,8 @@ def _run(study: Study, means: Means, folder: HeldFolder, progress: Progress) -> 
         return stopped
 
 
-def _asked(study: Study, means: Means) -> Asked:
-    return Asked(
+def _asked(study: Study, means: RunOptions) -> Invocation:
+    return Invocation(
         program=f"pgversus {version('pgversus')}",
         command=means.command,
         file_name=study.file_name,
@@ -219,7 +219,7 @@ def _asked(study: Study, means: Means) -> Asked:
 
 
 def _measure_attribution(
-    study: Study, results: Path, *, bench: Bench, facts: Mapping[str, Any], explainer: Explainer
+    study: Study, results: Path, *, bench: StudyResources, facts: Mapping[str, Any], explainer: Explainer
 ) -> StopReason:
     """Going on with what is there, unless it is of another question: of another rewrite."""
     is_other = holds_results(results) and not is_same_question(read_results(results), study)
@@ -230,9 +230,9 @@ def _measure_attribution(
 
 
 def _keeper(
-    study: Study, results: Path, folder: HeldFolder, facts: Mapping[str, Any], progress: Progress, stack: ExitStack
-) -> Keeper:
-    return Keeper(
+    study: Study, results: Path, folder: ResultsFolder, facts: Mapping[str, Any], progress: Progress, stack: ExitStack
+) -> ResultsWriter:
+    return ResultsWriter(
         study,
         results,
         folder.earlier,
@@ -242,7 +242,7 @@ def _keeper(
     )
 
 
-def _explainer(workshop: Workshop, means: Means, progress: Progress) -> Explainer:
+def _explainer(workshop: RunResources, means: RunOptions, progress: Progress) -> Explainer:
     return Explainer(
         client=means.client,
         scratch=workshop.directory.root / "told",
@@ -252,12 +252,12 @@ def _explainer(workshop: Workshop, means: Means, progress: Progress) -> Explaine
     )
 
 
-def _put_aside(folder: HeldFolder, progress: Progress) -> None:
+def _put_aside(folder: ResultsFolder, progress: Progress) -> None:
     if aside := folder.begin():
         progress.say(f"the earlier results are in {aside} now")
 
 
-def _keep_server_logs(directory: RunDirectory, folder: HeldFolder, results: Path) -> None:
+def _keep_server_logs(directory: RunDirectory, folder: ResultsFolder, results: Path) -> None:
     if folder.is_ours:
         keep_server_logs(directory, results)
 

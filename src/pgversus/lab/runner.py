@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pgversus.engine.progress import Progress
-from pgversus.engine.testbed import Apparatus, TrialFailedError
+from pgversus.engine.testbed import TrialFailedError, TrialRunner
 from pgversus.errors import HostError, PgversusError, ServerError, StoreError
 from pgversus.host.counters import read_host
 from pgversus.host.full_disk import WHAT_IS_KEPT, full_disk, has_no_room, is_full, words_of_full_disk
@@ -55,13 +55,13 @@ class FirstRun:
     """Why there are none although they were asked for."""
 
 
-class Harness(Protocol):
+class WorkloadRunner(Protocol):
     """One context's workload on its servers."""
 
     def try_out(self) -> FirstRun:
         """Run it on every arm and throw the numbers away; WorkloadError when it cannot be run on one."""
 
-    def apparatus(self, preparation: Preparation) -> Apparatus:
+    def apparatus(self, preparation: Preparation) -> TrialRunner:
         """What the engine drives, as it was prepared."""
 
 
@@ -144,10 +144,12 @@ def failures_of_the_host(directory: Path) -> Iterator[None]:
         raise _host_failed(error, directory) from error
 
 
-class FailureSortingApparatus:
+class FailureSortingRunner:
     """An apparatus under which failures of the host, and of servers of others that stay away, end the run, no trial."""
 
-    def __init__(self, apparatus: Apparatus, servers: Sequence[ArmServer], directory: Path, progress: Progress) -> None:
+    def __init__(
+        self, apparatus: TrialRunner, servers: Sequence[ArmServer], directory: Path, progress: Progress
+    ) -> None:
         """servers: by arm. directory: of the run."""
         self._apparatus = apparatus
         self._servers = servers

@@ -23,7 +23,7 @@ from pgversus.host.pausable import PausableProgram, ProgramEndedError
 from pgversus.host.permissions import make_private
 from pgversus.host.processors import place, release, started_on, threads_of
 from pgversus.lab.arm_servers import ServerSet
-from pgversus.lab.load_windows import ShortApparatus, trial_failed
+from pgversus.lab.load_windows import ShortWindowRunner, trial_failed
 from pgversus.lab.runner import read_host_of
 from pgversus.postgres.load_sessions import LoadSessions
 from pgversus.postgres.session import Target
@@ -33,14 +33,22 @@ from pgversus.stats.counters import difference
 from pgversus.study.design import Design
 from pgversus.workload.pgbench import UnreadableOutputError, error_words, parse_summary
 from pgversus.workload.pgbench_log import Slice, Stop, UnreadableLogError, read_ends, slices
-from pgversus.workload.pgbench_run import Load, check_end, clear_logs, damaged, log_files, output_of, pgbench_command
+from pgversus.workload.pgbench_run import (
+    PgbenchLoad,
+    check_end,
+    clear_logs,
+    damaged,
+    log_files,
+    output_of,
+    pgbench_command,
+)
 
 _WINDOWS_OF_QUAD = 2
 # Of one arm.
 _FEW_PROCESSORS = 4
 
 
-class Places:
+class Placement:
     """The processors of one arm's session; the sessions of all arms have the same seed, and so the same places."""
 
     def __init__(self, design: Design, seed: int) -> None:
@@ -85,11 +93,11 @@ _PLACED_S = 0.002
 # From the beginning of a window, in which all tasks wake up. The two of a single client stay for the whole window.
 
 
-class SliceApparatus(ShortApparatus):
+class SliceRunner(ShortWindowRunner):
     """Windows that are slices of a run of pgbench, which is stopped between them."""
 
     def __init__(
-        self, servers: ServerSet, loads: Sequence[Load], preparation: Preparation, *, prewarms: bool = False
+        self, servers: ServerSet, loads: Sequence[PgbenchLoad], preparation: Preparation, *, prewarms: bool = False
     ) -> None:
         """Take the same as WarmApparatus."""
         super().__init__(servers, loads, preparation, prewarms=prewarms)
@@ -153,7 +161,7 @@ class SliceApparatus(ShortApparatus):
 
     def _open(self, arm: int, seed: int, log_name: str | None) -> "_Session":
         target = self._set.servers[arm].target
-        places = Places(self._preparation.design, seed)
+        places = Placement(self._preparation.design, seed)
         session = _Session(self._loads[arm], target, self._watch(arm), places, f"slices-{arm}", log_name)
         self._sessions[arm] = session
         with self._ending(arm):
@@ -197,10 +205,10 @@ class _Session:
 
     def __init__(
         self,
-        load: Load,
+        load: PgbenchLoad,
         target: Target,
         watch: LoadSessions,
-        places: Places,
+        places: Placement,
         log_prefix: str,
         log_name: str | None,
     ) -> None:

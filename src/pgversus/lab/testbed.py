@@ -9,11 +9,11 @@ from pgversus.builds.inspect import linked_libraries
 from pgversus.builds.model import Build
 from pgversus.data.snapshots import Snapshot, Snapshots, data_hash, refuse_other_data, refuse_unequal
 from pgversus.engine.progress import Progress
-from pgversus.engine.testbed import Apparatus
+from pgversus.engine.testbed import TrialRunner
 from pgversus.errors import StudyError
 from pgversus.host.processors import split_processors
 from pgversus.host.run_directory import RunDirectory
-from pgversus.lab.arm_servers import ArmServer, OwnServer, ServerSet, SomebodysServer, server_settings
+from pgversus.lab.arm_servers import ArmServer, ExternalServer, ManagedServer, ServerSet, server_settings
 from pgversus.lab.build_verification import (
     built_from,
     compiled_in,
@@ -21,9 +21,9 @@ from pgversus.lab.build_verification import (
     refuse_other_build,
     without_asked,
 )
-from pgversus.lab.load_runner import ExplainArms, LoadHarness
-from pgversus.lab.operation_runner import OperationHarness, Repetitions
-from pgversus.lab.runner import FailureSortingApparatus, Harness, failures_of_the_host
+from pgversus.lab.load_runner import ExplainArms, LoadRunner
+from pgversus.lab.operation_runner import OperationRunner, Repetitions
+from pgversus.lab.runner import FailureSortingRunner, WorkloadRunner, failures_of_the_host
 from pgversus.postgres.client import Client
 from pgversus.postgres.fingerprint import Fingerprint, differences
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, Preparation, first_patience_s
@@ -34,7 +34,7 @@ from pgversus.study.settings import Setting
 from pgversus.study.study import Context, Study
 from pgversus.study.windows import check_budget, check_windows
 from pgversus.study.workload import Operation, PgbenchWorkload
-from pgversus.workload.pgbench_run import Load, write_scripts
+from pgversus.workload.pgbench_run import PgbenchLoad, write_scripts
 
 _CLIENTS_PER_SECOND = 50
 # Connections that any host makes in a second; only the first load has to guess.
@@ -47,11 +47,11 @@ class _Ready:
     """A prepared context."""
 
     servers: ServerSet
-    apparatus: Apparatus
+    apparatus: TrialRunner
     preparation: Preparation
 
 
-class PostgresSite:
+class PostgresTestbed:
     """The engine's site on real servers."""
 
     def __init__(
@@ -115,7 +115,7 @@ class PostgresSite:
         if known is not None and not self._is_worn(arms):
             refuse_other_data(context, known, snapshots)
         measuring = harness.apparatus(preparation)
-        apparatus = FailureSortingApparatus(measuring, servers.servers, self._directory.root, self._progress)
+        apparatus = FailureSortingRunner(measuring, servers.servers, self._directory.root, self._progress)
         self._ready[context.number] = _Ready(servers=servers, apparatus=apparatus, preparation=preparation)
         self._progress.begin_blocks(context, replace(context.comparison, design=preparation.design))
         return preparation
@@ -125,7 +125,7 @@ class PostgresSite:
         with failures_of_the_host(self._directory.root):
             return self._loaded(context)[1]
 
-    def apparatus(self, context: Context) -> Apparatus:
+    def apparatus(self, context: Context) -> TrialRunner:
         """The apparatus of a prepared context."""
         ready = self._ready[context.number]
         self._forget_other_copies(ready.servers)
@@ -180,10 +180,10 @@ class PostgresSite:
     def _server(self, arm: Arm, snapshot: Snapshot, set_number: int) -> ArmServer:
         server: ArmServer
         if isinstance(arm.server, RunningServer):
-            server = SomebodysServer(arm, arm.server.uri)
+            server = ExternalServer(arm, arm.server.uri)
         else:
             assert snapshot.cluster is not None  # noqa: S101 - only running servers have none
-            server = OwnServer(
+            server = ManagedServer(
                 arm,
                 snapshot.cluster,
                 snapshot.size_bytes,
@@ -195,7 +195,7 @@ class PostgresSite:
         self._stack.callback(server.stop)
         return server
 
-    def _harness(self, context: Context, servers: ServerSet, snapshots: Sequence[Snapshot]) -> Harness:
+    def _harness(self, context: Context, servers: ServerSet, snapshots: Sequence[Snapshot]) -> WorkloadRunner:
         comparison, workload = context.comparison, context.comparison.workload
         prewarms = all(snapshot.has_prewarm for snapshot in snapshots)
         # Of the first run nobody knows yet how slow it is.
@@ -204,7 +204,7 @@ class PostgresSite:
         if isinstance(workload, PgbenchWorkload):
             asked = [arm.workload for arm in comparison.arms]
             loads = [self._load_of(one, patience_s) for one in asked if isinstance(one, PgbenchWorkload)]
-            return LoadHarness(
+            return LoadRunner(
                 comparison,
                 workload,
                 servers,
@@ -222,13 +222,13 @@ class PostgresSite:
             prewarms=prewarms,
             progress=self._progress,
         )
-        return OperationHarness(workload, repetitions, comparison.design, patience_s=patience_s)
+        return OperationRunner(workload, repetitions, comparison.design, patience_s=patience_s)
 
-    def _load_of(self, workload: PgbenchWorkload, patience_s: float) -> Load:
+    def _load_of(self, workload: PgbenchWorkload, patience_s: float) -> PgbenchLoad:
         if workload not in self._scripts:
             folder = self._directory.root / f"scripts-{len(self._scripts) + 1}"
             self._scripts[workload] = write_scripts(workload, folder, self._directory.user)
-        return Load(
+        return PgbenchLoad(
             workload=workload,
             client=self._client,
             script_files=self._scripts[workload],
@@ -238,7 +238,7 @@ class PostgresSite:
             longest_s=patience_s,
         )
 
-    def _try_out(self, context: Context, harness: Harness, snapshots: Sequence[Snapshot]) -> Preparation:
+    def _try_out(self, context: Context, harness: WorkloadRunner, snapshots: Sequence[Snapshot]) -> Preparation:
         comparison = context.comparison
         self._progress.say(context.located("trying the workload once on every arm"))
         first = harness.try_out()

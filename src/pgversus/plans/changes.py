@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pgversus.plans.levels import SPILLED, Examined, Level
-from pgversus.plans.matching import Matching
-from pgversus.plans.plan import MAIN, Family, Plan, PlanNode
+from pgversus.plans.levels import SPILLED, Examined, PlanLevel
+from pgversus.plans.matching import NodeMatching
+from pgversus.plans.plan import MAIN, OperatorFamily, Plan, PlanNode
 
 
-class Kind(StrEnum):
+class ChangeKind(StrEnum):
     """What has changed."""
 
     SUBPLAN_PULLED_UP = "subplan pulled up"
@@ -42,28 +42,34 @@ class Kind(StrEnum):
 
 
 _LEVELS = {
-    Level.OPERATORS: (
-        Kind.SUBPLAN_PULLED_UP,
-        Kind.SUBPLAN_PUSHED_DOWN,
-        Kind.JOIN,
-        Kind.ACCESS,
-        Kind.OPERATOR,
-        Kind.ORDER_FROM_INDEX,
-        Kind.ADDED,
-        Kind.REMOVED,
-        Kind.NOT_READ,
-        Kind.READ,
-        Kind.ARRANGEMENT,
+    PlanLevel.OPERATORS: (
+        ChangeKind.SUBPLAN_PULLED_UP,
+        ChangeKind.SUBPLAN_PUSHED_DOWN,
+        ChangeKind.JOIN,
+        ChangeKind.ACCESS,
+        ChangeKind.OPERATOR,
+        ChangeKind.ORDER_FROM_INDEX,
+        ChangeKind.ADDED,
+        ChangeKind.REMOVED,
+        ChangeKind.NOT_READ,
+        ChangeKind.READ,
+        ChangeKind.ARRANGEMENT,
     ),
-    Level.CONDITIONS: (
-        Kind.CONDITION_MOVED,
-        Kind.CONDITION_GONE,
-        Kind.CONDITION_NEW,
-        Kind.KEY_ORDER,
-        Kind.KEYS,
+    PlanLevel.CONDITIONS: (
+        ChangeKind.CONDITION_MOVED,
+        ChangeKind.CONDITION_GONE,
+        ChangeKind.CONDITION_NEW,
+        ChangeKind.KEY_ORDER,
+        ChangeKind.KEYS,
     ),
-    Level.BEHAVIOUR: (Kind.SPILL_GONE, Kind.SPILL_NEW, Kind.FACT, Kind.JIT),
-    Level.WORK: (Kind.LOOPS, Kind.ROWS, Kind.ROWS_REMOVED, Kind.ESTIMATE, Kind.BLOCKS),
+    PlanLevel.BEHAVIOUR: (ChangeKind.SPILL_GONE, ChangeKind.SPILL_NEW, ChangeKind.FACT, ChangeKind.JIT),
+    PlanLevel.WORK: (
+        ChangeKind.LOOPS,
+        ChangeKind.ROWS,
+        ChangeKind.ROWS_REMOVED,
+        ChangeKind.ESTIMATE,
+        ChangeKind.BLOCKS,
+    ),
 }
 LEVEL_OF = {kind: level for level, kinds in _LEVELS.items() for kind in kinds}
 """The level to which each kind belongs."""
@@ -73,7 +79,7 @@ LEVEL_OF = {kind: level for level, kinds in _LEVELS.items() for kind in kinds}
 class Change:
     """One change."""
 
-    kind: Kind
+    kind: ChangeKind
     node: str
     """Where: the node in the words of EXPLAIN; of the contender's plan where it is in both."""
     was: str | float | None = None
@@ -92,10 +98,10 @@ _FEW_BLOCKS = 10.0
 _OTHER_ESTIMATE = 2.0
 """By how much more or less an estimate must be off to be told."""
 
-_Amounts = tuple[Kind, float, float] | tuple[Kind, str, str]
+_Amounts = tuple[ChangeKind, float, float] | tuple[ChangeKind, str, str]
 
 
-def amount_changes(baseline: Plan, contender: Plan, matching: Matching) -> Iterator[Change]:
+def amount_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
     """Of nodes in both plans; blocks of the whole."""
     for place, there in matching.pairs:
         was, now = baseline.nodes[place], contender.nodes[there]
@@ -104,28 +110,28 @@ def amount_changes(baseline: Plan, contender: Plan, matching: Matching) -> Itera
             yield Change(kind=kind, node=now.words, was=amount, now=amount_there, places=(place, there))
     before, after = baseline.root.measured.blocks, contender.root.measured.blocks
     if before is not None and after is not None and abs(after - before) > _FEW_BLOCKS and _is_much(before, after):
-        yield Change(kind=Kind.BLOCKS, node=contender.root.words, was=before, now=after, places=(0, 0))
+        yield Change(kind=ChangeKind.BLOCKS, node=contender.root.words, was=before, now=after, places=(0, 0))
 
 
-def _amounts(was: PlanNode, now: PlanNode) -> Iterator[tuple[Kind, float, float]]:
+def _amounts(was: PlanNode, now: PlanNode) -> Iterator[tuple[ChangeKind, float, float]]:
     mine, theirs = was.measured, now.measured
     if mine.loops is None or theirs.loops is None:
         return
     if _is_much(mine.loops, theirs.loops):
-        yield Kind.LOOPS, mine.loops, theirs.loops
+        yield ChangeKind.LOOPS, mine.loops, theirs.loops
     rounding = mine.rounding + theirs.rounding
     rows = mine.rows or 0.0, theirs.rows or 0.0
     if abs(rows[0] - rows[1]) > rounding and _is_much(*rows):
-        yield Kind.ROWS, *rows
+        yield ChangeKind.ROWS, *rows
     before, after = mine.rows_removed or 0.0, theirs.rows_removed or 0.0
     if abs(after - before) > rounding and _is_much(before, after):
-        yield Kind.ROWS_REMOVED, before, after
+        yield ChangeKind.ROWS_REMOVED, before, after
 
 
-def _estimates(was: PlanNode, now: PlanNode) -> Iterator[tuple[Kind, str, str]]:
+def _estimates(was: PlanNode, now: PlanNode) -> Iterator[tuple[ChangeKind, str, str]]:
     before, after = _off(was), _off(now)
     if before is not None and after is not None and max(before, after) / min(before, after) >= _OTHER_ESTIMATE:
-        yield Kind.ESTIMATE, _estimate(was, before), _estimate(now, after)
+        yield ChangeKind.ESTIMATE, _estimate(was, before), _estimate(now, after)
 
 
 def _off(node: PlanNode) -> float | None:
@@ -162,14 +168,14 @@ class _Held:
         return f"{self.heading} of {self.node.words}"
 
 
-def condition_changes(baseline: Plan, contender: Plan, matching: Matching) -> Iterator[Change]:
+def condition_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
     """Conditions that moved, went and came, then keys."""
     yield from _conditions(baseline, contender, matching)
     for place, there in matching.pairs:
         yield from _keys(baseline.nodes[place], contender.nodes[there], (place, there))
 
 
-def _conditions(baseline: Plan, contender: Plan, matching: Matching) -> Iterator[Change]:
+def _conditions(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
     there = dict(matching.pairs)
     held, held_there = _all(baseline), _all(contender)
     kept = Counter((there.get(one.place), one.heading, one.text) for one in held)
@@ -183,7 +189,7 @@ def _conditions(baseline: Plan, contender: Plan, matching: Matching) -> Iterator
         if moved := new.get(one.text):
             now = moved.pop(0)
             yield Change(
-                kind=Kind.CONDITION_MOVED,
+                kind=ChangeKind.CONDITION_MOVED,
                 node=now.node.words,
                 name=one.text,
                 was=one.words,
@@ -193,7 +199,7 @@ def _conditions(baseline: Plan, contender: Plan, matching: Matching) -> Iterator
         # Those of nodes that are gone are told with them.
         elif one.place in there:
             yield Change(
-                kind=Kind.CONDITION_GONE,
+                kind=ChangeKind.CONDITION_GONE,
                 node=one.node.words,
                 name=one.heading,
                 was=one.text,
@@ -203,7 +209,7 @@ def _conditions(baseline: Plan, contender: Plan, matching: Matching) -> Iterator
     for one in (one for left in new.values() for one in left):
         if one.place in back:
             yield Change(
-                kind=Kind.CONDITION_NEW,
+                kind=ChangeKind.CONDITION_NEW,
                 node=one.node.words,
                 name=one.heading,
                 now=one.text,
@@ -224,7 +230,7 @@ def _keys(was: PlanNode, now: PlanNode, places: tuple[int, int]) -> Iterator[Cha
     for heading in dict.fromkeys((*was.keys, *now.keys)):
         before, after = was.keys.get(heading, ()), now.keys.get(heading, ())
         if before != after:
-            kind = Kind.KEY_ORDER if sorted(before) == sorted(after) else Kind.KEYS
+            kind = ChangeKind.KEY_ORDER if sorted(before) == sorted(after) else ChangeKind.KEYS
             yield Change(
                 kind=kind,
                 node=now.words,
@@ -235,12 +241,12 @@ def _keys(was: PlanNode, now: PlanNode, places: tuple[int, int]) -> Iterator[Cha
             )
 
 
-def fact_changes(one: Examined, other: Examined, matching: Matching) -> Iterator[Change]:
+def fact_changes(one: Examined, other: Examined, matching: NodeMatching) -> Iterator[Change]:
     """Of nodes with the same operator in both plans; what one of the two majors does not tell has not changed."""
     baseline, contender = one.plan, other.plan
     if baseline.is_measured and contender.is_measured and bool(baseline.jit_functions) != bool(contender.jit_functions):
         functions = baseline.jit_functions or 0, contender.jit_functions or 0
-        yield Change(kind=Kind.JIT, node=contender.root.words, was=functions[0], now=functions[1])
+        yield Change(kind=ChangeKind.JIT, node=contender.root.words, was=functions[0], now=functions[1])
     for place, there in matching.pairs:
         was, now = one.facts[place], other.facts[there]
         node = contender.nodes[there]
@@ -250,12 +256,12 @@ def fact_changes(one: Examined, other: Examined, matching: Matching) -> Iterator
             if was[name] == now[name]:
                 continue
             if name == SPILLED:
-                kind = Kind.SPILL_NEW if now[name] else Kind.SPILL_GONE
+                kind = ChangeKind.SPILL_NEW if now[name] else ChangeKind.SPILL_GONE
                 blocks = baseline.nodes[place].measured.temp_blocks, node.measured.temp_blocks
                 yield Change(kind=kind, node=node.words, was=blocks[0], now=blocks[1], places=(place, there))
             else:
                 yield Change(
-                    kind=Kind.FACT,
+                    kind=ChangeKind.FACT,
                     node=node.words,
                     name=name,
                     was=str(was[name]),
@@ -268,7 +274,7 @@ _ORDERED = ("Index Scan", "Index Only Scan")
 _FOLLOWS_ITS_JOIN = "Hash"
 
 
-def operator_changes(baseline: Plan, contender: Plan, matching: Matching) -> Iterator[Change]:
+def operator_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
     """Of two plans that do not have the same operators in the same places: one at least."""
     found = [
         *_moved_scopes(baseline, contender, matching),
@@ -276,10 +282,10 @@ def operator_changes(baseline: Plan, contender: Plan, matching: Matching) -> Ite
         *_gone(baseline, contender, matching),
         *_new(contender, matching),
     ]
-    yield from found or [Change(kind=Kind.ARRANGEMENT, node=contender.root.words, places=(0, 0))]
+    yield from found or [Change(kind=ChangeKind.ARRANGEMENT, node=contender.root.words, places=(0, 0))]
 
 
-def _moved_scopes(baseline: Plan, contender: Plan, matching: Matching) -> Iterator[Change]:
+def _moved_scopes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
     """What was read in a subplan is read in the main plan, or the other way round; once for each subplan."""
     told = set()
     for place, there in matching.pairs:
@@ -289,47 +295,47 @@ def _moved_scopes(baseline: Plan, contender: Plan, matching: Matching) -> Iterat
         subplan = was.scope if now.scope == MAIN else now.scope
         if subplan not in told:
             told.add(subplan)
-            kind = Kind.SUBPLAN_PULLED_UP if now.scope == MAIN else Kind.SUBPLAN_PUSHED_DOWN
+            kind = ChangeKind.SUBPLAN_PULLED_UP if now.scope == MAIN else ChangeKind.SUBPLAN_PUSHED_DOWN
             loops = was.measured.loops, now.measured.loops
             yield Change(kind=kind, node=now.target, name=subplan, was=loops[0], now=loops[1], places=(place, there))
 
 
-def _other_operators(baseline: Plan, contender: Plan, matching: Matching) -> Iterator[Change]:
+def _other_operators(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
     for place, there in matching.pairs:
         was, now = baseline.nodes[place], contender.nodes[there]
         if (was.op, was.indexes, was.detail) == (now.op, now.indexes, now.detail) or _is_hash(was, now):
             continue
-        if was.family is Family.JOIN and now.family is Family.JOIN:
-            kind = Kind.JOIN
+        if was.family is OperatorFamily.JOIN and now.family is OperatorFamily.JOIN:
+            kind = ChangeKind.JOIN
         elif was.relation is not None and now.relation is not None:
-            kind = Kind.ACCESS
+            kind = ChangeKind.ACCESS
         else:
-            kind = Kind.OPERATOR
+            kind = ChangeKind.OPERATOR
         yield Change(kind=kind, node=now.words, was=_full(was), now=_full(now), places=(place, there))
 
 
-def _gone(baseline: Plan, contender: Plan, matching: Matching) -> Iterator[Change]:
+def _gone(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
     there = dict(matching.pairs)
     for place in matching.removed:
         node = baseline.nodes[place]
-        index = _index_in_order(baseline, contender, there, place) if node.family is Family.SORT else None
+        index = _index_in_order(baseline, contender, there, place) if node.family is OperatorFamily.SORT else None
         if index is not None:
-            kind = Kind.ORDER_FROM_INDEX
+            kind = ChangeKind.ORDER_FROM_INDEX
         elif node.relation is not None:
-            kind = Kind.NOT_READ
+            kind = ChangeKind.NOT_READ
         else:
-            kind = Kind.REMOVED
+            kind = ChangeKind.REMOVED
         if not _is_hash(node):
             yield Change(
                 kind=kind, node=_full(node), name=index or node.target, details=_details(node), places=(place, None)
             )
 
 
-def _new(contender: Plan, matching: Matching) -> Iterator[Change]:
+def _new(contender: Plan, matching: NodeMatching) -> Iterator[Change]:
     for place in matching.added:
         node = contender.nodes[place]
         if not _is_hash(node):
-            kind = Kind.ADDED if node.relation is None else Kind.READ
+            kind = ChangeKind.ADDED if node.relation is None else ChangeKind.READ
             yield Change(kind=kind, node=_full(node), name=node.target, details=_details(node), places=(None, place))
 
 

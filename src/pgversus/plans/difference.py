@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from pgversus.plans.changes import Change, Kind, amount_changes, condition_changes, fact_changes, operator_changes
-from pgversus.plans.levels import Examined, Fingerprints, Level, examined, without_place
-from pgversus.plans.matching import Matching, match
+from pgversus.plans.changes import Change, ChangeKind, amount_changes, condition_changes, fact_changes, operator_changes
+from pgversus.plans.levels import Examined, Fingerprints, PlanLevel, examined, without_place
+from pgversus.plans.matching import NodeMatching, match
 from pgversus.plans.plan import Plan
 
 
@@ -23,7 +23,7 @@ class TimeSplit:
 class PlanDifference:
     """How one plan became another."""
 
-    level: Level
+    level: PlanLevel
     changes: tuple[Change, ...]
     """Those of operators first, amounts of work last."""
     fingerprints: tuple[Fingerprints, Fingerprints]
@@ -35,7 +35,7 @@ class PlanDifference:
     @property
     def is_same_plan(self) -> bool:
         """Whether the planner chose the same: all else is how it went."""
-        return self.level not in (Level.OPERATORS, Level.CONDITIONS)
+        return self.level not in (PlanLevel.OPERATORS, PlanLevel.CONDITIONS)
 
 
 def difference(baseline: Plan, contender: Plan) -> PlanDifference:
@@ -48,11 +48,11 @@ def difference(baseline: Plan, contender: Plan) -> PlanDifference:
     facts = list(fact_changes(one, other, matching))
     amounts = list(amount_changes(baseline, contender, matching))
     if not is_same_shape:
-        level = Level.OPERATORS
+        level = PlanLevel.OPERATORS
     elif one.logics != other.logics:
-        level = Level.CONDITIONS
+        level = PlanLevel.CONDITIONS
     else:
-        level = Level.BEHAVIOUR if facts else Level.WORK if amounts else Level.IDENTICAL
+        level = PlanLevel.BEHAVIOUR if facts else PlanLevel.WORK if amounts else PlanLevel.IDENTICAL
     return PlanDifference(
         level=level,
         changes=(*operators, *conditions, *facts, *amounts),
@@ -64,7 +64,7 @@ def difference(baseline: Plan, contender: Plan) -> PlanDifference:
 
 def has_other_spills(found: PlanDifference) -> bool:
     """Whether some node that is in both plans spilled in one of them alone."""
-    return any(change.kind in (Kind.SPILL_GONE, Kind.SPILL_NEW) for change in found.changes)
+    return any(change.kind in (ChangeKind.SPILL_GONE, ChangeKind.SPILL_NEW) for change in found.changes)
 
 
 def is_same_but_for_batches(found: PlanDifference) -> bool:
@@ -72,11 +72,11 @@ def is_same_but_for_batches(found: PlanDifference) -> bool:
     return found.is_same_plan and not has_other_spills(found)
 
 
-def _in_order(plan: Plan) -> Matching:
-    return Matching(pairs=tuple((place, place) for place in range(len(plan.nodes))), removed=(), added=())
+def _in_order(plan: Plan) -> NodeMatching:
+    return NodeMatching(pairs=tuple((place, place) for place in range(len(plan.nodes))), removed=(), added=())
 
 
-def _time(one: Examined, other: Examined, matching: Matching) -> TimeSplit | None:
+def _time(one: Examined, other: Examined, matching: NodeMatching) -> TimeSplit | None:
     if not (one.plan.is_measured and other.plan.is_measured):
         return None
     mine, theirs = ([amounts.time_s or 0.0 for amounts in side.own] for side in (one, other))

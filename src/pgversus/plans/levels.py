@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pgversus.plans.expressions import is_generated
-from pgversus.plans.plan import Fact, Family, Own, Plan, PlanNode, own
+from pgversus.plans.plan import Fact, OperatorFamily, OwnWork, Plan, PlanNode, own
 
 _DIGITS = 16
 SPILLED = "Spilled"
@@ -19,7 +19,7 @@ _PARTS_OF_PLACE = 2
 # Depth and role, before all else.
 
 
-class Level(StrEnum):
+class PlanLevel(StrEnum):
     """The first thing in which two plans differ; those behind it may as well."""
 
     OPERATORS = "operators"
@@ -54,7 +54,7 @@ class Examined:
     """What each node is and where it stands."""
     logics: Sequence[str]
     """The same with its conditions and keys."""
-    own: Sequence[Own]
+    own: Sequence[OwnWork]
     facts: Sequence[Mapping[str, Fact]]
     """How it went, with whether it spilled, where that is told."""
 
@@ -104,7 +104,7 @@ def _without_sorts(one: Examined) -> list[tuple[int, str]]:
     depths: list[int] = []
     found = []
     for node, logic in zip(one.plan.nodes, one.logics, strict=True):
-        is_sort = node.family is Family.SORT
+        is_sort = node.family is OperatorFamily.SORT
         # As if the sorts above it were not there: what stands below one stands where it stands.
         depth = 0 if node.parent is None else depths[node.parent] + 1
         depths.append(depth - 1 if is_sort else depth)
@@ -118,12 +118,12 @@ def without_place(logic: str) -> str:
     return logic.split(_NEXT, _PARTS_OF_PLACE)[-1]
 
 
-def _facts(plan: Plan, mine: Sequence[Own]) -> list[dict[str, Fact]]:
+def _facts(plan: Plan, mine: Sequence[OwnWork]) -> list[dict[str, Fact]]:
     found: list[dict[str, Fact]] = []
     by_many: list[bool] = []
     for node, amounts in zip(plan.nodes, mine, strict=True):
         above = None if node.parent is None else plan.nodes[node.parent]
-        by_many.append(above is not None and (above.family is Family.GATHER or by_many[node.parent or 0]))
+        by_many.append(above is not None and (above.family is OperatorFamily.GATHER or by_many[node.parent or 0]))
         facts = {name: fact for name, fact in node.facts.items() if not (by_many[-1] and name in _OF_ONE_PROCESS)}
         if amounts.temp_blocks is not None and node.measured.loops:
             facts[SPILLED] = amounts.temp_blocks > 0

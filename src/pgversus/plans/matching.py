@@ -26,7 +26,7 @@ _OF_READERS: Sequence[_Key] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Matching:
+class NodeMatching:
     """Places in the nodes of both plans."""
 
     pairs: tuple[tuple[int, int], ...]
@@ -35,7 +35,7 @@ class Matching:
     added: tuple[int, ...]
 
 
-def match(baseline: Plan, contender: Plan) -> Matching:
+def match(baseline: Plan, contender: Plan) -> NodeMatching:
     """Each node of one with that of the other which does its work.
 
     What reads is matched first: by scope, relation and alias, then by less and less of these. Then what stands above:
@@ -51,7 +51,7 @@ def match(baseline: Plan, contender: Plan) -> Matching:
     _pair_above(one, other, lambda side, place: (side.nodes[place].op, side.nodes[place].scope, side.below[place]))
     _pair_above(one, other, lambda side, place: (side.nodes[place].family, side.nodes[place].scope, side.below[place]))
     _pair_alike(one, other)
-    return Matching(
+    return NodeMatching(
         pairs=tuple(sorted(one.found.items())),
         removed=tuple(place for place in range(len(one.nodes)) if place not in one.found),
         added=tuple(place for place in range(len(other.nodes)) if place not in other.found),

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from pgversus.plans.expressions import Expressions, SubplanNames
-from pgversus.plans.plan import MAIN, Fact, Family, PlanNode, measured
+from pgversus.plans.plan import MAIN, Fact, OperatorFamily, PlanNode, measured
 
 _OF_STRATEGY = {"Plain": "Aggregate", "Sorted": "GroupAggregate", "Hashed": "HashAggregate", "Mixed": "MixedAggregate"}
 _JOINS = {"Nested Loop": "Nested Loop", "Hash Join": "Hash", "Merge Join": "Merge"}
 _FAMILIES = {
-    **dict.fromkeys(("Nested Loop", "Hash Join", "Merge Join"), Family.JOIN),
-    **dict.fromkeys(("Aggregate", "Group", "Unique"), Family.AGGREGATE),
-    **dict.fromkeys(("Sort", "Incremental Sort"), Family.SORT),
-    **dict.fromkeys(("Append", "Merge Append"), Family.APPEND),
-    **dict.fromkeys(("Gather", "Gather Merge"), Family.GATHER),
-    **dict.fromkeys(("Hash", "Materialize", "Memoize"), Family.AUXILIARY),
+    **dict.fromkeys(("Nested Loop", "Hash Join", "Merge Join"), OperatorFamily.JOIN),
+    **dict.fromkeys(("Aggregate", "Group", "Unique"), OperatorFamily.AGGREGATE),
+    **dict.fromkeys(("Sort", "Incremental Sort"), OperatorFamily.SORT),
+    **dict.fromkeys(("Append", "Merge Append"), OperatorFamily.APPEND),
+    **dict.fromkeys(("Gather", "Gather Merge"), OperatorFamily.GATHER),
+    **dict.fromkeys(("Hash", "Materialize", "Memoize"), OperatorFamily.AUXILIARY),
 }
 
 
@@ -31,12 +31,12 @@ def operator(raw: Mapping[str, Any]) -> str:
     return " ".join([*words, name])
 
 
-def family(node_type: str) -> Family:
+def family(node_type: str) -> OperatorFamily:
     """Which operators can stand for it; scans are all that reads, whatever it is called in majors to come."""
     found = _FAMILIES.get(node_type)
     if found is not None:
         return found
-    return Family.SCAN if node_type.endswith("Scan") else Family.OTHER
+    return OperatorFamily.SCAN if node_type.endswith("Scan") else OperatorFamily.OTHER
 
 
 def _named(raw: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ MAIN = "main"
 Fact = str | int | float | bool | None
 
 
-class Family(StrEnum):
+class OperatorFamily(StrEnum):
     """Operators that can stand for each other."""
 
     SCAN = "scan"
@@ -27,7 +27,7 @@ class Family(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class NodeMeasurement:
     """What one node did, the nodes below it included, over all of its loops. None for what EXPLAIN did not say."""
 
     loops: float | None = None
@@ -51,7 +51,7 @@ class PlanNode:
 
     op: str
     """As EXPLAIN's text format calls it: `Hash Semi Join`, `Partial HashAggregate`, `Parallel Seq Scan`."""
-    family: Family
+    family: OperatorFamily
     depth: int
     parent: int | None
     """Its place in the plan's nodes; None for the root."""
@@ -74,7 +74,7 @@ class PlanNode:
     """By heading (Sort Key, Group Key, ...) in their order."""
     facts: Mapping[str, Fact]
     """How it went: sort method, batches, whether it spilled. What a major does not tell is not among them."""
-    measured: Measured
+    measured: NodeMeasurement
     estimated_rows: float
     """By the planner, of one loop."""
 
@@ -137,16 +137,16 @@ _CTE = "CTE "
 _INIT_PLAN = "InitPlan "
 
 
-def measured(raw: Mapping[str, Any]) -> Measured:
+def measured(raw: Mapping[str, Any]) -> NodeMeasurement:
     """Of one raw node, over all of its loops."""
     loops = _number(raw, "Actual Loops")
     if loops is None:
-        return Measured()
+        return NodeMeasurement()
     each = _number(raw, "Actual Rows")
     time = _number(raw, "Actual Total Time")
     removed = [found for name in _REMOVED if (found := _number(raw, name)) is not None]
     blocks = [found for name in _BLOCKS if (found := _number(raw, name)) is not None]
-    return Measured(
+    return NodeMeasurement(
         loops=loops,
         rows=None if each is None else each * loops,
         rounding=(_HUNDREDTHS if isinstance(raw.get("Actual Rows"), float) else _WHOLE_ROWS) * loops
@@ -160,7 +160,7 @@ def measured(raw: Mapping[str, Any]) -> Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Own:
+class OwnWork:
     """What one node did itself, without the nodes below it."""
 
     time_s: float | None
@@ -168,7 +168,7 @@ class Own:
     temp_blocks: float | None
 
 
-def own(plan: Plan) -> list[Own]:
+def own(plan: Plan) -> list[OwnWork]:
     """For each node of a plan, in its order.
 
     A CTE is run by those that scan it, so that what it did is taken from them, in equal parts, and not from the node
@@ -180,7 +180,7 @@ def own(plan: Plan) -> list[Own]:
     blocks = _left(plan, [node.measured.blocks for node in plan.nodes], scans)
     temporary = _left(plan, [node.measured.temp_blocks for node in plan.nodes], scans)
     return [
-        Own(time_s=time_s, blocks=read, temp_blocks=written)
+        OwnWork(time_s=time_s, blocks=read, temp_blocks=written)
         for time_s, read, written in zip(seconds, blocks, temporary, strict=True)
     ]
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Mapping
 
-from pgversus.plans.changes import Change, Kind
+from pgversus.plans.changes import Change, ChangeKind
 from pgversus.plans.difference import PlanDifference
-from pgversus.plans.levels import Level
+from pgversus.plans.levels import PlanLevel
 from pgversus.text.translation import later, tell
 
 EXACT = 1.05
@@ -92,42 +92,46 @@ def _numbers(change: Change) -> dict[str, str]:
     return {"node": change.node, "was": number(change.was), "now": number(change.now)}
 
 
-_SENTENCES: Mapping[Kind, Callable[[Change], str]] = {
-    Kind.SUBPLAN_PULLED_UP: _pulled_up,
-    Kind.SUBPLAN_PUSHED_DOWN: _pushed_down,
-    Kind.JOIN: lambda c: tell("{was} is now a {now}", was=c.was, now=c.now),
-    Kind.ACCESS: lambda c: tell("{old_access} is now {new_access}", old_access=c.was, new_access=c.now),
-    Kind.OPERATOR: lambda c: tell("{was} is now {now}", was=c.was, now=c.now),
-    Kind.ORDER_FROM_INDEX: lambda c: tell(
+_SENTENCES: Mapping[ChangeKind, Callable[[Change], str]] = {
+    ChangeKind.SUBPLAN_PULLED_UP: _pulled_up,
+    ChangeKind.SUBPLAN_PUSHED_DOWN: _pushed_down,
+    ChangeKind.JOIN: lambda c: tell("{was} is now a {now}", was=c.was, now=c.now),
+    ChangeKind.ACCESS: lambda c: tell("{old_access} is now {new_access}", old_access=c.was, new_access=c.now),
+    ChangeKind.OPERATOR: lambda c: tell("{was} is now {now}", was=c.was, now=c.now),
+    ChangeKind.ORDER_FROM_INDEX: lambda c: tell(
         "{node} is gone: the order now comes from index {index}", node=_with_details(c), index=c.name
     ),
-    Kind.ADDED: lambda c: tell("new: {node}", node=_with_details(c)),
-    Kind.REMOVED: lambda c: tell("gone: {node}", node=_with_details(c)),
-    Kind.NOT_READ: lambda c: tell(
+    ChangeKind.ADDED: lambda c: tell("new: {node}", node=_with_details(c)),
+    ChangeKind.REMOVED: lambda c: tell("gone: {node}", node=_with_details(c)),
+    ChangeKind.NOT_READ: lambda c: tell(
         "{relation} is not read any more; it was by {node}", relation=c.name, node=_with_details(c)
     ),
-    Kind.READ: lambda c: tell("{relation} is read now, by {node}", relation=c.name, node=_with_details(c)),
-    Kind.ARRANGEMENT: lambda _: tell("the same operators stand in another order"),
-    Kind.CONDITION_MOVED: lambda c: tell("{condition} was {was}, is now {now}", condition=c.name, was=c.was, now=c.now),
-    Kind.CONDITION_GONE: lambda c: tell(
+    ChangeKind.READ: lambda c: tell("{relation} is read now, by {node}", relation=c.name, node=_with_details(c)),
+    ChangeKind.ARRANGEMENT: lambda _: tell("the same operators stand in another order"),
+    ChangeKind.CONDITION_MOVED: lambda c: tell(
+        "{condition} was {was}, is now {now}", condition=c.name, was=c.was, now=c.now
+    ),
+    ChangeKind.CONDITION_GONE: lambda c: tell(
         "{node} has no {condition} {was} any more", node=c.node, condition=c.name, was=c.was
     ),
-    Kind.CONDITION_NEW: lambda c: tell("{node} has a new {condition}: {now}", node=c.node, condition=c.name, now=c.now),
-    Kind.KEY_ORDER: lambda c: tell(
+    ChangeKind.CONDITION_NEW: lambda c: tell(
+        "{node} has a new {condition}: {now}", node=c.node, condition=c.name, now=c.now
+    ),
+    ChangeKind.KEY_ORDER: lambda c: tell(
         "{key} of {node} was {was}, now {now}: the same columns in another order", key=c.name, **_sides(c)
     ),
-    Kind.KEYS: _keys,
-    Kind.SPILL_GONE: lambda c: tell("{node} writes no temporary files any more", node=c.node),
-    Kind.SPILL_NEW: lambda c: tell("{node} now spills to temporary files", node=c.node),
-    Kind.FACT: lambda c: tell("{key} of {node} was {was}, now {now}", key=c.name, **_sides(c)),
-    Kind.LOOPS: lambda c: tell("{node} ran {was}, now {now}", node=c.node, was=_times(c.was), now=_times(c.now)),
-    Kind.ROWS: lambda c: tell("{node} gave {was} rows, now {now}", **_numbers(c)),
-    Kind.ROWS_REMOVED: lambda c: tell("{node} read and threw away {was} rows, now {now}", **_numbers(c)),
-    Kind.ESTIMATE: lambda c: tell(
+    ChangeKind.KEYS: _keys,
+    ChangeKind.SPILL_GONE: lambda c: tell("{node} writes no temporary files any more", node=c.node),
+    ChangeKind.SPILL_NEW: lambda c: tell("{node} now spills to temporary files", node=c.node),
+    ChangeKind.FACT: lambda c: tell("{key} of {node} was {was}, now {now}", key=c.name, **_sides(c)),
+    ChangeKind.LOOPS: lambda c: tell("{node} ran {was}, now {now}", node=c.node, was=_times(c.was), now=_times(c.now)),
+    ChangeKind.ROWS: lambda c: tell("{node} gave {was} rows, now {now}", **_numbers(c)),
+    ChangeKind.ROWS_REMOVED: lambda c: tell("{node} read and threw away {was} rows, now {now}", **_numbers(c)),
+    ChangeKind.ESTIMATE: lambda c: tell(
         "rows of {node}: {was}; now {now}", node=c.node, was=_estimate(c.was), now=_estimate(c.now)
     ),
-    Kind.BLOCKS: lambda c: tell("blocks read in all, from the buffers or not: {was}, now {now}", **_numbers(c)),
-    Kind.JIT: lambda c: tell("functions compiled by JIT: {was}, now {now}", **_numbers(c)),
+    ChangeKind.BLOCKS: lambda c: tell("blocks read in all, from the buffers or not: {was}, now {now}", **_numbers(c)),
+    ChangeKind.JIT: lambda c: tell("functions compiled by JIT: {was}, now {now}", **_numbers(c)),
 }
 
 
@@ -135,15 +139,15 @@ _DIGITS = re.compile(r"\d+")
 _MOST_ALIKE = 3
 """So many sentences that differ in their digits alone are told one by one."""
 _HEADLINES = {
-    Level.OPERATORS: later("another plan: other operators"),
-    Level.CONDITIONS: later("another plan: the same operators with other conditions or keys"),
-    Level.BEHAVIOUR: later("the same plan, which went another way"),
-    Level.WORK: later("the same plan, with other amounts of work"),
-    Level.IDENTICAL: later("the same plan"),
+    PlanLevel.OPERATORS: later("another plan: other operators"),
+    PlanLevel.CONDITIONS: later("another plan: the same operators with other conditions or keys"),
+    PlanLevel.BEHAVIOUR: later("the same plan, which went another way"),
+    PlanLevel.WORK: later("the same plan, with other amounts of work"),
+    PlanLevel.IDENTICAL: later("the same plan"),
 }
 
 
-def headline(level: Level) -> str:
+def headline(level: PlanLevel) -> str:
     """How far the plans are apart, in one line."""
     return tell(_HEADLINES[level])
 

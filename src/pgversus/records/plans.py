@@ -26,7 +26,7 @@ class PlannerSetting:
     """On or off."""
 
 
-class Why(StrEnum):
+class OverrideReason(StrEnum):
     """Why something is tried."""
 
     NEW_SWITCH = "new switch"
@@ -45,7 +45,7 @@ class Why(StrEnum):
 class Candidate:
     """Settings that are tried together."""
 
-    why: Why
+    why: OverrideReason
     settings: tuple[tuple[str, str], ...]
 
     @property
@@ -54,7 +54,7 @@ class Candidate:
         return ", ".join(f"{name} = {value}" for name, value in self.settings)
 
 
-class ButFor(StrEnum):
+class RemainingDifference(StrEnum):
     """What may be left of a difference when an old plan is back."""
 
     SORTS = "sorts"
@@ -64,11 +64,11 @@ class ButFor(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undoing:
+class PlanOverride:
     """What brings an old plan back."""
 
     candidate: Candidate
-    but_for: ButFor | None = None
+    but_for: RemainingDifference | None = None
     """What still tells it from the old plan; None where nothing does."""
 
 
@@ -79,11 +79,11 @@ def candidates(baseline: Mapping[str, PlannerSetting], contender: Mapping[str, P
     """
     for name, found in contender.items():
         if name not in baseline and found.is_switch and found.value == _ON:
-            yield Candidate(why=Why.NEW_SWITCH, settings=((name, _OFF),))
+            yield Candidate(why=OverrideReason.NEW_SWITCH, settings=((name, _OFF),))
     for name, found in contender.items():
         before = baseline.get(name)
         if before is not None and before.value != found.value:
-            why = Why.CHANGED_DEFAULT if before.default != found.default else Why.OTHER_VALUE
+            why = OverrideReason.CHANGED_DEFAULT if before.default != found.default else OverrideReason.OTHER_VALUE
             yield Candidate(why=why, settings=((name, before.value),))
     switches = [
         (name, _OFF)
@@ -91,7 +91,7 @@ def candidates(baseline: Mapping[str, PlannerSetting], contender: Mapping[str, P
         if name in baseline and name.startswith(_SWITCH) and found.is_switch and found.value == _ON
     ]
     for number in (1, 2):
-        yield from (Candidate(why=Why.SWITCH, settings=some) for some in combinations(switches, number))
+        yield from (Candidate(why=OverrideReason.SWITCH, settings=some) for some in combinations(switches, number))
 
 
 def memory_candidates(contender: Mapping[str, PlannerSetting], *, is_less: bool) -> Iterator[Candidate]:
@@ -104,7 +104,7 @@ def memory_candidates(contender: Mapping[str, PlannerSetting], *, is_less: bool)
             value = float(found.value) * factor
             if value >= least:
                 shown = f"{value:g}" if least == 1 else str(round(value))
-                yield Candidate(why=Why.MEMORY, settings=((name, shown),))
+                yield Candidate(why=OverrideReason.MEMORY, settings=((name, shown),))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +191,7 @@ class CapturedPlans:
 
     arms: tuple[Captured, ...]
     """The baseline first."""
-    undone_by: tuple[tuple[Undoing | None, ...], ...]
+    undone_by: tuple[tuple[PlanOverride | None, ...], ...]
     """For each contender, for each statement, the settings with which it is planned or goes as on the baseline."""
     is_searched: bool = True
     """Whether such settings were looked for."""

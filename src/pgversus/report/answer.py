@@ -12,11 +12,11 @@ from pgversus.stats.attribution import Attribution
 from pgversus.stats.confidence import LookRule
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import StopReason
-from pgversus.study.study import Asked, Context, StudyFact
+from pgversus.study.study import Context, Invocation, StudyMetadata
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attributed:
+class AttributionResult:
     """What the plans of a contender account for, or why nobody has measured it."""
 
     recall: str
@@ -68,7 +68,7 @@ class Answer:
     """What differs in the plans, held against each other when first asked for; None where none were captured."""
     latencies: Callable[[], Mapping[int, LatencyHistogram]] = dict
     """By arm, over all its blocks; read when first asked for."""
-    attributed: Mapping[int, Attributed] = field(default_factory=dict)
+    attributed: Mapping[int, AttributionResult] = field(default_factory=dict)
     """By contender, where its plans have changed and can be brought back."""
     days: tuple[str, str] | None = None
     """Of its first and its last block, UTC, ISO 8601; None where nobody has noted them, or without a block."""
@@ -93,13 +93,13 @@ class Unanswered:
 class StudyAnswer:
     """The end of a study, or how it stands: one answer for each context that was measured."""
 
-    study: StudyFact
+    study: StudyMetadata
     answers: tuple[Answer, ...]
     unanswered: tuple[Unanswered, ...]
     stopped: StopReason
     results: str
     """The results folder."""
-    asked: Asked = field(default_factory=Asked)
+    asked: Invocation = field(default_factory=Invocation)
     """How it was asked for."""
     builds: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """By the server's name: origin, version, and hashes of what was fetched and of the server program."""

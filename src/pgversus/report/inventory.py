@@ -23,7 +23,7 @@ CACHE_SCHEMA = "pgversus.cache/1"
 _DAY_S = 24 * 3600.0
 
 
-class Kind(StrEnum):
+class CachedKind(StrEnum):
     """What a cache holds."""
 
     BUILD = "build"
@@ -36,7 +36,7 @@ class Kind(StrEnum):
 class CachedThing:
     """One of them."""
 
-    kind: Kind
+    kind: CachedKind
     name: str
     size_bytes: int
     last_used: float
@@ -62,10 +62,10 @@ def cache_table(things: Sequence[CachedThing], root: str, now: float) -> str:
     )
     sums = [
         f"{count(len(of_kind), kind.value)}, {size(sum(thing.size_bytes for thing in of_kind))}"
-        for kind in Kind
+        for kind in CachedKind
         for of_kind in [[thing for thing in things if thing.kind is kind]]
         # Many hosts have no ccache.
-        if of_kind or kind is not Kind.CCACHE
+        if of_kind or kind is not CachedKind.CCACHE
     ]
     return "\n".join([*lines, "; ".join(sums)]) + "\n"
 

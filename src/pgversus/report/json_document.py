@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from pgversus.report.answer import Answer, Attributed, StudyAnswer
+from pgversus.report.answer import Answer, AttributionResult, StudyAnswer
 from pgversus.report.methodology import sensitivity
 from pgversus.report.overview import overview_sentences
 from pgversus.report.plans import plans_document
@@ -134,7 +134,7 @@ def _sensitivity(answer: Answer, result: ContenderResult) -> dict[str, Any]:
     }
 
 
-def _attribution(attributed: Attributed | None) -> dict[str, Any] | None:
+def _attribution(attributed: AttributionResult | None) -> dict[str, Any] | None:
     """What changed plans account for, in seconds of a transaction; None where nothing was to be measured."""
     if attributed is None:
         return None

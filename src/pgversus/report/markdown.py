@@ -24,7 +24,7 @@ from pgversus.report.values import (
     TpsTable,
 )
 from pgversus.report.verdicts import verdict_word
-from pgversus.report.why import Why
+from pgversus.report.why import Explanation
 from pgversus.text.redaction import visible
 from pgversus.text.translation import tell, together
 
@@ -216,7 +216,7 @@ def _quantities(rows: Sequence[PlacedQuantityRow]) -> str:
     return table(heads, cells, names=3)
 
 
-def _why(found: Why) -> str:
+def _why(found: Explanation) -> str:
     """The claim, and each changed plan to be unfolded."""
     place = f" ({escaped(found.context)})" if found.context else ""
     head = tell("Why")

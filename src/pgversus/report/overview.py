@@ -201,7 +201,7 @@ _PAIR = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class RankedVerdict:
     """A verdict and where it belongs."""
 
     answer: Answer
@@ -218,12 +218,14 @@ class Placed:
         return ratio.point if self.answer.analysis.metric.more_is_better else -ratio.point
 
 
-def worst_first(answer: StudyAnswer) -> list[Placed]:
+def worst_first(answer: StudyAnswer) -> list[RankedVerdict]:
     """Every verdict once."""
     is_single = len(answer.answers) == 1
     has_several = any(len(one.comparison.arms) > _PAIR for one in answer.answers)
     found = [
-        Placed(answer=one, result=result, label=_label(one, result, is_single=is_single, has_several=has_several))
+        RankedVerdict(
+            answer=one, result=result, label=_label(one, result, is_single=is_single, has_several=has_several)
+        )
         for one in answer.answers
         for result in one.analysis.results
     ]

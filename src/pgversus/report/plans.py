@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pgversus.plans.changes import Kind
+from pgversus.plans.changes import ChangeKind
 from pgversus.plans.difference import PlanDifference
-from pgversus.plans.levels import Level
+from pgversus.plans.levels import PlanLevel
 from pgversus.plans.plan import MAIN, Plan, PlanNode, own
 from pgversus.plans.sentences import headline, sentences
-from pgversus.records.plans import ButFor, Undoing, Why
-from pgversus.study.counterfactual import Recall, settings_together
+from pgversus.records.plans import OverrideReason, PlanOverride, RemainingDifference
+from pgversus.study.counterfactual import PlanRestoration, settings_together
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.redaction import visible
 from pgversus.text.translation import Language, later, listed, speaking, tell
@@ -34,7 +34,7 @@ class ComparedPlans:
     difference: PlanDifference
     same_rows: bool | None = None
     """Whether both returned the same rows, in whatever order; None where nobody looked, or nothing is returned."""
-    undone_by: Undoing | None = None
+    undone_by: PlanOverride | None = None
     """Settings with which the contender plans it, or runs it, as the baseline does."""
     is_searched: bool = False
     """Whether such settings were looked for."""
@@ -113,7 +113,7 @@ def _comparison(one: ComparedPlans) -> dict[str, Any]:
         else {
             "why": one.undone_by.candidate.why.value,
             "settings": dict(one.undone_by.candidate.settings),
-            "but_for_sorts": one.undone_by.but_for is ButFor.SORTS,
+            "but_for_sorts": one.undone_by.but_for is RemainingDifference.SORTS,
             "but_for": one.undone_by.but_for,
         },
         "changes": [
@@ -192,7 +192,7 @@ def _rows(number: float) -> str:
     return tell("1 row") if number == 1 else tell("{rows} rows", rows=significant(number))
 
 
-_OF_THE_WHOLE = frozenset({Kind.BLOCKS, Kind.JIT})
+_OF_THE_WHOLE = frozenset({ChangeKind.BLOCKS, ChangeKind.JIT})
 """Amounts of the whole plan, which are told at its top."""
 
 
@@ -261,53 +261,55 @@ def _in_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 def changed_plans(compared: Sequence[ComparedPlans]) -> list[ComparedPlans]:
     """Statements that are planned otherwise; where none is, those that go another way."""
     changed = [one for one in compared if not one.difference.is_same_plan]
-    return changed or [one for one in compared if one.difference.level is Level.BEHAVIOUR]
+    return changed or [one for one in compared if one.difference.level is PlanLevel.BEHAVIOUR]
 
 
-def recall_of(compared: Sequence[ComparedPlans], workload: PgbenchWorkload) -> Recall | None:
+def recall_of(compared: Sequence[ComparedPlans], workload: PgbenchWorkload) -> PlanRestoration | None:
     """What brings all changed plans of a contender back; None where nothing has changed, or no way back is known."""
     changed = changed_plans(compared)
     if not changed:
         return None
     if workload.rewrite is not None:
-        return Recall(rewrite=workload.rewrite)
+        return PlanRestoration(rewrite=workload.rewrite)
     found = {
         number: one.undone_by.candidate.settings for number, one in enumerate(changed) if one.undone_by is not None
     }
     settings = settings_together(found) if len(found) == len(changed) else None
-    return None if settings is None else Recall(settings=settings)
+    return None if settings is None else PlanRestoration(settings=settings)
 
 
 _WHY = {
-    Why.NEW_SWITCH: later("a switch that {old} does not have"),
-    Why.CHANGED_DEFAULT: later("the default of {old}"),
-    Why.OTHER_VALUE: later("as it is set on {old}"),
-    Why.SWITCH: later("a switch of both"),
-    Why.MEMORY: later("set alike on both: {new} needs another amount of memory"),
+    OverrideReason.NEW_SWITCH: later("a switch that {old} does not have"),
+    OverrideReason.CHANGED_DEFAULT: later("the default of {old}"),
+    OverrideReason.OTHER_VALUE: later("as it is set on {old}"),
+    OverrideReason.SWITCH: later("a switch of both"),
+    OverrideReason.MEMORY: later("set alike on both: {new} needs another amount of memory"),
 }
 _PLANNED = {
     None: later("with {settings} ({why}) {new} plans it as {old}"),
-    ButFor.SORTS: later(
+    RemainingDifference.SORTS: later(
         "with {settings} ({why}) {new} plans it as {old}, but for sorts of rows that are in order already"
     ),
-    ButFor.BATCHES: later("with {settings} ({why}) {new} plans it as {old}, but for the number of batches"),
+    RemainingDifference.BATCHES: later(
+        "with {settings} ({why}) {new} plans it as {old}, but for the number of batches"
+    ),
 }
 _RUN = {
     None: later("with {settings} ({why}) {new} runs it as {old}"),
-    ButFor.SORTS: later(
+    RemainingDifference.SORTS: later(
         "with {settings} ({why}) {new} runs it as {old}, but for sorts of rows that are in order already"
     ),
-    ButFor.BATCHES: later("with {settings} ({why}) {new} runs it as {old}, but for the number of batches"),
+    RemainingDifference.BATCHES: later("with {settings} ({why}) {new} runs it as {old}, but for the number of batches"),
 }
 
 
 def undoing(one: ComparedPlans) -> str:
     """A sentence; empty where nothing has changed that a setting could undo, or nobody has tried."""
     level = one.difference.level
-    if not one.is_searched or level in (Level.WORK, Level.IDENTICAL):
+    if not one.is_searched or level in (PlanLevel.WORK, PlanLevel.IDENTICAL):
         return ""
     old, new = one.labels
-    is_run = level is Level.BEHAVIOUR
+    is_run = level is PlanLevel.BEHAVIOUR
     if one.undone_by is None:
         if is_run:
             return tell("no setting was found with which {new} runs it as {old}", old=old, new=new)

@@ -28,7 +28,7 @@ from pgversus.report.values import (
     tps_table,
     untold,
 )
-from pgversus.report.why import Why, study_why
+from pgversus.report.why import Explanation, study_why
 from pgversus.text.translation import tell
 
 _MOST_MAPPED = 1000
@@ -56,7 +56,7 @@ class StudyPage:
     """Of operations; empty where there are too many arms to be read."""
     quantities: list[PlacedQuantityRow]
     """Empty where there are too many verdicts."""
-    why: list[Why]
+    why: list[Explanation]
     """What plans and counters tell; empty where there are too many verdicts."""
     sentences: list[str]
     not_measured: list[str]

@@ -33,7 +33,7 @@ from pgversus.report.values import (
     size_tables,
 )
 from pgversus.report.verdicts import verdict_word
-from pgversus.report.why import Why, why_of
+from pgversus.report.why import Explanation, why_of
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import BASELINE
@@ -110,7 +110,7 @@ def _parts(answer: Answer) -> list[RenderableType]:
     return parts
 
 
-def why_texts(why: Why) -> list[Text]:
+def why_texts(why: Explanation) -> list[Text]:
     """What the plans account for, then each changed one with its sentences."""
     claim = (
         tell("why ({context}): {claim}", context=why.context, claim=why.claim)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pgversus.plans.levels import Level
+from pgversus.plans.levels import PlanLevel
 from pgversus.plans.sentences import headline, sentences
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.plans import ComparedPlans, recall_of, times, undoing
@@ -39,7 +39,7 @@ class ChangedPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Why:
+class Explanation:
     """What plans and counters tell of one contender."""
 
     context: str
@@ -52,7 +52,7 @@ class Why:
     changed: list[ChangedPlan]
 
 
-def why_of(answer: Answer) -> list[Why]:
+def why_of(answer: Answer) -> list[Explanation]:
     """One for each contender of a comparison whose plans were captured."""
     plans = answer.plans()
     if plans is None:
@@ -61,9 +61,9 @@ def why_of(answer: Answer) -> list[Why]:
     for result in answer.analysis.results:
         label = arms[result.contender].label
         if compared := plans.of(label):
-            changed = [one for one in compared if one.difference.level not in (Level.WORK, Level.IDENTICAL)]
+            changed = [one for one in compared if one.difference.level not in (PlanLevel.WORK, PlanLevel.IDENTICAL)]
             found.append(
-                Why(
+                Explanation(
                     context=answer.context.label,
                     baseline=arms[0].label,
                     contender=label,
@@ -75,7 +75,7 @@ def why_of(answer: Answer) -> list[Why]:
     return found
 
 
-def study_why(answer: StudyAnswer) -> list[Why]:
+def study_why(answer: StudyAnswer) -> list[Explanation]:
     """The same of every context, in the order of the study."""
     return [why for one in answer.answers for why in why_of(one)]
 

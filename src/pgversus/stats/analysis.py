@@ -19,9 +19,9 @@ from pgversus.stats.confidence import (
     look_rule,
     ratio_bounds,
 )
-from pgversus.stats.counters import CounterEstimates, CounterRatio, OneSided, counter_estimates
+from pgversus.stats.counters import CounterEstimates, CounterRatio, OneSidedCounter, counter_estimates
 from pgversus.stats.effects import LogEstimate, Samples, log_level, log_ratio, paired_log_levels, quantile_is_supported
-from pgversus.stats.lazy import Once, OnDemand, Together
+from pgversus.stats.lazy import LazyMapping, LazyValues, Once
 from pgversus.study.comparison import BASELINE, Comparison
 from pgversus.study.design import MOST_BLOCKS
 from pgversus.study.metrics import Metric, Quantity, StepTime
@@ -70,7 +70,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class InterimResult:
     """How a contender stands after some blocks, by the metric that carries the verdict: what every look asks."""
 
     verdict: Verdict
@@ -96,7 +96,7 @@ class ContenderResult:
     (`Analysis.levels`) are of all its blocks: of a baseline more, where another contender was open for longer."""
     counters: Mapping[str, CounterRatio]
     """Contender / baseline, for each counter that was never zero."""
-    one_sided: Mapping[str, OneSided]
+    one_sided: Mapping[str, OneSidedCounter]
     """Each counter that was always zero on one of the two and never on the other."""
     blocks: int
     seconds_measured: float
@@ -121,17 +121,17 @@ class Analysis:
         return self.results[contender - 1]
 
 
-_NOTHING_KNOWN: Mapping[int, Standing] = MappingProxyType({})
+_NOTHING_KNOWN: Mapping[int, InterimResult] = MappingProxyType({})
 
 
-def standing(samples: Samples, comparison: Comparison, rule: LookRule, contender: int) -> Standing:
+def standing(samples: Samples, comparison: Comparison, rule: LookRule, contender: int) -> InterimResult:
     """How a contender stands after these blocks; the rule says whether one may look at all."""
     metric = comparison.design.metric
     estimate = log_ratio(samples, metric, BASELINE, contender)
     if estimate is None:
-        return Standing(verdict=Verdict.UNDECIDED, log_ratio=None, interval=UNBOUNDED, blocks=0)
+        return InterimResult(verdict=Verdict.UNDECIDED, log_ratio=None, interval=UNBOUNDED, blocks=0)
     bounds = bounds_of(estimate, samples, metric, rule, (BASELINE, contender))
-    return Standing(
+    return InterimResult(
         verdict=judge(bounds, metric, comparison.design.log_margin),
         log_ratio=estimate,
         interval=bounds,
@@ -144,7 +144,7 @@ def analyse(
     comparison: Comparison,
     rule: LookRule,
     invalid: frozenset[int] = frozenset(),
-    known: Mapping[int, Standing] = _NOTHING_KNOWN,
+    known: Mapping[int, InterimResult] = _NOTHING_KNOWN,
 ) -> Analysis:
     """All levels, ratios and verdicts after these blocks.
 
@@ -194,7 +194,7 @@ def _contender(
     samples: Samples,
     comparison: Comparison,
     rule: LookRule,
-    stands: Standing,
+    stands: InterimResult,
     contender: int,
     counted: Callable[[], CounterEstimates],
     *,
@@ -216,10 +216,10 @@ def _contender(
         contender=contender,
         verdict=Verdict.INVALID if is_invalid else stands.verdict,
         log_ratio=stands.log_ratio,
-        ratios=OnDemand(() if is_invalid else quantities_of(comparison), ratio_of),
-        levels=OnDemand(quantities_of(comparison), levels_of),
-        counters=Together(lambda: {} if is_invalid else counted().ratios[contender - 1]),
-        one_sided=Together(lambda: {} if is_invalid else counted().one_sided[contender - 1]),
+        ratios=LazyValues(() if is_invalid else quantities_of(comparison), ratio_of),
+        levels=LazyValues(quantities_of(comparison), levels_of),
+        counters=LazyMapping(lambda: {} if is_invalid else counted().ratios[contender - 1]),
+        one_sided=LazyMapping(lambda: {} if is_invalid else counted().one_sided[contender - 1]),
         blocks=stands.blocks,
         seconds_measured=sum(block.trials[arm].seconds for block in paired for arm in (BASELINE, contender)),
     )
@@ -229,11 +229,11 @@ def _levels(samples: Samples, quantities: Sequence[Quantity], rule: LookRule, ar
     def level_of(quantity: Quantity) -> Estimate | None:
         return _estimate(log_level(samples, quantity, arm), samples, quantity, rule, (arm,))
 
-    return OnDemand(quantities, level_of)
+    return LazyValues(quantities, level_of)
 
 
 def _counters(counted: Callable[[], CounterEstimates], arm: int) -> Mapping[str, float]:
-    return Together(lambda: counted().levels[arm])
+    return LazyMapping(lambda: counted().levels[arm])
 
 
 def bounds_of(

@@ -162,7 +162,7 @@ class CounterRatio:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneSided:
+class OneSidedCounter:
     """A counter that was zero in every block of one arm and in none of the other: there is no ratio to be told."""
 
     baseline: float
@@ -184,7 +184,7 @@ class CounterEstimates:
     ratios: tuple[Mapping[str, CounterRatio], ...]
     """For each contender, in order, by blocks, as throughput is compared. A counter that was zero or not told in a
     block of either arm is absent: nothing has no ratio."""
-    one_sided: tuple[Mapping[str, OneSided], ...]
+    one_sided: tuple[Mapping[str, OneSidedCounter], ...]
     """For each contender, in order."""
 
 
@@ -283,15 +283,15 @@ def _bound(ratio: float) -> float | None:
     return ratio if 0 < ratio < math.inf else None
 
 
-def _one_sided(pair: tuple[_Table, _Table], strict: LookRule) -> dict[str, OneSided]:
-    found: dict[str, OneSided] = {}
+def _one_sided(pair: tuple[_Table, _Table], strict: LookRule) -> dict[str, OneSidedCounter]:
+    found: dict[str, OneSidedCounter] = {}
     for side, (none, some) in enumerate((pair, pair[::-1])):
         happened = (none.values == 0).all(axis=0) & (some.values > 0).all(axis=0)
         shares = some.shares()
         for column in np.flatnonzero(happened) if len(shares) else ():
             name, mean = _NAMES[column], float(shares[:, column].mean())
             events = float(some.values[:, column].sum()) / _SMALLEST[COUNTERS[name].unit]
-            found[name] = OneSided(
+            found[name] = OneSidedCounter(
                 baseline=mean if side else 0.0,
                 contender=0.0 if side else mean,
                 n=len(shares),

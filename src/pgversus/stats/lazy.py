@@ -8,7 +8,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-class OnDemand(Mapping[K, V]):
+class LazyValues(Mapping[K, V]):
     """Values by key, each computed once; a key without a value is absent."""
 
     def __init__(self, keys: Iterable[K], make: Callable[[K], V | None]) -> None:
@@ -55,7 +55,7 @@ class Once(Generic[V]):
         return self._made[0]
 
 
-class Together(Mapping[K, V]):
+class LazyMapping(Mapping[K, V]):
     """Values by key that are all made at once, when the first is asked for."""
 
     def __init__(self, make: Callable[[], Mapping[K, V]]) -> None:

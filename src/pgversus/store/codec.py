@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from pgversus.records.preparation import Preparation
 from pgversus.store.rows import Seconds
 from pgversus.study.comparison import Comparison
-from pgversus.study.study import Context, StudyFact
+from pgversus.study.study import Context, StudyMetadata
 from pgversus.text.documents import document_without_secrets
 from pgversus.text.redaction import code_without_secrets, message_without_secrets
 
@@ -45,7 +45,7 @@ class ContextFact:
     comparison: Comparison
 
 
-STUDY = TypeAdapter(StudyFact)
+STUDY = TypeAdapter(StudyMetadata)
 CONTEXT = TypeAdapter(ContextFact)
 PREPARATION = TypeAdapter(Preparation)
 STEPS = TypeAdapter(dict[str, Seconds])
@@ -92,7 +92,7 @@ def fact_without_secrets(name: str, text: str) -> str:
     return document_without_secrets(text, code_without_secrets if name == _STUDY else message_without_secrets)
 
 
-def study_without_secrets(study: StudyFact) -> StudyFact:
+def study_without_secrets(study: StudyMetadata) -> StudyMetadata:
     """What is known of a study besides its contexts, as it is stored."""
     return _without_secrets(STUDY, study)
 

@@ -13,7 +13,7 @@ from pgversus.records.preparation import Preparation
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import MOST_BLOCKS, MOST_CONTENDERS, Design
 from pgversus.study.published import read_figures
-from pgversus.study.study import StudyFact
+from pgversus.study.study import StudyMetadata
 from pgversus.study.workload import Operation, PgbenchWorkload, Workload
 
 _LARGEST = 1e15
@@ -24,7 +24,7 @@ _NUMBERS_OF_DESIGN = tuple(one.name for one in fields(Design) if one.name != "se
 """Those of its fields that may be one. A seed may be as large as it likes."""
 
 
-def check_study(study: StudyFact, comparisons: Mapping[int, Comparison]) -> None:
+def check_study(study: StudyMetadata, comparisons: Mapping[int, Comparison]) -> None:
     """comparisons: of all contexts, by number."""
     if study.contexts != len(comparisons) or list(comparisons) != list(range(1, len(comparisons) + 1)):
         raise ValueError(f"{len(comparisons)} contexts of {study.contexts}")

@@ -16,10 +16,10 @@ from pgversus.records.plans import (
     CapturedStatement,
     Explained,
     PlannerSetting,
+    PlanOverride,
     RowsDigest,
     SampledPlans,
     Statement,
-    Undoing,
 )
 from pgversus.store.rows import Count, Number, Place, read_rows
 from pgversus.text.documents import document_without_secrets
@@ -32,7 +32,7 @@ _SETTINGS = TypeAdapter(dict[str, PlannerSetting])
 _STATISTICS = TypeAdapter(dict[str, str])
 _PARAMETERS = TypeAdapter(tuple[str, ...])
 _SAMPLED = TypeAdapter(SampledPlans)
-_UNDOING = TypeAdapter(Undoing)
+_UNDOING = TypeAdapter(PlanOverride)
 _TABLES = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'plan'"
 _ARM_ROWS = TypeAdapter(list[tuple[Place, str, str, int, str | None]])
 _ARMS = "SELECT arm, settings, statistics, is_searched, sampled FROM explained_arm WHERE context = ? ORDER BY arm"
@@ -90,7 +90,7 @@ def read_plans(database: sqlite3.Connection, context: int, *, arms: int) -> Capt
     if not _has_tables(database):
         return None
     statements: dict[int, list[CapturedStatement]] = defaultdict(list)
-    undone_by: dict[int, list[Undoing | None]] = defaultdict(list)
+    undone_by: dict[int, list[PlanOverride | None]] = defaultdict(list)
     for arm, _, *values, undoing in read_rows(database, _PLANS, _PLAN_ROWS, key=2, parameter=context):
         statements[arm].append(_captured(values))
         undone_by[arm].append(None if undoing is None else _UNDOING.validate_json(undoing))
@@ -128,7 +128,7 @@ def _sampled(plans: SampledPlans) -> str:
     return document_without_secrets(_SAMPLED.dump_json(plans).decode())
 
 
-def _statement(one: CapturedStatement, undoing: Undoing | None) -> dict[str, Any]:
+def _statement(one: CapturedStatement, undoing: PlanOverride | None) -> dict[str, Any]:
     statement, explained, rows = one.statement, one.explained, one.rows
     return {
         "script": statement.script,

@@ -34,7 +34,7 @@ from pgversus.store.latencies import read_latencies
 from pgversus.store.plans import checked_contexts, read_plans
 from pgversus.store.rows import Count, Number, Place, Seconds, read_chunks, read_rows
 from pgversus.study.metrics import QUANTILES
-from pgversus.study.study import Context, StudyFact
+from pgversus.study.study import Context, StudyMetadata
 from pgversus.text.documents import document_without_secrets
 from pgversus.text.redaction import message_without_secrets
 
@@ -294,7 +294,7 @@ class StoredContext:
 class StoredStudy:
     """A results folder, read."""
 
-    study: StudyFact
+    study: StudyMetadata
     facts: Mapping[str, Any]
     """The last value recorded under each name."""
     contexts: tuple[StoredContext, ...]
@@ -323,7 +323,7 @@ def _later(read: Callable[[ResultsFile, int], Read], folder: Path, context: int)
         return read(database, context)
 
 
-def _contexts(database: ResultsFile, folder: Path, study: StudyFact) -> tuple[StoredContext, ...]:
+def _contexts(database: ResultsFile, folder: Path, study: StudyMetadata) -> tuple[StoredContext, ...]:
     asked = {
         number: CONTEXT.validate_json(document_without_secrets(text))
         for number, text in read_rows(database, _ALL_CONTEXTS, _CONTEXTS, key=1)

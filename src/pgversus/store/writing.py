@@ -20,7 +20,7 @@ from pgversus.store.folder import FILE_NAME, SCHEMA_VERSION, unwritable
 from pgversus.store.plans import Row, plan_rows, plan_tables
 from pgversus.store.reading import check_schema, check_to_write
 from pgversus.study.metrics import QUANTILES
-from pgversus.study.study import Context, StudyFact
+from pgversus.study.study import Context, StudyMetadata
 from pgversus.text.documents import document_without_secrets
 from pgversus.text.redaction import code_without_secrets, message_without_secrets
 
@@ -48,7 +48,7 @@ class Results:
 
     @classmethod
     def begin(
-        cls, folder: Path, study: StudyFact, contexts: Sequence[Context], facts: Mapping[str, Any] | None = None
+        cls, folder: Path, study: StudyMetadata, contexts: Sequence[Context], facts: Mapping[str, Any] | None = None
     ) -> Self:
         """Make the folder and the file in it, with the question, all its contexts and the first facts.
 
@@ -79,7 +79,7 @@ class Results:
         """Keep something that was asked, decided or found, as JSON."""
         self._write([_fact(name, value)])
 
-    def add_study(self, study: StudyFact) -> None:
+    def add_study(self, study: StudyMetadata) -> None:
         """Keep the study as it is asked now: what is known of it besides its contexts."""
         self.add_fact("study", STUDY.dump_python(study, mode="json"))
 
@@ -133,7 +133,7 @@ class Results:
                 self._database.execute("ROLLBACK")
 
 
-def _write_whole(file: Path, study: StudyFact, contexts: Sequence[Context], facts: Mapping[str, Any]) -> None:
+def _write_whole(file: Path, study: StudyMetadata, contexts: Sequence[Context], facts: Mapping[str, Any]) -> None:
     """A new file with its tables and everything that is known before the first block, in one transaction."""
     schema = resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
     rows: list[Row] = [

@@ -22,7 +22,7 @@ _ROUNDS_OF_QUAD = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recall:
+class PlanRestoration:
     """What makes a contender plan as the baseline does."""
 
     settings: tuple[Setting, ...] = ()
@@ -42,7 +42,7 @@ def counterfactual_study(
     context: Context,
     design: Design,
     contender: int,
-    recall: Recall,
+    recall: PlanRestoration,
     *,
     blocks: int,
     rounds: int | None = None,

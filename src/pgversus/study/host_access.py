@@ -96,15 +96,15 @@ def _found(study: Study, texts: Mapping[str, str]) -> Iterator[_Finding]:
         yield _Kind.PROGRAMS, shlex.join(program)
     # Each text once, however many treatments have it.
     for name, text, client in dict.fromkeys(_texts(arms, texts)):
-        if client is _Client.PSQL:
+        if client is _FirstReader.PSQL:
             yield from _of_psql(name, text)
-        elif client is _Client.PGBENCH:
+        elif client is _FirstReader.PGBENCH:
             commands = _CONTINUED_LINE.sub(" ", text)
             yield from _matches(name, commands, ((_Kind.PROGRAMS, ((_SHELL_OF_PGBENCH,),)),))
         yield from _matches(name, text, _SQL)
 
 
-class _Client(StrEnum):
+class _FirstReader(StrEnum):
     """Who reads a text before the server does."""
 
     PSQL = "psql"
@@ -118,21 +118,21 @@ def _programs(arms: Iterable[Arm]) -> Iterator[tuple[str, ...]]:
             yield from (step.program for step in workload.steps if step.program)
 
 
-def _texts(arms: Iterable[Arm], texts: Mapping[str, str]) -> Iterator[tuple[str, str, _Client]]:
+def _texts(arms: Iterable[Arm], texts: Mapping[str, str]) -> Iterator[tuple[str, str, _FirstReader]]:
     """Every text with SQL in it: its name, the text, who reads it."""
     for dataset in dict.fromkeys(arm.dataset for arm in arms):
         for file in (*dataset.setup_files, *dataset.prepare):
             text = texts.get(file.path, "") if file.text is None else file.text
-            yield PurePath(file.path).name, text, _Client.PSQL
-        yield from ((f"variable {name}", value, _Client.NONE) for name, value in dataset.variables)
+            yield PurePath(file.path).name, text, _FirstReader.PSQL
+        yield from ((f"variable {name}", value, _FirstReader.NONE) for name, value in dataset.variables)
     for workload in dict.fromkeys(arm.workload for arm in arms):
         if isinstance(workload, Operation):
-            yield from ((step.name, step.sql, _Client.NONE) for step in workload.steps if step.sql is not None)
-            yield from (("verify", sql, _Client.NONE) for sql in workload.verify)
+            yield from ((step.name, step.sql, _FirstReader.NONE) for step in workload.steps if step.sql is not None)
+            yield from (("verify", sql, _FirstReader.NONE) for sql in workload.verify)
         else:
             scripts = (*workload.scripts, *([workload.rewrite] if workload.rewrite is not None else []))
-            yield from ((one.name, one.text, _Client.PGBENCH) for one in scripts if one.text is not None)
-            yield from ((f"variable {name}", value, _Client.NONE) for name, value in workload.variables)
+            yield from ((one.name, one.text, _FirstReader.PGBENCH) for one in scripts if one.text is not None)
+            yield from ((f"variable {name}", value, _FirstReader.NONE) for name, value in workload.variables)
 
 
 # Names by which compilers go, with a target before and a version behind. Any other program is a program.

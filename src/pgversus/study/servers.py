@@ -11,7 +11,7 @@ OLDEST_MAJOR = 12
 # 12 is the oldest major of which ready-made builds with one compiler exist; older ones were never tried.
 
 
-class Family(StrEnum):
+class BuildFamily(StrEnum):
     """A set of ready-made builds by one compiler with one set of flags."""
 
     WHEEL = "wheel"
@@ -36,7 +36,7 @@ class Release:
 
     major: int
     minor: int | None
-    family: Family | None = None
+    family: BuildFamily | None = None
     """Only builds of this family will do; None leaves the choice to pgversus."""
 
     def __str__(self) -> str:
@@ -224,23 +224,23 @@ def _release(bare: str, text: str) -> tuple[Release, bool]:
     return release, family == _FROM_SOURCE
 
 
-def _family(name: str | None, text: str) -> Family | None:
+def _family(name: str | None, text: str) -> BuildFamily | None:
     if name is None:
         return None
     try:
-        return Family(name)
+        return BuildFamily(name)
     except ValueError:
         raise StudyError(
             f'"{name}" is no build family',
             slug="study-unknown-family",
             where=f"server {text}",
             found=name,
-            expected=f"{', '.join(Family)} or {_FROM_SOURCE}",
+            expected=f"{', '.join(BuildFamily)} or {_FROM_SOURCE}",
             to_do=f"leave it out ({text.partition(':')[2]}) and pgversus chooses one family for all arms",
         ) from None
 
 
-def _ready_made(text: str, family: Family) -> StudyError:
+def _ready_made(text: str, family: BuildFamily) -> StudyError:
     return StudyError(
         f"builds of the {family} family are ready made, and cannot be built otherwise",
         slug="study-ready-made",

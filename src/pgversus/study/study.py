@@ -12,7 +12,7 @@ from pgversus.study.servers import ServerName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Invocation:
     """What was typed, and the file that it named."""
 
     program: str = ""
@@ -53,7 +53,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyFact:
+class StudyMetadata:
     """What is kept and shown of a study besides its contexts."""
 
     name: str
@@ -101,9 +101,9 @@ class Study:
         return sum(len(context.comparison.contenders) for context in self.contexts)
 
     @property
-    def fact(self) -> StudyFact:
+    def fact(self) -> StudyMetadata:
         """What is known of it without its contexts."""
-        return StudyFact(
+        return StudyMetadata(
             name=self.name,
             title=self.title,
             question=self.question,

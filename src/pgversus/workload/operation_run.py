@@ -24,7 +24,7 @@ from pgversus.errors import PgversusError
 from pgversus.host.commands import may_execute, run
 from pgversus.host.identity import ServerUser
 from pgversus.host.permissions import make_private, write_for
-from pgversus.host.processes import Beside, peak_resident_bytes
+from pgversus.host.processes import BackgroundThread, peak_resident_bytes
 from pgversus.postgres import catalog
 from pgversus.postgres.client import Client, program_environment
 from pgversus.postgres.operation_reports import notice_text, operation_progress
@@ -128,7 +128,7 @@ _FIRST_S, _EVERY_S = 5.0, 2.0
 # A short operation is never asked; of a long one this is less than a thousandth, the same for every arm.
 
 
-class Watch(Beside):
+class Watch(BackgroundThread):
     """Tells what a session's process is doing while a block of code runs."""
 
     def __init__(self, target: Target, pid: int, tell: Callable[[str], None]) -> None:
@@ -156,7 +156,7 @@ _MOST_OF_NOTICES = 4_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Done:
+class OperationResult:
     """What was seen of an operation that has come to its end."""
 
     steps: Mapping[str, float]
@@ -172,7 +172,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class OperationEnvironment:
     """What an operation is run with."""
 
     client: Client
@@ -184,7 +184,9 @@ class Means:
     """Takes what a long statement is doing, as the server tells it."""
 
 
-def run_operation(operation: Operation, target: Target, means: Means, data_directory: Path | None) -> Done:
+def run_operation(
+    operation: Operation, target: Target, environment: OperationEnvironment, data_directory: Path | None
+) -> OperationResult:
     """Every step in turn; TrialFailedError with the words of the server or the program when one fails.
 
     data_directory: for programs, as PGDATA.
@@ -195,21 +197,21 @@ def run_operation(operation: Operation, target: Target, means: Means, data_direc
     used = _OwnTime()
     with connect(target, as_the_load=True) as connection:
         connection.add_notice_handler(notices.add)
-        catalog.end_statements_after(connection, means.patience_s)
+        catalog.end_statements_after(connection, environment.patience_s)
         pid = connection.info.backend_pid
         for step in operation.steps:
             known = len(notices.texts)
-            with _words_of(step), Watch(target, pid, means.tell):
+            with _words_of(step), Watch(target, pid, environment.tell):
                 if step.sql is not None:
-                    seconds[step.name] = _seconds_of_statement(connection, step.sql, means.patience_s)
+                    seconds[step.name] = _seconds_of_statement(connection, step.sql, environment.patience_s)
                 else:
-                    ended = _run_program(step, target, means, data_directory)
+                    ended = _run_program(step, target, environment, data_directory)
                     seconds[step.name] = ended.seconds
                     said.append(ended.output)
                     used.of_programs(ended)
             said += notices.texts[known:]
         memory = peak_resident_bytes(pid)
-    return Done(
+    return OperationResult(
         steps=seconds,
         notices=() if notices.left_out else tuple(notices.texts),
         output=_shortened("\n".join(said)),
@@ -255,14 +257,14 @@ class _Ended:
     cpu_user_s: float
 
 
-def _run_program(step: Step, target: Target, means: Means, data_directory: Path | None) -> _Ended:
-    environment = program_environment(means.client, target, data_directory)
-    user = means.client.user
-    make_private(user, means.scratch)
-    command = private_command(step.program, environment, means.scratch.with_name("command.sh"), user)
+def _run_program(step: Step, target: Target, environment: OperationEnvironment, data_directory: Path | None) -> _Ended:
+    variables = program_environment(environment.client, target, data_directory)
+    user = environment.client.user
+    make_private(user, environment.scratch)
+    command = private_command(step.program, variables, environment.scratch.with_name("command.sh"), user)
     # Asked before: else the words would be those of what starts it.
     path = command.environment["PATH"]
-    program = _place_of(command.arguments[0], path, means.scratch)
+    program = _place_of(command.arguments[0], path, environment.scratch)
     if program is None:
         raise TrialFailedError(f"there is no such program in {path}; a path counts from a directory made for the run")
     if not may_execute(user, program):
@@ -272,8 +274,8 @@ def _run_program(step: Step, target: Target, means: Means, data_directory: Path 
         finished = run(
             command.arguments,
             environment=command.environment,
-            directory=means.scratch,
-            timeout_s=means.patience_s,
+            directory=environment.scratch,
+            timeout_s=environment.patience_s,
             user=user,
             ends_with_us=True,
             is_abridged=True,
@@ -282,7 +284,7 @@ def _run_program(step: Step, target: Target, means: Means, data_directory: Path 
         raise TrialFailedError(error.strerror or str(error)) from error
     seconds = time.perf_counter() - begin
     if finished.timed_out:
-        raise TrialHungError(f"it had not ended after {means.patience_s:.0f} s, so it was ended")
+        raise TrialHungError(f"it had not ended after {environment.patience_s:.0f} s, so it was ended")
     output = f"{finished.stdout}{finished.stderr}".strip()
     if not finished.succeeded:
         code = finished.exit_code

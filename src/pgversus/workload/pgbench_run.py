@@ -28,7 +28,7 @@ _LOG = "log"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class PgbenchLoad:
     """A workload that can be put on any server."""
 
     workload: PgbenchWorkload
@@ -64,7 +64,7 @@ def write_scripts(workload: PgbenchWorkload, directory: Path, user: ServerUser) 
     return tuple(files)
 
 
-def run_window(load: Load, target: Target, seconds: float, seed: int) -> Window:
+def run_window(load: PgbenchLoad, target: Target, seconds: float, seed: int) -> Window:
     """One window of load whose log is not kept; TrialFailedError with pgbench's own words when it fails in any way."""
     with finished_load(load, target, seconds, seed) as finished:
         return read_window(load, finished)
@@ -72,7 +72,7 @@ def run_window(load: Load, target: Target, seconds: float, seed: int) -> Window:
 
 @contextmanager
 def finished_load(
-    load: Load, target: Target, seconds: float, seed: int, *, log_name: str | None = None
+    load: PgbenchLoad, target: Target, seconds: float, seed: int, *, log_name: str | None = None
 ) -> Iterator[Finished]:
     """One window of load that has just ended, its transaction log still unread; TrialFailedError when pgbench fails.
 
@@ -85,7 +85,7 @@ def finished_load(
 
 @contextmanager
 def finished_transactions(
-    load: Load, target: Target, transactions: int, seed: int, *, seconds: float, log_name: str | None = None
+    load: PgbenchLoad, target: Target, transactions: int, seed: int, *, seconds: float, log_name: str | None = None
 ) -> Iterator[Finished]:
     """The same of a number of transactions of each client, which take about so many seconds."""
     with _logs(load, log_name):
@@ -93,7 +93,7 @@ def finished_transactions(
 
 
 @contextmanager
-def _logs(load: Load, log_name: str | None) -> Iterator[None]:
+def _logs(load: PgbenchLoad, log_name: str | None) -> Iterator[None]:
     make_private(load.client.user, load.scratch)
     try:
         yield
@@ -101,7 +101,7 @@ def _logs(load: Load, log_name: str | None) -> Iterator[None]:
         clear_logs(load, _LOG, log_name)
 
 
-def _run(load: Load, target: Target, seconds: float, seed: int) -> Finished:
+def _run(load: PgbenchLoad, target: Target, seconds: float, seed: int) -> Finished:
     connect_s = load.connect_allowance_s
     for _ in range(_MOST_RUNS):
         length = str(max(1, round(seconds)) + connect_s)
@@ -114,7 +114,7 @@ def _run(load: Load, target: Target, seconds: float, seed: int) -> Finished:
     return finished
 
 
-def _finished(load: Load, target: Target, length: tuple[str, str], seed: int, seconds: float) -> Finished:
+def _finished(load: PgbenchLoad, target: Target, length: tuple[str, str], seed: int, seconds: float) -> Finished:
     """One run of pgbench, which takes about so many seconds."""
     limit_s = seconds + load.longest_s + _GRACE_S
     arguments = pgbench_command(load, target, length, seed, _LOG)
@@ -131,7 +131,9 @@ def _finished(load: Load, target: Target, length: tuple[str, str], seed: int, se
     return finished
 
 
-def pgbench_command(load: Load, target: Target, length: tuple[str, str], seed: int, log_prefix: str) -> list[str]:
+def pgbench_command(
+    load: PgbenchLoad, target: Target, length: tuple[str, str], seed: int, log_prefix: str
+) -> list[str]:
     """Return the command line of one run of pgbench. log_prefix: of its log files in the scratch folder."""
     return command(
         load.workload,
@@ -155,7 +157,7 @@ def check_end(finished: Finished, limit_s: float) -> None:
         raise TrialFailedError(_why(finished))
 
 
-def read_window(load: Load, finished: Finished) -> Window:
+def read_window(load: PgbenchLoad, finished: Finished) -> Window:
     """What a finished load has done; TrialFailedError when its words or its log cannot be read, or disagree.
 
     HostError when that is for want of room.
@@ -184,7 +186,7 @@ def read_window(load: Load, finished: Finished) -> Window:
     )
 
 
-def damaged(load: Load, problem: str) -> HostError | TrialFailedError:
+def damaged(load: PgbenchLoad, problem: str) -> HostError | TrialFailedError:
     """Return the failure of a window whose log or summary is damaged: the host's where no room is left for logs.
 
     Call it before the logs are removed, which makes room.
@@ -207,12 +209,12 @@ def _why(finished: Finished) -> str:
     return words or f"pgbench returned {finished.exit_code} without a word"
 
 
-def log_files(load: Load, log_prefix: str) -> list[Path]:
+def log_files(load: PgbenchLoad, log_prefix: str) -> list[Path]:
     """Return the log files of a run, one of each thread."""
     return sorted(load.scratch.glob(f"{log_prefix}.*"))
 
 
-def clear_logs(load: Load, log_prefix: str, log_name: str | None) -> None:
+def clear_logs(load: PgbenchLoad, log_prefix: str, log_name: str | None) -> None:
     """Remove pgbench's logs with this prefix, or keep them under this name where logs are kept."""
     # pgbench's own names: PREFIX.PID of the first thread, PREFIX.PID.N of the others.
     for file in log_files(load, log_prefix):

@@ -97,9 +97,9 @@ def test_an_artifact_without_a_path_or_a_checksum_is_none(
 ) -> None:
     printing(monkeypatch, answer)
     with pytest.raises(RegistryError, match="something other than an answer"):
-        module.ZonkySource().fetch(Version(major=17, minor=8), tmp_path, lambda *_: None)
+        module.ZonkyRegistry().fetch(Version(major=17, minor=8), tmp_path, lambda *_: None)
 
 
 def test_what_is_no_version_of_postgresql_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     printing(monkeypatch, json.dumps(["17.8.0", "17.8.0-1", "9" * 5000 + ".1.0", "\u0661\u0667.8.0", "17.8", "18.0.0"]))
-    assert [str(version) for version in module.ZonkySource().versions(tmp_path)] == ["17.8", "18.0"]
+    assert [str(version) for version in module.ZonkyRegistry().versions(tmp_path)] == ["17.8", "18.0"]

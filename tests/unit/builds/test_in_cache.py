@@ -11,10 +11,10 @@ from pgversus.builds.provide import cached_builds, remove_build, using_builds
 from pgversus.builds.ready_made import Choice, installed
 from pgversus.host.directories import Cache
 from pgversus.lab.inventory import verified
-from pgversus.study.servers import Family, Version
+from pgversus.study.servers import BuildFamily, Version
 from tests.builders import MYSELF
 
-CHOICE = Choice(family=Family.ZONKY, version=Version(major=17, minor=8))
+CHOICE = Choice(family=BuildFamily.ZONKY, version=Version(major=17, minor=8))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from pgversus.builds import ready_made as index_module
 from pgversus.builds.families import RegistryError
 from pgversus.builds.ready_made import offers
-from pgversus.study.servers import Family, Version
+from pgversus.study.servers import BuildFamily, Version
 
 NEWEST = Version(major=17, minor=8)
 
@@ -30,7 +30,7 @@ class Registry:
 @pytest.fixture
 def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
     registry = Registry()
-    monkeypatch.setattr(index_module, "SOURCES", {Family.ZONKY: registry})
+    monkeypatch.setattr(index_module, "SOURCES", {BuildFamily.ZONKY: registry})
     return registry
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.builds.families import SOURCES, Artifact, WheelSource, ZonkySource
+from pgversus.builds.families import SOURCES, Artifact, WheelRegistry, ZonkyRegistry
 from pgversus.builds.inspect import changed_files, file_hashes
 from pgversus.builds.model import MANIFEST, NotifyBytes
 from pgversus.builds.ready_made import Choice, install, installed
@@ -15,7 +15,7 @@ from pgversus.errors import BuildError
 from pgversus.host.directories import Cache
 from pgversus.host.files import file_sha256
 from pgversus.host.identity import server_user
-from pgversus.study.servers import Family, Version
+from pgversus.study.servers import BuildFamily, Version
 from tests.unit.builds.archives import Member, file, hard_link, link, packed, zipped
 
 USER = server_user()
@@ -40,7 +40,7 @@ def cache() -> Iterator[Cache]:
     shutil.rmtree(root)
 
 
-class Jars(ZonkySource):
+class Jars(ZonkyRegistry):
     """A registry with one jar."""
 
     def __init__(self, jar: Path) -> None:
@@ -52,7 +52,7 @@ class Jars(ZonkySource):
         return Artifact(path=path, sha256=file_sha256(path))
 
 
-class Wheels(WheelSource):
+class Wheels(WheelRegistry):
     """A registry with one wheel."""
 
     def __init__(self, wheel: Path) -> None:
@@ -63,9 +63,9 @@ class Wheels(WheelSource):
         return Artifact(path=Path(shutil.copy(self._wheel, staging)), sha256="")
 
 
-def choice(monkeypatch: pytest.MonkeyPatch, directory: Path, family: Family, *members: Member) -> Choice:
+def choice(monkeypatch: pytest.MonkeyPatch, directory: Path, family: BuildFamily, *members: Member) -> Choice:
     """A version whose artifact has these members."""
-    if family is Family.ZONKY:
+    if family is BuildFamily.ZONKY:
         artifact = zipped(directory / "p.jar", packed(directory / "postgres.txz", *members))
         monkeypatch.setitem(SOURCES, family, Jars(artifact))
     else:
@@ -78,11 +78,11 @@ def quiet(_name: str, _size: int) -> None:
     pass
 
 
-@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("family", BuildFamily)
 def test_a_build_is_installed_whole_and_belongs_to_us(
-    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: Family
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: BuildFamily
 ) -> None:
-    top = "" if family is Family.ZONKY else "postgresql-17.99/"
+    top = "" if family is BuildFamily.ZONKY else "postgresql-17.99/"
     program = file(f"{top}bin/postgres", POSTGRES.encode(), mode=0o755)
     members = [program, link(f"{top}lib/libpq.so", "libpq.so.5"), file(f"{top}lib/libpq.so.5", b"elf")]
     build = install(cache, choice(monkeypatch, tmp_path, family, *members), USER, quiet)
@@ -107,7 +107,7 @@ def test_a_hostile_build_is_refused_and_not_kept(
     cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, members: list[Member], why: str
 ) -> None:
     with pytest.raises(BuildError) as caught:
-        install(cache, choice(monkeypatch, tmp_path, Family.ZONKY, *members), USER, quiet)
+        install(cache, choice(monkeypatch, tmp_path, BuildFamily.ZONKY, *members), USER, quiet)
     assert caught.value.slug == "build-damaged"
     assert why in caught.value.found
     assert list(cache.builds.iterdir()) == []
@@ -118,7 +118,7 @@ def test_a_hostile_build_is_refused_and_not_kept(
 def test_a_build_cut_off_anywhere_is_refused_and_not_kept(
     cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tenths: int
 ) -> None:
-    chosen = choice(monkeypatch, tmp_path, Family.ZONKY, PROGRAM)
+    chosen = choice(monkeypatch, tmp_path, BuildFamily.ZONKY, PROGRAM)
     jar = tmp_path / "p.jar"
     jar.write_bytes(jar.read_bytes()[: jar.stat().st_size * tenths // 10])
     with pytest.raises(BuildError) as caught:
@@ -133,7 +133,7 @@ def test_a_wheel_without_one_home_is_refused(
 ) -> None:
     members = [file("README"), *(file(f"{home}bin/postgres") for home in homes)]
     with pytest.raises(BuildError) as caught:
-        install(cache, choice(monkeypatch, tmp_path, Family.WHEEL, *members), USER, quiet)
+        install(cache, choice(monkeypatch, tmp_path, BuildFamily.WHEEL, *members), USER, quiet)
     assert caught.value.found == f"expected one directory with a bin directory in it, found {len(homes)}"
 
 
@@ -142,4 +142,4 @@ def test_a_build_without_a_whole_manifest_is_none(cache: Cache, text: str) -> No
     place = cache.builds / "zonky-17.99"
     place.mkdir()
     (place / MANIFEST).write_text(text)
-    assert installed(cache, Choice(family=Family.ZONKY, version=VERSION)) is None
+    assert installed(cache, Choice(family=BuildFamily.ZONKY, version=VERSION)) is None

@@ -8,7 +8,7 @@ import pytest
 
 from pgversus.builds import orders as module
 from pgversus.builds.debian import AptError
-from pgversus.builds.model import Source
+from pgversus.builds.model import SourceCode
 from pgversus.builds.orders import VARIABLE, release_source, source_here
 from pgversus.builds.tarballs import store
 from pgversus.errors import BuildError, ExitCode
@@ -79,7 +79,7 @@ def stored(cache: Cache, version: str) -> Path:
     return place
 
 
-def found(release: Release, cache: Cache) -> tuple[Source, list[str]]:
+def found(release: Release, cache: Cache) -> tuple[SourceCode, list[str]]:
     said: list[str] = []
     return release_source(release, cache, said.append, lambda _name, _size: None), said
 

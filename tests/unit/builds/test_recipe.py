@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.builds.build_commands import Command, Places, as_typed, commands, compiled_directories
+from pgversus.builds.build_commands import BuildDirectories, Command, as_typed, commands, compiled_directories
 from pgversus.study.build_options import (
     NO_OPTIONS,
     USUAL_MANNER,
@@ -17,7 +17,7 @@ from pgversus.study.build_options import (
 MESON = BuildManner(system=BuildSystem.MESON)
 FULL = BuildManner(profile=BuildProfile.FULL, system=BuildSystem.CONFIGURE)
 FULL_MESON = BuildManner(profile=BuildProfile.FULL, system=BuildSystem.MESON)
-PLACES = Places(tree=Path("/s/tree"), build=Path("/s/build"), stage=Path("/s/stage"))
+PLACES = BuildDirectories(tree=Path("/s/tree"), build=Path("/s/build"), stage=Path("/s/stage"))
 EVERYTHING = BuildOptions(
     block_size_kb=16,
     wal_block_size_kb=64,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pgversus.builds.model import FamilyOffer
 from pgversus.builds.ready_made import Choice, resolve
 from pgversus.errors import BuildError, ExitCode
-from pgversus.study.servers import Family, Release, Version, parse_server
+from pgversus.study.servers import BuildFamily, Release, Version, parse_server
 
 
 def version(text: str) -> Version:
@@ -15,7 +15,7 @@ def version(text: str) -> Version:
     return Version(major=int(major), minor=int(minor))
 
 
-def offer(family: Family, *versions: str, problem: str = "", age_s: float = 0.0) -> FamilyOffer:
+def offer(family: BuildFamily, *versions: str, problem: str = "", age_s: float = 0.0) -> FamilyOffer:
     return FamilyOffer(family=family, versions=tuple(map(version, versions)), problem=problem, age_s=age_s)
 
 
@@ -35,9 +35,9 @@ def refused(texts: Sequence[str], *offers: FamilyOffer) -> BuildError:
     return caught.value
 
 
-WHEEL = offer(Family.WHEEL, "16.15", "17.11", "18.6")
-ZONKY = offer(Family.ZONKY, "12.22", "16.6", "16.12", "16.15", "17.4", "17.8", "17.11")
-OFFLINE = (offer(Family.WHEEL, problem="no route to host"), offer(Family.ZONKY, problem="timed out"))
+WHEEL = offer(BuildFamily.WHEEL, "16.15", "17.11", "18.6")
+ZONKY = offer(BuildFamily.ZONKY, "12.22", "16.6", "16.12", "16.15", "17.4", "17.8", "17.11")
+OFFLINE = (offer(BuildFamily.WHEEL, problem="no route to host"), offer(BuildFamily.ZONKY, problem="timed out"))
 
 
 def test_the_first_family_that_has_all_serves_all() -> None:
@@ -50,7 +50,7 @@ def test_one_version_that_the_first_lacks_moves_every_arm_to_the_next() -> None:
 
 
 def test_without_a_minor_the_newest_by_number_is_taken() -> None:
-    assert resolved(["17"], offer(Family.ZONKY, "17.9", "17.10", "17.2")) == ["zonky:17.10"]
+    assert resolved(["17"], offer(BuildFamily.ZONKY, "17.9", "17.10", "17.2")) == ["zonky:17.10"]
 
 
 def test_the_order_of_the_names_is_kept_and_repeats_stay() -> None:
@@ -104,7 +104,7 @@ def test_a_version_above_all_names_the_last_one() -> None:
 
 
 def test_of_two_equally_near_the_lower_is_suggested() -> None:
-    assert "use 17.4" in refused(["17.6"], offer(Family.ZONKY, "17.4", "17.8")).to_do
+    assert "use 17.4" in refused(["17.6"], offer(BuildFamily.ZONKY, "17.4", "17.8")).to_do
 
 
 def test_a_major_that_nobody_has_names_the_majors_there_are() -> None:
@@ -136,7 +136,7 @@ def test_without_any_list_the_error_says_why_and_what_still_works() -> None:
 
 
 def test_an_intercepted_connection_is_told_from_none() -> None:
-    error = refused(["17.8"], offer(Family.WHEEL, problem="certificate verify failed"), OFFLINE[1])
+    error = refused(["17.8"], offer(BuildFamily.WHEEL, problem="certificate verify failed"), OFFLINE[1])
     assert error.slug == "build-certificate"
     assert "certificate" in error.to_do
 
@@ -148,10 +148,10 @@ def test_one_family_that_could_not_be_asked_is_named_beside_the_other() -> None:
 
 
 def test_an_old_list_says_its_age() -> None:
-    error = refused(["17.7"], offer(Family.ZONKY, "17.4", problem="timed out", age_s=7200))
+    error = refused(["17.7"], offer(BuildFamily.ZONKY, "17.4", problem="timed out", age_s=7200))
     assert error.found == "zonky (list 2 h old, timed out) has 17.4"
 
 
 def test_an_old_list_that_has_the_version_is_good_enough() -> None:
-    found = resolve(releases("17.4"), [offer(Family.ZONKY, "17.4", problem="timed out", age_s=7200)])
-    assert found == (Choice(family=Family.ZONKY, version=version("17.4")),)
+    found = resolve(releases("17.4"), [offer(BuildFamily.ZONKY, "17.4", problem="timed out", age_s=7200)])
+    assert found == (Choice(family=BuildFamily.ZONKY, version=version("17.4")),)

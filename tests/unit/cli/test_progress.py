@@ -8,10 +8,10 @@ import pytest
 from rich.console import ConsoleDimensions
 
 from pgversus.cli.progress import TerminalProgress
-from pgversus.engine.progress import Look, Outlook
+from pgversus.engine.progress import Look, TimeEstimate
 from pgversus.records.trials import Block, FailedTrial, Phase
 from pgversus.report.terminal import SafeConsole
-from pgversus.stats.analysis import Standing
+from pgversus.stats.analysis import InterimResult
 from pgversus.stats.confidence import UNBOUNDED, Interval, Verdict
 from pgversus.stats.effects import LogEstimate
 from pgversus.study.study import Context
@@ -34,7 +34,7 @@ def test_a_line_of_progress_shows_what_a_terminal_would_obey(
     [(0.02, "+2.0 % ±2.0 %"), (0.69, "+2.0 % ±99.4 %"), (0.7, "+2.0 %"), (15.5, "+2.0 %"), (math.inf, "+2.0 %")],
 )
 def test_an_interval_that_says_nothing_is_not_shown(half_width: float, shown: str) -> None:
-    standing = Standing(
+    standing = InterimResult(
         verdict=Verdict.UNDECIDED,
         log_ratio=LogEstimate(point=math.log(1.02), standard_error=half_width, n=2),
         interval=Interval(low=-half_width, high=half_width),
@@ -116,7 +116,7 @@ def context(number: int = 1, label: str = "") -> Context:
 
 def look(verdict: Verdict = Verdict.UNDECIDED, *, blocks: int = 5, left: int | None = 3, ratio: float = 1.02) -> Look:
     return Look(
-        standing=Standing(
+        standing=InterimResult(
             verdict=verdict,
             log_ratio=LogEstimate(point=math.log(ratio), standard_error=0.01, n=blocks),
             interval=Interval(low=-0.01, high=0.01),
@@ -132,7 +132,7 @@ def after_a_block(watched: Watched, *contexts: Context, looks: dict[int, Look] |
     for one in contexts:
         watched.progress.begin_blocks(one, ASKED)
     watched.progress.outlook(
-        lambda: Outlook(contexts=len(contexts), ended=0, spent_s=200.0, budget_s=900.0, seconds_left=350.0)
+        lambda: TimeEstimate(contexts=len(contexts), ended=0, spent_s=200.0, budget_s=900.0, seconds_left=350.0)
     )
     for one in contexts:
         watched.progress.block_finished(one, rate_block(5, 1.0, 1.0), looks or {1: look()}, 200.0)
@@ -194,14 +194,14 @@ def test_what_is_to_go_is_told_as_far_as_it_is_known(given: Look, shown: str) ->
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
-        (Outlook(contexts=1, ended=0, spent_s=8.0, budget_s=None, seconds_left=None), "10 s so far"),
+        (TimeEstimate(contexts=1, ended=0, spent_s=8.0, budget_s=None, seconds_left=None), "10 s so far"),
         (
-            Outlook(contexts=1, ended=0, spent_s=8.0, budget_s=60.0, seconds_left=52.0, is_at_most=True),
+            TimeEstimate(contexts=1, ended=0, spent_s=8.0, budget_s=60.0, seconds_left=52.0, is_at_most=True),
             "10 s of at most 1 min  at most 50 s left",
         ),
     ],
 )
-def test_an_end_that_nobody_can_tell_is_not_told(given: Outlook, shown: str) -> None:
+def test_an_end_that_nobody_can_tell_is_not_told(given: TimeEstimate, shown: str) -> None:
     watched = Watched()
     with watched.progress:
         watched.progress.begin_blocks(context(), ASKED)
@@ -269,7 +269,7 @@ def test_nothing_is_drawn_from_the_beginning_of_a_window_to_its_end() -> None:
             time.sleep(0.3)
             assert watched.written == began
         watched.progress.outlook(
-            lambda: Outlook(contexts=1, ended=0, spent_s=20.0, budget_s=60.0, seconds_left=40.0, is_at_most=True)
+            lambda: TimeEstimate(contexts=1, ended=0, spent_s=20.0, budget_s=60.0, seconds_left=40.0, is_at_most=True)
         )
         watched.progress.block_finished(context(), rate_block(1, 1.0, 1.0), {1: look()}, 20.0)
         assert watched.written == began, "a block is shown with the step that follows it"

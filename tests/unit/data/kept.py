@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from pgversus.data.snapshot_cache import keep
-from pgversus.data.snapshot_key import Recipe
+from pgversus.data.snapshot_key import SnapshotKey
 from pgversus.host.directories import Cache
 from pgversus.postgres.catalog import ServerProperties, SettingValue, TableDigest
 from pgversus.postgres.fingerprint import Fingerprint
@@ -29,9 +29,9 @@ def cache_in(directory: Path) -> Cache:
     return cache
 
 
-def recipe(scale: int = 1) -> Recipe:
+def recipe(scale: int = 1) -> SnapshotKey:
     """Of pgbench's tables."""
-    return Recipe(
+    return SnapshotKey(
         form=1,
         version="17.8",
         origin="zonky",
@@ -57,7 +57,9 @@ def made(directory: Path) -> Path:
     return data
 
 
-def put(cache: Cache, data: Path, of: Recipe | None = None, size_bytes: int = 1000, scratch: str = "scratch") -> bool:
+def put(
+    cache: Cache, data: Path, of: SnapshotKey | None = None, size_bytes: int = 1000, scratch: str = "scratch"
+) -> bool:
     """Put data into the cache."""
     return keep(
         cache,
@@ -70,7 +72,7 @@ def put(cache: Cache, data: Path, of: Recipe | None = None, size_bytes: int = 10
     )
 
 
-def kept(cache: Cache, of: Recipe, size_bytes: int = 1000, last_used: float | None = None) -> Path:
+def kept(cache: Cache, of: SnapshotKey, size_bytes: int = 1000, last_used: float | None = None) -> Path:
     """A snapshot in the cache whose run has ended."""
     directory = cache.runs / of.key
     assert put(cache, made(directory), of, size_bytes)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.builds.model import Build
-from pgversus.data.snapshot_key import Recipe, recipe_of, takes_from_elsewhere
+from pgversus.data.snapshot_key import SnapshotKey, snapshot_key, takes_from_elsewhere
 from pgversus.host.files import file_sha256
 from pgversus.postgres.client import Client
 from pgversus.study.dataset import Dataset, SetupFile
@@ -26,8 +26,8 @@ def recipe(
     build: Build = BUILD,
     client: Client = CLIENT,
     settings: dict[str, str] | None = None,
-) -> Recipe:
-    found = recipe_of(dataset, build, client, SETTINGS if settings is None else settings)
+) -> SnapshotKey:
+    found = snapshot_key(dataset, build, client, SETTINGS if settings is None else settings)
     assert found is not None
     return found
 
@@ -48,7 +48,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("other", OTHERS.values(), ids=list(OTHERS))
-def test_each_part_is_in_the_key(other: Recipe) -> None:
+def test_each_part_is_in_the_key(other: SnapshotKey) -> None:
     assert other.key != recipe().key
 
 
@@ -66,7 +66,7 @@ def test_without_pgbenchs_tables_its_version_has_no_part() -> None:
 
 def test_a_build_of_the_users_is_known_by_its_program(tmp_path: Path) -> None:
     own = Build(version="18devel", bin_directory=tmp_path, origin="bin directory")
-    assert recipe_of(DATASET, own, CLIENT, {}) is None
+    assert snapshot_key(DATASET, own, CLIENT, {}) is None
     (tmp_path / "postgres").write_text("one")
     assert recipe(build=own).build_sha256 == file_sha256(tmp_path / "postgres")
 
@@ -92,7 +92,7 @@ def test_a_build_of_the_users_is_known_by_its_program(tmp_path: Path) -> None:
 )
 def test_what_depends_on_more_than_the_text_is_loaded_in_each_run(text: str) -> None:
     assert takes_from_elsewhere(text)
-    assert recipe_of(Dataset(setup_files=(replace(SETUP, text=text),)), BUILD, CLIENT, {}) is None
+    assert snapshot_key(Dataset(setup_files=(replace(SETUP, text=text),)), BUILD, CLIENT, {}) is None
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,11 @@ def test_files_on_disk_are_looked_into(tmp_path: Path) -> None:
     file = tmp_path / "s.sql"
     file.write_text("SELECT 1;")
     dataset = Dataset(setup_files=(SetupFile(path=str(file), sha256="x"),))
-    assert recipe_of(dataset, BUILD, CLIENT, {}) is not None
+    assert snapshot_key(dataset, BUILD, CLIENT, {}) is not None
     file.write_text("\\i other.sql")
-    assert recipe_of(dataset, BUILD, CLIENT, {}) is None
+    assert snapshot_key(dataset, BUILD, CLIENT, {}) is None
     file.unlink()
-    assert recipe_of(dataset, BUILD, CLIENT, {}) is None
+    assert snapshot_key(dataset, BUILD, CLIENT, {}) is None
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from pgversus.builds.model import Build
 from pgversus.data import snapshots
 from pgversus.data.loading import LoadedCluster
-from pgversus.data.snapshots import SnapshotShelf
-from pgversus.engine.progress import Silence
+from pgversus.data.snapshots import SnapshotCache
+from pgversus.engine.progress import NoProgress
 from pgversus.errors import HostError
 from pgversus.host.directories import Cache
 from pgversus.host.run_directory import RunDirectory
@@ -19,7 +19,7 @@ from tests.unit.data.kept import FINGERPRINT, USER, cache_in, made, recipe
 BUILD = Build(version="17.8", bin_directory=Path("/nowhere"), origin="zonky", sha256="a")
 
 
-class Said(Silence):
+class Said(NoProgress):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
@@ -32,9 +32,9 @@ def cache(tmp_path: Path) -> Cache:
     return cache_in(tmp_path)
 
 
-def shelf(cache: Cache, said: Said, most_bytes: int = 10**9) -> SnapshotShelf:
+def shelf(cache: Cache, said: Said, most_bytes: int = 10**9) -> SnapshotCache:
     directory = RunDirectory(root=cache.runs, sockets=cache.runs, user=USER)
-    return SnapshotShelf(cache, directory, said, most_bytes)
+    return SnapshotCache(cache, directory, said, most_bytes)
 
 
 def loaded(cache: Cache) -> LoadedCluster:

@@ -2,18 +2,18 @@
 
 import pytest
 
-from pgversus.engine.context_state import Course
-from pgversus.engine.progress import Look, Outlook, Silence
+from pgversus.engine.context_state import ContextState
+from pgversus.engine.progress import Look, NoProgress, TimeEstimate
 from pgversus.engine.scheduler import outlook
 from pgversus.study.design import Design, StopReason
 from pgversus.study.study import Context
 from tests.builders import comparison, rate_block
 
 
-def course(number: int, *ratios: float, fixed: int | None = None) -> Course:
+def course(number: int, *ratios: float, fixed: int | None = None) -> ContextState:
     """One with a block of 10 seconds for each ratio."""
     asked = comparison(design=Design(fixed_blocks=fixed, seed=7))
-    made = Course(Context(number=number, levels=(), comparison=asked), 1)
+    made = ContextState(Context(number=number, levels=(), comparison=asked), 1)
     for block, ratio in enumerate(ratios, 1):
         made.take(rate_block(block, 100.0, 100.0 * ratio)._replace(wall_s=10.0))
     return made
@@ -28,13 +28,15 @@ def test_it_is_what_all_courses_still_ask_for() -> None:
     needed_s = one.seconds_left
     assert needed_s is not None
     assert needed_s > 0
-    assert outlook([one, other], 100_000.0) == Outlook(
+    assert outlook([one, other], 100_000.0) == TimeEstimate(
         contexts=2, ended=1, spent_s=80.0, budget_s=100_000.0, seconds_left=needed_s
     )
 
 
 @pytest.mark.parametrize("others", [[course(2)], [course(2, 1.03)], []])
-def test_where_nobody_can_tell_or_more_is_asked_for_it_is_at_most_what_the_budget_has(others: list[Course]) -> None:
+def test_where_nobody_can_tell_or_more_is_asked_for_it_is_at_most_what_the_budget_has(
+    others: list[ContextState],
+) -> None:
     courses = [course(1, *UNDECIDED), *others]
     found = outlook(courses, 60.0)
     assert (found.seconds_left, found.is_at_most) == (60.0 - found.spent_s, True)
@@ -43,7 +45,7 @@ def test_where_nobody_can_tell_or_more_is_asked_for_it_is_at_most_what_the_budge
 def test_a_given_number_of_blocks_is_ended_by_no_budget() -> None:
     found = outlook([course(1, 1.0, 1.1, fixed=6), course(2, fixed=6)], 5.0)
     # Four blocks of ten seconds, and six that are taken to be as long.
-    assert found == Outlook(contexts=2, ended=0, spent_s=20.0, budget_s=None, seconds_left=100.0)
+    assert found == TimeEstimate(contexts=2, ended=0, spent_s=20.0, budget_s=None, seconds_left=100.0)
 
 
 def test_before_the_first_block_nobody_can_tell_how_long_given_blocks_take() -> None:
@@ -51,7 +53,7 @@ def test_before_the_first_block_nobody_can_tell_how_long_given_blocks_take() -> 
 
 
 def test_a_look_tells_blocks_until_the_first_look_and_then_until_an_answer() -> None:
-    def look(one: Course) -> Look:
+    def look(one: ContextState) -> Look:
         return one.looks(one.standings, 1000.0)[1]
 
     before, after, fixed = look(course(1, 1.03)), look(course(1, *UNDECIDED)), look(course(1, 1.03, fixed=6))
@@ -79,7 +81,7 @@ def test_what_a_course_asks_for_is_told_once_for_each_number_of_blocks(monkeypat
 
 
 def test_where_nobody_watches_nobody_asks() -> None:
-    def look_out() -> Outlook:
+    def look_out() -> TimeEstimate:
         raise AssertionError
 
-    Silence().outlook(look_out)
+    NoProgress().outlook(look_out)

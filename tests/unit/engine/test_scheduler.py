@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from pgversus.engine.context_state import MOST_FAILURES_IN_A_ROW, Course
-from pgversus.engine.progress import Look, Outlook, Silence
+from pgversus.engine.context_state import MOST_FAILURES_IN_A_ROW, ContextState
+from pgversus.engine.progress import Look, NoProgress, TimeEstimate
 from pgversus.engine.scheduler import run_courses, run_parts
 from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError, WorkloadError
@@ -172,7 +172,7 @@ class PretendedContext:
 class Ended:
     """A single comparison that has ended."""
 
-    course: Course
+    course: ContextState
     stopped: StopReason
 
     @property
@@ -180,16 +180,16 @@ class Ended:
         return self.course.blocks
 
 
-def study(contexts: int, arms: int = 2, **design: object) -> list[Course]:
+def study(contexts: int, arms: int = 2, **design: object) -> list[ContextState]:
     asked = comparison(arms, **design)
     return [
-        Course(Context(number=number, levels=(("load", str(number)),), comparison=asked), contexts * (arms - 1))
+        ContextState(Context(number=number, levels=(("load", str(number)),), comparison=asked), contexts * (arms - 1))
         for number in range(1, contexts + 1)
     ]
 
 
 def run_all(
-    courses: list[Course],
+    courses: list[ContextState],
     site: PretendedSite,
     kept: list[tuple[int, Block]] | None = None,
     budget_s: float = 1e6,
@@ -202,14 +202,14 @@ def run_all(
         seed=3,
         budget_s=budget_s,
         clock=site.host.clock,
-        progress=Silence(),
+        progress=NoProgress(),
         keep=lambda course, block: finished.append((course.context.number, block)),
         keep_preparation=lambda _course: None,
     )
 
 
 def run(asked: Comparison, host: Pretended, kept: list[tuple[int, Block]] | None = None) -> Ended:
-    course = Course(Context(number=1, levels=(), comparison=asked), len(asked.contenders))
+    course = ContextState(Context(number=1, levels=(), comparison=asked), len(asked.contenders))
     reason = run_all([course], PretendedSite(host), kept, asked.design.budget_s)
     return Ended(course, course.stopped or reason)
 
@@ -392,7 +392,7 @@ def test_an_interrupt_at_any_step_stops_the_servers_and_keeps_whole_blocks(at: i
 def test_the_time_that_may_be_left_is_at_most_what_all_contexts_leave_of_the_budget() -> None:
     told: list[float] = []
 
-    class Watching(Silence):
+    class Watching(NoProgress):
         def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
             super().block_finished(context, block, looks, elapsed_s)
             told.extend(look.seconds_left or 0.0 for look in looks.values() if block.number >= 4)
@@ -444,11 +444,11 @@ def test_a_context_that_cannot_be_prepared_has_words_and_the_others_go_on() -> N
     assert site.prepared.count(2) == 1
 
 
-def on_server(course: Course, server: ServerName) -> Course:
+def on_server(course: ContextState, server: ServerName) -> ContextState:
     """The same with its last arm on this server."""
     asked = course.comparison
     arms = (*asked.arms[:-1], replace(asked.arms[-1], server=server))
-    return Course(replace(course.context, comparison=replace(asked, arms=arms)), 1)
+    return ContextState(replace(course.context, comparison=replace(asked, arms=arms)), 1)
 
 
 def killed(kind: type[PgversusError], words: str) -> PgversusError:
@@ -502,7 +502,7 @@ def test_only_what_would_fail_again_by_itself_is_kept_as_failed(
         seed=3,
         budget_s=1e6,
         clock=site.host.clock,
-        progress=Silence(),
+        progress=NoProgress(),
         keep=lambda _course, _block: None,
         keep_preparation=lambda course: kept.append(course.context.number),
     )
@@ -515,7 +515,7 @@ def test_only_what_would_fail_again_by_itself_is_kept_as_failed(
 def test_an_interrupt_while_the_first_preparation_is_kept_leaves_nothing_to_be_shown(contexts: int) -> None:
     site = PretendedSite(Pretended({0: 100.0, 1: 101.0}))
 
-    def interrupted(_course: Course) -> None:
+    def interrupted(_course: ContextState) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -525,7 +525,7 @@ def test_an_interrupt_while_the_first_preparation_is_kept_leaves_nothing_to_be_s
             seed=3,
             budget_s=1e6,
             clock=site.host.clock,
-            progress=Silence(),
+            progress=NoProgress(),
             keep=lambda _course, _block: None,
             keep_preparation=interrupted,
         )
@@ -639,15 +639,15 @@ def test_no_context_gets_a_block_that_would_end_beyond_the_budget_of_all() -> No
 
 
 def test_whoever_watches_is_told_of_earlier_blocks_and_then_how_far_the_whole_study_is() -> None:
-    told: list[Outlook] = []
+    told: list[TimeEstimate] = []
     resumed: list[int] = []
 
-    class Watching(Silence):
+    class Watching(NoProgress):
         def resumed(self, context: Context, comparison: Comparison, looks: Mapping[int, Look]) -> None:
             super().resumed(context, comparison, looks)
             resumed.append(context.number)
 
-        def outlook(self, look_out: Callable[[], Outlook]) -> None:
+        def outlook(self, look_out: Callable[[], TimeEstimate]) -> None:
             told.append(look_out())
 
         def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:

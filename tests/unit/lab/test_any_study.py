@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pgversus.engine.context_state import Course
-from pgversus.engine.progress import Silence
+from pgversus.engine.context_state import ContextState
+from pgversus.engine.progress import NoProgress
 from pgversus.engine.scheduler import run_courses
 from pgversus.errors import StudyFileError
 from pgversus.records.preparation import Preparation
@@ -100,10 +100,10 @@ class WrittenContext:
 
 def check_runs(asked: Study, site: Written) -> int:
     """How many blocks of it were run."""
-    courses = [Course(context, asked.verdicts) for context in asked.contexts]
+    courses = [ContextState(context, asked.verdicts) for context in asked.contexts]
     numbers: Counter[int] = Counter()
 
-    def keep(course: Course, block: Block) -> None:
+    def keep(course: ContextState, block: Block) -> None:
         context = course.context.number
         arms, rounds = {0, *course.open_arms}, course.next_rounds
         numbers[context] += 1
@@ -122,7 +122,7 @@ def check_runs(asked: Study, site: Written) -> int:
         seed=asked.seed,
         budget_s=1e9,
         clock=site.clock,
-        progress=Silence(),
+        progress=NoProgress(),
         keep=keep,
         keep_preparation=lambda _course: None,
     )

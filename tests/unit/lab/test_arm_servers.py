@@ -4,11 +4,11 @@ import pytest
 
 from pgversus.errors import ServerError
 from pgversus.lab import arm_servers
-from pgversus.lab.arm_servers import ArmServer, ServerSet, SomebodysServer
+from pgversus.lab.arm_servers import ArmServer, ExternalServer, ServerSet
 from tests.builders import comparison
 
 
-class Kept(SomebodysServer):
+class Kept(ExternalServer):
     """A server whose copy is dear."""
 
     forgotten = False

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.engine.progress import Silence
+from pgversus.engine.progress import NoProgress
 from pgversus.errors import WorkloadError
 from pgversus.lab.answer import read_answer
 from pgversus.lab.attribution import attribute
 from pgversus.lab.compared_plans import compared
 from pgversus.lab.resume import without_secrets
-from pgversus.records.plans import Candidate, CapturedPlans, Undoing, Why
+from pgversus.records.plans import Candidate, CapturedPlans, OverrideReason, PlanOverride
 from pgversus.records.preparation import ArmFacts, Preparation
 from pgversus.report.plans import recall_of
 from pgversus.store.folder import FILE_NAME, NOT_ATTRIBUTED, attribution_folder
 from pgversus.store.writing import Results
-from pgversus.study.counterfactual import Recall
+from pgversus.study.counterfactual import PlanRestoration
 from pgversus.study.design import StopReason
 from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
@@ -96,9 +96,9 @@ def test_a_decided_contender_whose_plan_can_be_brought_back_is_measured_once(tmp
     asked = study(3)
     measured(tmp_path, asked, [2.0, 1.0, 0.5], plans_of(OLD, NEW, undone_by=OFF))
     measuring = Measuring()
-    assert attribute(asked, tmp_path, measuring, Silence()) == {}
+    assert attribute(asked, tmp_path, measuring, NoProgress()) == {}
     assert [one.contexts[0].levels for one in measuring.asked] == [(("load", "c1"),), (("load", "c3"),)]
-    assert attribute(asked, tmp_path, measuring, Silence()) == {}
+    assert attribute(asked, tmp_path, measuring, NoProgress()) == {}
     assert len(measuring.asked) == 2
     first, second, third = read_answer(tmp_path).answers
     assert second.attributed == {}
@@ -112,21 +112,21 @@ def test_a_decided_contender_whose_plan_can_be_brought_back_is_measured_once(tmp
 def test_where_nothing_can_be_brought_back_nothing_is_measured(tmp_path: Path, plans: CapturedPlans) -> None:
     measured(tmp_path, study(), [2.0], plans)
     measuring = Measuring()
-    assert attribute(study(), tmp_path, measuring, Silence()) == {}
+    assert attribute(study(), tmp_path, measuring, NoProgress()) == {}
     assert measuring.asked == []
 
 
 def test_too_little_time_for_enough_blocks_is_said(tmp_path: Path) -> None:
     asked = replace(study(), budget_s=59.0)
     measured(tmp_path, asked, [2.0], plans_of(OLD, NEW, undone_by=OFF))
-    assert "no room" in attribute(asked, tmp_path, Measuring(), Silence())["1-1"]
+    assert "no room" in attribute(asked, tmp_path, Measuring(), NoProgress())["1-1"]
 
 
 def test_fewer_blocks_where_there_is_little_time(tmp_path: Path) -> None:
     asked = replace(study(), budget_s=75.0)
     measured(tmp_path, asked, [2.0], plans_of(OLD, NEW, undone_by=OFF))
     measuring = Measuring()
-    attribute(asked, tmp_path, measuring, Silence())
+    attribute(asked, tmp_path, measuring, NoProgress())
     # Three trials of 5 seconds in each.
     assert [one.contexts[0].comparison.design.fixed_blocks for one in measuring.asked] == [5]
 
@@ -140,7 +140,7 @@ def test_what_fails_is_said_and_stops_no_other(tmp_path: Path) -> None:
         if errors:
             raise errors.pop()
 
-    found = attribute(asked, tmp_path, Measuring(fail_once), Silence())
+    found = attribute(asked, tmp_path, Measuring(fail_once), NoProgress())
     assert found == {"1-1": "the old plan did not come back (q): f"}
     results = Results(tmp_path)
     results.add_fact(NOT_ATTRIBUTED, found)
@@ -156,14 +156,14 @@ def test_ctrl_c_takes_nothing_from_the_verdicts(tmp_path: Path) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    assert attribute(study(), tmp_path, Measuring(interrupt), Silence()) == {}
+    assert attribute(study(), tmp_path, Measuring(interrupt), NoProgress()) == {}
     (one,) = read_answer(tmp_path).answers
     assert (one.stopped, one.attributed) == (StopReason.DECIDED, {})
 
 
 def test_one_that_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
     measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
-    attribute(study(), tmp_path, Measuring(), Silence())
+    attribute(study(), tmp_path, Measuring(), NoProgress())
     results = Results(attribution_folder(tmp_path, 1, 1))
     results.add_fact("ended", "interrupted")
     results.close()
@@ -174,20 +174,24 @@ def test_one_that_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
         return StopReason.BLOCKS
 
     # Much of the budget is spent, and yet it is the same question.
-    attribute(replace(study(), budget_s=130.0), tmp_path, go_on, Silence())
+    attribute(replace(study(), budget_s=130.0), tmp_path, go_on, NoProgress())
     assert [one.contexts[0].comparison.design.fixed_blocks for one in again] == [8]
 
 
-def jit(value: str) -> Undoing:
-    return Undoing(candidate=Candidate(why=Why.OTHER_VALUE, settings=(("jit", value),)))
+def jit(value: str) -> PlanOverride:
+    return PlanOverride(candidate=Candidate(why=OverrideReason.OTHER_VALUE, settings=(("jit", value),)))
 
 
 @pytest.mark.parametrize(
     ("plans", "workload", "recall"),
     [
-        (plans_of(OLD, NEW, undone_by=OFF), WORKLOAD, Recall(settings=(Setting(name="enable_x", value="off"),))),
+        (
+            plans_of(OLD, NEW, undone_by=OFF),
+            WORKLOAD,
+            PlanRestoration(settings=(Setting(name="enable_x", value="off"),)),
+        ),
         (plans_of(OLD, NEW), WORKLOAD, None),
-        (plans_of(OLD, NEW), replace(WORKLOAD, rewrite=REWRITE), Recall(rewrite=REWRITE)),
+        (plans_of(OLD, NEW), replace(WORKLOAD, rewrite=REWRITE), PlanRestoration(rewrite=REWRITE)),
         (plans_of(OLD, OLD), replace(WORKLOAD, rewrite=REWRITE), None),
         (
             replace(plans_of(captured(scan("t"), scan("u")), captured(scan("v"), scan("w"))), undone_by=((OFF, None),)),
@@ -205,7 +209,7 @@ def jit(value: str) -> Undoing:
     ],
 )
 def test_all_changed_plans_come_back_together_or_none(
-    plans: CapturedPlans, workload: PgbenchWorkload, recall: Recall | None
+    plans: CapturedPlans, workload: PgbenchWorkload, recall: PlanRestoration | None
 ) -> None:
     assert recall_of(compared(("16", "17"), plans).compared, workload) == recall
 
@@ -221,7 +225,7 @@ def test_servers_of_others_are_those_of_the_study_and_not_those_of_the_results(t
     asked = replace(asked, contexts=(replace(context, comparison=replace(context.comparison, arms=arms)),))
     measured(tmp_path, without_secrets(asked), [2.0], plans_of(OLD, NEW, undone_by=OFF))
     measuring = Measuring()
-    attribute(asked, tmp_path, measuring, Silence())
+    attribute(asked, tmp_path, measuring, NoProgress())
     (one,) = measuring.asked
     assert [arm.server for arm in one.contexts[0].comparison.arms] == [
         RunningServer(uri=uris[1]),
@@ -233,7 +237,7 @@ def test_servers_of_others_are_those_of_the_study_and_not_those_of_the_results(t
 def test_another_rewrite_is_measured_anew(tmp_path: Path) -> None:
     asked = study(workload=replace(WORKLOAD, rewrite=REWRITE))
     measured(tmp_path, asked, [2.0], plans_of(OLD, NEW))
-    attribute(asked, tmp_path, Measuring(), Silence())
+    attribute(asked, tmp_path, Measuring(), NoProgress())
     other = study(workload=replace(WORKLOAD, rewrite=replace(REWRITE, text="SELECT 2;")))
     again: list[Study] = []
 
@@ -241,9 +245,9 @@ def test_another_rewrite_is_measured_anew(tmp_path: Path) -> None:
         again.append(of)
         return StopReason.BLOCKS
 
-    attribute(asked, tmp_path, note, Silence())
+    attribute(asked, tmp_path, note, NoProgress())
     assert again == []
-    attribute(other, tmp_path, note, Silence())
+    attribute(other, tmp_path, note, NoProgress())
     assert len(again) == 1
 
 
@@ -257,9 +261,9 @@ def test_what_has_been_measured_takes_no_room_from_what_has_not(tmp_path: Path) 
             raise KeyboardInterrupt
         return first(of, folder)
 
-    attribute(asked, tmp_path, only_the_first, Silence())
+    attribute(asked, tmp_path, only_the_first, NoProgress())
     second = Measuring()
-    attribute(asked, tmp_path, second, Silence())
+    attribute(asked, tmp_path, second, NoProgress())
     assert [one.contexts[0].comparison.design.fixed_blocks for one in (*first.asked, *second.asked)] == [8, 8]
 
 
@@ -269,28 +273,28 @@ def test_a_reason_of_an_earlier_run_hides_nothing_that_was_measured_since(tmp_pa
     results.add_fact(NOT_ATTRIBUTED, {"1-1": "no room"})
     results.close()
     assert read_answer(tmp_path).answers[0].attributed[1].failure == "no room"
-    attribute(study(), tmp_path, Measuring(), Silence())
+    attribute(study(), tmp_path, Measuring(), NoProgress())
     assert read_answer(tmp_path).answers[0].attributed[1].found is not None
 
 
 def test_a_damaged_measurement_of_plans_leaves_the_verdict_readable(tmp_path: Path) -> None:
     measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
-    attribute(study(), tmp_path, Measuring(), Silence())
+    attribute(study(), tmp_path, Measuring(), NoProgress())
     (attribution_folder(tmp_path, 1, 1) / FILE_NAME).write_bytes(b"no database")
     (one,) = read_answer(tmp_path).answers
     assert "results cannot be read" in one.attributed[1].failure
     # Nor does a run fail over it.
-    assert attribute(study(), tmp_path, Measuring(), Silence()) == {}
+    assert attribute(study(), tmp_path, Measuring(), NoProgress()) == {}
 
 
 def test_one_that_has_ended_stays_when_the_comparison_gets_blocks_of_another_size(tmp_path: Path) -> None:
     measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
-    attribute(study(), tmp_path, Measuring(), Silence())
+    attribute(study(), tmp_path, Measuring(), NoProgress())
     results = Results(tmp_path)
     longer = rate_block(9, 1009.0, 2001.0)
     trials = {arm: trial._replace(window_count=100) for arm, trial in longer.trials.items()}
     results.add_block(1, longer._replace(trials=trials, wall_s=10.0))
     results.close()
     measuring = Measuring()
-    assert attribute(study(), tmp_path, measuring, Silence()) == {}
+    assert attribute(study(), tmp_path, measuring, NoProgress()) == {}
     assert measuring.asked == []

@@ -10,8 +10,8 @@ from pgversus.builds.ready_made import Choice, installed
 from pgversus.errors import StudyError
 from pgversus.host.directories import Cache
 from pgversus.lab.inventory import cached_things, named, take_out
-from pgversus.report.inventory import Kind
-from pgversus.study.servers import Family, Version
+from pgversus.report.inventory import CachedKind
+from pgversus.study.servers import BuildFamily, Version
 from tests.unit.data.kept import cache_in, kept, recipe
 
 PREPARED = replace(recipe(10), setup_sha256=("1",), prepare_sha256=("2",), variables=(("share", "70"),))
@@ -30,12 +30,12 @@ def cache(tmp_path: Path) -> Cache:
 
 def test_everything_is_there_and_said_in_words(cache: Cache) -> None:
     assert [(thing.kind, thing.what) for thing in cached_things(cache)] == [
-        (Kind.BUILD, "PostgreSQL 17.8 of the zonky family"),
+        (CachedKind.BUILD, "PostgreSQL 17.8 of the zonky family"),
         (
-            Kind.SNAPSHOT,
+            CachedKind.SNAPSHOT,
             "PostgreSQL 17.8 (zonky), pgbench tables at scale 10, 1 setup file, prepared by 1 file with share=70",
         ),
-        (Kind.SNAPSHOT, "PostgreSQL 17.8 (zonky), nothing loaded"),
+        (CachedKind.SNAPSHOT, "PostgreSQL 17.8 (zonky), nothing loaded"),
     ]
     assert cached_things(cache)[1].size_bytes == 7000
 
@@ -58,7 +58,7 @@ def test_the_first_digits_of_a_snapshot_are_its_name_and_of_a_build_all_of_it(ca
 
 
 def test_a_build_that_a_run_uses_stays_and_all_else_goes(cache: Cache) -> None:
-    build = installed(cache, Choice(family=Family.ZONKY, version=Version(major=17, minor=8)))
+    build = installed(cache, Choice(family=BuildFamily.ZONKY, version=Version(major=17, minor=8)))
     with using_builds([build], cache):
         assert [thing.name for thing in take_out(cache, cached_things(cache))] == ["zonky-17.8"]
     assert [thing.name for thing in cached_things(cache)] == ["zonky-17.8"]
@@ -69,6 +69,10 @@ def test_tarballs_of_source_are_shown_and_taken_out(cache: Cache) -> None:
     (cache.sources / "postgresql-17.8.tar.bz2").write_bytes(b"1234")
     (cache.sources / "postgresql-17.8.tar.bz2.sha256").touch()
     (tarball,) = named(cached_things(cache), ["postgresql-17.8.tar.bz2"])
-    assert (tarball.kind, tarball.size_bytes) == (Kind.SOURCE, 4)
+    assert (tarball.kind, tarball.size_bytes) == (CachedKind.SOURCE, 4)
     assert take_out(cache, [tarball]) == []
-    assert [thing.kind for thing in cached_things(cache)] == [Kind.BUILD, Kind.SNAPSHOT, Kind.SNAPSHOT]
+    assert [thing.kind for thing in cached_things(cache)] == [
+        CachedKind.BUILD,
+        CachedKind.SNAPSHOT,
+        CachedKind.SNAPSHOT,
+    ]

@@ -6,7 +6,7 @@ import pytest
 
 from pgversus.errors import WorkloadError
 from pgversus.lab.compared_plans import compared, refuse_not_recalled, refuse_other_statements
-from pgversus.plans.levels import Level
+from pgversus.plans.levels import PlanLevel
 from pgversus.records.plans import CapturedPlans
 from pgversus.report.plans import undoing
 from tests.unit.plans.captures import OFF, captured, plans_of
@@ -20,8 +20,8 @@ def test_each_contender_is_held_against_the_baseline() -> None:
     refuse_other_statements(LABELS, arms)
     found = compared(LABELS, CapturedPlans(arms=tuple(arms), undone_by=((None, None), (None, OFF))))
     assert [(one.labels, one.difference.level) for one in found.compared] == [
-        (("16", "17"), Level.IDENTICAL),
-        (("16", "18"), Level.OPERATORS),
+        (("16", "17"), PlanLevel.IDENTICAL),
+        (("16", "18"), PlanLevel.OPERATORS),
     ]
     assert {one.statement for one in found.compared} == {"q.sql, statement 2: SELECT 2"}
     assert (found.warnings, found.unlike) == ([], ())

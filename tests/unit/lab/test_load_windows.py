@@ -8,7 +8,7 @@ from pgversus.records.trials import Window
 from tests.builders import window
 
 
-class Asked:
+class Invocation:
     """A load that has so many transactions in its runs, one after the other, and remembers what it was asked."""
 
     def __init__(self, transactions: Iterator[int]) -> None:
@@ -31,12 +31,12 @@ class Asked:
     ],
 )
 def test_load_goes_on_as_long_as_it_becomes_faster(transactions: Sequence[int], runs: int) -> None:
-    load = Asked(iter(transactions))
+    load = Invocation(iter(transactions))
     run_until_steady(load, 4.0, 7)
     assert load.runs == [(2.0, 7 + number) for number in range(runs)]
 
 
 def test_a_second_is_too_short_for_two_halves() -> None:
-    load = Asked(repeat(100))
+    load = Invocation(repeat(100))
     run_until_steady(load, 1.0, 1)
     assert load.runs == [(1.0, 1)]

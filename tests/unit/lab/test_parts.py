@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from pgversus.engine.context_state import Course
-from pgversus.engine.progress import Silence
+from pgversus.engine.context_state import ContextState
+from pgversus.engine.progress import NoProgress
 from pgversus.engine.scheduler import run_parts
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block
@@ -25,12 +25,12 @@ class Run:
         self.kept: list[int] = []
         self.begun: list[list[int]] = []
 
-    def parts(self, parts: Sequence[Sequence[Course]], budget_s: float = 1e6) -> StopReason:
-        def keep(course: Course, block: Block) -> None:
+    def parts(self, parts: Sequence[Sequence[ContextState]], budget_s: float = 1e6) -> StopReason:
+        def keep(course: ContextState, block: Block) -> None:
             del block
             self.kept.append(course.context.number)
 
-        def begin(part: Sequence[Course]) -> None:
+        def begin(part: Sequence[ContextState]) -> None:
             self.begun.append([course.context.number for course in part])
 
         return run_parts(
@@ -40,7 +40,7 @@ class Run:
             seed=3,
             budget_s=budget_s,
             clock=self.site.host.clock,
-            progress=Silence(),
+            progress=NoProgress(),
             keep=keep,
             keep_preparation=lambda _course: None,
         )
@@ -50,7 +50,7 @@ def equal_servers() -> Pretended:
     return Pretended({0: 100.0, 1: 100.0})
 
 
-def in_parts(courses: list[Course], *sizes: int) -> list[list[Course]]:
+def in_parts(courses: list[ContextState], *sizes: int) -> list[list[ContextState]]:
     ends = [sum(sizes[: n + 1]) for n in range(len(sizes))]
     return [courses[end - size : end] for size, end in zip(sizes, ends, strict=True)]
 

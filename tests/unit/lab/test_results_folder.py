@@ -8,9 +8,9 @@ from pgversus.errors import StoreError
 from pgversus.lab.resume import EarlierResults, results_folder
 from pgversus.store.folder import FILE_NAME
 from pgversus.store.writing import Results
-from pgversus.study.study import StudyFact
+from pgversus.study.study import StudyMetadata
 
-FACT = StudyFact(name="s", title="t", question="q", seed=7, verdicts=0, contexts=0)
+FACT = StudyMetadata(name="s", title="t", question="q", seed=7, verdicts=0, contexts=0)
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.engine.context_state import Course
+from pgversus.engine.context_state import ContextState
 from pgversus.host.identity import ServerUser
 from pgversus.host.run_directory import RunDirectory
-from pgversus.lab.results_writer import Keeper, keep_server_logs
+from pgversus.lab.results_writer import ResultsWriter, keep_server_logs
 from pgversus.store.folder import FILE_NAME
 from pgversus.store.reading import StoredStudy, read_results
 from pgversus.study.design import StopReason
@@ -26,11 +26,13 @@ ASKED = Study(name="s", title="t", question="q", contexts=CONTEXTS, seed=7, budg
 def run(folder: Path, earlier: StoredStudy | None, *, failing: bool, asked: Study = ASKED) -> StoredStudy:
     """A run in which nothing is measured, and what it keeps."""
     begun: list[Path] = []
-    courses = [Course(context, 2) for context in asked.contexts]
+    courses = [ContextState(context, 2) for context in asked.contexts]
     if failing:
         courses[1].fail("it is not there")
     with ExitStack() as stack:
-        keeper = Keeper(asked, folder, earlier, {"budget_s": 60.0}, begin=lambda: begun.append(folder), stack=stack)
+        keeper = ResultsWriter(
+            asked, folder, earlier, {"budget_s": 60.0}, begin=lambda: begun.append(folder), stack=stack
+        )
         assert begun == []
         keeper.end(StopReason.DECIDED, courses)
     assert begun == ([folder] if earlier is None else [])

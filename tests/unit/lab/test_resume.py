@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.errors import StoreError
-from pgversus.lab.results_writer import Keeper
+from pgversus.lab.results_writer import ResultsWriter
 from pgversus.lab.resume import (
     changes_between,
     check_same_study,
@@ -207,7 +207,7 @@ def test_a_server_that_was_loaded_before_the_run_ended_is_known_before_any_conte
     for server in uris[:2]:
         earlier = read_results(tmp_path) if holds_results(tmp_path) else None
         with ExitStack() as stack:
-            Keeper(running, tmp_path, earlier, {}, begin=lambda: None, stack=stack).keep_loaded(server)
+            ResultsWriter(running, tmp_path, earlier, {}, begin=lambda: None, stack=stack).keep_loaded(server)
     earlier = read_results(tmp_path)
     assert loaded_before(earlier, running) == set(uris[:2])
     # Nobody knows whether its load was tried.
@@ -238,7 +238,7 @@ def with_commands(password: str, *, rest: str) -> Study:
 
 def kept_by(asked: Study, folder: Path) -> StoredStudy:
     with ExitStack() as stack:
-        Keeper(asked, folder, None, {}, begin=lambda: None, stack=stack).keep_fact("x", 1)
+        ResultsWriter(asked, folder, None, {}, begin=lambda: None, stack=stack).keep_fact("x", 1)
     return read_results(folder)
 
 

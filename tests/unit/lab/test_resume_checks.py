@@ -22,9 +22,9 @@ from pgversus.lab.resume_checks import (
 from pgversus.postgres.client import Client
 from pgversus.study.build_options import NO_OPTIONS, USUAL_MANNER, BuildOptions
 from pgversus.study.servers import (
+    BuildFamily,
     Checkout,
     Download,
-    Family,
     LocalPath,
     Release,
     RunningServer,
@@ -53,7 +53,7 @@ def build(tmp_path: Path) -> Build:
 
 
 def test_builds_of_two_families_have_two_names(build: Build) -> None:
-    zonky, wheel = (Release(major=17, minor=8, family=family) for family in Family)
+    zonky, wheel = (Release(major=17, minor=8, family=family) for family in BuildFamily)
     facts = build_facts({zonky: build, wheel: replace(build, origin="wheel"), RunningServer(uri="x"): None})
     assert sorted(facts) == ["wheel:17.8", "zonky:17.8"]
     check_same_builds({"builds": facts}, facts, FOLDER)
@@ -74,8 +74,8 @@ def test_a_release_is_the_version_and_the_family_that_were_measured_before(build
     others: list[ServerName] = [RunningServer(uri="postgresql:///x"), mine, Release(major=18, minor=None)]
     builds = build_facts({major: build, minor: replace(build, version="16.4"), mine: build})
     assert as_measured_before([major, minor, *others], {"builds": builds}) == [
-        Release(major=17, minor=8, family=Family.ZONKY),
-        Release(major=16, minor=4, family=Family.ZONKY),
+        Release(major=17, minor=8, family=BuildFamily.ZONKY),
+        Release(major=16, minor=4, family=BuildFamily.ZONKY),
         *others,
     ]
     assert as_measured_before([major], {}) == [major]

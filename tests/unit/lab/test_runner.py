@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from pgversus.engine.progress import Silence
+from pgversus.engine.progress import NoProgress
 from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import DatasetError, ExitCode, HostError, PgversusError, ServerError, StoreError, WorkloadError
 from pgversus.lab import runner
-from pgversus.lab.arm_servers import SomebodysServer
-from pgversus.lab.runner import FailureSortingApparatus, Reading, failures_of_the_host, grown
+from pgversus.lab.arm_servers import ExternalServer
+from pgversus.lab.runner import FailureSortingRunner, Reading, failures_of_the_host, grown
 from pgversus.records.trials import Window
 from tests.builders import comparison, window
 
@@ -118,12 +118,12 @@ def test_other_failures_stay_what_they_are(tmp_path: Path) -> None:
         assert caught.value is error
 
 
-def sorting(error: Exception, directory: Path) -> FailureSortingApparatus:
-    away = SomebodysServer(comparison().baseline, f"postgresql:///app?host={directory}/nothing")
-    return FailureSortingApparatus(_Failing(error), [away, away], directory, Silence())
+def sorting(error: Exception, directory: Path) -> FailureSortingRunner:
+    away = ExternalServer(comparison().baseline, f"postgresql:///app?host={directory}/nothing")
+    return FailureSortingRunner(_Failing(error), [away, away], directory, NoProgress())
 
 
-def assert_ends_the_run(apparatus: FailureSortingApparatus, slug: str) -> None:
+def assert_ends_the_run(apparatus: FailureSortingRunner, slug: str) -> None:
     assert apparatus.collect(0)[0].transactions == 1
     for act in (
         lambda: apparatus.start(0),

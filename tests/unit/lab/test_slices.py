@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
-from pgversus.lab.slices import Places
+from pgversus.lab.slices import Placement
 from pgversus.study.design import Design
 
 USABLE = os.sched_getaffinity(0)
@@ -29,7 +29,7 @@ def where(tasks: list[int]) -> list[set[int]]:
 def test_sessions_of_the_same_seed_begin_in_the_same_places_and_keep_them_for_a_quad(sleeping: list[int]) -> None:
     seen = []
     for arm in range(2):
-        places = Places(Design(), seed=7)
+        places = Placement(Design(), seed=7)
         clients, servers = sleeping[2 * arm : 2 * arm + 1], sleeping[2 * arm + 1 : 2 * arm + 2]
         of_arm = []
         for _ in range(20):
@@ -46,7 +46,7 @@ def test_sessions_of_the_same_seed_begin_in_the_same_places_and_keep_them_for_a_
 def test_they_are_free_to_move_afterwards_and_one_that_has_ended_is_passed_over(sleeping: list[int]) -> None:
     ended = subprocess.Popen(["/bin/true"])
     ended.wait()
-    places = Places(Design(), seed=1)
+    places = Placement(Design(), seed=1)
     tasks = [ended.pid, *sleeping[1:]]
     places.begin(sleeping[:1], tasks)
     places.free(sleeping[:1], tasks)
@@ -55,7 +55,7 @@ def test_they_are_free_to_move_afterwards_and_one_that_has_ended_is_passed_over(
 
 def test_client_and_servers_stay_on_processors_of_their_own(sleeping: list[int]) -> None:
     client, server = min(USABLE), max(USABLE)
-    places = Places(Design(client_processors=(client,), server_processors=(server,)), seed=1)
+    places = Placement(Design(client_processors=(client,), server_processors=(server,)), seed=1)
     for _ in range(4):
         places.begin(sleeping[:1], sleeping[1:])
         assert where(sleeping) == [{client}, {server}, {server}, {server}]
@@ -74,7 +74,7 @@ def test_where_servers_may_not_be_placed_clients_are_not_either(
         real(task, processors)
 
     monkeypatch.setattr(os, "sched_setaffinity", refused)
-    places = Places(Design(), seed=1)
+    places = Placement(Design(), seed=1)
     for _ in range(3):
         places.begin(sleeping[:1], sleeping[1:])
         assert where(sleeping) == [USABLE] * 4

@@ -7,7 +7,7 @@ import pytest
 from pgversus.errors import StudyError
 from pgversus.lab.studies import find_study, open_study
 from pgversus.store.writing import Results
-from pgversus.study.study import StudyFact
+from pgversus.study.study import StudyMetadata
 
 TEXT = """
 title = "Two servers"
@@ -37,7 +37,7 @@ def test_the_seed_is_that_of_the_flag_else_of_the_file_else_of_earlier_results(
     file, folder = tmp_path / "s.toml", tmp_path / "r"
     file.write_text(TEXT + in_file)
     if earlier is not None:
-        fact = StudyFact(name="s", title="t", question="q", seed=earlier, verdicts=0, contexts=0)
+        fact = StudyMetadata(name="s", title="t", question="q", seed=earlier, verdicts=0, contexts=0)
         Results.begin(folder, fact, []).close()
     study = open_study(str(file), seed=asked, results=folder).study
     assert study.seed == expected

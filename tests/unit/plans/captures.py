@@ -9,13 +9,13 @@ from pgversus.records.plans import (
     CapturedPlans,
     CapturedStatement,
     Explained,
+    OverrideReason,
+    PlanOverride,
     RowsDigest,
     Statement,
-    Undoing,
-    Why,
 )
 
-OFF = Undoing(candidate=Candidate(why=Why.NEW_SWITCH, settings=(("enable_x", "off"),)))
+OFF = PlanOverride(candidate=Candidate(why=OverrideReason.NEW_SWITCH, settings=(("enable_x", "off"),)))
 
 
 def captured(*plans: dict[str, Any] | None, rows: int = 3, statistics: str = "a") -> Captured:
@@ -39,7 +39,7 @@ def explained(plan: dict[str, Any]) -> Explained:
     return Explained(planned=text, run=text)
 
 
-def plans_of(*arms: Captured, undone_by: Undoing | None = None) -> CapturedPlans:
+def plans_of(*arms: Captured, undone_by: PlanOverride | None = None) -> CapturedPlans:
     """Of a context; undone_by: of every statement of every contender."""
     statements = len(arms[0].statements)
     return CapturedPlans(arms=arms, undone_by=tuple((undone_by,) * statements for _ in arms[1:]))

@@ -9,7 +9,7 @@ import pytest
 
 from pgversus.plans.difference import PlanDifference, difference
 from pgversus.plans.explain import read_plans
-from pgversus.plans.levels import Level
+from pgversus.plans.levels import PlanLevel
 from pgversus.plans.plan import Plan
 from pgversus.plans.sentences import sentences
 from pgversus.text.translation import Language, speaking
@@ -43,20 +43,20 @@ def changed(name: str, one: str, other: str) -> PlanDifference:
 @pytest.mark.parametrize(("name", "one", "other", "level"), STEPS)
 def test_each_step_from_major_to_major_is_what_it_is(name: str, one: str, other: str, level: str) -> None:
     found = changed(name, one, other).level
-    assert (Level.IDENTICAL if found is Level.WORK else found) == level
+    assert (PlanLevel.IDENTICAL if found is PlanLevel.WORK else found) == level
 
 
 @pytest.mark.parametrize(("name", "one", "other", "level"), STEPS)
 def test_the_way_back_is_as_far(name: str, one: str, other: str, level: str) -> None:
     assert changed(name, other, one).is_same_plan is (level not in ("operators", "conditions"))
-    assert (changed(name, other, one).level is Level.BEHAVIOUR) is (level == "behaviour")
+    assert (changed(name, other, one).level is PlanLevel.BEHAVIOUR) is (level == "behaviour")
 
 
 @pytest.mark.parametrize("name", sorted({name for name, *_ in STEPS}))
 def test_no_plan_differs_from_itself(name: str) -> None:
     for plan in plans(name).values():
         found = difference(plan, plan)
-        assert (found.level, found.changes) == (Level.IDENTICAL, ())
+        assert (found.level, found.changes) == (PlanLevel.IDENTICAL, ())
         assert found.fingerprints[0] == found.fingerprints[1]
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from pgversus.plans.changes import LEVEL_OF, Kind
+from pgversus.plans.changes import LEVEL_OF, ChangeKind
 from pgversus.plans.difference import PlanDifference, difference
-from pgversus.plans.levels import Level, examined, is_same_but_for_sorts
+from pgversus.plans.levels import PlanLevel, examined, is_same_but_for_sorts
 from pgversus.plans.sentences import sentences
 from tests.unit.plans.raw import node, plan, scan
 
@@ -15,7 +15,7 @@ def changed(one: dict[str, Any], other: dict[str, Any]) -> PlanDifference:
     return difference(plan(one), plan(other))
 
 
-def kinds(found: PlanDifference) -> list[Kind]:
+def kinds(found: PlanDifference) -> list[ChangeKind]:
     return [change.kind for change in found.changes]
 
 
@@ -28,7 +28,7 @@ def test_a_subplan_that_became_a_join_is_pulled_up() -> None:
     old = scan("c", Filter="(SubPlan 1)", Plans=[sub])
     new = node("Hash Join", scan("c"), node("Hash", scan("d")), Join_Type="Inner", Hash_Cond="(c.x = d.x)")
     found = changed(old, new)
-    assert found.level is Level.OPERATORS
+    assert found.level is PlanLevel.OPERATORS
     told = sentences(found)
     assert told[0] == "SubPlan 1 over d was pulled up into the main plan: it ran 10 000 times, now once"
     assert "new: Hash Join (Hash Cond: c.x = d.x)" in told
@@ -46,7 +46,7 @@ def test_an_order_that_an_index_gives_needs_no_sort() -> None:
         "Sort (Sort Key: t.b, t.a) is gone: the order now comes from index t_ab",
         "Group Key of GroupAggregate was b, a, now a, b: the same columns in another order",
     ]
-    assert Kind.ADDED in kinds(changed(new, old))
+    assert ChangeKind.ADDED in kinds(changed(new, old))
 
 
 def test_a_sort_that_goes_without_an_index_is_just_gone() -> None:
@@ -100,7 +100,7 @@ def test_a_condition_that_an_index_takes_moves() -> None:
 )
 def test_other_operators_are_told(old: dict[str, Any], new: dict[str, Any], told: str) -> None:
     found = changed(old, new)
-    assert found.level is Level.OPERATORS
+    assert found.level is PlanLevel.OPERATORS
     assert told in sentences(found)
 
 
@@ -110,8 +110,8 @@ def test_a_bitmap_is_part_of_the_scan_that_reads_by_it() -> None:
 
     one = node("Bitmap Index Scan", Index_Name="t_a", Index_Cond="(a = 1)")
     two = node("Bitmap Index Scan", Index_Name="t_b", Index_Cond="(b = 2)")
-    assert changed(heap(one), heap(one)).level is Level.IDENTICAL
-    assert changed(heap(one), heap(one | {"Index Cond": "(a = 2)"})).level is Level.CONDITIONS
+    assert changed(heap(one), heap(one)).level is PlanLevel.IDENTICAL
+    assert changed(heap(one), heap(one | {"Index Cond": "(a = 2)"})).level is PlanLevel.CONDITIONS
     assert sentences(changed(heap(one), heap(node("BitmapOr", one, two))))[0] == (
         "Bitmap Heap Scan using t_a on t is now Bitmap Heap Scan using BitmapOr(t_a, t_b) on t"
     )
@@ -119,13 +119,13 @@ def test_a_bitmap_is_part_of_the_scan_that_reads_by_it() -> None:
 
 def test_conditions_that_come_and_go_are_told_where() -> None:
     found = changed(scan("t", Filter="((a > 1) AND (b > 2))"), scan("t", Filter="((a > 1) AND (c > 3))"))
-    assert found.level is Level.CONDITIONS
+    assert found.level is PlanLevel.CONDITIONS
     assert sentences(found) == ["Seq Scan on t has no Filter b > 2 any more", "Seq Scan on t has a new Filter: c > 3"]
 
 
 def test_sides_of_an_equality_are_the_same_either_way() -> None:
     found = changed(scan("t", Filter="((a = b) AND (c = 1))"), scan("t", Filter="((1 = c) AND (b = a))"))
-    assert found.level is Level.IDENTICAL
+    assert found.level is PlanLevel.IDENTICAL
 
 
 @pytest.mark.parametrize(
@@ -142,26 +142,26 @@ def test_sides_of_an_equality_are_the_same_either_way() -> None:
 )
 def test_another_way_is_told(was: dict[str, Any], now: dict[str, Any], told: str) -> None:
     found = changed(node("Sort", scan("t", Temp_Written_Blocks=0), **was), node("Sort", scan("t"), **now))
-    assert found.level is Level.BEHAVIOUR
+    assert found.level is PlanLevel.BEHAVIOUR
     assert sentences(found)[0].startswith(told)
 
 
 def test_what_one_of_them_does_not_tell_has_not_changed() -> None:
     told = node("Sort", scan("t"), Sort_Method="quicksort", Temp_Written_Blocks=7)
-    assert changed(node("Sort", scan("t")), told).level is Level.IDENTICAL
-    assert changed(told, node("Sort", scan("t"))).level is Level.IDENTICAL
+    assert changed(node("Sort", scan("t")), told).level is PlanLevel.IDENTICAL
+    assert changed(told, node("Sort", scan("t"))).level is PlanLevel.IDENTICAL
 
 
 def test_a_node_that_never_ran_went_no_way() -> None:
     ran = node("Sort", scan("t"), Temp_Written_Blocks=3)
-    assert Kind.SPILL_GONE not in kinds(changed(ran, ran | {"Actual Loops": 0, "Temp Written Blocks": 0}))
+    assert ChangeKind.SPILL_GONE not in kinds(changed(ran, ran | {"Actual Loops": 0, "Temp Written Blocks": 0}))
 
 
 def test_how_one_process_of_many_sorted_is_chance() -> None:
     def sorted_by(method: str) -> dict[str, Any]:
         return node("Gather", node("Sort", scan("t"), Sort_Method=method, Sort_Space_Type="Memory"))
 
-    assert changed(sorted_by("quicksort"), sorted_by("top-N heapsort")).level is Level.IDENTICAL
+    assert changed(sorted_by("quicksort"), sorted_by("top-N heapsort")).level is PlanLevel.IDENTICAL
 
 
 def test_a_spill_is_told_where_it_was_and_not_above() -> None:
@@ -197,15 +197,15 @@ def test_a_spill_is_told_where_it_was_and_not_above() -> None:
 )
 def test_other_amounts_of_work_are_the_same_plan(was: dict[str, Any], now: dict[str, Any], told: str) -> None:
     found = changed(scan("t", **was), scan("t", **now))
-    assert (found.level, found.is_same_plan) == (Level.WORK, True)
+    assert (found.level, found.is_same_plan) == (PlanLevel.WORK, True)
     assert told in sentences(found)
 
 
 def test_rows_that_explain_rounds_are_no_change() -> None:
     # Up to 17: 26 of 25.5 in each of 10,000 loops.
     rounded = scan("t", Actual_Rows=26, Actual_Loops=10_000)
-    assert changed(rounded, scan("t", Actual_Rows=25.5, Actual_Loops=10_000)).level is Level.IDENTICAL
-    assert changed(rounded, scan("t", Actual_Rows=40.0, Actual_Loops=10_000)).level is Level.WORK
+    assert changed(rounded, scan("t", Actual_Rows=25.5, Actual_Loops=10_000)).level is PlanLevel.IDENTICAL
+    assert changed(rounded, scan("t", Actual_Rows=40.0, Actual_Loops=10_000)).level is PlanLevel.WORK
 
 
 def test_many_that_are_alike_are_told_together() -> None:
@@ -249,7 +249,7 @@ def test_a_cte_is_paid_for_by_what_scans_it() -> None:
 def test_plans_that_were_not_run_have_no_time() -> None:
     estimated = {"Node Type": "Seq Scan", "Relation Name": "t", "Plan Rows": 5}
     found = changed(estimated, estimated | {"Node Type": "Index Scan"})
-    assert (found.level, found.time) == (Level.OPERATORS, None)
+    assert (found.level, found.time) == (PlanLevel.OPERATORS, None)
     assert found.fingerprints[0].behaviour is None
 
 
@@ -269,4 +269,4 @@ def test_sorts_alone_may_tell_two_plans_apart() -> None:
 
 
 def test_every_kind_belongs_to_a_level() -> None:
-    assert set(LEVEL_OF) == set(Kind)
+    assert set(LEVEL_OF) == set(ChangeKind)

@@ -5,10 +5,17 @@ from dataclasses import replace
 
 from pgversus.lab.caveats import caveats
 from pgversus.lab.compared_plans import compared
-from pgversus.records.plans import ButFor, Candidate, CapturedPlans, SampledPlans, Undoing, Why
+from pgversus.records.plans import (
+    Candidate,
+    CapturedPlans,
+    OverrideReason,
+    PlanOverride,
+    RemainingDifference,
+    SampledPlans,
+)
 from pgversus.records.preparation import RUNNING_SERVER, ArmFacts, BuiltFrom, Difference, Preparation
 from pgversus.records.trials import Block, FailedTrial, Phase, Trial
-from pgversus.report.answer import Answer, Attributed, StudyAnswer, Unanswered
+from pgversus.report.answer import Answer, AttributionResult, StudyAnswer, Unanswered
 from pgversus.report.plans import ComparedPlans, PlansAnswer
 from pgversus.stats.attribution import Attribution, Bounded
 from pgversus.stats.confidence import Verdict
@@ -77,9 +84,9 @@ def all_plans() -> PlansAnswer:
     found = [one for plans in _plans() for one in compared(_PAIR, plans).compared]
     (first, *_) = found
     ways = [
-        Undoing(candidate=Candidate(why=why, settings=(("enable_x", "off"),)), but_for=but_for)
-        for why in Why
-        for but_for in (None, *ButFor)
+        PlanOverride(candidate=Candidate(why=why, settings=(("enable_x", "off"),)), but_for=but_for)
+        for why in OverrideReason
+        for but_for in (None, *RemainingDifference)
     ]
     undone: list[ComparedPlans] = [
         replace(one, undone_by=way, is_searched=True) for one in (first, found[-1]) for way in (None, *ways)
@@ -256,7 +263,7 @@ def _plans() -> list[CapturedPlans]:
 
 def _with_plans() -> list[Answer]:
     """Every claim about what plans account for."""
-    off = Undoing(candidate=Candidate(why=Why.NEW_SWITCH, settings=(("enable_x", "off"),)))
+    off = PlanOverride(candidate=Candidate(why=OverrideReason.NEW_SWITCH, settings=(("enable_x", "off"),)))
     shares = ((0.98, 0.93, 1.03), (0.7, 0.55, 0.9), (0.2, -0.1, 0.6), None)
     found = []
     for base in (
@@ -278,12 +285,12 @@ def _with_plans() -> list[Answer]:
             for at in (-9, -1)
             for share, rest in zip((*shares, shares[0]), Verdict, strict=True)
         ]
-        failed = Attributed(recall="", found=None, failure="'no room'", wall_s=0.0)
+        failed = AttributionResult(recall="", found=None, failure="'no room'", wall_s=0.0)
         found.append(replace(found[-1], attributed={1: failed}))
     return found
 
 
-def _attributed(share: tuple[float, float, float] | None, rest: Verdict, *, is_faster: bool) -> Attributed:
+def _attributed(share: tuple[float, float, float] | None, rest: Verdict, *, is_faster: bool) -> AttributionResult:
     value, sign = (6.0, 1) if is_faster else (0.2, -1)
     found = Attribution(
         whole=Bounded(value=value, low=value / 2, high=value * 2),
@@ -296,7 +303,9 @@ def _attributed(share: tuple[float, float, float] | None, rest: Verdict, *, is_f
         rest_verdict=rest,
         blocks=1 if share is None else 8,
     )
-    return Attributed(recall="enable_x = off", found=found, failure="", wall_s=61.0, results="r", needs_check=True)
+    return AttributionResult(
+        recall="enable_x = off", found=found, failure="", wall_s=61.0, results="r", needs_check=True
+    )
 
 
 def _sized() -> Answer:

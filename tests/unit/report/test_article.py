@@ -15,7 +15,7 @@ from pgversus.report.markdown import fenced, folded
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting
-from pgversus.study.study import Asked
+from pgversus.study.study import Invocation
 from pgversus.study.workload import PgbenchWorkload, Script
 from pgversus.text.translation import Language, speaking
 from tests.builders import answer, comparison, judged_by, latency_block, rate_block, study_answer
@@ -209,7 +209,7 @@ def test_scripts_commands_settings_and_data_are_there_word_for_word() -> None:
 
 
 def test_how_to_repeat_it_is_the_command_and_the_study_file() -> None:
-    asked = Asked(
+    asked = Invocation(
         program="pgversus 0.1.0", command="pgversus run s.toml", file_name="s.toml", file_text='title = "t"\n'
     )
     text = written(replace(single(CASES["faster"]()), asked=asked))

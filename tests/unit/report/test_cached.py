@@ -1,11 +1,11 @@
-from pgversus.report.inventory import CachedThing, Kind, cache_document, cache_table
+from pgversus.report.inventory import CachedKind, CachedThing, cache_document, cache_table
 
 THINGS = (
     CachedThing(
-        kind=Kind.BUILD, name="zonky-17.8", size_bytes=52_000_000, last_used=1_000_000.0, what="PostgreSQL 17.8"
+        kind=CachedKind.BUILD, name="zonky-17.8", size_bytes=52_000_000, last_used=1_000_000.0, what="PostgreSQL 17.8"
     ),
     CachedThing(
-        kind=Kind.SNAPSHOT, name="0a1b", size_bytes=740_000_000, last_used=1_259_100.0, what="scale\x1b[31m 50"
+        kind=CachedKind.SNAPSHOT, name="0a1b", size_bytes=740_000_000, last_used=1_259_100.0, what="scale\x1b[31m 50"
     ),
 )
 

@@ -24,7 +24,7 @@ from pgversus.report.values import level_text
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting
-from pgversus.study.study import Asked
+from pgversus.study.study import Invocation
 from pgversus.study.workload import PgbenchWorkload, Script
 from pgversus.text.translation import Language, speaking
 from pgversus.text.units import change, change_interval
@@ -55,7 +55,9 @@ def study() -> StudyAnswer:
         replace(one, context=replace(one.context, levels=(("workload", f"w{n // 2}"), ("load", f"c{n % 2}"))))
         for n, one in enumerate(whole.answers)
     )
-    asked = Asked(program="pgversus 0.1", command="pgversus run s.toml", file_name="s.toml", file_text="title = 'x'\n")
+    asked = Invocation(
+        program="pgversus 0.1", command="pgversus run s.toml", file_name="s.toml", file_text="title = 'x'\n"
+    )
     return replace(whole, answers=placed, asked=asked)
 
 
@@ -130,7 +132,7 @@ def hostile_study() -> StudyAnswer:
         whole,
         answers=(replace(placed, context=replace(placed.context, levels=((HOSTILE, HOSTILE),))),),
         study=replace(whole.study, title=HOSTILE, question=HOSTILE),
-        asked=Asked(program=HOSTILE, command=HOSTILE, file_name=HOSTILE, file_text=HOSTILE),
+        asked=Invocation(program=HOSTILE, command=HOSTILE, file_name=HOSTILE, file_text=HOSTILE),
         builds={HOSTILE: {"artifact_sha256": HOSTILE}},
     )
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from pgversus.records.preparation import BuiltFrom
 from pgversus.report.answer import Answer, StudyAnswer, Unanswered
 from pgversus.report.json_document import json_pieces
-from pgversus.report.side_by_side.agreement import Agreement, Around, SideBySide, Unlike
+from pgversus.report.side_by_side.agreement import Agreement, DiscrepancyKind, SideBySide, Unlike
 from pgversus.report.side_by_side.document import SCHEMA, side_by_side, side_by_side_document, side_by_side_table
 from pgversus.report.side_by_side.section import side_by_side_section
 from pgversus.report.side_by_side.text import print_side_by_side, side_by_side_html, side_by_side_markdown
@@ -59,7 +59,7 @@ def put(a: Answer, b: Answer) -> SideBySide:
     return side_by_side(single(a), single(b))
 
 
-def kinds(found: SideBySide) -> list[Around]:
+def kinds(found: SideBySide) -> list[DiscrepancyKind]:
     (row,) = found.rows
     return [note.kind for note in row.notes]
 
@@ -120,7 +120,7 @@ def test_an_invalid_contender_is_beside_the_other_and_nothing_is_said_of_it() ->
 def test_of_the_larger_margin_it_is_said_that_it_holds() -> None:
     wide = answer(steady(1.13), comparison(design=Design(margin=0.1, seed=7)))
     found = put(answer(steady(1.1)), wide)
-    assert kinds(found) == [Around.MARGIN]
+    assert kinds(found) == [DiscrepancyKind.MARGIN]
     assert found.rows[0].words == "they agree within ±10.0 %"
     assert found.rows[0].notes[0].words == "margin differs: ±2.0 % in A, ±10.0 % in B; the larger one holds here"
 
@@ -145,7 +145,7 @@ def test_a_build_is_told_by_its_files_where_they_are_known() -> None:
     assert kinds(put(known, elsewhere)) == []
     rebuilt = replace(known, arms=tuple(replace(arm, sha256="2") for arm in known.arms))
     found = put(known, rebuilt)
-    assert kinds(found) == [Around.BASELINE, Around.CONTENDER]
+    assert kinds(found) == [DiscrepancyKind.BASELINE, DiscrepancyKind.CONTENDER]
     assert found.rows[0].notes[1].words == "contenders differ: other files of the same version"
 
 
@@ -199,7 +199,7 @@ def test_hosts_days_settings_clients_windows_statistics_and_rows_that_differ_are
 
 def test_a_number_that_may_mean_something_else_is_to_be_checked() -> None:
     found = put(CASES["faster"](), CASES["mixed_builds"]())
-    assert kinds(found) == [Around.CHECK]
+    assert kinds(found) == [DiscrepancyKind.CHECK]
     assert found.rows[0].b.needs_check
     assert found.rows[0].notes[0].words.startswith("CHECK the caveats in B")
 

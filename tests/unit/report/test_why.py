@@ -8,7 +8,7 @@ import pytest
 from pgversus.lab.compared_plans import compared
 from pgversus.records.plans import CapturedPlans
 from pgversus.records.trials import Block
-from pgversus.report.answer import Answer, Attributed
+from pgversus.report.answer import Answer, AttributionResult
 from pgversus.report.json_document import document
 from pgversus.report.markdown import markdown
 from pgversus.report.study_page import study_page
@@ -25,7 +25,7 @@ CHANGED, UNDONE, SAME = plans_of(OLD, NEW), plans_of(OLD, NEW, undone_by=OFF), p
 RECALL = "enable_x = off"
 
 
-def with_plans(of: Answer, plans: CapturedPlans, attributed: Attributed | None = None) -> Answer:
+def with_plans(of: Answer, plans: CapturedPlans, attributed: AttributionResult | None = None) -> Answer:
     labels = [arm.label for arm in of.comparison.arms]
     return replace(
         of,
@@ -34,7 +34,7 @@ def with_plans(of: Answer, plans: CapturedPlans, attributed: Attributed | None =
     )
 
 
-def attributed(share: tuple[float, float, float] | None, rest: Verdict = Verdict.EQUIVALENT) -> Attributed:
+def attributed(share: tuple[float, float, float] | None, rest: Verdict = Verdict.EQUIVALENT) -> AttributionResult:
     """Of 58 ms."""
     value = 1.0 if share is None else share[0]
     found = Attribution(
@@ -48,11 +48,11 @@ def attributed(share: tuple[float, float, float] | None, rest: Verdict = Verdict
         rest_verdict=rest,
         blocks=8,
     )
-    return Attributed(recall=RECALL, found=found, failure="", wall_s=61.0)
+    return AttributionResult(recall=RECALL, found=found, failure="", wall_s=61.0)
 
 
-def failed(words: str) -> Attributed:
-    return Attributed(recall="", found=None, failure=words, wall_s=0.0)
+def failed(words: str) -> AttributionResult:
+    return AttributionResult(recall="", found=None, failure=words, wall_s=0.0)
 
 
 def claim(of: Answer) -> str:
@@ -95,7 +95,7 @@ def test_the_parts_are_told_as_factors_and_in_the_time_of_a_transaction() -> Non
     ],
 )
 def test_without_a_measurement_nothing_is_claimed(
-    of: Answer, plans: CapturedPlans, more: Attributed | None, words: str
+    of: Answer, plans: CapturedPlans, more: AttributionResult | None, words: str
 ) -> None:
     told = claim(with_plans(of, plans, more))
     assert words in told

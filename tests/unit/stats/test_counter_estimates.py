@@ -7,7 +7,7 @@ import pytest
 
 from pgversus.records.trials import Block
 from pgversus.stats.confidence import look_rule
-from pgversus.stats.counters import CounterRatio, OneSided, counter_estimates, sure_ratios
+from pgversus.stats.counters import CounterRatio, OneSidedCounter, counter_estimates, sure_ratios
 from pgversus.study.counters import COUNTERS, TOLD_BY_VACUUM
 from pgversus.study.design import Design
 from tests.builders import rate_block
@@ -23,7 +23,7 @@ def ratios(of: Sequence[Block]) -> Mapping[str, CounterRatio]:
     return counter_estimates(of, 2, RULE).ratios[0]
 
 
-def one_sided(of: Sequence[Block]) -> Mapping[str, OneSided]:
+def one_sided(of: Sequence[Block]) -> Mapping[str, OneSidedCounter]:
     return counter_estimates(of, 2, RULE).one_sided[0]
 
 

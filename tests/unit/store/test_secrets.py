@@ -19,7 +19,7 @@ from pgversus.study.comparison import Comparison
 from pgversus.study.dataset import Dataset, setup_file
 from pgversus.study.servers import RunningServer
 from pgversus.study.settings import Setting
-from pgversus.study.study import Context, StudyFact
+from pgversus.study.study import Context, StudyMetadata
 from pgversus.study.workload import Operation, PgbenchWorkload, Script, Step, Workload
 from tests.builders import comparison, latency_block
 from tests.unit.plans.captures import captured
@@ -27,7 +27,7 @@ from tests.unit.plans.raw import scan
 
 MARKER = "Zq7xMarker"
 SQL = f"ALTER ROLE u PASSWORD '{MARKER}'"
-FACT = StudyFact(name="s", title="t", question=f"password={MARKER}", seed=7, verdicts=2, contexts=2)
+FACT = StudyMetadata(name="s", title="t", question=f"password={MARKER}", seed=7, verdicts=2, contexts=2)
 SETTINGS = (
     Setting(name="primary_conninfo", value=f"host=h password={MARKER}"),
     Setting(name="archive_command", value=f"PGPASSWORD={MARKER} cp %p /a"),

@@ -19,9 +19,9 @@ from pgversus.store.writing import Results
 from pgversus.study.build_options import BuildOptions
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.servers import (
+    BuildFamily,
     Checkout,
     Download,
-    Family,
     LocalPath,
     Release,
     RunningServer,
@@ -29,16 +29,16 @@ from pgversus.study.servers import (
     SourceBuild,
 )
 from pgversus.study.settings import Setting
-from pgversus.study.study import Context, StudyFact
+from pgversus.study.study import Context, StudyMetadata
 from pgversus.study.workload import Step
 from tests.builders import comparison, latency_block, open_loop, operation_block, vacuum
 from tests.unit.plans.captures import OFF, captured, plans_of
 from tests.unit.plans.raw import scan
 
-FACT = StudyFact(name="s", title="t", question="q", seed=7, verdicts=2, contexts=1, published=None)
+FACT = StudyMetadata(name="s", title="t", question="q", seed=7, verdicts=2, contexts=1, published=None)
 SERVERS: tuple[ServerName, ...] = (
     Release(major=17, minor=None),
-    Release(major=17, minor=8, family=Family.ZONKY),
+    Release(major=17, minor=8, family=BuildFamily.ZONKY),
     LocalPath(path="/usr/lib/postgresql/17/bin"),
     RunningServer(uri="db.example:5432/app"),
     SourceBuild(source=Release(major=17, minor=8)),

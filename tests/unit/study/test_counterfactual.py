@@ -8,7 +8,7 @@ from pgversus.study.counterfactual import (
     BASELINE_AGAIN,
     CONTENDER_AGAIN,
     OLD_PLANS,
-    Recall,
+    PlanRestoration,
     counterfactual_study,
     settings_together,
 )
@@ -19,7 +19,7 @@ from pgversus.study.workload import PgbenchWorkload, Script
 from tests.builders import comparison
 
 FITTED = Design(seed=7, window_s=3.0, rounds=2)
-RECALL = Recall(settings=(Setting(name="enable_hashjoin", value="off"), Setting(name="jit", value="off")))
+RECALL = PlanRestoration(settings=(Setting(name="enable_hashjoin", value="off"), Setting(name="jit", value="off")))
 
 
 def study(*settings: Setting) -> Study:
@@ -29,7 +29,7 @@ def study(*settings: Setting) -> Study:
     return Study(name="s", title="t", question="q", contexts=(context,), seed=1, budget_s=60.0, published="x")
 
 
-def asked_of(recall: Recall, *settings: Setting, fitted: Design = FITTED) -> Study:
+def asked_of(recall: PlanRestoration, *settings: Setting, fitted: Design = FITTED) -> Study:
     whole = study(*settings)
     return counterfactual_study(whole, whole.contexts[0], fitted, 2, recall, blocks=8)
 
@@ -61,7 +61,7 @@ def test_a_setting_of_the_arm_gives_way_to_the_one_that_recalls() -> None:
 
 
 def test_a_rewrite_is_run_in_the_place_of_the_script() -> None:
-    recall = Recall(rewrite=Script(name="fenced.sql", text="SELECT 1;"))
+    recall = PlanRestoration(rewrite=Script(name="fenced.sql", text="SELECT 1;"))
     comparison_ = asked_of(recall).contexts[0].comparison
     workloads = [arm.workload for arm in comparison_.arms]
     assert all(isinstance(one, PgbenchWorkload) for one in workloads)

@@ -9,9 +9,9 @@ from pgversus.errors import ExitCode, StudyError
 from pgversus.study.build_options import BLOCK_SIZES, NO_OPTIONS, WAL_BLOCK_SIZES, BuildOptions
 from pgversus.study.servers import (
     OLDEST_MAJOR,
+    BuildFamily,
     Checkout,
     Download,
-    Family,
     LocalPath,
     Release,
     RunningServer,
@@ -62,8 +62,8 @@ def built(source: SourceName, **options: Any) -> SourceBuild:
         ("17", Release(major=17, minor=None)),
         ("17.8", Release(major=17, minor=8)),
         ("12.0", Release(major=12, minor=0)),
-        ("wheel:17.11", Release(major=17, minor=11, family=Family.WHEEL)),
-        ("zonky:17", Release(major=17, minor=None, family=Family.ZONKY)),
+        ("wheel:17.11", Release(major=17, minor=11, family=BuildFamily.WHEEL)),
+        ("zonky:17", Release(major=17, minor=None, family=BuildFamily.ZONKY)),
         ("/usr/lib/postgresql/17/bin", LocalPath(path="/usr/lib/postgresql/17/bin")),
         ("./bin", LocalPath(path="./bin")),
         ("bin/", LocalPath(path="bin/")),
@@ -80,8 +80,8 @@ def test_every_form_names_a_server(text: str, expected: object) -> None:
     assert parse_server(text) == (expected or RunningServer(uri=text))
 
 
-@given(st.integers(OLDEST_MAJOR, 99), st.none() | st.integers(0, 999), st.none() | st.sampled_from(Family))
-def test_a_release_is_read_back_from_its_own_name(major: int, minor: int | None, family: Family | None) -> None:
+@given(st.integers(OLDEST_MAJOR, 99), st.none() | st.integers(0, 999), st.none() | st.sampled_from(BuildFamily))
+def test_a_release_is_read_back_from_its_own_name(major: int, minor: int | None, family: BuildFamily | None) -> None:
     release = Release(major=major, minor=minor, family=family)
     assert parse_server(f"{family}:{release}" if family else str(release)) == release
 

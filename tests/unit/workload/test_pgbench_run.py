@@ -14,8 +14,8 @@ from pgversus.engine.testbed import TrialFailedError, TrialHungError
 from pgversus.errors import HostError
 from pgversus.host.commands import Finished
 from pgversus.lab import load_windows
-from pgversus.lab.arm_servers import ServerSet, SomebodysServer
-from pgversus.lab.load_windows import WarmApparatus
+from pgversus.lab.arm_servers import ExternalServer, ServerSet
+from pgversus.lab.load_windows import WarmTrialRunner
 from pgversus.lab.runner import Reading
 from pgversus.postgres.client import Client
 from pgversus.postgres.session import Target
@@ -24,7 +24,7 @@ from pgversus.records.trials import Window
 from pgversus.study.design import Design
 from pgversus.study.workload import PgbenchWorkload, Script
 from pgversus.workload import pgbench_run as load_module
-from pgversus.workload.pgbench_run import Load, finished_load, read_window, run_window, write_scripts
+from pgversus.workload.pgbench_run import PgbenchLoad, finished_load, read_window, run_window, write_scripts
 from tests.builders import DATA, MYSELF, comparison, window
 
 CAPTURED = DATA / "pgbench"
@@ -37,11 +37,11 @@ cat {CAPTURED}/closed_loop.stdout
 """
 
 
-def load(directory: Path, program: str, *, longest_s: float = 60.0, kept_logs: Path | None = None) -> Load:
+def load(directory: Path, program: str, *, longest_s: float = 60.0, kept_logs: Path | None = None) -> PgbenchLoad:
     pgbench = directory / "pgbench"
     pgbench.write_text(program)
     pgbench.chmod(0o755)
-    return Load(
+    return PgbenchLoad(
         workload=PgbenchWorkload(scripts=(Script(name="select-only"),), clients=2, threads=2),
         client=Client(pgbench=pgbench, psql=pgbench, version="18", origin="captured", user=MYSELF),
         script_files=(None,),
@@ -195,7 +195,7 @@ def test_servers_and_host_are_read_before_the_log_is(tmp_path: Path, monkeypatch
 
     class Servers(ServerSet):
         def __init__(self) -> None:
-            super().__init__([SomebodysServer(comparison().arms[0], "postgresql:///nowhere")])
+            super().__init__([ExternalServer(comparison().arms[0], "postgresql:///nowhere")])
 
         def counters(self, arm: int) -> None:  # type: ignore[override]
             del arm
@@ -205,7 +205,7 @@ def test_servers_and_host_are_read_before_the_log_is(tmp_path: Path, monkeypatch
     monkeypatch.setattr(load_windows, "read_after", read_after)
     monkeypatch.setattr(load_windows, "read_window", read)
     prepared = Preparation(design=Design(), arms=(), differences=(), writes=False, connect_allowance_s=0)
-    WarmApparatus(Servers(), [load(tmp_path, AS_IT_WAS)], prepared).measure(0, 1, "w")
+    WarmTrialRunner(Servers(), [load(tmp_path, AS_IT_WAS)], prepared).measure(0, 1, "w")
     assert journal == ["load", "readings", "log"]
 
 

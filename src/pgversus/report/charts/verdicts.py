@@ -8,7 +8,7 @@ from typing import Any
 from pgversus.report.answer import StudyAnswer
 from pgversus.report.charts.chart import Chart, chart_name, data, plain, ratio_domain, ratio_labels, ratio_ticks
 from pgversus.report.charts.theme import SIGNS, sized, verdict_colour
-from pgversus.report.overview import Placed, worst_first
+from pgversus.report.overview import RankedVerdict, worst_first
 from pgversus.report.sentences import metric_words
 from pgversus.report.sweeps import HeatCell, HeatMap
 from pgversus.report.verdicts import verdict_word
@@ -45,7 +45,7 @@ def forests(answer: StudyAnswer) -> list[Chart]:
     return [chart for chart in charts if chart is not None]
 
 
-def _forest(placed: Sequence[Placed], metric: Metric) -> Chart | None:
+def _forest(placed: Sequence[RankedVerdict], metric: Metric) -> Chart | None:
     rows = [row for one in placed if (row := _row(one, metric)) is not None]
     if not rows:
         return None
@@ -75,7 +75,7 @@ def _forest(placed: Sequence[Placed], metric: Metric) -> Chart | None:
     )
 
 
-def _row(one: Placed, metric: Metric) -> _Row | None:
+def _row(one: RankedVerdict, metric: Metric) -> _Row | None:
     ratio = one.result.ratios.get(metric)
     if ratio is None:
         return None

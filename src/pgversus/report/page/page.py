@@ -7,7 +7,7 @@ from pgversus.report.answer import StudyAnswer
 from pgversus.report.charts.export import MOST_CONTEXTS, study_charts
 from pgversus.report.charts.theme import config
 from pgversus.report.html import drawing_library, inlined, rendered_page, template_text
-from pgversus.report.overview import MOST_ROWS, Placed, not_measured, overview_sentences, worst_first
+from pgversus.report.overview import MOST_ROWS, RankedVerdict, not_measured, overview_sentences, worst_first
 from pgversus.report.page.environment import environment, method, repeating, scripts
 from pgversus.report.page.trust import trust
 from pgversus.report.page.verdicts import answer_lines, study_light, verdict_lines
@@ -35,7 +35,7 @@ def page_html(answer: StudyAnswer) -> str:
     )
 
 
-def _answer_parts(answer: StudyAnswer, placed: Sequence[Placed]) -> dict[str, Any]:
+def _answer_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[str, Any]:
     """What the template says of verdicts."""
     sentences, more = answer_lines(placed)
     lines = verdict_lines(placed)
@@ -64,7 +64,7 @@ def _answer_parts(answer: StudyAnswer, placed: Sequence[Placed]) -> dict[str, An
     }
 
 
-def _other_parts(answer: StudyAnswer, placed: Sequence[Placed]) -> dict[str, Any]:
+def _other_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[str, Any]:
     """What it says of all else."""
     why, more = why_parts(answer, placed)
     published = published_ratios(answer)[:MOST_ROWS] if answer.study.published else []

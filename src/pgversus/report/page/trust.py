@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.methodology import phase_word, sensitivity
-from pgversus.report.overview import Placed, shared_caveats
+from pgversus.report.overview import RankedVerdict, shared_caveats
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import DIFFERENT, Verdict
 from pgversus.text.translation import listed, tell, tell_number
@@ -43,7 +43,7 @@ class Trust:
     caveats: list[str]
 
 
-def trust(answer: StudyAnswer, placed: Sequence[Placed]) -> Trust:
+def trust(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> Trust:
     """Of the whole study. placed: its verdicts in the order in which they matter."""
     return Trust(
         same_arms=list(_same_arms(placed)),
@@ -65,7 +65,7 @@ def is_same_arm(answer: Answer, contender: int) -> bool:
     return is_same_server and is_same_else
 
 
-def _same_arms(placed: Sequence[Placed]) -> Iterator[str]:
+def _same_arms(placed: Sequence[RankedVerdict]) -> Iterator[str]:
     same = [one for one in placed if is_same_arm(one.answer, one.result.contender)]
     yield from (_same_arm(one) for one in same)
     if placed and not same:
@@ -75,7 +75,7 @@ def _same_arms(placed: Sequence[Placed]) -> Iterator[str]:
         )
 
 
-def _same_arm(one: Placed) -> str:
+def _same_arm(one: RankedVerdict) -> str:
     ratio, verdict = one.result.ratios.get(one.answer.analysis.metric), one.result.verdict
     if ratio is None or ratio.low is None or verdict is Verdict.INVALID:
         return tell("A/A, {place}: nothing is known of it.", place=one.label)
@@ -92,7 +92,7 @@ def _same_arm(one: Placed) -> str:
     return tell("A/A, {place}: {change} {interval}: {verdict}, as it should be.", **values)
 
 
-def _noise(one: Placed) -> NoiseRow:
+def _noise(one: RankedVerdict) -> NoiseRow:
     found = sensitivity(one.answer, one.result)
     smallest = found.smallest_difference
     return NoiseRow(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.charts.chart import ratio_domain
 from pgversus.report.charts.theme import SIGNS
-from pgversus.report.overview import Placed
+from pgversus.report.overview import RankedVerdict
 from pgversus.report.sentences import contender_sentence, metric_words, needs_check, next_step
 from pgversus.report.values import dropped_trials, level_text, medians
 from pgversus.report.verdicts import verdict_word
@@ -22,7 +22,7 @@ MOST_ROWS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Light:
+class ValidityBadge:
     """Whether a verdict, or all of them, may be relied on; told by word and shape before any colour."""
 
     kind: str
@@ -39,7 +39,7 @@ class Sentence:
     text: str
     next: str
     """What to do now; empty where the sentence says it."""
-    light: Light
+    light: ValidityBadge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,19 +76,19 @@ class VerdictLine:
     """Trials of both arms."""
     dropped: int
     margin: str
-    light: Light
+    light: ValidityBadge
 
 
-def light_of(answer: Answer, result: ContenderResult) -> Light:
+def validity_badge(answer: Answer, result: ContenderResult) -> ValidityBadge:
     """Of one verdict."""
     if result.verdict is Verdict.INVALID:
         return _lights()["invalid"]
     return _lights()["caution" if needs_check(answer, result) else "valid"]
 
 
-def study_light(answer: StudyAnswer) -> Light:
+def study_light(answer: StudyAnswer) -> ValidityBadge:
     """Of the whole study: its worst; invalid where nothing was measured."""
-    kinds = {light_of(one, result).kind for one in answer.answers for result in one.analysis.results}
+    kinds = {validity_badge(one, result).kind for one in answer.answers for result in one.analysis.results}
     if not kinds:
         return _lights()["invalid"]
     if any(one.failed for one in answer.unanswered) or any(one.failure for one in answer.answers):
@@ -98,43 +98,43 @@ def study_light(answer: StudyAnswer) -> Light:
     return _lights()[worst]
 
 
-def _lights() -> dict[str, Light]:
+def _lights() -> dict[str, ValidityBadge]:
     return {
-        "valid": Light(kind="valid", sign="✔", word=tell("valid")),
-        "caution": Light(kind="caution", sign="⚠", word=tell("with caution")),
-        "invalid": Light(kind="invalid", sign="✖", word=tell("invalid")),
+        "valid": ValidityBadge(kind="valid", sign="✔", word=tell("valid")),
+        "caution": ValidityBadge(kind="caution", sign="⚠", word=tell("with caution")),
+        "invalid": ValidityBadge(kind="invalid", sign="✖", word=tell("invalid")),
     }
 
 
-def answer_lines(placed: Sequence[Placed]) -> tuple[list[Sentence], int]:
+def answer_lines(placed: Sequence[RankedVerdict]) -> tuple[list[Sentence], int]:
     """A sentence for each verdict, in their order, and how many more there are than are shown."""
     shown = [
         Sentence(
             place=one.answer.context.label,
             text=contender_sentence(one.answer, one.result),
             next=next_step(one.answer, one.result),
-            light=light_of(one.answer, one.result),
+            light=validity_badge(one.answer, one.result),
         )
         for one in placed[:_MOST_SENTENCES]
     ]
     return shown, len(placed) - len(shown)
 
 
-def verdict_lines(placed: Sequence[Placed]) -> list[VerdictLine]:
+def verdict_lines(placed: Sequence[RankedVerdict]) -> list[VerdictLine]:
     """A row for each verdict, in their order; of very many the first MOST_ROWS."""
     shown = placed[:MOST_ROWS]
     domain = _domain(shown)
     return [_line(one, domain) for one in shown]
 
 
-def _domain(placed: Sequence[Placed]) -> tuple[float, float]:
+def _domain(placed: Sequence[RankedVerdict]) -> tuple[float, float]:
     ratios = [ratio for one in placed if (ratio := one.result.ratios.get(one.answer.analysis.metric)) is not None]
     margin = max((one.answer.comparison.design.margin for one in placed), default=0.0)
     bounds = (end for ratio in ratios for end in (ratio.low, ratio.high))
     return ratio_domain([ratio.value for ratio in ratios], bounds, margin)
 
 
-def _line(one: Placed, domain: tuple[float, float]) -> VerdictLine:
+def _line(one: RankedVerdict, domain: tuple[float, float]) -> VerdictLine:
     answer, result = one.answer, one.result
     comparison, metric = answer.comparison, answer.analysis.metric
     ratio, middle = result.ratios.get(metric), medians(answer, result)
@@ -153,7 +153,7 @@ def _line(one: Placed, domain: tuple[float, float]) -> VerdictLine:
         used=2 * result.blocks,
         dropped=dropped_trials(answer, result),
         margin=f"±{percent(comparison.design.margin)}",
-        light=light_of(answer, result),
+        light=validity_badge(answer, result),
     )
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pgversus.plans.levels import Level
+from pgversus.plans.levels import PlanLevel
 from pgversus.report.answer import Answer, StudyAnswer
-from pgversus.report.overview import Placed
+from pgversus.report.overview import RankedVerdict
 from pgversus.report.plans import ComparedPlans, PlanRow, plan_rows
 from pgversus.report.values import QuantityRow, quantity_rows
-from pgversus.report.why import Why, why_of
+from pgversus.report.why import Explanation, why_of
 
 _MOST_CONTEXTS = 60
 _MOST_STATEMENTS = 10
@@ -28,18 +28,18 @@ class PlanPair:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WhyOfContender:
+class ContenderExplanation:
     """Of one contender in one context."""
 
     place: str
     contender: str
     baseline: str
-    why: Why | None
+    why: Explanation | None
     plans: list[PlanPair]
     counters: list[QuantityRow]
 
 
-def why_parts(answer: StudyAnswer, placed: Sequence[Placed]) -> tuple[list[WhyOfContender], int]:
+def why_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> tuple[list[ContenderExplanation], int]:
     """One for each verdict of which plans or counters tell anything, by context; how many contexts are left out.
 
     placed: the verdicts in the order in which they matter; so are the contexts.
@@ -49,14 +49,14 @@ def why_parts(answer: StudyAnswer, placed: Sequence[Placed]) -> tuple[list[WhyOf
     return [part for part in parts if part.why or part.counters], max(0, len(contexts) - _MOST_CONTEXTS)
 
 
-def _parts(one: Answer, metrics: tuple[str, ...]) -> list[WhyOfContender]:
+def _parts(one: Answer, metrics: tuple[str, ...]) -> list[ContenderExplanation]:
     reasons = {why.contender: why for why in why_of(one)}
     parts = []
     for result in one.analysis.results:
         label = one.comparison.arms[result.contender].label
         why = reasons.get(label)
         parts.append(
-            WhyOfContender(
+            ContenderExplanation(
                 place=one.context.label,
                 contender=label,
                 baseline=one.comparison.baseline.label,
@@ -68,10 +68,10 @@ def _parts(one: Answer, metrics: tuple[str, ...]) -> list[WhyOfContender]:
     return parts
 
 
-def _pairs(one: Answer, contender: str, why: Why) -> list[PlanPair]:
+def _pairs(one: Answer, contender: str, why: Explanation) -> list[PlanPair]:
     plans = one.plans()
     compared = () if plans is None else plans.of(contender)
-    changed = [each for each in compared if each.difference.level not in (Level.WORK, Level.IDENTICAL)]
+    changed = [each for each in compared if each.difference.level not in (PlanLevel.WORK, PlanLevel.IDENTICAL)]
     return [
         PlanPair(
             statement=told.statement,

@@ -33,7 +33,7 @@ class Unlike(StrEnum):
     ONLY_HERE = "only-here"
 
 
-class Around(StrEnum):
+class DiscrepancyKind(StrEnum):
     """What may differ around two answers to one question."""
 
     BASELINE = "baseline"
@@ -91,7 +91,7 @@ class Side:
 class Note:
     """Something that is not alike."""
 
-    kind: Around
+    kind: DiscrepancyKind
     words: str
 
 
@@ -133,7 +133,7 @@ class NotComparable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class ResultSource:
     """One of the two results."""
 
     title: str
@@ -148,8 +148,8 @@ class Source:
 class SideBySide:
     """Everything that can be said of two results together."""
 
-    a: Source
-    b: Source
+    a: ResultSource
+    b: ResultSource
     rows: tuple[SideBySideRow, ...]
     """In the order of A."""
     not_comparable: tuple[NotComparable, ...]

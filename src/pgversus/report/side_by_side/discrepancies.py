@@ -7,8 +7,8 @@ from pgversus.records.preparation import ArmFacts, origin_words
 from pgversus.report.answer import Answer
 from pgversus.report.methodology import host_facts, windows_words
 from pgversus.report.sentences import needs_check
-from pgversus.report.side_by_side.agreement import Around, Note
-from pgversus.report.side_by_side.matching import Together
+from pgversus.report.side_by_side.agreement import DiscrepancyKind, Note
+from pgversus.report.side_by_side.matching import MatchedPair
 from pgversus.study.comparison import BASELINE, Arm
 from pgversus.study.workload import Operation
 from pgversus.text.translation import listed, tell, tell_number
@@ -20,20 +20,20 @@ _NOT_HELD = "mount_options"
 """Many of them name a place and bear on nothing."""
 
 
-def notes(pair: Together) -> tuple[Note, ...]:
+def notes(pair: MatchedPair) -> tuple[Note, ...]:
     """Everything that differs, what weighs most first."""
     found = (
-        (Around.BASELINE, _arms(pair, BASELINE, BASELINE)),
-        (Around.CONTENDER, _arms(pair, pair.a_result.contender, pair.b_result.contender)),
-        (Around.SETTINGS, _settings(pair)),
-        (Around.DATA, _data(pair.a, pair.b)),
-        (Around.STATISTICS, _statistics(pair.a, pair.b)),
-        (Around.HOST, _host(pair.a.host, pair.b.host)),
-        (Around.DAYS, _days(pair.a, pair.b)),
-        (Around.CLIENT, _client(pair.a, pair.b)),
-        (Around.WINDOWS, _windows(pair.a, pair.b)),
-        (Around.MARGIN, _margin(pair.a, pair.b)),
-        (Around.CHECK, _check(pair)),
+        (DiscrepancyKind.BASELINE, _arms(pair, BASELINE, BASELINE)),
+        (DiscrepancyKind.CONTENDER, _arms(pair, pair.a_result.contender, pair.b_result.contender)),
+        (DiscrepancyKind.SETTINGS, _settings(pair)),
+        (DiscrepancyKind.DATA, _data(pair.a, pair.b)),
+        (DiscrepancyKind.STATISTICS, _statistics(pair.a, pair.b)),
+        (DiscrepancyKind.HOST, _host(pair.a.host, pair.b.host)),
+        (DiscrepancyKind.DAYS, _days(pair.a, pair.b)),
+        (DiscrepancyKind.CLIENT, _client(pair.a, pair.b)),
+        (DiscrepancyKind.WINDOWS, _windows(pair.a, pair.b)),
+        (DiscrepancyKind.MARGIN, _margin(pair.a, pair.b)),
+        (DiscrepancyKind.CHECK, _check(pair)),
     )
     return tuple(Note(kind=kind, words=words) for kind, words in found if words)
 
@@ -60,7 +60,7 @@ def host_words(host: Mapping[str, Any]) -> str:
     return listed(str(part) for part in parts if part)
 
 
-def _arms(pair: Together, one: int, other: int) -> str:
+def _arms(pair: MatchedPair, one: int, other: int) -> str:
     """Of two arms that stand for each other: whether they are the same treatment of the same build."""
     a, b = pair.a.comparison.arms[one], pair.b.comparison.arms[other]
     parts = list(_levels(pair, a, b))
@@ -76,7 +76,7 @@ def _arms(pair: Together, one: int, other: int) -> str:
     return tell("contenders differ: {what}", what=what)
 
 
-def _levels(pair: Together, a: Arm, b: Arm) -> Iterator[str]:
+def _levels(pair: MatchedPair, a: Arm, b: Arm) -> Iterator[str]:
     """Settings that are what is compared."""
     factors = {*pair.a.comparison.factors, *pair.b.comparison.factors}
     for name, (x, y) in _differing(_settings_of(a, factors), _settings_of(b, factors)).items():
@@ -111,7 +111,7 @@ def _source(facts: ArmFacts) -> str:
     return "" if made is None else f"{made.source} {made.source_sha256[:12]}"
 
 
-def _settings(pair: Together) -> str:
+def _settings(pair: MatchedPair) -> str:
     """Those that are the same for all that is compared, and not the same in both results."""
     factors = {*pair.a.comparison.factors, *pair.b.comparison.factors}
     arms = (
@@ -195,7 +195,7 @@ def _margin(a: Answer, b: Answer) -> str:
     return tell("margin differs: {a} in A, {b} in B; the larger one holds here", a=words[0], b=words[1])
 
 
-def _check(pair: Together) -> str:
+def _check(pair: MatchedPair) -> str:
     sides = ((pair.a, pair.a_result), (pair.b, pair.b_result))
     found = [name for name, side in zip(("A", "B"), sides, strict=True) if needs_check(*side)]
     if not found:

@@ -7,18 +7,18 @@ from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.sentences import needs_check
 from pgversus.report.side_by_side.agreement import (
     Agreement,
-    Around,
+    DiscrepancyKind,
     NotComparable,
+    ResultSource,
     Side,
     SideBySide,
     SideBySideRow,
-    Source,
     agreement,
     agreement_words,
     quotient,
 )
 from pgversus.report.side_by_side.discrepancies import days_words, host_words, notes
-from pgversus.report.side_by_side.matching import Together, match
+from pgversus.report.side_by_side.matching import MatchedPair, match
 from pgversus.report.side_by_side.section import side_by_side_section
 from pgversus.report.tidy_tables import Cell, TidyTable
 from pgversus.stats.analysis import ContenderResult
@@ -36,10 +36,10 @@ def side_by_side(a: StudyAnswer, b: StudyAnswer) -> SideBySide:
     )
 
 
-def _source(answer: StudyAnswer) -> Source:
+def _source(answer: StudyAnswer) -> ResultSource:
     measured = [one.days for one in answer.answers if one.days is not None]
     days = (min(first for first, _ in measured), max(last for _, last in measured)) if measured else None
-    return Source(
+    return ResultSource(
         title=answer.study.title,
         results=answer.results,
         host=host_words(answer.answers[0].host) if answer.answers else "",
@@ -47,10 +47,10 @@ def _source(answer: StudyAnswer) -> Source:
     )
 
 
-def _row(pair: Together) -> SideBySideRow:
+def _row(pair: MatchedPair) -> SideBySideRow:
     a, b = _side(pair.a, pair.a_result), _side(pair.b, pair.b_result)
     found = notes(pair)
-    is_comparable = all(note.kind is not Around.BASELINE for note in found)
+    is_comparable = all(note.kind is not DiscrepancyKind.BASELINE for note in found)
     of_both = quotient(a, b) if is_comparable else None
     judged = agreement(a, b, of_both) if is_comparable else Agreement.NOT_JUDGED
     not_judged = tell("not judged: the baselines are not the same")
@@ -136,7 +136,7 @@ def side_by_side_table(a: StudyAnswer, b: StudyAnswer) -> TidyTable:
     return TidyTable(types=types, rows=iter(rows))
 
 
-def _source_document(answer: StudyAnswer, source: Source) -> dict[str, Any]:
+def _source_document(answer: StudyAnswer, source: ResultSource) -> dict[str, Any]:
     return {
         "study": answer.study.name,
         "title": source.title,

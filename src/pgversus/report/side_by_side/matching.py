@@ -185,7 +185,7 @@ Meant = dict[int, tuple[Answer, tuple[Reason, ...]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Together:
+class MatchedPair:
     """Two verdicts that answer one question."""
 
     a: Answer
@@ -197,18 +197,18 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Matching:
+class ContextMatching:
     """What belongs together, in the order of A, and what does not."""
 
-    together: tuple[Together, ...]
+    together: tuple[MatchedPair, ...]
     alone: tuple[NotComparable, ...]
 
 
-def match(a: StudyAnswer, b: StudyAnswer) -> Matching:
+def match(a: StudyAnswer, b: StudyAnswer) -> ContextMatching:
     """Contexts by what they ask, contenders by name, else by role."""
     common = common_factors(a.answers, b.answers)
     pairs = _pairs_of_contexts(a.answers, b.answers, common)
-    together: list[Together] = []
+    together: list[MatchedPair] = []
     alone: list[NotComparable] = []
     for one, other in pairs:
         found, left = _contenders(one, other)
@@ -218,7 +218,7 @@ def match(a: StudyAnswer, b: StudyAnswer) -> Matching:
     rest = [one for one in a.answers if one.context.number not in taken[0]]
     others = [one for one in b.answers if one.context.number not in taken[1]]
     alone += _not_the_same(rest, others, common, a, b)
-    return Matching(together=tuple(together), alone=tuple(alone))
+    return ContextMatching(together=tuple(together), alone=tuple(alone))
 
 
 def _pairs_of_contexts(
@@ -245,9 +245,9 @@ def _distance(one: Answer, other: Answer) -> tuple[int, int]:
     return len(labels[0] - labels[1]), len(settings[0] ^ settings[1])
 
 
-def _contenders(one: Answer, other: Answer) -> tuple[list[Together], list[NotComparable]]:
+def _contenders(one: Answer, other: Answer) -> tuple[list[MatchedPair], list[NotComparable]]:
     """Of two contexts that ask the same."""
-    found: list[Together] = []
+    found: list[MatchedPair] = []
     theirs = {_called(other, result): result for result in other.analysis.results}
     is_same_baseline = one.comparison.baseline.label == other.comparison.baseline.label
     left: list[ContenderResult] = []
@@ -257,14 +257,14 @@ def _contenders(one: Answer, other: Answer) -> tuple[list[Together], list[NotCom
             left.append(result)
         else:
             by_role = not is_same_baseline
-            found.append(Together(a=one, a_result=result, b=other, b_result=named, by_role=by_role))
+            found.append(MatchedPair(a=one, a_result=result, b=other, b_result=named, by_role=by_role))
     rest = list(theirs.values())
     if not left and not rest:
         return found, []
     is_alike = set(one.comparison.factors) == set(other.comparison.factors)
     if is_alike and len(left) == len(rest) and _same_work(one, left, other, rest):
         pairs = zip(left, rest, strict=True)
-        found += [Together(a=one, a_result=x, b=other, b_result=y, by_role=True) for x, y in pairs]
+        found += [MatchedPair(a=one, a_result=x, b=other, b_result=y, by_role=True) for x, y in pairs]
         found.sort(key=lambda pair: pair.a_result.contender)
         return found, []
     if not is_alike:

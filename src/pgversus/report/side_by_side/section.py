@@ -8,13 +8,13 @@ from pgversus.report.overview import MARKS
 from pgversus.report.sentences import metric_words
 from pgversus.report.side_by_side.agreement import (
     Agreement,
-    Around,
+    DiscrepancyKind,
     NotComparable,
     Quotient,
+    ResultSource,
     Side,
     SideBySide,
     SideBySideRow,
-    Source,
 )
 from pgversus.report.values import level_text
 from pgversus.report.verdicts import verdict_word
@@ -24,17 +24,17 @@ from pgversus.text.translation import later, listed, tell, tell_number
 from pgversus.text.units import change, change_interval
 
 _AROUND = {
-    Around.BASELINE: later("baselines"),
-    Around.CONTENDER: later("contenders"),
-    Around.SETTINGS: later("settings"),
-    Around.DATA: later("rows"),
-    Around.STATISTICS: later("statistics"),
-    Around.HOST: later("host"),
-    Around.DAYS: later("days"),
-    Around.CLIENT: later("client"),
-    Around.WINDOWS: later("windows"),
-    Around.MARGIN: later("margin"),
-    Around.CHECK: later("CHECK"),
+    DiscrepancyKind.BASELINE: later("baselines"),
+    DiscrepancyKind.CONTENDER: later("contenders"),
+    DiscrepancyKind.SETTINGS: later("settings"),
+    DiscrepancyKind.DATA: later("rows"),
+    DiscrepancyKind.STATISTICS: later("statistics"),
+    DiscrepancyKind.HOST: later("host"),
+    DiscrepancyKind.DAYS: later("days"),
+    DiscrepancyKind.CLIENT: later("client"),
+    DiscrepancyKind.WINDOWS: later("windows"),
+    DiscrepancyKind.MARGIN: later("margin"),
+    DiscrepancyKind.CHECK: later("CHECK"),
 }
 _COUNTED: Mapping[Agreement, Callable[[int], str]] = {
     Agreement.AGREE: lambda number: tell_number("{number} pair agrees", "{number} pairs agree", number),
@@ -142,7 +142,7 @@ def side_by_side_section(found: SideBySide) -> SideBySideSection:
     )
 
 
-def _source(source: Source) -> str:
+def _source(source: ResultSource) -> str:
     return listed(part for part in (source.title, source.results, source.days, source.host) if part)
 
 

@@ -127,7 +127,7 @@ _SERVER, _WORKLOAD, _DATASET, _LOAD, _SCALE, _CACHE, _SETTINGS = range(7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class StudyPlan:
     """All that contexts are made of."""
 
     matrix: Matrix
@@ -161,7 +161,7 @@ def refuse_too_many(matrix: Matrix, problems: Problems) -> None:
         )
 
 
-def contexts_of(plan: Plan, problems: Problems) -> tuple[Context, ...]:
+def contexts_of(plan: StudyPlan, problems: Problems) -> tuple[Context, ...]:
     """Every comparison of the study, numbered from 1; what makes one impossible is added to the problems."""
     assembler = _Assembler(plan)
     contexts: list[Context] = []
@@ -182,19 +182,19 @@ def contexts_of(plan: Plan, problems: Problems) -> tuple[Context, ...]:
     return tuple(contexts)
 
 
-def _fixed(plan: Plan) -> Iterator[Indexes]:
+def _fixed(plan: StudyPlan) -> Iterator[Indexes]:
     sizes = [len(factor.levels) for factor in plan.matrix.factors]
     sizes[plan.compared] = 1
     return product(*map(range, sizes))
 
 
-def _levels(plan: Plan) -> list[int]:
+def _levels(plan: StudyPlan) -> list[int]:
     count = len(plan.matrix.factors[plan.compared].levels)
     return [plan.baseline, *(level for level in range(count) if level != plan.baseline)]
 
 
 def _check(
-    plan: Plan, contexts: list[Context], headless: list[tuple[Indexes, Indexes]], largest: int, problems: Problems
+    plan: StudyPlan, contexts: list[Context], headless: list[tuple[Indexes, Indexes]], largest: int, problems: Problems
 ) -> None:
     factor = plan.matrix.factors[plan.compared]
     if headless:
@@ -236,7 +236,7 @@ def _check(
         )
 
 
-def _named_levels(plan: Plan, fixed: Indexes) -> tuple[tuple[str, str], ...]:
+def _named_levels(plan: StudyPlan, fixed: Indexes) -> tuple[tuple[str, str], ...]:
     return tuple(
         (factor.name, factor.levels[level].label)
         for position, (factor, level) in enumerate(zip(plan.matrix.factors, fixed, strict=True))
@@ -248,7 +248,7 @@ def _named_levels(plan: Plan, fixed: Indexes) -> tuple[tuple[str, str], ...]:
 class _Assembler:
     """Makes contexts, and each part of them that is equal in many of them only once."""
 
-    plan: Plan
+    plan: StudyPlan
     _datasets: dict[tuple[int, int | None], Dataset] = field(default_factory=dict)
     _prepared: dict[tuple[int, int, Indexes], Dataset] = field(default_factory=dict)
     _loads: dict[tuple[int, int, int | None, Indexes], PgbenchWorkload] = field(default_factory=dict)

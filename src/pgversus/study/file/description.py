@@ -10,7 +10,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from pgversus.study.file.document import Path, as_toml
-from pgversus.study.file.schema import LARGEST_INT, StudyFile
+from pgversus.study.file.schema import LARGEST_INT, StudyTable
 
 
 class _WithoutNull(GenerateJsonSchema):
@@ -26,7 +26,7 @@ class _WithoutNull(GenerateJsonSchema):
 @cache
 def json_schema() -> Mapping[str, Any]:
     """The JSON schema of a study file."""
-    schema: dict[str, Any] = _tidied(StudyFile.model_json_schema(schema_generator=_WithoutNull))
+    schema: dict[str, Any] = _tidied(StudyTable.model_json_schema(schema_generator=_WithoutNull))
     properties = schema.pop("properties")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -187,7 +187,7 @@ def _joined(path: Path) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class KeyPlaces:
     """The place of everything in a document."""
 
     found: Mapping[Path, Place]
@@ -211,7 +211,7 @@ class Places:
         return replace(self, origins=origins)
 
 
-def find_places(text: str) -> Places:
+def find_places(text: str) -> KeyPlaces:
     """The place of every key and list item in a text that tomllib accepts; the first one where tables are parted."""
     tree = Parser(Language(tree_sitter_toml.language())).parse(text.encode(errors="replace"))
     places: dict[Path, Place] = {}
@@ -221,7 +221,7 @@ def find_places(text: str) -> Places:
             _note_pair(places, node, base=(), header="", inner=())
         elif node.type in ("table", "table_array_element"):
             _note_table(places, rows, node)
-    return Places(found=places)
+    return KeyPlaces(found=places)
 
 
 def _note_table(places: dict[Path, Place], rows: dict[Path, int], node: Node) -> None:

@@ -9,7 +9,7 @@ from pgversus.study.file import schema
 from pgversus.study.file.description import nearest
 from pgversus.study.file.document import Path, as_key
 from pgversus.study.file.keys import OF_A_LOAD, check_names, given_forms
-from pgversus.study.file.matrix import Factor, Level, Matrix, Variable, refuse_repeats, value_labels
+from pgversus.study.file.matrix import Factor, FactorLevel, Matrix, Variable, refuse_repeats, value_labels
 from pgversus.study.file.problems import Problems
 from pgversus.study.file.workloads import NamedDataset, NamedLoad, NamedWorkload, unknown_name
 from pgversus.study.servers import ServerName
@@ -26,8 +26,8 @@ def variable_factors(
 
     settings: names of those that are factors.
     """
-    table = (sections.factors or schema.Factors()).variables or {}
-    taken = {name.lower(): "a factor of pgversus" for name in schema.Factors.model_fields}
+    table = (sections.factors or schema.FactorsTable()).variables or {}
+    taken = {name.lower(): "a factor of pgversus" for name in schema.FactorsTable.model_fields}
     taken |= {name.lower(): "a setting" for name in (*settings, *_shared_settings(sections))}
     for name, values in table.items():
         refuse_repeats((*_TABLE, name), values, problems)
@@ -40,11 +40,11 @@ def variable_factors(
     return tuple(Factor(name=name, levels=_levels(name, values), table=_TABLE) for name, values in table.items())
 
 
-def _levels(name: str, values: Sequence[str]) -> tuple[Level[Variable], ...]:
+def _levels(name: str, values: Sequence[str]) -> tuple[FactorLevel[Variable], ...]:
     # Where a level is named elsewhere, true and false are those of a setting: on and off.
     as_settings = [{"true": "on", "false": "off"}.get(value, value) for value in values]
     return tuple(
-        Level(word=value if as_setting in values else as_setting, label=label, value=(name, value))
+        FactorLevel(word=value if as_setting in values else as_setting, label=label, value=(name, value))
         for value, as_setting, label in zip(values, as_settings, value_labels(name, values), strict=True)
     )
 
@@ -58,7 +58,7 @@ def _has_loads(sections: schema.Sections) -> bool:
     return any(given_forms(workload, OF_A_LOAD) for workload in _workloads(sections))
 
 
-def _workloads(sections: schema.Sections) -> list[schema.Workload]:
+def _workloads(sections: schema.Sections) -> list[schema.WorkloadTable]:
     return [one for one in (sections.workload, *(sections.workloads or {}).values()) if one is not None]
 
 
@@ -91,7 +91,7 @@ def matrix_of(
     problems: Problems,
 ) -> Matrix:
     """The factors as far as they are valid; what is not is added to the problems."""
-    factors = sections.factors or schema.Factors()
+    factors = sections.factors or schema.FactorsTable()
     # First, because a misspelt name among them excuses a factor that is missing.
     settings = _settings(factors, problems)
     return Matrix(
@@ -127,7 +127,8 @@ def _servers(texts: Sequence[str] | None, name_server: NameServer, problems: Pro
             named.append((text, label, server))
     labels = unique_labels([label for _, label, _ in named])
     levels = tuple(
-        Level(word=text, label=label, value=server) for (text, _, server), label in zip(named, labels, strict=True)
+        FactorLevel(word=text, label=label, value=server)
+        for (text, _, server), label in zip(named, labels, strict=True)
     )
     return Factor(name="server", levels=levels)
 
@@ -140,14 +141,14 @@ def _tables(kind: str, names: Sequence[str] | None, tables: Mapping[str, T], pro
             problems.add(("factors", kind, index), unknown_name(kind, name, tables))
     refuse_repeats(("factors", kind), names, problems)
     known = [name for name in names if name in tables]
-    return Factor(name=kind, levels=tuple(Level(word=name, label=name, value=tables[name]) for name in known))
+    return Factor(name=kind, levels=tuple(FactorLevel(word=name, label=name, value=tables[name]) for name in known))
 
 
 def _scales(scales: Sequence[int], problems: Problems) -> Factor[int | None]:
     words = [str(scale) for scale in scales]
     refuse_repeats(("factors", "scale"), words, problems)
     pairs = zip(words, scales, strict=True)
-    return Factor(name="scale", levels=tuple(Level(word=word, label=word, value=scale) for word, scale in pairs))
+    return Factor(name="scale", levels=tuple(FactorLevel(word=word, label=word, value=scale) for word, scale in pairs))
 
 
 def _caches(sections: schema.Sections, states: Sequence[CacheState] | None, problems: Problems) -> Factor[CacheState]:
@@ -164,12 +165,12 @@ def _caches(sections: schema.Sections, states: Sequence[CacheState] | None, prob
         )
     states = states or [sections.cache or CacheState.WARM]
     refuse_repeats(("factors", "cache"), states, problems)
-    levels = tuple(Level(word=state.value, label=state.value, value=state) for state in states)
+    levels = tuple(FactorLevel(word=state.value, label=state.value, value=state) for state in states)
     return Factor(name="cache", levels=levels)
 
 
-def _settings(factors: schema.Factors, problems: Problems) -> tuple[Factor[Setting], ...]:
-    own_names = list(schema.Factors.model_fields)
+def _settings(factors: schema.FactorsTable, problems: Problems) -> tuple[Factor[Setting], ...]:
+    own_names = list(schema.FactorsTable.model_fields)
     result = []
     names: list[str] = []
     for name, values in (factors.model_extra or {}).items():
@@ -181,7 +182,7 @@ def _settings(factors: schema.Factors, problems: Problems) -> tuple[Factor[Setti
         names.append(name)
         refuse_repeats(("factors", name), values, problems)
         levels = tuple(
-            Level(word=value, label=label, value=Setting(name=name, value=value))
+            FactorLevel(word=value, label=label, value=Setting(name=name, value=value))
             for value, label in zip(values, value_labels(name, values), strict=True)
         )
         result.append(Factor(name=name, levels=levels))
@@ -194,10 +195,10 @@ def _misspelt(name: str, meant: str) -> StudyError:
         f"{as_key(name)} is neither a factor of pgversus nor a setting of PostgreSQL",
         slug="study-file-unknown-key",
         found=as_key(name),
-        expected=f"{', '.join(schema.Factors.model_fields)}, or a setting",
+        expected=f"{', '.join(schema.FactorsTable.model_fields)}, or a setting",
         to_do=f"{meant}, if that is meant",
     )
 
 
 def _absent(name: str) -> Factor[Any]:
-    return Factor(name=name, levels=(Level(word="", label="", value=None),), is_named=False)
+    return Factor(name=name, levels=(FactorLevel(word="", label="", value=None),), is_named=False)

@@ -23,7 +23,7 @@ Variable = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level(Generic[T]):
+class FactorLevel(Generic[T]):
     """One level of a factor."""
 
     word: str
@@ -39,7 +39,7 @@ class Factor(Generic[T]):
     """Something that is, or could be, varied."""
 
     name: str
-    levels: tuple[Level[T], ...]
+    levels: tuple[FactorLevel[T], ...]
     is_named: bool = True
     """False where the file names no level, so that nothing can refer to one."""
     table: Path = ("factors",)

@@ -13,8 +13,8 @@ from pydantic_core import ErrorDetails
 
 from pgversus.errors import PgversusError, StudyError, StudyFileError
 from pgversus.study.file.description import Schema, example_at, in_words, names_at, nearest, schema_at, tables_with
-from pgversus.study.file.document import Path, Place, Places, as_key, as_toml, shown, shown_value
-from pgversus.study.file.schema import StudyFile
+from pgversus.study.file.document import KeyPlaces, Path, Place, as_key, as_toml, shown, shown_value
+from pgversus.study.file.schema import StudyTable
 from pgversus.text.redaction import without_secrets
 
 MOST_PROBLEMS = 1000
@@ -24,14 +24,14 @@ MOST_PROBLEMS = 1000
 class Problems:
     """Collects problems with the places they stand at; `refuse` raises them all."""
 
-    def __init__(self, file: str, places: Places) -> None:
+    def __init__(self, file: str, places: KeyPlaces) -> None:
         self._file = file
         self._places = places
         self._found: list[tuple[Place, StudyError]] = []
         self._known: set[tuple[str, str, str]] = set()
         self._broken = _Broken()
 
-    def at(self, places: Places) -> Self:
+    def at(self, places: KeyPlaces) -> Self:
         """The same collection, for paths that stand elsewhere: in a document with its profile merged in."""
         view = type(self)(self._file, places)
         # Shared, not copied: what one view finds, the other refuses.
@@ -149,7 +149,7 @@ def valid_part(document: Mapping[str, Any], problems: Problems) -> dict[str, Any
     """A copy of the document without what the schema refuses; each refusal is added to the problems."""
     kept = copy.deepcopy(dict(document))
     try:
-        StudyFile.model_validate(document)
+        StudyTable.model_validate(document)
     except ValidationError as error:
         # A key that is missing comes last: it may stand there misspelt.
         for details in sorted(error.errors(include_url=False), key=lambda found: found["type"] == "missing"):

@@ -9,7 +9,7 @@ from pgversus.errors import StudyError
 from pgversus.study.build_options import USUAL_MANNER, manner_asked
 from pgversus.study.design import DesignChoices
 from pgversus.study.file import schema
-from pgversus.study.file.contexts import Plan, choices_of, contexts_of, designs_for, refuse_too_many
+from pgversus.study.file.contexts import StudyPlan, choices_of, contexts_of, designs_for, refuse_too_many
 from pgversus.study.file.description import listed, nearest
 from pgversus.study.file.document import Path, as_toml, find_places, parse_document, shown
 from pgversus.study.file.factors import NameServer, matrix_of
@@ -153,7 +153,7 @@ def _plan(
     choices: DesignChoices,
     *,
     name_server: NameServer,
-) -> Plan | None:
+) -> StudyPlan | None:
     """What the contexts are made of, to be used only when there is no problem; None when nothing can be compared."""
     shared = settings_of(sections.settings, ("settings",), problems)
     matrix = _matrix(sections, contents, name_server, problems)
@@ -165,7 +165,7 @@ def _plan(
     refuse_too_many(matrix, problems)
     if compared is None:
         return None
-    return Plan(
+    return StudyPlan(
         matrix=matrix,
         compared=compared,
         baseline=baseline,

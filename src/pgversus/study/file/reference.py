@@ -139,13 +139,13 @@ rows and each amount of memory:
 """
 
 _SECTIONS: tuple[tuple[str, Path, str], ...] = (
-    ("[factors]", ("factors",), "Factors"),
+    ("[factors]", ("factors",), "FactorsTable"),
     ("[settings]", ("settings",), ""),
-    ("[workload], [workloads.NAME]", ("workload",), "Workload"),
+    ("[workload], [workloads.NAME]", ("workload",), "WorkloadTable"),
     ("A script in `scripts`", ("workload", "scripts", 0), "ScriptEntry"),
     ("A step in `steps`", ("workload", "steps", 0), "StepEntry"),
-    ("[dataset], [datasets.NAME]", ("dataset",), "Dataset"),
-    ("[load], [loads.NAME]", ("load",), "Load"),
+    ("[dataset], [datasets.NAME]", ("dataset",), "DatasetTable"),
+    ("[load], [loads.NAME]", ("load",), "LoadTable"),
     ("[design]", ("design",), "Design"),
 )
 """Title, path, and the model that describes it; where there is none, the key itself does."""

@@ -83,7 +83,7 @@ class Table(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-class Factors(Table):
+class FactorsTable(Table):
     """What is varied. Each key is a factor, its list the levels; every combination of levels is measured.
 
     Every name but `server`, `workload`, `dataset`, `load`, `scale`, `cache` and `variables` is a PostgreSQL setting,
@@ -153,7 +153,7 @@ class StepEntry(Table):
     command: Text | None = _key("a program, as `command` of a workload", default="none", example="pg_dump -f db.sql")
 
 
-class Workload(Table):
+class WorkloadTable(Table):
     """What is run and timed: exactly one of `script`, `sql`, `builtin`, `scripts`, `operation`, `command` and `steps`.
 
     The first four are run by pgbench, again and again, under a load. The last three are an operation: something that is
@@ -223,7 +223,7 @@ class Workload(Table):
     )
 
 
-class Dataset(Table):
+class DatasetTable(Table):
     """What is loaded into each arm: pgbench's tables, then the files of `setup`, then `sql`.
 
     A study with one dataset has `[dataset]`; one with several has `[datasets.NAME]` for each. Paths are relative to the
@@ -245,7 +245,7 @@ class Dataset(Table):
     )
 
 
-class Load(Table):
+class LoadTable(Table):
     """How hard the workload is run, in pgbench's own terms.
 
     A study with one load has `[load]`; one with several has `[loads.NAME]` for each.
@@ -357,7 +357,7 @@ class Sections(Table):
         default="the most memory that the server held",
         example=["latency_p95", "temp_bytes"],
     )
-    factors: Factors | None = _key("what is varied", default="none", example={"server": ["16.12", "17.8"]})
+    factors: FactorsTable | None = _key("what is varied", default="none", example={"server": ["16.12", "17.8"]})
     build_profile: Annotated[BuildProfile, Field(strict=False)] | None = _key(
         "how much is built of servers from source: `minimal` is what a comparison runs, `full` is all of PostgreSQL "
         "with the libraries that distributions build with (`--build-profile`)",
@@ -375,18 +375,18 @@ class Sections(Table):
         default="none",
         example={"shared_buffers": "256MB"},
     )
-    workload: Workload | None = _key(
+    workload: WorkloadTable | None = _key(
         "the only workload; its name is that of its script", default="none", example={"script": "query.sql"}
     )
-    workloads: dict[Name, Workload] | None = _key(
+    workloads: dict[Name, WorkloadTable] | None = _key(
         "several workloads, by name", default="none", example={"cte_in": {"script": "cte_in.sql"}}
     )
-    dataset: Dataset | None = _key("the only dataset", default="nothing is loaded", example={"scale": 10})
-    datasets: dict[Name, Dataset] | None = _key(
+    dataset: DatasetTable | None = _key("the only dataset", default="nothing is loaded", example={"scale": 10})
+    datasets: dict[Name, DatasetTable] | None = _key(
         "several datasets, by name", default="none", example={"small": {"scale": 10}}
     )
-    load: Load | None = _key("the only load; operations have none", default="one client", example={"clients": 4})
-    loads: dict[Name, Load] | None = _key("several loads, by name", default="none", example={"c4": {"clients": 4}})
+    load: LoadTable | None = _key("the only load; operations have none", default="one client", example={"clients": 4})
+    loads: dict[Name, LoadTable] | None = _key("several loads, by name", default="none", example={"c4": {"clients": 4}})
     design: Design | None = _key("how the answer is sought", default="as `pgversus compare`", example={"margin": "3%"})
     exclude: list[dict[str, Value]] | None = _key(
         "combinations that are left out: those that have all the levels of one of these tables",
@@ -400,7 +400,7 @@ class Sections(Table):
     )
 
 
-class StudyFile(Sections):
+class StudyTable(Sections):
     """A study file: a question, and everything that is needed to answer it."""
 
     title: Text = Field(description="one line for reports", examples=["Planner improvements"])

@@ -20,7 +20,7 @@ MOST_FORMS = 100
 """Sets of factors that rows of one kind name: every combination of the study is asked for in each of them."""
 
 
-class Rows:
+class SelectionRows:
     """The rows of one kind, so that asking is as fast for a thousand of them as for one."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Rows:
 class Selection:
     """Which combinations are measured, and which rows left any out."""
 
-    def __init__(self, exclude: Rows, only: Rows) -> None:
+    def __init__(self, exclude: SelectionRows, only: SelectionRows) -> None:
         self._exclude = exclude
         self._only = only
         self.used: set[int] = set()
@@ -97,8 +97,8 @@ def selection_of(
     return Selection(_rows("exclude", exclude, matrix, problems), _rows("only", only, matrix, problems))
 
 
-def _rows(kind: str, tables: Sequence[Mapping[str, str]], matrix: Matrix, problems: Problems) -> Rows:
-    rows = Rows()
+def _rows(kind: str, tables: Sequence[Mapping[str, str]], matrix: Matrix, problems: Problems) -> SelectionRows:
+    rows = SelectionRows()
     for number, table in enumerate(tables):
         if not table and not problems.concern(kind, number):
             problems.add((kind, number), _empty(kind))

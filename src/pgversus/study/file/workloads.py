@@ -44,7 +44,7 @@ _EXAMPLES = {
 }
 
 
-def operation_of(name: str | None, table: schema.Workload, path: Path, problems: Problems) -> Operation | None:
+def operation_of(name: str | None, table: schema.WorkloadTable, path: Path, problems: Problems) -> Operation | None:
     """The operation of a workload that has one; None when its steps are wrong, which is a problem then.
 
     name: None for one that is called by its steps.
@@ -60,14 +60,14 @@ def operation_of(name: str | None, table: schema.Workload, path: Path, problems:
     return Operation(name=name or operation_name(named), steps=named, verify=(verify,) if verify else ())
 
 
-def prepare_of(name: str, table: schema.Workload, path: Path, contents: Contents) -> tuple[SetupFile, ...]:
+def prepare_of(name: str, table: schema.WorkloadTable, path: Path, contents: Contents) -> tuple[SetupFile, ...]:
     """What psql does once to what was loaded; files that cannot be read are problems."""
     files = [contents.setup(file, (*path, "prepare", index)) for index, file in enumerate(table.prepare or ())]
     files += [inline_setup(f"{name} prepare", table.prepare_sql)] if table.prepare_sql is not None else []
     return tuple(file for file in files if file is not None)
 
 
-def refuse_parts_of_operations(table: schema.Workload, path: Path, problems: Problems) -> None:
+def refuse_parts_of_operations(table: schema.WorkloadTable, path: Path, problems: Problems) -> None:
     """Add a problem for each key of a load that only operations have."""
     for key in given_forms(table, _ONLY_OF_OPERATIONS):
         problems.add(
@@ -83,7 +83,7 @@ def refuse_parts_of_operations(table: schema.Workload, path: Path, problems: Pro
 
 
 def refuse_idle_variables(
-    table: schema.Workload, sections: schema.Sections, name: str, path: Path, problems: Problems
+    table: schema.WorkloadTable, sections: schema.Sections, name: str, path: Path, problems: Problems
 ) -> None:
     """Add a problem when an operation has variables and nothing that reads them: all levels would be the same."""
     if table.prepare or table.prepare_sql is not None or problems.concern(*path, "prepare"):
@@ -96,7 +96,7 @@ def refuse_idle_variables(
         problems.add(("factors", "variables"), _idle(name))
 
 
-def _steps(table: schema.Workload, path: Path, problems: Problems) -> list[Step]:
+def _steps(table: schema.WorkloadTable, path: Path, problems: Problems) -> list[Step]:
     if table.steps is None:
         key = "operation" if table.operation is not None else "command"
         found = [_step(None, table.operation, table.command, (*path, key), problems)]
@@ -211,7 +211,7 @@ def datasets_of(sections: schema.Sections, contents: Contents, problems: Problem
 
 def loads_of(sections: schema.Sections, problems: Problems) -> dict[str, NamedLoad]:
     """All loads by name, in the order of the file; one of one client when the file has none."""
-    tables = _tables(sections.load, sections.loads, "load", problems) or {"load": (schema.Load(), ("load",))}
+    tables = _tables(sections.load, sections.loads, "load", problems) or {"load": (schema.LoadTable(), ("load",))}
     result = {}
     for name, (table, path) in tables.items():
         clients = table.clients or 1
@@ -285,7 +285,12 @@ def _tables(
 
 
 def _own_dataset(
-    table: schema.Workload, path: Path, datasets: Mapping[str, NamedDataset], problems: Problems, *, is_chosen: bool
+    table: schema.WorkloadTable,
+    path: Path,
+    datasets: Mapping[str, NamedDataset],
+    problems: Problems,
+    *,
+    is_chosen: bool,
 ) -> NamedDataset | None:
     if problems.lost_names("dataset") or problems.lost(*path, "dataset"):
         # One of them may be missing only because it is wrong.
@@ -311,7 +316,9 @@ def _own_dataset(
     return None
 
 
-def _workload(name: str, table: schema.Workload, path: Path, contents: Contents, problems: Problems) -> NamedWorkload:
+def _workload(
+    name: str, table: schema.WorkloadTable, path: Path, contents: Contents, problems: Problems
+) -> NamedWorkload:
     """A workload without its dataset; an only one is called by its scripts, or by its steps."""
     is_only = path == ("workload",)
     operation: Operation | None = None
@@ -342,7 +349,7 @@ def _workload(name: str, table: schema.Workload, path: Path, contents: Contents,
     return replace(found, name=operation.name if operation else ", ".join(script.name for script in scripts))
 
 
-def _rewrite(table: schema.Workload, path: Path, contents: Contents, problems: Problems) -> Script | None:
+def _rewrite(table: schema.WorkloadTable, path: Path, contents: Contents, problems: Problems) -> Script | None:
     if table.rewrite is None:
         return None
     if not given_forms(table, _REWRITTEN):
@@ -362,7 +369,7 @@ def _rewrite(table: schema.Workload, path: Path, contents: Contents, problems: P
 
 
 def _scripts(
-    own_name: str, table: schema.Workload, path: Path, contents: Contents, problems: Problems
+    own_name: str, table: schema.WorkloadTable, path: Path, contents: Contents, problems: Problems
 ) -> tuple[Script, ...]:
     if table.scripts is None:
         found = [_script(table, None, own_name, path, contents, problems)]
@@ -380,7 +387,7 @@ def _scripts(
 
 
 def _script(
-    table: schema.Workload | schema.ScriptEntry,
+    table: schema.WorkloadTable | schema.ScriptEntry,
     weight: int | None,
     own_name: str,
     path: Path,

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from pgversus.study.comparison import CacheState
 from pgversus.study.file.description import flat_schema
 from pgversus.study.file.reference import LONG_EXAMPLE, OPERATION_EXAMPLE, page, schema_document
-from pgversus.study.file.schema import Design, StudyFile
+from pgversus.study.file.schema import Design, StudyTable
 from pgversus.study.metrics import JUDGED_BY_NAME
 from pgversus.study.workload import QueryMode
 from tests.unit.study.file.reading import SHORT, study
@@ -77,6 +77,6 @@ def test_no_null_and_no_unknown_key_is_allowed_anywhere() -> None:
     document = json.loads(schema_document())
     assert "null" not in schema_document().replace("/dev/null", "")
     open_tables = [name for name, part in document["$defs"].items() if part.get("additionalProperties") is not False]
-    assert sorted(set(open_tables) - {"BuildProfile", "BuildSystem", "CacheState", "QueryMode"}) == ["Factors"]
+    assert sorted(set(open_tables) - {"BuildProfile", "BuildSystem", "CacheState", "QueryMode"}) == ["FactorsTable"]
     with pytest.raises(ValidationError):
-        StudyFile.model_validate({"title": "t", "x": 1})
+        StudyTable.model_validate({"title": "t", "x": 1})
