@@ -67,7 +67,7 @@ def main() -> int:
 
 def _measure(build: Build, cache: Cache, directory: RunDirectory) -> int:
     loading = Loading(directory, fixed_client(directory.user))
-    shelf = SnapshotCache(cache, directory, NoProgress(), 10**12)
+    kept = SnapshotCache(cache, directory, NoProgress(), 10**12)
     dataset = Dataset(pgbench_scale=SCALE)
     arm = Arm(
         index=0,
@@ -87,8 +87,8 @@ def _measure(build: Build, cache: Cache, directory: RunDirectory) -> int:
         times["load"].append(seconds)
         times["copy"].append(_timed(partial(copy_cluster, cluster, copy))[1])
         loaded = LoadedCluster(cluster=cluster, fingerprint=NOTHING, has_prewarm=True)
-        times["keep"].append(_timed(partial(shelf.keep, recipe, loaded))[1])
-        times["take"].append(_timed(partial(_take, shelf, recipe, taken, build))[1])
+        times["keep"].append(_timed(partial(kept.keep, recipe, loaded))[1])
+        times["take"].append(_timed(partial(_take, kept, recipe, taken, build))[1])
         size = data_bytes(cluster)
         for path in (home, copy, taken, cache.snapshots / recipe.key):
             shutil.rmtree(path)
@@ -108,8 +108,8 @@ def _load(loading: Loading, build: Build, home: Path, arm: Arm) -> Cluster:
     return cluster
 
 
-def _take(shelf: SnapshotCache, recipe: SnapshotKey, taken: Path, build: Build) -> None:
-    assert shelf.take(recipe, taken, build) is not None
+def _take(kept: SnapshotCache, recipe: SnapshotKey, taken: Path, build: Build) -> None:
+    assert kept.take(recipe, taken, build) is not None
 
 
 def _timed(action: Callable[[], T]) -> tuple[T, float]:

@@ -310,7 +310,7 @@ class SimulatedSite:
         design = context.comparison.design
         return Preparation(design=design, arms=(), differences=(), writes=True, connect_allowance_s=0)
 
-    def apparatus(self, context: Context) -> SimulatedHost:
+    def trial_runner(self, context: Context) -> SimulatedHost:
         """Return the host."""
         del context
         return self._machine

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from benchmarks.simulated_host import HOSTS, SimulatedHost, SimulatedSite
 from pgversus.engine.context_state import ContextState
 from pgversus.engine.progress import NoProgress
-from pgversus.engine.scheduler import run_courses
-from pgversus.stats.analysis import standing
+from pgversus.engine.scheduler import run_contexts
+from pgversus.stats.analysis import interim_result
 from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset
@@ -59,9 +59,9 @@ def simulate(
         comparison.design,
         seed=(seed, sorted(HOSTS).index(host)),
     )
-    course = ContextState(Context(number=1, levels=(), comparison=comparison), len(ratios))
-    run_courses(
-        [course],
+    state = ContextState(Context(number=1, levels=(), comparison=comparison), len(ratios))
+    run_contexts(
+        [state],
         SimulatedSite(machine),
         seed=seed,
         budget_s=NEVER_S,
@@ -72,16 +72,16 @@ def simulate(
     )
     verdicts, covered = [], True
     for contender, truth in enumerate(ratios, 1):
-        stands = standing(course.samples, comparison, course.rule, contender)
-        verdicts.append(stands.verdict)
-        covered = covered and stands.interval.low <= math.log(truth) <= stands.interval.high
+        interim = interim_result(state.samples, comparison, state.rule, contender)
+        verdicts.append(interim.verdict)
+        covered = covered and interim.interval.low <= math.log(truth) <= interim.interval.high
     return Outcome(
         verdicts=tuple(verdicts),
         covered=covered,
-        blocks=len(course.blocks),
-        measured_s=sum(trial.seconds for block in course.blocks for trial in block.trials.values()),
-        wall_s=course.wall_s,
-        repeated_rounds=sum(block.repeated_rounds for block in course.blocks),
+        blocks=len(state.blocks),
+        measured_s=sum(trial.seconds for block in state.blocks for trial in block.trials.values()),
+        wall_s=state.wall_s,
+        repeated_rounds=sum(block.repeated_rounds for block in state.blocks),
     )
 
 

@@ -105,7 +105,7 @@ class Watched:
             time.sleep(_POLL_S)
         time.sleep(delay_s)
         while self.is_running():
-            strike = self._standing()
+            strike = self._interim_result()
             if hit(strike):
                 self.strikes.append(strike)
                 return True
@@ -122,7 +122,7 @@ class Watched:
         self.process.wait(PATIENCE_S)
         return Ended(self.process.returncode, self.said.with_suffix(".out").read_text(), self.said.read_text())
 
-    def _standing(self) -> Strike:
+    def _interim_result(self) -> Strike:
         # Blocks first: those that come to it while the processes are looked at have not been promised to anybody.
         blocks = stored_blocks(self.results)
         processes = self._processes()

@@ -370,13 +370,13 @@ def test_nothing_of_the_warm_up_is_in_the_first_window(servers: Servers, version
     preparation = Preparation(
         design=Design(warm_up_s=1.0), arms=(), differences=(), writes=False, connect_allowance_s=0
     )
-    apparatus = WarmTrialRunner(running, [load], preparation)
+    trial_runner = WarmTrialRunner(running, [load], preparation)
     try:
-        apparatus.start(0)
-        apparatus.warm_up(0, seed=1)
-        apparatus.measure(0, seed=2, name="")
-        (first,) = apparatus.collect(0)
+        trial_runner.start(0)
+        trial_runner.warm_up(0, seed=1)
+        trial_runner.measure(0, seed=2, name="")
+        (first,) = trial_runner.collect(0)
     finally:
-        apparatus.stop_all()
+        trial_runner.stop_all()
     # Besides the load: pgbench's own sessions and our reading.
     assert first.counters["transactions_committed"] <= first.transactions + 20

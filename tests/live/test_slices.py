@@ -169,7 +169,9 @@ def load(script: str, folder: Path, *, clients: int = 1, is_builtin: bool = Fals
     )
 
 
-def apparatus(server: Server, script: str, folder: Path, *, clients: int = 1, is_builtin: bool = False) -> SliceRunner:
+def trial_runner(
+    server: Server, script: str, folder: Path, *, clients: int = 1, is_builtin: bool = False
+) -> SliceRunner:
     put = load(script, folder, clients=clients, is_builtin=is_builtin)
     preparation = Preparation(
         design=Design(window_kind=WindowKind.SLICE, window_s=0.1, slice_s=0.005, warm_up_s=0.1),
@@ -191,7 +193,7 @@ def windows(asked: SliceRunner, number: int) -> list[Window]:
 
 
 def test_a_slice_of_one_client_is_one_execution(server: Server, open_directory: Path) -> None:
-    asked = apparatus(server, "SELECT pg_sleep(0.1);\n", open_directory)
+    asked = trial_runner(server, "SELECT pg_sleep(0.1);\n", open_directory)
     # However many sessions others have, and for how long.
     with session(server):
         try:
@@ -227,7 +229,7 @@ def backend_of_load(server: Server) -> int:
 def test_windows_in_which_the_server_was_stopped_are_disturbed(
     server: Server, open_directory: Path, seconds: float
 ) -> None:
-    asked = apparatus(server, "SELECT count(*) FROM generate_series(1, 1000);\n", open_directory)
+    asked = trial_runner(server, "SELECT count(*) FROM generate_series(1, 1000);\n", open_directory)
     try:
         assert not any(window.was_disturbed for window in windows(asked, 4))
         asked.measure(0, seed=2, name="")
@@ -243,7 +245,7 @@ def test_windows_in_which_the_server_was_stopped_are_disturbed(
 
 
 def test_a_block_watches_the_server_that_was_started_for_it(server: Server, open_directory: Path) -> None:
-    asked = apparatus(server, "SELECT 1;\n", open_directory, clients=2)
+    asked = trial_runner(server, "SELECT 1;\n", open_directory, clients=2)
     try:
         for _ in range(2):
             # As a block does it: what watches the load ends before the counters are read, and the server after them.
@@ -262,7 +264,7 @@ def test_a_block_watches_the_server_that_was_started_for_it(server: Server, open
 def test_a_client_that_dies_between_two_windows_is_a_failed_trial_and_leaves_nothing(
     server: Server, open_directory: Path
 ) -> None:
-    asked = apparatus(server, "SELECT 1;\n", open_directory, clients=3)
+    asked = trial_runner(server, "SELECT 1;\n", open_directory, clients=3)
     try:
         asked.start(0)
         asked.warm_up(0, seed=1)
@@ -280,7 +282,7 @@ def test_a_client_that_dies_between_two_windows_is_a_failed_trial_and_leaves_not
 
 
 def test_a_script_that_fails_in_a_session_says_so_in_the_words_of_pgbench(server: Server, open_directory: Path) -> None:
-    asked = apparatus(server, "SELECT 1 / 0;\n", open_directory)
+    asked = trial_runner(server, "SELECT 1 / 0;\n", open_directory)
     try:
         asked.start(0)
         with pytest.raises(TrialFailedError, match="division by zero"):
@@ -292,7 +294,7 @@ def test_a_script_that_fails_in_a_session_says_so_in_the_words_of_pgbench(server
 
 def test_a_client_that_fails_beside_others_fails_the_trial_at_once(server: Server, open_directory: Path) -> None:
     script = "\\if :client_id\nSELECT 1;\n\\else\nSELECT 1 / 0;\n\\endif\n"
-    asked = apparatus(server, script, open_directory, clients=3)
+    asked = trial_runner(server, script, open_directory, clients=3)
     try:
         asked.start(0)
         began = time.monotonic()
@@ -306,7 +308,7 @@ def test_a_client_that_fails_beside_others_fails_the_trial_at_once(server: Serve
 
 
 def test_a_statement_that_does_not_end_is_a_failed_trial(server: Server, open_directory: Path) -> None:
-    asked = apparatus(server, "SELECT pg_sleep(30);\n", open_directory)
+    asked = trial_runner(server, "SELECT pg_sleep(30);\n", open_directory)
     asked._loads = [replace(asked._loads[0], longest_s=0.5)]
     try:
         asked.start(0)
@@ -318,7 +320,7 @@ def test_a_statement_that_does_not_end_is_a_failed_trial(server: Server, open_di
 
 
 def test_a_server_that_ends_under_its_load_is_a_failed_trial(server: Server, open_directory: Path) -> None:
-    asked = apparatus(server, "SELECT 1;\n", open_directory)
+    asked = trial_runner(server, "SELECT 1;\n", open_directory)
     try:
         asked.start(0)
         asked.warm_up(0, seed=1)
@@ -365,7 +367,7 @@ def test_only_connections_of_clients_are_watched(server: Server, open_directory:
         )
         connection.execute("CREATE INDEX ON pgbench_accounts (aid)")
     try:
-        asked = apparatus(server, "select-only", open_directory, is_builtin=True)
+        asked = trial_runner(server, "select-only", open_directory, is_builtin=True)
         asked.start(0)
         for seed in range(1, 20):
             asked.warm_up(0, seed=seed)

@@ -77,9 +77,9 @@ def cache() -> Iterator[Cache]:
 def a_run(cache: Cache) -> Iterator[Run]:
     progress = Said()
     with run_directory(cache, USER) as directory:
-        shelf = SnapshotCache(cache, directory, progress, 10**10)
+        snapshot_cache = SnapshotCache(cache, directory, progress, 10**10)
         loading = Loading(directory, fixed_client(USER))
-        yield Run(directory, Snapshots(directory, loading, shelf, {}, progress), progress.lines)
+        yield Run(directory, Snapshots(directory, loading, snapshot_cache, {}, progress), progress.lines)
 
 
 def sql(text: str) -> SetupFile:

@@ -266,7 +266,7 @@ def _make(order: Order, scratch: Path, cache: Cache, user: ServerUser, notify: N
     for directory in (places.build, places.stage, scratch / _HOME, scratch / _TEMPORARY):
         make_private(user, directory)
     with _ccache_of(user, cache) as ccache:
-        workshop = BuildRunner(
+        resources = BuildRunner(
             directory=places.build,
             environment=_environment(scratch, compiler, ccache),
             user=user,
@@ -277,7 +277,7 @@ def _make(order: Order, scratch: Path, cache: Cache, user: ServerUser, notify: N
         jobs = len(os.sched_getaffinity(0))
         try:
             for command in commands(places, made.options, made.manner, compiler=compiler, major=major, jobs=jobs):
-                workshop.do(command)
+                resources.do(command)
         except CommandFailedError as error:
             raise _failed(order, error.words, str(error), _kept_log(order, scratch, cache)) from error
     finished = scratch / "finished"

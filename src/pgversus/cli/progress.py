@@ -24,10 +24,10 @@ from pgversus.cli.progress_rows import (
     contexts_words,
     left_words,
     line_of,
-    outlook_words,
     row_lines,
     spelling,
     step_words,
+    time_estimate_words,
     with_context,
 )
 from pgversus.engine.progress import Look, TimeEstimate
@@ -116,7 +116,7 @@ class TerminalProgress:
         self._drawn_at = -_EVERY_S
         self._now = ""
         self._rows = VerdictRows()
-        self._outlook: Callable[[], TimeEstimate] | None = None
+        self._time_estimate: Callable[[], TimeEstimate] | None = None
         self._block_began: float | None = None
         self._phase: Phase | None = None
         self._attributed = ""
@@ -130,7 +130,7 @@ class TerminalProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._now, self._outlook, self._rows = "", None, VerdictRows()
+        self._now, self._time_estimate, self._rows = "", None, VerdictRows()
         self._region.stop()
 
     def say(self, line: str) -> None:
@@ -177,7 +177,7 @@ class TerminalProgress:
                 number=number,
                 total=total,
             )
-        self._outlook, self._block_began, self._phase, self._now = None, None, None, ""
+        self._time_estimate, self._block_began, self._phase, self._now = None, None, None, ""
 
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
         """Say what will be done, and for how long at most."""
@@ -186,9 +186,9 @@ class TerminalProgress:
         with speaking(self._language):
             self.say(with_context(context, beginning_words(comparison)))
 
-    def outlook(self, look_out: Callable[[], TimeEstimate]) -> None:
+    def time_estimate(self, look_out: Callable[[], TimeEstimate]) -> None:
         """Asked for the next picture, or for the line of the next block in a pipe."""
-        self._outlook, self._block_began = Once(look_out), None
+        self._time_estimate, self._block_began = Once(look_out), None
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
         """The next thing that runs, in the region, drawn before it begins."""
@@ -231,10 +231,12 @@ class TerminalProgress:
 
     def _times(self, elapsed_s: float) -> str:
         """Of the blocks of a context, and of the study where it has several."""
-        outlook = self._outlook() if self._outlook is not None else None
-        if outlook is None or outlook.contexts == 1:
+        time_estimate = self._time_estimate() if self._time_estimate is not None else None
+        if time_estimate is None or time_estimate.contexts == 1:
             return duration(elapsed_s)
-        return "; ".join(filter(None, (duration(elapsed_s), contexts_words(outlook), left_words(outlook, 0.0))))
+        return "; ".join(
+            filter(None, (duration(elapsed_s), contexts_words(time_estimate), left_words(time_estimate, 0.0)))
+        )
 
     def _show(self, words: str, every_s: float) -> None:
         """Show this from the next picture on, which is drawn now unless the last one is not that old yet."""
@@ -257,12 +259,12 @@ class TerminalProgress:
 
     def _ending(self, width: int) -> list[str]:
         """How far the study has come; where that is too wide, the end of it, which says what is left."""
-        if self._outlook is None:
+        if self._time_estimate is None:
             return []
-        outlook, running_s = self._outlook(), self._running_s
-        if outlook.contexts == 1 and outlook.spent_s + running_s == 0:
+        time_estimate, running_s = self._time_estimate(), self._running_s
+        if time_estimate.contexts == 1 and time_estimate.spent_s + running_s == 0:
             return []
-        words = outlook_words(outlook, running_s)
+        words = time_estimate_words(time_estimate, running_s)
         endings = ["  ".join(words[first:]) for first in range(len(words))]
         return [next((ending for ending in endings if cell_len(ending) <= width), words[-1])]
 

@@ -99,16 +99,16 @@ def step_words(comparison: Comparison, block: int, arm: int, phase: Phase, round
     return tell(_STEPS[phase], block=block, arm=label, window=round_number, windows=windows)
 
 
-def standing_words(look: Look) -> str:
+def interim_words(look: Look) -> str:
     """How a contender stands, in one line for a pipe: `+2.0 % ±1.1 % faster`."""
-    stands = look.standing
-    if stands.verdict is Verdict.INVALID:
+    interim = look.interim_result
+    if interim.verdict is Verdict.INVALID:
         return verdict_word(Verdict.INVALID)
-    if stands.log_ratio is None:
+    if interim.log_ratio is None:
         return tell("no block yet")
-    parts = [ratio_words(stands)]
-    if stands.verdict is not Verdict.UNDECIDED:
-        parts.append(verdict_word(stands.verdict))
+    parts = [ratio_words(interim)]
+    if interim.verdict is not Verdict.UNDECIDED:
+        parts.append(verdict_word(interim.verdict))
     elif look.seconds_left:
         parts.append(tell("about {time} left", time=duration(look.seconds_left)))
     return " ".join(parts)
@@ -117,17 +117,17 @@ def standing_words(look: Look) -> str:
 def block_words(block: Block, comparison: Comparison, looks: Mapping[int, Look]) -> str:
     """How all contenders of a block stand, in one line for a pipe, without the context."""
     arms = comparison.arms
-    standing = "   ".join(f"{arms[arm].label} {standing_words(look)}" for arm, look in sorted(looks.items()))
+    interim_result = "   ".join(f"{arms[arm].label} {interim_words(look)}" for arm, look in sorted(looks.items()))
     number = tell("block {block}", block=block.number)
-    return f"{number}  {standing}"
+    return f"{number}  {interim_result}"
 
 
-def ratio_words(stands: InterimResult) -> str:
+def ratio_words(interim: InterimResult) -> str:
     """`+2.0 % ±1.1 %`; without a half-width that says nothing, empty for what has no ratio."""
-    if stands.log_ratio is None or stands.verdict is Verdict.INVALID or not abs(stands.log_ratio.point) < FARTHEST:
+    if interim.log_ratio is None or interim.verdict is Verdict.INVALID or not abs(interim.log_ratio.point) < FARTHEST:
         return ""
-    ratio = change(math.exp(stands.log_ratio.point))
-    half = stands.interval.half_width
+    ratio = change(math.exp(interim.log_ratio.point))
+    half = interim.interval.half_width
     return f"{ratio} ±{percent(math.expm1(half))}" if half <= _WIDEST else ratio
 
 
@@ -145,7 +145,7 @@ def blocks_words(number: int) -> str:
 
 def to_go_words(look: Look, *, is_fixed: bool) -> str:
     """What a contender may still take; empty once its verdict is known. is_fixed: whether that was given."""
-    if look.standing.verdict is not Verdict.UNDECIDED or look.blocks_left == 0:
+    if look.interim_result.verdict is not Verdict.UNDECIDED or look.blocks_left == 0:
         return ""
     if look.blocks_left is None:
         return tell("at most {time} to go", time=duration(look.seconds_left)) if look.seconds_left else ""
@@ -156,28 +156,28 @@ def to_go_words(look: Look, *, is_fixed: bool) -> str:
     return tell_number("about {number} block to go", "about {number} blocks to go", look.blocks_left)
 
 
-def outlook_words(outlook: TimeEstimate, running_s: float) -> list[str]:
+def time_estimate_words(time_estimate: TimeEstimate, running_s: float) -> list[str]:
     """How far the study has come: contexts, time, and what is left. running_s: that the block of now has taken."""
-    words = [contexts_words(outlook)] if outlook.contexts > 1 else []
-    spent = duration(outlook.spent_s + running_s)
-    if outlook.budget_s is None:
+    words = [contexts_words(time_estimate)] if time_estimate.contexts > 1 else []
+    spent = duration(time_estimate.spent_s + running_s)
+    if time_estimate.budget_s is None:
         words.append(tell("{time} so far", time=spent))
     else:
-        words.append(tell("{time} of at most {budget}", time=spent, budget=duration(outlook.budget_s)))
-    return [*words, *filter(None, [left_words(outlook, running_s)])]
+        words.append(tell("{time} of at most {budget}", time=spent, budget=duration(time_estimate.budget_s)))
+    return [*words, *filter(None, [left_words(time_estimate, running_s)])]
 
 
-def contexts_words(outlook: TimeEstimate) -> str:
+def contexts_words(time_estimate: TimeEstimate) -> str:
     """How many contexts get no more blocks."""
-    return tell("{ended} of {total} contexts done", ended=outlook.ended, total=outlook.contexts)
+    return tell("{ended} of {total} contexts done", ended=time_estimate.ended, total=time_estimate.contexts)
 
 
-def left_words(outlook: TimeEstimate, running_s: float) -> str:
+def left_words(time_estimate: TimeEstimate, running_s: float) -> str:
     """How long it may still take; empty while nobody can tell."""
-    if outlook.seconds_left is None:
+    if time_estimate.seconds_left is None:
         return ""
-    left = duration(max(0.0, outlook.seconds_left - running_s))
-    return tell("at most {time} left", time=left) if outlook.is_at_most else tell("about {time} left", time=left)
+    left = duration(max(0.0, time_estimate.seconds_left - running_s))
+    return tell("at most {time} left", time=left) if time_estimate.is_at_most else tell("about {time} left", time=left)
 
 
 def with_context(context: Context, words: str) -> str:
@@ -218,7 +218,7 @@ class Row:
     @property
     def verdict(self) -> Verdict:
         """So far."""
-        return self.look.standing.verdict
+        return self.look.interim_result.verdict
 
 
 class VerdictRows:
@@ -238,7 +238,7 @@ class VerdictRows:
             key = (context.number, arm)
             self._undecided.pop(key, None)
             self._known.pop(key, None)
-            rows = self._undecided if look.standing.verdict is Verdict.UNDECIDED else self._known
+            rows = self._undecided if look.interim_result.verdict is Verdict.UNDECIDED else self._known
             name = _GAP.join(filter(None, (comparison.arms[arm].label, context.label)))
             rows[key] = Row(name=name, look=look, is_fixed=comparison.design.fixed_blocks is not None)
 
@@ -289,10 +289,12 @@ def _column(cells: Sequence[str]) -> list[str]:
 
 
 def _cells(row: Row, spell: Spell, *, is_final: bool) -> list[str]:
-    stands = row.look.standing
+    interim = row.look.interim_result
     word = verdict_words(row.verdict, is_final=is_final)
     to_go = "" if is_final else to_go_words(row.look, is_fixed=row.is_fixed)
-    return [spell(cell) for cell in (SIGNS[row.verdict], word, ratio_words(stands), blocks_words(stands.blocks), to_go)]
+    return [
+        spell(cell) for cell in (SIGNS[row.verdict], word, ratio_words(interim), blocks_words(interim.blocks), to_go)
+    ]
 
 
 def _beside(verdict: Verdict, cells: Sequence[str]) -> Iterator[Piece]:

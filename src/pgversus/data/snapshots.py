@@ -119,7 +119,7 @@ class Snapshots:
         self,
         directory: RunDirectory,
         loading: Loading,
-        shelf: SnapshotCache,
+        kept: SnapshotCache,
         common: Mapping[str, str],
         progress: Progress,
         *,
@@ -132,7 +132,7 @@ class Snapshots:
         """
         self._directory = directory
         self._loading = loading
-        self._shelf = shelf
+        self._kept = kept
         self._common = common
         self._progress = progress
         self._loaded_before = loaded_before
@@ -183,7 +183,7 @@ class Snapshots:
         settings = {**self._common, **{setting.name: setting.value for setting in shaping}, **LOADING_SETTINGS}
         recipe = snapshot_key(arm.dataset, build, self._loading.client, settings)
         home = self._directory.snapshot_directory(next(self._homes))
-        if recipe is not None and (taken := self._shelf.take(recipe, home, build)) is not None:
+        if recipe is not None and (taken := self._kept.take(recipe, home, build)) is not None:
             self._progress.say(f"{arm.label} begins with data that an earlier run has kept")
             return taken
         try:
@@ -193,7 +193,7 @@ class Snapshots:
             remove_directory(home)
             raise
         if recipe is not None:
-            self._shelf.keep(recipe, made)
+            self._kept.keep(recipe, made)
         return made
 
     def _make(self, arm: Arm, build: Build, home: Path, settings: Mapping[str, str]) -> LoadedCluster:

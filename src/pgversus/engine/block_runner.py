@@ -73,7 +73,7 @@ def _shuffled(rng: np.random.Generator, arms: Sequence[int]) -> tuple[int, ...]:
 
 
 def run_start(
-    courses: Sequence[ContextState], site: Testbed, clock: Clock, progress: Progress, left_s: float
+    states: Sequence[ContextState], testbed: Testbed, clock: Clock, progress: Progress, left_s: float
 ) -> Generator[tuple[ContextState, Block], None, None]:
     """A start of every arm and on it a block of each course, given away as soon as it is measured.
 
@@ -86,27 +86,27 @@ def run_start(
     """
     began = clock()
     paid_s = 0.0
-    starter = _Starter(site.apparatus(courses[0].context), clock)
-    waiting = list(courses)
+    starter = _Starter(testbed.trial_runner(states[0].context), clock)
+    waiting = list(states)
     try:
         while waiting:
-            course = waiting.pop(0)
-            attempt = _Attempt(course, site.apparatus(course.context), starter, progress)
+            state = waiting.pop(0)
+            attempt = _Attempt(state, testbed.trial_runner(state.context), starter, progress)
             load_s = _seconds_without_starts(attempt.run, starter, clock)
             waiting = [] if attempt.load_has_failed else _still_fitting(waiting, left_s - (clock() - began))
             if waiting:
-                wall_s = load_s + starter.seconds / len(courses)
+                wall_s = load_s + starter.seconds / len(states)
             else:
                 starter.stop_all()
                 wall_s = clock() - began - paid_s
             paid_s += wall_s
-            yield course, attempt.block(wall_s)
+            yield state, attempt.block(wall_s)
     finally:
         starter.stop_all()
 
 
-def _still_fitting(courses: Sequence[ContextState], left_s: float) -> list[ContextState]:
-    return [course for course in courses if course.fits_into(left_s)]
+def _still_fitting(states: Sequence[ContextState], left_s: float) -> list[ContextState]:
+    return [state for state in states if state.fits_into(left_s)]
 
 
 def _seconds_without_starts(action: Callable[[], None], starter: "_Starter", clock: Clock) -> float:
@@ -118,8 +118,8 @@ def _seconds_without_starts(action: Callable[[], None], starter: "_Starter", clo
 class _Starter:
     """The servers of one start: each is started when the first course asks for it, and stays."""
 
-    def __init__(self, apparatus: TrialRunner, clock: Clock) -> None:
-        self._apparatus = apparatus
+    def __init__(self, trial_runner: TrialRunner, clock: Clock) -> None:
+        self._trial_runner = trial_runner
         self._clock = clock
         self._outcomes: dict[int, TrialFailedError | None] = {}
         self._stopped = False
@@ -131,7 +131,7 @@ class _Starter:
         if arm not in self._outcomes:
             began = self._clock()
             try:
-                self._apparatus.start(arm)
+                self._trial_runner.start(arm)
                 self._outcomes[arm] = None
             except TrialFailedError as error:
                 self._outcomes[arm] = error
@@ -143,20 +143,20 @@ class _Starter:
     def stop_all(self) -> None:
         """End of the start, once."""
         if not self._stopped:
-            self._apparatus.stop_all()
+            self._trial_runner.stop_all()
             self._stopped = True
 
 
 class _Attempt:
     """A course's block while it runs: what was measured, and which arms have failed in it."""
 
-    def __init__(self, course: ContextState, apparatus: TrialRunner, starter: _Starter, progress: Progress) -> None:
-        design = course.comparison.design
+    def __init__(self, state: ContextState, trial_runner: TrialRunner, starter: _Starter, progress: Progress) -> None:
+        design = state.comparison.design
         # The number of the context comes last: numpy pads with zeros, so that a single comparison needs none.
-        rng = np.random.default_rng([design.seed, course.next_number, course.context.number - 1])
-        self.course = course
-        self._schedule = block_schedule(rng, [BASELINE, *course.open_arms], course.next_rounds)
-        self._apparatus = apparatus
+        rng = np.random.default_rng([design.seed, state.next_number, state.context.number - 1])
+        self.state = state
+        self._schedule = block_schedule(rng, [BASELINE, *state.open_arms], state.next_rounds)
+        self._trial_runner = trial_runner
         self._starter = starter
         self._progress = progress
         self._design = design
@@ -183,7 +183,7 @@ class _Attempt:
                 for arm, windows in self._undisturbed(session).items():
                     self._windows[arm] += windows
         finally:
-            self._apparatus.abandon()
+            self._trial_runner.abandon()
         for arm in order:
             self._try(arm, Phase.MEASURE, partial(self._count, arm))
 
@@ -203,7 +203,7 @@ class _Attempt:
             for arm in trials.keys() - {BASELINE}:
                 trials[arm] = trials[arm]._replace(ratio_error=ratio_error(trials[BASELINE], trials[arm]))
         return Block(
-            number=self.course.next_number,
+            number=self.state.next_number,
             trials=trials,
             failures=tuple(failures),
             wall_s=wall_s,
@@ -239,7 +239,7 @@ class _Attempt:
             for arm in order:
                 if is_long:
                     self._announce(arm, Phase.MEASURE, number)
-                self._try(arm, Phase.MEASURE, partial(self._apparatus.measure, arm, session.seed, name(arm)))
+                self._try(arm, Phase.MEASURE, partial(self._trial_runner.measure, arm, session.seed, name(arm)))
         for arm in session.rounds[0]:
             self._try(arm, Phase.MEASURE, partial(self._collect, arm, windows))
         return windows
@@ -247,22 +247,22 @@ class _Attempt:
     def _name(self, arm: int, number: int, attempt: int) -> str:
         """Name a session: `context-1-block-002-arm-0-round-03`, with `-repeated-1` when it is measured again."""
         repeated = f"-repeated-{attempt - 1}" if attempt > 1 else ""
-        block = f"context-{self.course.context.number}-block-{self.course.next_number:03d}"
+        block = f"context-{self.state.context.number}-block-{self.state.next_number:03d}"
         return f"{block}-arm-{arm}-round-{number:02d}{repeated}"
 
     def _warm_up(self, arm: int, seed: int) -> None:
-        self._levels[arm] = self._apparatus.warm_up(arm, seed)
+        self._levels[arm] = self._trial_runner.warm_up(arm, seed)
 
     def _collect(self, arm: int, windows: dict[int, Sequence[Window]]) -> None:
-        windows[arm] = self._apparatus.collect(arm)
+        windows[arm] = self._trial_runner.collect(arm)
 
     def _count(self, arm: int) -> None:
         transactions = sum(window.transactions for window in self._windows[arm])
-        self._counters[arm] = self._apparatus.counted(arm, transactions)
+        self._counters[arm] = self._trial_runner.counted(arm, transactions)
 
     def _announce(self, arm: int, phase: Phase, number: int) -> None:
         if not self._is_out(arm):
-            self._progress.step(self.course.context, self.course.next_number, arm, phase, number)
+            self._progress.step(self.state.context, self.state.next_number, arm, phase, number)
 
     def _try(self, arm: int, phase: Phase, action: Callable[[], None]) -> None:
         if self._is_out(arm):

@@ -11,7 +11,7 @@ from itertools import takewhile
 from pgversus.engine.progress import Look
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block, Phase
-from pgversus.stats.analysis import InterimResult, standing
+from pgversus.stats.analysis import InterimResult, interim_result
 from pgversus.stats.block_model import BlockModel, block_model, may_choose_rounds, soonest_rounds
 from pgversus.stats.confidence import LookRule, Verdict, blocks_to_decide, deciding_half_width, look_rule
 from pgversus.stats.effects import Samples
@@ -40,7 +40,7 @@ class ContextState:
         self.stopped: StopReason | None = None
         self.failure: str | None = None
         """Why it could not be prepared, so that it gets no block in this run."""
-        self.standings: dict[int, InterimResult] = {}
+        self.interim_results: dict[int, InterimResult] = {}
         """How each contender stood when it was last looked at; of one that is decided nothing has changed since."""
         self.wall_s = 0.0
         # What its blocks say of that, each looked at once.
@@ -153,15 +153,15 @@ class ContextState:
         Looking once after many blocks ends as looking after each of them: a contender whose verdict was known got no
         further block, so its last look is the one that decided.
         """
-        standings = {arm: self._standing(arm) for arm in arms}
-        self.standings |= standings
-        self.open_arms = [arm for arm, stands in standings.items() if self._stays_open(arm, stands)]
+        interim_results = {arm: self._interim_result(arm) for arm in arms}
+        self.interim_results |= interim_results
+        self.open_arms = [arm for arm, interim in interim_results.items() if self._stays_open(arm, interim)]
         self.stopped = self._reason_to_stop() if self.blocks else self.stopped
-        return standings
+        return interim_results
 
-    def looks(self, standings: Mapping[int, InterimResult], left_s: float) -> dict[int, Look]:
+    def looks(self, interim_results: Mapping[int, InterimResult], left_s: float) -> dict[int, Look]:
         """The same with the time that each may still take, for whoever watches. left_s: of the study's budget."""
-        return {arm: self._look_at(arm, stands, max(0.0, left_s)) for arm, stands in standings.items()}
+        return {arm: self._look_at(arm, interim, max(0.0, left_s)) for arm, interim in interim_results.items()}
 
     @property
     def seconds_left(self) -> float | None:
@@ -173,10 +173,10 @@ class ContextState:
         return self._asked_left[1]
 
     def _asked_seconds_left(self) -> float | None:
-        standings = {arm: self.standings[arm] for arm in self.open_arms}
-        if not self.is_fixed and any(map(self._is_before_first_look, standings.values())):
+        interim_results = {arm: self.interim_results[arm] for arm in self.open_arms}
+        if not self.is_fixed and any(map(self._is_before_first_look, interim_results.values())):
             return None
-        needed = [self._blocks_left(arm, stands) for arm, stands in standings.items()]
+        needed = [self._blocks_left(arm, interim) for arm, interim in interim_results.items()]
         # A block is of all open arms, so that the one that needs most decides.
         return None if None in needed else max(blocks or 0 for blocks in needed) * self.seconds_per_block
 
@@ -185,54 +185,54 @@ class ContextState:
         last = takewhile(lambda block: not block.has(BASELINE, arm), reversed(self.blocks))
         return sum(1 for _ in last)
 
-    def _standing(self, arm: int) -> InterimResult:
-        stands = standing(self.samples, self.comparison, self.rule, arm)
+    def _interim_result(self, arm: int) -> InterimResult:
+        interim = interim_result(self.samples, self.comparison, self.rule, arm)
         # Only one that is open can become invalid: whoever is decided is absent from blocks, and has not failed.
-        if self._is_undecided(stands) and self._failures_in_a_row(arm) >= MOST_FAILURES_IN_A_ROW:
+        if self._is_undecided(interim) and self._failures_in_a_row(arm) >= MOST_FAILURES_IN_A_ROW:
             self.invalid.add(arm)
-            return replace(stands, verdict=Verdict.INVALID)
-        return stands
+            return replace(interim, verdict=Verdict.INVALID)
+        return interim
 
-    def _look_at(self, arm: int, stands: InterimResult, budget_left: float) -> Look:
-        blocks = 0 if self.stopped is not None else self._blocks_left(arm, stands)
+    def _look_at(self, arm: int, interim: InterimResult, budget_left: float) -> Look:
+        blocks = 0 if self.stopped is not None else self._blocks_left(arm, interim)
         return Look(
-            standing=stands,
-            seconds_left=self._seconds_left(stands, blocks, budget_left),
+            interim_result=interim,
+            seconds_left=self._seconds_left(interim, blocks, budget_left),
             blocks_left=blocks,
-            is_before_first_look=not self.is_fixed and self._is_before_first_look(stands),
+            is_before_first_look=not self.is_fixed and self._is_before_first_look(interim),
         )
 
-    def _seconds_left(self, stands: InterimResult, blocks: int | None, budget_left: float) -> float | None:
+    def _seconds_left(self, interim: InterimResult, blocks: int | None, budget_left: float) -> float | None:
         if blocks is None:
-            return budget_left if stands.log_ratio is not None else None
+            return budget_left if interim.log_ratio is not None else None
         seconds = blocks * self.seconds_per_block
-        return seconds if self.is_fixed or self._is_before_first_look(stands) else min(budget_left, seconds)
+        return seconds if self.is_fixed or self._is_before_first_look(interim) else min(budget_left, seconds)
 
-    def _is_before_first_look(self, stands: InterimResult) -> bool:
-        return stands.blocks < self.rule.first_look
+    def _is_before_first_look(self, interim: InterimResult) -> bool:
+        return interim.blocks < self.rule.first_look
 
-    def _blocks_left(self, arm: int, stands: InterimResult) -> int | None:
+    def _blocks_left(self, arm: int, interim: InterimResult) -> int | None:
         """Until an answer at today's noise, or until the first look before that; None where nobody can tell."""
         design = self.comparison.design
         if design.fixed_blocks is not None:
-            return max(0, design.fixed_blocks - stands.blocks)
-        if self._is_before_first_look(stands):
-            return self.rule.first_look - stands.blocks
-        if stands.log_ratio is None:
+            return max(0, design.fixed_blocks - interim.blocks)
+        if self._is_before_first_look(interim):
+            return self.rule.first_look - interim.blocks
+        if interim.log_ratio is None:
             return None
         if arm in self._models:
-            half_width = deciding_half_width(stands.log_ratio.point, design.log_margin)
+            half_width = deciding_half_width(interim.log_ratio.point, design.log_margin)
             return self._models[arm].blocks_until(half_width, self.next_rounds, self.rule)
-        needed = blocks_to_decide(stands.log_ratio, self.rule, design.log_margin)
-        return None if needed is None else max(0, needed - stands.blocks)
+        needed = blocks_to_decide(interim.log_ratio, self.rule, design.log_margin)
+        return None if needed is None else max(0, needed - interim.blocks)
 
-    def _stays_open(self, arm: int, stands: InterimResult) -> bool:
-        return arm not in self.invalid and self._is_undecided(stands)
+    def _stays_open(self, arm: int, interim: InterimResult) -> bool:
+        return arm not in self.invalid and self._is_undecided(interim)
 
-    def _is_undecided(self, stands: InterimResult) -> bool:
+    def _is_undecided(self, interim: InterimResult) -> bool:
         if self.comparison.design.fixed_blocks is not None:
-            return stands.blocks < self.rule.last_look
-        return stands.verdict is Verdict.UNDECIDED
+            return interim.blocks < self.rule.last_look
+        return interim.verdict is Verdict.UNDECIDED
 
     def _reason_to_stop(self) -> StopReason | None:
         design = self.comparison.design

@@ -14,7 +14,7 @@ from pgversus.study.study import Context
 class Look:
     """How a contender stands after a block, and how long it may still take."""
 
-    standing: InterimResult
+    interim_result: InterimResult
     seconds_left: float | None
     """Until an answer at today's noise, at most the budget; until the first look before that. None: nobody can tell."""
     blocks_left: int | None = None
@@ -68,7 +68,7 @@ class Progress(Protocol):
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
         """A context is ready to be measured; the comparison has its final design."""
 
-    def outlook(self, look_out: Callable[[], TimeEstimate]) -> None:
+    def time_estimate(self, look_out: Callable[[], TimeEstimate]) -> None:
         """How far the study has come is something else now; also told when it begins.
 
         look_out: asks it of every context of the study, for whoever shows it.
@@ -108,7 +108,7 @@ class NoProgress:
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
         """Nothing."""
 
-    def outlook(self, look_out: Callable[[], TimeEstimate]) -> None:
+    def time_estimate(self, look_out: Callable[[], TimeEstimate]) -> None:
         """Nothing."""
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:

@@ -25,17 +25,17 @@ from pgversus.study.design import StopReason
 from pgversus.study.servers import RunningServer
 
 
-def outlook(courses: Sequence[ContextState], budget_s: float) -> TimeEstimate:
+def time_estimate(states: Sequence[ContextState], budget_s: float) -> TimeEstimate:
     """Of all courses of a study. budget_s: for the blocks of all of them."""
-    spent_s = sum(course.wall_s for course in courses)
-    waiting = [course for course in courses if course.stopped is None]
+    spent_s = sum(state.wall_s for state in states)
+    waiting = [state for state in states if state.stopped is None]
     left_s = max(0.0, budget_s - spent_s)
-    is_fixed = any(course.is_fixed for course in waiting)
-    asked_s = _fixed_s(courses, waiting) if is_fixed else _asked_s(waiting)
+    is_fixed = any(state.is_fixed for state in waiting)
+    asked_s = _fixed_s(states, waiting) if is_fixed else _asked_s(waiting)
     is_at_most = not is_fixed and (asked_s is None or asked_s > left_s)
     return TimeEstimate(
-        contexts=len(courses),
-        ended=len(courses) - len(waiting),
+        contexts=len(states),
+        ended=len(states) - len(waiting),
         spent_s=spent_s,
         budget_s=None if is_fixed else budget_s,
         seconds_left=left_s if is_at_most else asked_s,
@@ -46,29 +46,29 @@ def outlook(courses: Sequence[ContextState], budget_s: float) -> TimeEstimate:
 def _asked_s(waiting: Sequence[ContextState]) -> float | None:
     """What all of them still ask for; None as soon as one cannot tell."""
     total = 0.0
-    for course in waiting:
-        seconds = course.seconds_left
+    for state in waiting:
+        seconds = state.seconds_left
         if seconds is None:
             return None
         total += seconds
     return total
 
 
-def _fixed_s(courses: Sequence[ContextState], waiting: Sequence[ContextState]) -> float | None:
+def _fixed_s(states: Sequence[ContextState], waiting: Sequence[ContextState]) -> float | None:
     """Where numbers of blocks were given; a course without a block is taken to be as slow as those that have some.
 
     None before the first block of all.
     """
-    known = [course.seconds_per_block for course in courses if course.blocks]
+    known = [state.seconds_per_block for state in states if state.blocks]
     if not known:
         return None
     usual_s = fmean(known)
-    return sum(_fixed_course_s(course, usual_s) for course in waiting)
+    return sum(_fixed_state_s(state, usual_s) for state in waiting)
 
 
-def _fixed_course_s(course: ContextState, usual_s: float) -> float:
-    seconds = course.seconds_left
-    return (course.comparison.design.fixed_blocks or 0) * usual_s if seconds is None else seconds
+def _fixed_state_s(state: ContextState, usual_s: float) -> float:
+    seconds = state.seconds_left
+    return (state.comparison.design.fixed_blocks or 0) * usual_s if seconds is None else seconds
 
 
 # Streams of their own beside those of the blocks, [seed, number of the block, number of the context - 1].
@@ -92,7 +92,7 @@ KeepPreparation = Callable[[ContextState], None]
 
 def run_parts(
     parts: Sequence[Sequence[ContextState]],
-    site: Testbed,
+    testbed: Testbed,
     *,
     begin_part: Callable[[Sequence[ContextState]], None],
     seed: int,
@@ -108,51 +108,51 @@ def run_parts(
     as well. begin_part: makes room for the data of a part that has something open.
     """
     ended_by_budget = False
-    courses = [course for part in parts for course in part]
-    _tell_of_earlier_runs(courses, budget_s, progress)
+    states = [state for part in parts for state in part]
+    _tell_of_earlier_runs(states, budget_s, progress)
     for number, part in enumerate(parts):
-        if all(course.stopped is not None for course in part):
+        if all(state.stopped is not None for state in part):
             continue
         try:
             begin_part(part)
-            stopped = run_courses(
+            stopped = run_contexts(
                 part,
-                site,
+                testbed,
                 seed=seed,
                 budget_s=_share_s(parts, number, budget_s),
                 clock=clock,
                 progress=progress,
                 keep=keep,
                 keep_preparation=keep_preparation,
-                others=len(courses) - len(part),
-                outlook_of_all=partial(outlook, courses, budget_s),
+                others=len(states) - len(part),
+                estimate_of_all=partial(time_estimate, states, budget_s),
             )
         except KeyboardInterrupt:
-            if not any(course.preparation for earlier in parts[:number] for course in earlier):
+            if not any(state.preparation for earlier in parts[:number] for state in earlier):
                 raise
             return StopReason.INTERRUPTED
         if stopped is StopReason.INTERRUPTED:
             return stopped
         ended_by_budget = ended_by_budget or stopped is StopReason.BUDGET
-    return StopReason.BUDGET if ended_by_budget else _how_all_ended(courses)
+    return StopReason.BUDGET if ended_by_budget else _how_all_ended(states)
 
 
-def _tell_of_earlier_runs(courses: Sequence[ContextState], budget_s: float, progress: Progress) -> None:
-    left_s = _left_s(budget_s, courses)
-    for course in courses:
-        if course.blocks:
-            progress.resumed(course.context, course.comparison, course.looks(course.standings, left_s))
+def _tell_of_earlier_runs(states: Sequence[ContextState], budget_s: float, progress: Progress) -> None:
+    left_s = _left_s(budget_s, states)
+    for state in states:
+        if state.blocks:
+            progress.resumed(state.context, state.comparison, state.looks(state.interim_results, left_s))
 
 
 def _share_s(parts: Sequence[Sequence[ContextState]], number: int, budget_s: float) -> float:
     """Seconds for a part, its blocks of earlier runs included."""
-    left_s = _left_s(budget_s, [course for part in parts[:number] for course in part])
+    left_s = _left_s(budget_s, [state for part in parts[:number] for state in part])
     return left_s * len(parts[number]) / sum(map(len, parts[number:]))
 
 
-def run_courses(
-    courses: Sequence[ContextState],
-    site: Testbed,
+def run_contexts(
+    states: Sequence[ContextState],
+    testbed: Testbed,
     *,
     seed: int,
     budget_s: float,
@@ -161,7 +161,7 @@ def run_courses(
     keep: Keep,
     keep_preparation: KeepPreparation,
     others: int = 0,
-    outlook_of_all: Callable[[], TimeEstimate] | None = None,
+    estimate_of_all: Callable[[], TimeEstimate] | None = None,
 ) -> StopReason:
     """Run blocks until every course has ended, the budget is over, or Ctrl-C; why no further block was run.
 
@@ -170,108 +170,110 @@ def run_courses(
     others: courses of the study besides these. outlook_of_all: with them, for whoever watches; None where there are no
     others. PgversusError when the only course there is cannot be prepared.
     """
-    look_out = outlook_of_all or partial(outlook, courses, budget_s)
+    look_out = estimate_of_all or partial(time_estimate, states, budget_s)
     ready: set[int] = set()
-    is_new = not any(course.preparation for course in courses)
+    is_new = not any(state.preparation for state in states)
     try:
-        while open_courses := [course for course in courses if course.stopped is None]:
-            progress.outlook(look_out)
-            left_s = _left_s(budget_s, courses)
-            affordable = [course for course in open_courses if course.fits_into(left_s)]
+        while open_states := [state for state in states if state.stopped is None]:
+            progress.time_estimate(look_out)
+            left_s = _left_s(budget_s, states)
+            affordable = [state for state in open_states if state.fits_into(left_s)]
             if not affordable:
                 return StopReason.BUDGET
-            course = _next(affordable, seed)
-            if course.context.number not in ready:
-                is_only = len(courses) + others == 1
-                if not _prepare(course, site, keep_preparation, progress, is_only=is_only):
+            state = _next(affordable, seed)
+            if state.context.number not in ready:
+                is_only = len(states) + others == 1
+                if not _prepare(state, testbed, keep_preparation, progress, is_only=is_only):
                     continue
-                ready.add(course.context.number)
-            partners = [other for other in affordable if other.context.number in ready and other is not course]
-            together = _by_chance([course, *_sharing(course, partners, site)], seed, course.next_number, _TOGETHER)
-            with closing(run_start(together, site, clock, progress, left_s)) as finished:
+                ready.add(state.context.number)
+            partners = [other for other in affordable if other.context.number in ready and other is not state]
+            together = _by_chance([state, *_sharing(state, partners, testbed)], seed, state.next_number, _TOGETHER)
+            with closing(run_start(together, testbed, clock, progress, left_s)) as finished:
                 for measured, block in finished:
                     keep(measured, block)
-                    looks = measured.looks(measured.take(block), _left_s(budget_s, courses))
-                    progress.outlook(look_out)
+                    looks = measured.looks(measured.take(block), _left_s(budget_s, states))
+                    progress.time_estimate(look_out)
                     progress.block_finished(measured.context, block, looks, measured.wall_s)
     except KeyboardInterrupt:
         if is_new and not ready:
             # Nothing is kept yet, so there is nothing to be shown.
             raise
         return StopReason.INTERRUPTED
-    return _how_all_ended(courses)
+    return _how_all_ended(states)
 
 
-def _how_all_ended(courses: Sequence[ContextState]) -> StopReason:
+def _how_all_ended(states: Sequence[ContextState]) -> StopReason:
     """Decided, unless one had all its blocks before; failed where every one has failed."""
-    reasons = {course.stopped for course in courses}
+    reasons = {state.stopped for state in states}
     if reasons == {StopReason.FAILED}:
         return StopReason.FAILED
     return StopReason.BLOCKS if StopReason.BLOCKS in reasons else StopReason.DECIDED
 
 
-def _left_s(budget_s: float, courses: Sequence[ContextState]) -> float:
-    return budget_s - sum(course.wall_s for course in courses)
+def _left_s(budget_s: float, states: Sequence[ContextState]) -> float:
+    return budget_s - sum(state.wall_s for state in states)
 
 
-def _next(courses: Sequence[ContextState], seed: int) -> ContextState:
+def _next(states: Sequence[ContextState], seed: int) -> ContextState:
     """One of those with the fewest blocks, by chance."""
-    fewest = min(course.next_number for course in courses)
-    return _by_chance([course for course in courses if course.next_number == fewest], seed, fewest, _TURNS)[0]
+    fewest = min(state.next_number for state in states)
+    return _by_chance([state for state in states if state.next_number == fewest], seed, fewest, _TURNS)[0]
 
 
-def _by_chance(courses: Sequence[ContextState], seed: int, number: int, stream: int) -> list[ContextState]:
+def _by_chance(states: Sequence[ContextState], seed: int, number: int, stream: int) -> list[ContextState]:
     """In a random order, in which each stays before or behind each other one, whoever else is there."""
-    highest = max(course.context.number for course in courses)
+    highest = max(state.context.number for state in states)
     # A place for every context there is up to the highest: none moves when others have ended, or had their turn.
     places = np.random.default_rng([seed, number, 0, stream]).random(highest + 1)
-    return sorted(courses, key=lambda course: float(places[course.context.number]))
+    return sorted(states, key=lambda state: float(places[state.context.number]))
 
 
-def _prepare(course: ContextState, site: Testbed, keep: KeepPreparation, progress: Progress, *, is_only: bool) -> bool:
+def _prepare(
+    state: ContextState, testbed: Testbed, keep: KeepPreparation, progress: Progress, *, is_only: bool
+) -> bool:
     """Whether it is ready; a context that cannot be prepared ends without stopping the others.
 
     What would fail again by itself is kept; anything else the next run tries again.
     """
-    known = course.preparation
+    known = state.preparation
     try:
-        course.begin(site.prepare(course.context, known))
+        state.begin(testbed.prepare(state.context, known))
     except (DatasetError, ServerError, StudyError, WorkloadError) as error:
         if is_only:
             raise
-        course.fail(f"{error.what} ({error.where}): {error.found}")
-        progress.say(f"{course.context.label}: {course.failure}")
-        if known is None and _fails_for_good(error, course):
-            keep(course)
+        state.fail(f"{error.what} ({error.where}): {error.found}")
+        progress.say(f"{state.context.label}: {state.failure}")
+        if known is None and _fails_for_good(error, state):
+            keep(state)
         return False
     if known is None:
-        keep(course)
+        keep(state)
         # Its plans are on disk now, and there may be thousands of contexts.
-        course.forget_plans()
+        state.forget_plans()
     return True
 
 
-def _fails_for_good(error: PgversusError, course: ContextState) -> bool:
+def _fails_for_good(error: PgversusError, state: ContextState) -> bool:
     """Whether the same load on the same data fails again, whatever the moment.
 
     A server of somebody else may be back, a changed file may be put back, a larger budget may help, and what was killed
     may not be the next time.
     """
-    if any(isinstance(arm.server, RunningServer) for arm in course.comparison.arms):
+    if any(isinstance(arm.server, RunningServer) for arm in state.comparison.arms):
         return False
     if _MAY_PASS_WORDS.search(error.found):
         return False
     return isinstance(error, DatasetError | WorkloadError) and error.slug not in _MAY_PASS
 
 
-def _sharing(course: ContextState, others: Sequence[ContextState], site: Testbed) -> list[ContextState]:
+def _sharing(state: ContextState, others: Sequence[ContextState], testbed: Testbed) -> list[ContextState]:
     """The others that are as far and can be measured on the same start."""
-    if not course.shares_starts:
+    if not state.shares_starts:
         return []
     return [
         other
         for other in others
-        if other.next_number == course.next_number
+        if other.next_number == state.next_number
         and other.shares_starts
-        and site.can_share_start(course.context, other.context)
+        and testbed.can_share_start(state.context, other.context)
     ]

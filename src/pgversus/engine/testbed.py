@@ -65,7 +65,7 @@ class Testbed(Protocol):
         agree with it.
         """
 
-    def apparatus(self, context: Context) -> TrialRunner:
+    def trial_runner(self, context: Context) -> TrialRunner:
         """The apparatus of a prepared context."""
 
     def can_share_start(self, one: Context, other: Context) -> bool:

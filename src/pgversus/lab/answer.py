@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from pgversus.errors import PlanError, StoreError
 from pgversus.lab.caveats import caveats
 from pgversus.lab.compared_plans import compared
-from pgversus.lab.resume import course_so_far
+from pgversus.lab.resume import state_so_far
 from pgversus.records.preparation import Preparation
 from pgversus.report.answer import Answer, AttributionResult, StudyAnswer, Unanswered
 from pgversus.report.plans import PlansAnswer
@@ -128,18 +128,18 @@ def _answer(
     attributed: Mapping[int, AttributionResult],
 ) -> Answer:
     budget_s = preparation.design.budget_s if facts.budget_s is None else facts.budget_s
-    course = course_so_far(one.context, one, study.verdicts, budget_s)
-    stopped = course.stopped or facts.ended
+    state = state_so_far(one.context, one, study.verdicts, budget_s)
+    stopped = state.stopped or facts.ended
     return Answer(
         context=one.context,
-        comparison=course.comparison,
+        comparison=state.comparison,
         arms=preparation.arms,
-        analysis=analyse(course.samples, course.comparison, course.rule, frozenset(course.invalid), course.standings),
-        rule=course.rule,
+        analysis=analyse(state.samples, state.comparison, state.rule, frozenset(state.invalid), state.interim_results),
+        rule=state.rule,
         caveats=caveats(
-            course.comparison,
+            state.comparison,
             preparation,
-            course.samples,
+            state.samples,
             stopped,
             cpus=facts.host["cpus"],
             failure=failure,
@@ -148,9 +148,9 @@ def _answer(
         differences=preparation.differences,
         stopped=stopped,
         failure=failure,
-        failed_trials=sum(len(block.failures) for block in course.blocks),
-        blocks=tuple(course.blocks),
-        wall_s=course.wall_s,
+        failed_trials=sum(len(block.failures) for block in state.blocks),
+        blocks=tuple(state.blocks),
+        wall_s=state.wall_s,
         study_wall_s=study_wall_s,
         # A study file has a title; a comparison of the command line has none.
         is_from_file=bool(study.title),

@@ -232,7 +232,7 @@ class LoadRunner:
             return None, f"the load has changed settings of sessions to come: {', '.join(changed)}"
         return plans, words
 
-    def apparatus(self, preparation: Preparation) -> TrialRunner:
+    def trial_runner(self, preparation: Preparation) -> TrialRunner:
         """Windows of load, warm or cold."""
         loads = tuple(
             replace(

@@ -186,7 +186,7 @@ class OperationRunner:
             longest_transaction_s=slowest_s,
         )
 
-    def apparatus(self, preparation: Preparation) -> TrialRunner:
+    def trial_runner(self, preparation: Preparation) -> TrialRunner:
         """One repetition in each block."""
         return OperationTrialRunner(self._repetitions, preparation.patience_s)
 

@@ -263,26 +263,26 @@ def compare_plans(study: Study, user: ServerUser, client: Client, progress: Prog
 
     study: of one context. PgversusError of any kind when its servers cannot be had, loaded or asked.
     """
-    with open_resources(study, user, progress) as workshop, ExitStack() as stack:
-        site = PostgresTestbed(
-            workshop.study,
-            workshop.builds,
-            workshop.directory,
+    with open_resources(study, user, progress) as resources, ExitStack() as stack:
+        testbed = PostgresTestbed(
+            resources.study,
+            resources.builds,
+            resources.directory,
             client=client,
-            snapshots=workshop.snapshots(client, progress),
-            common=workshop.common_settings,
+            snapshots=resources.snapshots(client, progress),
+            common=resources.common_settings,
             progress=progress,
             stack=stack,
             kept_logs=None,
         )
-        (context,) = workshop.study.contexts
-        with failures_of_the_host(workshop.cache.root):
-            servers = site.servers_of(context).servers
+        (context,) = resources.study.contexts
+        with failures_of_the_host(resources.cache.root):
+            servers = testbed.servers_of(context).servers
             for server in servers:
                 server.start()
             progress.say("asking every arm for its plans")
             explainer = Explainer(
-                client=client, scratch=workshop.directory.root / "told", with_rows=True, progress=progress
+                client=client, scratch=resources.directory.root / "told", with_rows=True, progress=progress
             )
             plans = explainer.explain(servers, context.comparison)
     return compared([arm.label for arm in context.comparison.arms], plans)

@@ -37,7 +37,7 @@ class RunResources:
     builds: Mapping[ServerName, Build | None]
     """None for a server that somebody else runs."""
     directory: RunDirectory
-    shelf: SnapshotCache
+    kept: SnapshotCache
 
     @property
     def common_settings(self) -> dict[str, str]:
@@ -59,7 +59,7 @@ class RunResources:
         return Snapshots(
             self.directory,
             Loading(self.directory, client),
-            self.shelf,
+            self.kept,
             self.common_settings,
             progress,
             loaded_before=loaded_before,
@@ -88,10 +88,10 @@ def open_resources(
             directory = stack.enter_context(run_directory(cache, user))
             ask = partial(ask_program, user=user, directory=directory.settings_directory())
             study = with_possible_settings(study, ask_of(builds, ask))
-        shelf = SnapshotCache(cache, directory, progress, most_kept)
+        kept = SnapshotCache(cache, directory, progress, most_kept)
         # However the run ends; what starts servers later has stopped them by then.
-        stack.callback(shelf.trim)
-        yield RunResources(study=study, cache=cache, builds=builds, directory=directory, shelf=shelf)
+        stack.callback(kept.trim)
+        yield RunResources(study=study, cache=cache, builds=builds, directory=directory, kept=kept)
 
 
 def _provide(

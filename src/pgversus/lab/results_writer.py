@@ -63,17 +63,17 @@ class ResultsWriter:
         """Something else that was found."""
         self._open().add_fact(name, value)
 
-    def keep_preparation(self, course: ContextState) -> None:
+    def keep_preparation(self, state: ContextState) -> None:
         """What was found while a context was prepared."""
-        self._open().add_preparation(course.context.number, course.preparation, course.failure)
+        self._open().add_preparation(state.context.number, state.preparation, state.failure)
 
-    def keep(self, course: ContextState, block: Block) -> None:
+    def keep(self, state: ContextState, block: Block) -> None:
         """A block, before anything else is done with it."""
-        self._open().add_block(course.context.number, block)
+        self._open().add_block(state.context.number, block)
 
-    def end(self, stopped: StopReason, courses: Sequence[ContextState]) -> None:
+    def end(self, stopped: StopReason, states: Sequence[ContextState]) -> None:
         """Why it ended, and why contexts could not be prepared in it."""
-        words = {str(course.context.number): course.failure for course in courses if course.failure is not None}
+        words = {str(state.context.number): state.failure for state in states if state.failure is not None}
         self._open().add_fact("not_prepared", words)
         self._open().add_fact("ended", stopped.value)
 

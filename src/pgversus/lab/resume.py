@@ -224,14 +224,14 @@ def is_same_question(earlier: StoredStudy, study: Study) -> bool:
     return not list(_changes(earlier, without_secrets(study)))
 
 
-def course_so_far(context: Context, stored: StoredContext, verdicts: int, budget_s: float) -> ContextState:
+def state_so_far(context: Context, stored: StoredContext, verdicts: int, budget_s: float) -> ContextState:
     """How far a context has come, with the budget of the last run: that may change, and nothing else of a design."""
     preparation = stored.preparation
     if preparation is not None and preparation.design.budget_s != budget_s:
         preparation = replace(preparation, design=replace(preparation.design, budget_s=budget_s))
-    course = ContextState(context, verdicts)
-    course.go_on_from(preparation, stored.failure, stored.blocks)
-    return course
+    state = ContextState(context, verdicts)
+    state.go_on_from(preparation, stored.failure, stored.blocks)
+    return state
 
 
 def loaded_before(earlier: StoredStudy, study: Study) -> frozenset[ServerName]:

@@ -31,10 +31,10 @@ from pgversus.lab.resume import (
     EarlierResults,
     ResultsFolder,
     check_same_study,
-    course_so_far,
     is_same_question,
     loaded_before,
     results_folder,
+    state_so_far,
     worn_before,
 )
 from pgversus.lab.resume_checks import (
@@ -62,7 +62,7 @@ from pgversus.text.redaction import without_secrets
 class StudyResources:
     """What studies that are measured one after the other in one run have in common."""
 
-    workshop: RunResources
+    resources: RunResources
     client: Client
     snapshots: Snapshots
     worn_before: frozenset[ServerName]
@@ -73,61 +73,61 @@ class StudyResources:
 
 
 def measure(
-    study: Study, bench: StudyResources, earlier: StoredStudy | None, keeper: ResultsWriter, explain: ExplainArms | None
+    study: Study, bench: StudyResources, earlier: StoredStudy | None, writer: ResultsWriter, explain: ExplainArms | None
 ) -> StopReason:
     """Measure a study to its end and keep what is found; why it ended. Its servers are stopped when this is left.
 
     earlier: its results so far, which are gone on with. explain: asks each context's servers for plans.
     """
     with ExitStack() as stack:
-        site = PostgresTestbed(
+        testbed = PostgresTestbed(
             study,
-            bench.workshop.builds,
-            bench.workshop.directory,
+            bench.resources.builds,
+            bench.resources.directory,
             client=bench.client,
             snapshots=bench.snapshots,
-            common=bench.workshop.common_settings,
+            common=bench.resources.common_settings,
             progress=bench.progress,
             stack=stack,
             kept_logs=bench.kept_logs,
             worn_before=bench.worn_before,
             explain=explain,
         )
-        courses = _courses(study, earlier)
+        states = _states(study, earlier)
         stopped = run_parts(
-            _parts(study, courses),
-            site,
-            begin_part=partial(_begin_part, site=site, cache=bench.workshop.cache, progress=bench.progress),
+            _parts(study, states),
+            testbed,
+            begin_part=partial(_begin_part, testbed=testbed, cache=bench.resources.cache, progress=bench.progress),
             seed=study.seed,
             budget_s=study.budget_s,
             clock=clock,
             progress=bench.progress,
-            keep=keeper.keep,
-            keep_preparation=keeper.keep_preparation,
+            keep=writer.keep,
+            keep_preparation=writer.keep_preparation,
         )
-        keeper.end(stopped, courses)
+        writer.end(stopped, states)
         return stopped
 
 
-def _courses(study: Study, earlier: StoredStudy | None) -> list[ContextState]:
+def _states(study: Study, earlier: StoredStudy | None) -> list[ContextState]:
     """Every context as far as it has come."""
     if earlier is None:
         return [ContextState(context, study.verdicts) for context in study.contexts]
     return [
-        course_so_far(context, stored, study.verdicts, study.budget_s)
+        state_so_far(context, stored, study.verdicts, study.budget_s)
         for context, stored in zip(study.contexts, earlier.contexts, strict=True)
     ]
 
 
-def _parts(study: Study, courses: Sequence[ContextState]) -> list[list[ContextState]]:
-    by_number = {course.context.number: course for course in courses}
+def _parts(study: Study, states: Sequence[ContextState]) -> list[list[ContextState]]:
+    by_number = {state.context.number: state for state in states}
     return [[by_number[context.number] for context in part] for part in parts_of(study.contexts)]
 
 
-def _begin_part(part: Sequence[ContextState], site: PostgresTestbed, cache: Cache, progress: Progress) -> None:
+def _begin_part(part: Sequence[ContextState], testbed: PostgresTestbed, cache: Cache, progress: Progress) -> None:
     """Data of earlier parts go, and as much of what is kept for later runs as this one needs the room of."""
-    contexts = [course.context for course in part]
-    there = site.keep_only(contexts)
+    contexts = [state.context for state in part]
+    there = testbed.keep_only(contexts)
     free_up(disk_bytes(contexts) - there, cache, progress.say)
 
 
@@ -152,67 +152,67 @@ class RunOptions:
     """What was typed, without secrets; empty where a program asks."""
 
 
-def run_study(study: Study, means: RunOptions, progress: Progress) -> StopReason:
+def run_study(study: Study, options: RunOptions, progress: Progress) -> StopReason:
     """Fetch, load, measure, keep; why it ended. Everything started is stopped and removed when this returns or raises.
 
     PgversusError of any kind when it cannot be begun; once blocks run, failures and Ctrl-C become part of the results.
     """
-    with results_folder(means.results, means.earlier) as folder:
-        return _run(study, means, folder, progress)
+    with results_folder(options.results, options.earlier) as folder:
+        return _run(study, options, folder, progress)
 
 
-def _run(study: Study, means: RunOptions, folder: ResultsFolder, progress: Progress) -> StopReason:
+def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Progress) -> StopReason:
     earlier = folder.earlier
     host = host_facts(open_cache().runs)
-    client = client_facts(means.client)
+    client = client_facts(options.client)
     if earlier is not None:
         # Before anything is fetched.
-        _check_what_is_known(earlier, study, host, client, means.results)
+        _check_what_is_known(earlier, study, host, client, options.results)
         for line in changes_of_host(earlier.facts, host):
             progress.say(line)
-    _check_client(study, means.client)
-    with open_resources(study, means.user, progress, earlier) as workshop, ExitStack() as stack:
-        study = workshop.study
+    _check_client(study, options.client)
+    with open_resources(study, options.user, progress, earlier) as resources, ExitStack() as stack:
+        study = resources.study
         facts = {
             "host": host,
             "client": client,
-            "builds": build_facts(workshop.builds),
-            "asked": asdict(_asked(study, means)),
+            "builds": build_facts(resources.builds),
+            "asked": asdict(_asked(study, options)),
         }
         if earlier is not None:
-            check_same_builds(earlier.facts, facts["builds"], means.results)
-            check_same_study(earlier, study, means.results)
+            check_same_builds(earlier.facts, facts["builds"], options.results)
+            check_same_study(earlier, study, options.results)
         for one in study.skipped:
             progress.say(f"left out: {one.label} ({one.reason})")
-        stack.callback(_keep_server_logs, workshop.directory, folder, means.results)
-        keeper = _keeper(study, means.results, folder, facts, progress, stack)
+        stack.callback(_keep_server_logs, resources.directory, folder, options.results)
+        writer = _writer(study, options.results, folder, facts, progress, stack)
         # A comparison that is never gone on with leaves nothing behind when it fails before its first block.
-        note_loaded = (lambda _: None) if means.earlier is EarlierResults.REFUSE else keeper.keep_loaded
+        note_loaded = (lambda _: None) if options.earlier is EarlierResults.REFUSE else writer.keep_loaded
         before = frozenset() if earlier is None else loaded_before(earlier, study)
-        explain = partial(explained_or_why_not, _explainer(workshop, means, progress)) if means.plans else None
+        explain = partial(explained_or_why_not, _explainer(resources, options, progress)) if options.plans else None
         bench = StudyResources(
-            workshop=workshop,
-            client=means.client,
-            snapshots=workshop.snapshots(means.client, progress, loaded_before=before, note_loaded=note_loaded),
+            resources=resources,
+            client=options.client,
+            snapshots=resources.snapshots(options.client, progress, loaded_before=before, note_loaded=note_loaded),
             worn_before=frozenset() if earlier is None else worn_before(earlier, study),
-            kept_logs=means.results / "transaction-logs" if means.keep_logs else None,
+            kept_logs=options.results / "transaction-logs" if options.keep_logs else None,
             progress=progress,
         )
-        stopped = measure(study, bench, folder.earlier, keeper, explain)
-        if means.plans and stopped is not StopReason.INTERRUPTED:
-            logs = replace(workshop.directory, log_prefix="attribution-")
-            beneath = replace(bench, workshop=replace(workshop, directory=logs), kept_logs=None)
+        stopped = measure(study, bench, folder.earlier, writer, explain)
+        if options.plans and stopped is not StopReason.INTERRUPTED:
+            logs = replace(resources.directory, log_prefix="attribution-")
+            beneath = replace(bench, resources=replace(resources, directory=logs), kept_logs=None)
             measure_one = partial(
-                _measure_attribution, bench=beneath, facts=facts, explainer=_explainer(workshop, means, progress)
+                _measure_attribution, bench=beneath, facts=facts, explainer=_explainer(resources, options, progress)
             )
-            keeper.keep_fact(NOT_ATTRIBUTED, attribute(study, means.results, measure_one, progress))
+            writer.keep_fact(NOT_ATTRIBUTED, attribute(study, options.results, measure_one, progress))
         return stopped
 
 
-def _asked(study: Study, means: RunOptions) -> Invocation:
+def _asked(study: Study, options: RunOptions) -> Invocation:
     return Invocation(
         program=f"pgversus {version('pgversus')}",
-        command=means.command,
+        command=options.command,
         file_name=study.file_name,
         file_text=without_secrets(study.file_text),
     )
@@ -225,11 +225,11 @@ def _measure_attribution(
     is_other = holds_results(results) and not is_same_question(read_results(results), study)
     earlier = EarlierResults.PUT_ASIDE if is_other else EarlierResults.GO_ON
     with results_folder(results, earlier) as folder, ExitStack() as stack:
-        keeper = _keeper(study, results, folder, facts, bench.progress, stack)
-        return measure(study, bench, folder.earlier, keeper, partial(explained_counterfactual, explainer))
+        writer = _writer(study, results, folder, facts, bench.progress, stack)
+        return measure(study, bench, folder.earlier, writer, partial(explained_counterfactual, explainer))
 
 
-def _keeper(
+def _writer(
     study: Study, results: Path, folder: ResultsFolder, facts: Mapping[str, Any], progress: Progress, stack: ExitStack
 ) -> ResultsWriter:
     return ResultsWriter(
@@ -242,12 +242,12 @@ def _keeper(
     )
 
 
-def _explainer(workshop: RunResources, means: RunOptions, progress: Progress) -> Explainer:
+def _explainer(resources: RunResources, options: RunOptions, progress: Progress) -> Explainer:
     return Explainer(
-        client=means.client,
-        scratch=workshop.directory.root / "told",
-        with_rows=means.check_rows,
-        samples=means.sample_plans,
+        client=options.client,
+        scratch=resources.directory.root / "told",
+        with_rows=options.check_rows,
+        samples=options.sample_plans,
         progress=progress,
     )
 

@@ -61,7 +61,7 @@ class WorkloadRunner(Protocol):
     def try_out(self) -> FirstRun:
         """Run it on every arm and throw the numbers away; WorkloadError when it cannot be run on one."""
 
-    def apparatus(self, preparation: Preparation) -> TrialRunner:
+    def trial_runner(self, preparation: Preparation) -> TrialRunner:
         """What the engine drives, as it was prepared."""
 
 
@@ -148,10 +148,10 @@ class FailureSortingRunner:
     """An apparatus under which failures of the host, and of servers of others that stay away, end the run, no trial."""
 
     def __init__(
-        self, apparatus: TrialRunner, servers: Sequence[ArmServer], directory: Path, progress: Progress
+        self, trial_runner: TrialRunner, servers: Sequence[ArmServer], directory: Path, progress: Progress
     ) -> None:
         """servers: by arm. directory: of the run."""
-        self._apparatus = apparatus
+        self._trial_runner = trial_runner
         self._servers = servers
         self._directory = directory
         self._progress = progress
@@ -159,35 +159,35 @@ class FailureSortingRunner:
     def start(self, arm: int) -> None:
         """Start an arm."""
         with self._failures(arm):
-            self._apparatus.start(arm)
+            self._trial_runner.start(arm)
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
         """Warm an arm up."""
         with self._failures(arm):
-            return self._apparatus.warm_up(arm, seed)
+            return self._trial_runner.warm_up(arm, seed)
 
     def measure(self, arm: int, seed: int, name: str) -> None:
         """Measure one window."""
         with self._failures(arm):
-            self._apparatus.measure(arm, seed, name)
+            self._trial_runner.measure(arm, seed, name)
 
     def collect(self, arm: int) -> Sequence[Window]:
         """End a session."""
         with self._failures(arm):
-            return self._apparatus.collect(arm)
+            return self._trial_runner.collect(arm)
 
     def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
         """Return the counters of a block."""
         with self._failures(arm):
-            return self._apparatus.counted(arm, transactions)
+            return self._trial_runner.counted(arm, transactions)
 
     def abandon(self) -> None:
         """End open sessions."""
-        self._apparatus.abandon()
+        self._trial_runner.abandon()
 
     def stop_all(self) -> None:
         """Stop every arm."""
-        self._apparatus.stop_all()
+        self._trial_runner.stop_all()
 
     @contextmanager
     def _failures(self, arm: int) -> Iterator[None]:

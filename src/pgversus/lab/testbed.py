@@ -47,7 +47,7 @@ class _Ready:
     """A prepared context."""
 
     servers: ServerSet
-    apparatus: TrialRunner
+    trial_runner: TrialRunner
     preparation: Preparation
 
 
@@ -110,13 +110,13 @@ class PostgresTestbed:
             check_windows(context.comparison.design, rate=workload.rate, is_cold=is_cold)
         snapshots, servers = self._loaded(context)
         self._forget_other_copies(servers)
-        harness = self._harness(context, servers, snapshots)
-        preparation = self._try_out(context, harness, snapshots) if known is None else known
+        workload_runner = self._workload_runner(context, servers, snapshots)
+        preparation = self._try_out(context, workload_runner, snapshots) if known is None else known
         if known is not None and not self._is_worn(arms):
             refuse_other_data(context, known, snapshots)
-        measuring = harness.apparatus(preparation)
-        apparatus = FailureSortingRunner(measuring, servers.servers, self._directory.root, self._progress)
-        self._ready[context.number] = _Ready(servers=servers, apparatus=apparatus, preparation=preparation)
+        measuring = workload_runner.trial_runner(preparation)
+        trial_runner = FailureSortingRunner(measuring, servers.servers, self._directory.root, self._progress)
+        self._ready[context.number] = _Ready(servers=servers, trial_runner=trial_runner, preparation=preparation)
         self._progress.begin_blocks(context, replace(context.comparison, design=preparation.design))
         return preparation
 
@@ -125,11 +125,11 @@ class PostgresTestbed:
         with failures_of_the_host(self._directory.root):
             return self._loaded(context)[1]
 
-    def apparatus(self, context: Context) -> TrialRunner:
+    def trial_runner(self, context: Context) -> TrialRunner:
         """The apparatus of a prepared context."""
         ready = self._ready[context.number]
         self._forget_other_copies(ready.servers)
-        return ready.apparatus
+        return ready.trial_runner
 
     def keep_only(self, contexts: Sequence[Context]) -> int:
         """Remove the data that none of these contexts need; bytes of loaded data that stay."""
@@ -195,7 +195,7 @@ class PostgresTestbed:
         self._stack.callback(server.stop)
         return server
 
-    def _harness(self, context: Context, servers: ServerSet, snapshots: Sequence[Snapshot]) -> WorkloadRunner:
+    def _workload_runner(self, context: Context, servers: ServerSet, snapshots: Sequence[Snapshot]) -> WorkloadRunner:
         comparison, workload = context.comparison, context.comparison.workload
         prewarms = all(snapshot.has_prewarm for snapshot in snapshots)
         # Of the first run nobody knows yet how slow it is.
@@ -238,10 +238,10 @@ class PostgresTestbed:
             longest_s=patience_s,
         )
 
-    def _try_out(self, context: Context, harness: WorkloadRunner, snapshots: Sequence[Snapshot]) -> Preparation:
+    def _try_out(self, context: Context, workload_runner: WorkloadRunner, snapshots: Sequence[Snapshot]) -> Preparation:
         comparison = context.comparison
         self._progress.say(context.located("trying the workload once on every arm"))
-        first = harness.try_out()
+        first = workload_runner.try_out()
         check_budget(first.design, len(comparison.arms))
         fingerprints = [
             replace(snapshot.fingerprint, settings=settings)

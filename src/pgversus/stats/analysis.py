@@ -124,7 +124,7 @@ class Analysis:
 _NOTHING_KNOWN: Mapping[int, InterimResult] = MappingProxyType({})
 
 
-def standing(samples: Samples, comparison: Comparison, rule: LookRule, contender: int) -> InterimResult:
+def interim_result(samples: Samples, comparison: Comparison, rule: LookRule, contender: int) -> InterimResult:
     """How a contender stands after these blocks; the rule says whether one may look at all."""
     metric = comparison.design.metric
     estimate = log_ratio(samples, metric, BASELINE, contender)
@@ -161,7 +161,7 @@ def analyse(
                 samples,
                 comparison,
                 rule,
-                known.get(arm.index) or standing(samples, comparison, rule, arm.index),
+                known.get(arm.index) or interim_result(samples, comparison, rule, arm.index),
                 arm.index,
                 counted,
                 is_invalid=arm.index in invalid,
@@ -194,7 +194,7 @@ def _contender(
     samples: Samples,
     comparison: Comparison,
     rule: LookRule,
-    stands: InterimResult,
+    interim: InterimResult,
     contender: int,
     counted: Callable[[], CounterEstimates],
     *,
@@ -202,7 +202,7 @@ def _contender(
 ) -> ContenderResult:
     def ratio_of(quantity: Quantity) -> Estimate | None:
         is_judged = quantity is comparison.design.metric
-        ratio = stands.log_ratio if is_judged else log_ratio(samples, quantity, BASELINE, contender)
+        ratio = interim.log_ratio if is_judged else log_ratio(samples, quantity, BASELINE, contender)
         return _estimate(ratio, samples, quantity, rule, (BASELINE, contender))
 
     def levels_of(quantity: Quantity) -> tuple[float, float] | None:
@@ -214,13 +214,13 @@ def _contender(
     paired = [block for block in samples.blocks if block.has(BASELINE, contender)]
     return ContenderResult(
         contender=contender,
-        verdict=Verdict.INVALID if is_invalid else stands.verdict,
-        log_ratio=stands.log_ratio,
+        verdict=Verdict.INVALID if is_invalid else interim.verdict,
+        log_ratio=interim.log_ratio,
         ratios=LazyValues(() if is_invalid else quantities_of(comparison), ratio_of),
         levels=LazyValues(quantities_of(comparison), levels_of),
         counters=LazyMapping(lambda: {} if is_invalid else counted().ratios[contender - 1]),
         one_sided=LazyMapping(lambda: {} if is_invalid else counted().one_sided[contender - 1]),
-        blocks=stands.blocks,
+        blocks=interim.blocks,
         seconds_measured=sum(block.trials[arm].seconds for block in paired for arm in (BASELINE, contender)),
     )
 

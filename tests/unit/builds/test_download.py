@@ -74,16 +74,16 @@ class _Handler(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+def testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     directory = tmp_path / "site"
     directory.mkdir()
-    with Site(directory) as site:
-        thread = Thread(target=partial(site.serve_forever, poll_interval=0.01))
+    with Site(directory) as testbed:
+        thread = Thread(target=partial(testbed.serve_forever, poll_interval=0.01))
         thread.start()
-        yield site
-        site.closing.set()
-        site.shutdown()
+        yield testbed
+        testbed.closing.set()
+        testbed.shutdown()
         thread.join()
 
 
@@ -104,77 +104,77 @@ def kept(cache: Cache) -> list[str]:
     return sorted(path.name.partition("-")[2] for path in cache.sources.iterdir())
 
 
-def published(site: Site, name: str) -> Path:
+def published(testbed: Site, name: str) -> Path:
     """A tarball with its checksum beside it."""
-    file = tarball(site.directory / name)
+    file = tarball(testbed.directory / name)
     publish(file, sha256(file))
     return file
 
 
-def test_a_tarball_is_fetched_once(site: Site, cache: Cache, tmp_path: Path) -> None:
-    file = published(site, "postgresql-17.8.tar.gz")
+def test_a_tarball_is_fetched_once(testbed: Site, cache: Cache, tmp_path: Path) -> None:
+    file = published(testbed, "postgresql-17.8.tar.gz")
     heard: list[tuple[str, int]] = []
-    source = downloaded(site.at(file.name), cache, lambda name, size: heard.append((name, size)))
+    source = downloaded(testbed.at(file.name), cache, lambda name, size: heard.append((name, size)))
     assert (source.facts.words, source.facts.sha256) == (file.name, sha256(file))
     assert source.facts.checked == "postgresql-17.8.tar.gz.sha256"
     assert heard[-1] == (file.name, file.stat().st_size)
     source.lay_out(tmp_path / "tree", server_user())
     assert (tmp_path / "tree" / "configure").read_text() == FILES["configure"]
     file.unlink()
-    assert downloaded(site.at(file.name), cache, quiet).facts == source.facts
-    assert site.asked == [f"/{file.name}.sha256", f"/{file.name}"]
+    assert downloaded(testbed.at(file.name), cache, quiet).facts == source.facts
+    assert testbed.asked == [f"/{file.name}.sha256", f"/{file.name}"]
     assert kept(cache) == [file.name, f"{file.name}.json"]
 
 
-def test_a_tarball_without_a_published_hash_is_not_fetched(site: Site, cache: Cache) -> None:
-    tarball(site.directory / "p.tar")
+def test_a_tarball_without_a_published_hash_is_not_fetched(testbed: Site, cache: Cache) -> None:
+    tarball(testbed.directory / "p.tar")
     with pytest.raises(DownloadError, match=r"^/p\.tar\.sha256: .*(Not Found|not found)"):
-        downloaded(site.at("p.tar"), cache, quiet)
-    assert (site.asked, kept(cache)) == (["/p.tar.sha256"], [])
+        downloaded(testbed.at("p.tar"), cache, quiet)
+    assert (testbed.asked, kept(cache)) == (["/p.tar.sha256"], [])
 
 
-def test_a_hash_that_the_user_gives_needs_none_to_be_published(site: Site, cache: Cache) -> None:
-    file = tarball(site.directory / "p.tar")
-    source = downloaded(site.at("p.tar", sha256(file)), cache, quiet)
+def test_a_hash_that_the_user_gives_needs_none_to_be_published(testbed: Site, cache: Cache) -> None:
+    file = tarball(testbed.directory / "p.tar")
+    source = downloaded(testbed.at("p.tar", sha256(file)), cache, quiet)
     assert (source.facts.sha256, source.facts.checked) == (sha256(file), "the hash given with its address")
-    assert site.asked == ["/p.tar"]
+    assert testbed.asked == ["/p.tar"]
     with pytest.raises(BuildError) as caught:
-        downloaded(site.at("p.tar", "f" * 64), cache, quiet)
+        downloaded(testbed.at("p.tar", "f" * 64), cache, quiet)
     assert caught.value.slug == "build-damaged"
     assert caught.value.expected == f"SHA-256 {'f' * 64} (the hash given with its address)"
     assert kept(cache) == ["p.tar", "p.tar.json"]
 
 
-def test_what_is_not_as_it_was_published_is_not_kept(site: Site, cache: Cache) -> None:
-    file = tarball(site.directory / "p.tar")
+def test_what_is_not_as_it_was_published_is_not_kept(testbed: Site, cache: Cache) -> None:
+    file = tarball(testbed.directory / "p.tar")
     publish(file, "0" * 64)
     with pytest.raises(BuildError) as caught:
-        downloaded(site.at("p.tar"), cache, quiet)
+        downloaded(testbed.at("p.tar"), cache, quiet)
     error = caught.value
     assert (error.slug, error.where) == ("build-damaged", "p.tar")
     assert error.found == f"SHA-256 {sha256(file)}"
     assert error.expected == f"SHA-256 {'0' * 64} (p.tar.sha256)"
     assert kept(cache) == []
     publish(file, sha256(file))
-    assert downloaded(site.at("p.tar"), cache, quiet).facts.sha256 == sha256(file)
+    assert downloaded(testbed.at("p.tar"), cache, quiet).facts.sha256 == sha256(file)
 
 
 @pytest.mark.parametrize("length", [0, 1000, None])
 def test_a_tarball_that_has_changed_in_the_cache_is_fetched_again_once(
-    site: Site, cache: Cache, length: int | None
+    testbed: Site, cache: Cache, length: int | None
 ) -> None:
-    file = published(site, "p.tar")
-    facts = downloaded(site.at("p.tar"), cache, quiet).facts
-    place = place_of(site.at("p.tar"), cache)
+    file = published(testbed, "p.tar")
+    facts = downloaded(testbed.at("p.tar"), cache, quiet).facts
+    place = place_of(testbed.at("p.tar"), cache)
     place.write_bytes(b"changed" if length is None else place.read_bytes()[:length])
     for _ in range(2):
-        assert downloaded(site.at("p.tar"), cache, quiet).facts == facts
-    assert site.asked == [f"/{file.name}.sha256", f"/{file.name}"] * 2
+        assert downloaded(testbed.at("p.tar"), cache, quiet).facts == facts
+    assert testbed.asked == [f"/{file.name}.sha256", f"/{file.name}"] * 2
 
 
-def test_what_is_not_there_is_said_and_not_kept(site: Site, cache: Cache) -> None:
+def test_what_is_not_there_is_said_and_not_kept(testbed: Site, cache: Cache) -> None:
     with pytest.raises(DownloadError, match=r"^/no/p\.tar: .*(Not Found|not found)"):
-        downloaded(site.at("no/p.tar", "0" * 64), cache, quiet)
+        downloaded(testbed.at("no/p.tar", "0" * 64), cache, quiet)
     assert kept(cache) == []
 
 
@@ -192,48 +192,51 @@ def test_two_addresses_and_two_hashes_are_kept_apart(cache: Cache) -> None:
     assert place_of(Download(address="https://h"), cache).name.endswith("-source.tar")
 
 
-def test_what_is_cut_off_on_its_way_is_not_kept(site: Site, cache: Cache) -> None:
-    published(site, "cut.tar")
+def test_what_is_cut_off_on_its_way_is_not_kept(testbed: Site, cache: Cache) -> None:
+    published(testbed, "cut.tar")
     with pytest.raises(DownloadError, match="of 100000"):
-        downloaded(site.at("cut.tar"), cache, quiet)
+        downloaded(testbed.at("cut.tar"), cache, quiet)
     assert kept(cache) == []
 
 
 @pytest.mark.parametrize("name", ["p.tar", "p.tar.sha256"])
 def test_what_is_larger_than_any_release_is_not_fetched(
-    site: Site, cache: Cache, monkeypatch: pytest.MonkeyPatch, name: str
+    testbed: Site, cache: Cache, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(module, "_MOST_BYTES", 2000)
     monkeypatch.setattr(module, "_MOST_CHECKSUM_BYTES", 200)
-    published(site, "p.tar")
-    (site.directory / name).write_bytes(bytes(1 << 20))
+    published(testbed, "p.tar")
+    (testbed.directory / name).write_bytes(bytes(1 << 20))
     with pytest.raises(DownloadError, match=rf"^/{name}: it has more than 2000? bytes"):
-        downloaded(site.at("p.tar"), cache, quiet)
+        downloaded(testbed.at("p.tar"), cache, quiet)
     assert kept(cache) == []
 
 
-def test_what_comes_too_slowly_is_given_up(site: Site, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_comes_too_slowly_is_given_up(testbed: Site, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LONGEST_S", 0.2)
     began = time.monotonic()
     with pytest.raises(DownloadError, match=r"^/slow\.tar: \d+ bytes came in"):
-        downloaded(site.at("slow.tar", "0" * 64), cache, quiet)
+        downloaded(testbed.at("slow.tar", "0" * 64), cache, quiet)
     assert time.monotonic() - began < 10
     assert kept(cache) == []
 
 
-def test_an_address_may_lead_to_another_on_this_machine(site: Site, cache: Cache) -> None:
-    file = published(site, "p.tar")
-    site.elsewhere = {"/old.tar": site.at("p.tar").address, "/old.tar.sha256": f"{site.at('p.tar').address}.sha256"}
-    assert downloaded(site.at("old.tar"), cache, quiet).facts.sha256 == sha256(file)
+def test_an_address_may_lead_to_another_on_this_machine(testbed: Site, cache: Cache) -> None:
+    file = published(testbed, "p.tar")
+    testbed.elsewhere = {
+        "/old.tar": testbed.at("p.tar").address,
+        "/old.tar.sha256": f"{testbed.at('p.tar').address}.sha256",
+    }
+    assert downloaded(testbed.at("old.tar"), cache, quiet).facts.sha256 == sha256(file)
 
 
 @pytest.mark.parametrize("to", ["http://other.example/p.tar", "ftp://127.0.0.1/p.tar"])
-def test_an_address_may_not_lead_away_from_https(site: Site, cache: Cache, to: str) -> None:
-    site.elsewhere = {"/p.tar": to}
+def test_an_address_may_not_lead_away_from_https(testbed: Site, cache: Cache, to: str) -> None:
+    testbed.elsewhere = {"/p.tar": to}
     with pytest.raises(
         DownloadError, match=rf"^/p\.tar: it leads elsewhere, to {to.partition(':')[0]} and not to https"
     ):
-        downloaded(site.at("p.tar", "0" * 64), cache, quiet)
+        downloaded(testbed.at("p.tar", "0" * 64), cache, quiet)
     assert kept(cache) == []
 
 

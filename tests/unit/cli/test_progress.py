@@ -34,7 +34,7 @@ def test_a_line_of_progress_shows_what_a_terminal_would_obey(
     [(0.02, "+2.0 % ±2.0 %"), (0.69, "+2.0 % ±99.4 %"), (0.7, "+2.0 %"), (15.5, "+2.0 %"), (math.inf, "+2.0 %")],
 )
 def test_an_interval_that_says_nothing_is_not_shown(half_width: float, shown: str) -> None:
-    standing = InterimResult(
+    interim_result = InterimResult(
         verdict=Verdict.UNDECIDED,
         log_ratio=LogEstimate(point=math.log(1.02), standard_error=half_width, n=2),
         interval=Interval(low=-half_width, high=half_width),
@@ -44,7 +44,9 @@ def test_an_interval_that_says_nothing_is_not_shown(half_width: float, shown: st
     file = io.StringIO()
     with TerminalProgress(SafeConsole(file=file, width=200)) as progress:
         progress.begin_blocks(context, comparison())
-        progress.block_finished(context, rate_block(2, 1.0, 1.0), {1: Look(standing=standing, seconds_left=None)}, 44.0)
+        progress.block_finished(
+            context, rate_block(2, 1.0, 1.0), {1: Look(interim_result=interim_result, seconds_left=None)}, 44.0
+        )
     assert file.getvalue().splitlines()[-1] == f"block 2  17.8 {shown}  (44 s)"
 
 
@@ -116,7 +118,7 @@ def context(number: int = 1, label: str = "") -> Context:
 
 def look(verdict: Verdict = Verdict.UNDECIDED, *, blocks: int = 5, left: int | None = 3, ratio: float = 1.02) -> Look:
     return Look(
-        standing=InterimResult(
+        interim_result=InterimResult(
             verdict=verdict,
             log_ratio=LogEstimate(point=math.log(ratio), standard_error=0.01, n=blocks),
             interval=Interval(low=-0.01, high=0.01),
@@ -131,7 +133,7 @@ def after_a_block(watched: Watched, *contexts: Context, looks: dict[int, Look] |
     """A block of each of these contexts, and the first step of the next."""
     for one in contexts:
         watched.progress.begin_blocks(one, ASKED)
-    watched.progress.outlook(
+    watched.progress.time_estimate(
         lambda: TimeEstimate(contexts=len(contexts), ended=0, spent_s=200.0, budget_s=900.0, seconds_left=350.0)
     )
     for one in contexts:
@@ -205,7 +207,7 @@ def test_an_end_that_nobody_can_tell_is_not_told(given: TimeEstimate, shown: str
     watched = Watched()
     with watched.progress:
         watched.progress.begin_blocks(context(), ASKED)
-        watched.progress.outlook(lambda: given)
+        watched.progress.time_estimate(lambda: given)
         watched.step(context(), 1, Phase.START)
         watched.wait(0.5)
         watched.step(context(), 1, Phase.WARM_UP)
@@ -268,7 +270,7 @@ def test_nothing_is_drawn_from_the_beginning_of_a_window_to_its_end() -> None:
             # For real: a thread that draws by itself would do so within that time.
             time.sleep(0.3)
             assert watched.written == began
-        watched.progress.outlook(
+        watched.progress.time_estimate(
             lambda: TimeEstimate(contexts=1, ended=0, spent_s=20.0, budget_s=60.0, seconds_left=40.0, is_at_most=True)
         )
         watched.progress.block_finished(context(), rate_block(1, 1.0, 1.0), {1: look()}, 20.0)
@@ -402,7 +404,7 @@ def test_an_operation_shows_its_repetition_and_what_the_server_says_of_it() -> N
     watched = Watched()
     asked = comparison(workload=vacuum())
     one = Context(number=1, levels=(), comparison=asked)
-    unbounded = replace(look(), standing=replace(look().standing, interval=UNBOUNDED))
+    unbounded = replace(look(), interim_result=replace(look().interim_result, interval=UNBOUNDED))
     with watched.progress:
         watched.progress.begin_blocks(one, asked)
         for phase in Phase:

@@ -32,7 +32,7 @@ def cache(tmp_path: Path) -> Cache:
     return cache_in(tmp_path)
 
 
-def shelf(cache: Cache, said: Said, most_bytes: int = 10**9) -> SnapshotCache:
+def snapshot_cache(cache: Cache, said: Said, most_bytes: int = 10**9) -> SnapshotCache:
     directory = RunDirectory(root=cache.runs, sockets=cache.runs, user=USER)
     return SnapshotCache(cache, directory, said, most_bytes)
 
@@ -46,7 +46,7 @@ def loaded(cache: Cache) -> LoadedCluster:
 
 def test_what_is_kept_comes_back_as_a_cluster_of_the_same_data(cache: Cache) -> None:
     said = Said()
-    one = shelf(cache, said)
+    one = snapshot_cache(cache, said)
     assert one.take(recipe(), cache.runs / "second", BUILD) is None
     kept = loaded(cache)
     one.keep(recipe(), kept)
@@ -76,7 +76,7 @@ def test_that_they_cannot_be_kept_is_said_and_ends_nothing(
 
     said = Said()
     monkeypatch.setattr(snapshots, "keep", fail)
-    shelf(cache, said).keep(recipe(), loaded(cache))
+    snapshot_cache(cache, said).keep(recipe(), loaded(cache))
     assert said.lines == [f"these data are not kept for later runs: {words}"]
 
 
@@ -85,22 +85,22 @@ def test_nothing_is_kept_beyond_the_bound_and_it_is_said_where_any_was_allowed(
     cache: Cache, most: int, lines: int
 ) -> None:
     said = Said()
-    shelf(cache, said, most).keep(recipe(), loaded(cache))
+    snapshot_cache(cache, said, most).keep(recipe(), loaded(cache))
     assert list(cache.snapshots.iterdir()) == []
     assert len(said.lines) == lines
 
 
 def test_a_bound_that_is_lower_by_now_is_kept_to_at_the_end_of_a_run(cache: Cache) -> None:
-    shelf(cache, Said()).keep(recipe(), loaded(cache))
-    shelf(cache, Said()).trim()
+    snapshot_cache(cache, Said()).keep(recipe(), loaded(cache))
+    snapshot_cache(cache, Said()).trim()
     assert len(list(cache.snapshots.iterdir())) == 1
-    shelf(cache, Said(), 0).trim()
+    snapshot_cache(cache, Said(), 0).trim()
     assert list(cache.snapshots.iterdir()) == []
 
 
 def test_data_that_lie_elsewhere_as_well_are_not_kept(cache: Cache, tmp_path: Path) -> None:
     said, whole = Said(), loaded(cache)
     (whole.cluster.data_directory / "tablespace").symlink_to(tmp_path)
-    shelf(cache, said).keep(recipe(), whole)
+    snapshot_cache(cache, said).keep(recipe(), whole)
     assert list(cache.snapshots.iterdir()) == []
     assert said.lines == ["these data are not kept for later runs: tablespace is neither a file nor a directory"]

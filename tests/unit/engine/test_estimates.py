@@ -4,13 +4,13 @@ import pytest
 
 from pgversus.engine.context_state import ContextState
 from pgversus.engine.progress import Look, NoProgress, TimeEstimate
-from pgversus.engine.scheduler import outlook
+from pgversus.engine.scheduler import time_estimate
 from pgversus.study.design import Design, StopReason
 from pgversus.study.study import Context
 from tests.builders import comparison, rate_block
 
 
-def course(number: int, *ratios: float, fixed: int | None = None) -> ContextState:
+def state(number: int, *ratios: float, fixed: int | None = None) -> ContextState:
     """One with a block of 10 seconds for each ratio."""
     asked = comparison(design=Design(fixed_blocks=fixed, seed=7))
     made = ContextState(Context(number=number, levels=(), comparison=asked), 1)
@@ -23,45 +23,45 @@ UNDECIDED = (1.03, 0.98, 1.05, 0.99)
 
 
 def test_it_is_what_all_courses_still_ask_for() -> None:
-    one, other = course(1, *UNDECIDED), course(2, 1.5, 1.51, 1.5, 1.52)
+    one, other = state(1, *UNDECIDED), state(2, 1.5, 1.51, 1.5, 1.52)
     assert (one.stopped, other.stopped) == (None, StopReason.DECIDED)
     needed_s = one.seconds_left
     assert needed_s is not None
     assert needed_s > 0
-    assert outlook([one, other], 100_000.0) == TimeEstimate(
+    assert time_estimate([one, other], 100_000.0) == TimeEstimate(
         contexts=2, ended=1, spent_s=80.0, budget_s=100_000.0, seconds_left=needed_s
     )
 
 
-@pytest.mark.parametrize("others", [[course(2)], [course(2, 1.03)], []])
+@pytest.mark.parametrize("others", [[state(2)], [state(2, 1.03)], []])
 def test_where_nobody_can_tell_or_more_is_asked_for_it_is_at_most_what_the_budget_has(
     others: list[ContextState],
 ) -> None:
-    courses = [course(1, *UNDECIDED), *others]
-    found = outlook(courses, 60.0)
+    states = [state(1, *UNDECIDED), *others]
+    found = time_estimate(states, 60.0)
     assert (found.seconds_left, found.is_at_most) == (60.0 - found.spent_s, True)
 
 
 def test_a_given_number_of_blocks_is_ended_by_no_budget() -> None:
-    found = outlook([course(1, 1.0, 1.1, fixed=6), course(2, fixed=6)], 5.0)
+    found = time_estimate([state(1, 1.0, 1.1, fixed=6), state(2, fixed=6)], 5.0)
     # Four blocks of ten seconds, and six that are taken to be as long.
     assert found == TimeEstimate(contexts=2, ended=0, spent_s=20.0, budget_s=None, seconds_left=100.0)
 
 
 def test_before_the_first_block_nobody_can_tell_how_long_given_blocks_take() -> None:
-    assert outlook([course(1, fixed=6)], 5.0).seconds_left is None
+    assert time_estimate([state(1, fixed=6)], 5.0).seconds_left is None
 
 
 def test_a_look_tells_blocks_until_the_first_look_and_then_until_an_answer() -> None:
     def look(one: ContextState) -> Look:
-        return one.looks(one.standings, 1000.0)[1]
+        return one.looks(one.interim_results, 1000.0)[1]
 
-    before, after, fixed = look(course(1, 1.03)), look(course(1, *UNDECIDED)), look(course(1, 1.03, fixed=6))
+    before, after, fixed = look(state(1, 1.03)), look(state(1, *UNDECIDED)), look(state(1, 1.03, fixed=6))
     assert (before.blocks_left, before.is_before_first_look, before.seconds_left) == (3, True, 30.0)
     assert after.blocks_left is None or after.blocks_left > 0
     assert not after.is_before_first_look
     assert (fixed.blocks_left, fixed.is_before_first_look, fixed.seconds_left) == (5, False, 50.0)
-    assert look(course(1, 1.5, 1.51, 1.5, 1.52)).blocks_left == 0
+    assert look(state(1, 1.5, 1.51, 1.5, 1.52)).blocks_left == 0
 
 
 def test_what_a_course_asks_for_is_told_once_for_each_number_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +72,7 @@ def test_what_a_course_asks_for_is_told_once_for_each_number_of_blocks(monkeypat
         return 9
 
     monkeypatch.setattr("pgversus.engine.context_state.blocks_to_decide", forecast)
-    one = course(1, *UNDECIDED)
+    one = state(1, *UNDECIDED)
     assert [one.seconds_left, one.seconds_left] == [50.0, 50.0]
     assert len(asked) == 1
     one.take(rate_block(5, 100.0, 101.0)._replace(wall_s=10.0))
@@ -84,4 +84,4 @@ def test_where_nobody_watches_nobody_asks() -> None:
     def look_out() -> TimeEstimate:
         raise AssertionError
 
-    NoProgress().outlook(look_out)
+    NoProgress().time_estimate(look_out)

@@ -8,7 +8,7 @@ import pytest
 
 from pgversus.engine.context_state import MOST_FAILURES_IN_A_ROW, ContextState
 from pgversus.engine.progress import Look, NoProgress, TimeEstimate
-from pgversus.engine.scheduler import run_courses, run_parts
+from pgversus.engine.scheduler import run_contexts, run_parts
 from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import DatasetError, PgversusError, ServerError, StudyError, WorkloadError
 from pgversus.records.preparation import Preparation
@@ -126,7 +126,7 @@ class PretendedSite:
         design = context.comparison.design
         return Preparation(design=design, arms=(), differences=(), writes=False, connect_allowance_s=0)
 
-    def apparatus(self, context: Context) -> "PretendedContext":
+    def trial_runner(self, context: Context) -> "PretendedContext":
         return PretendedContext(self.host, context.number)
 
     def can_share_start(self, one: Context, other: Context) -> bool:
@@ -172,12 +172,12 @@ class PretendedContext:
 class Ended:
     """A single comparison that has ended."""
 
-    course: ContextState
+    state: ContextState
     stopped: StopReason
 
     @property
     def blocks(self) -> list[Block]:
-        return self.course.blocks
+        return self.state.blocks
 
 
 def study(contexts: int, arms: int = 2, **design: object) -> list[ContextState]:
@@ -189,29 +189,29 @@ def study(contexts: int, arms: int = 2, **design: object) -> list[ContextState]:
 
 
 def run_all(
-    courses: list[ContextState],
-    site: PretendedSite,
+    states: list[ContextState],
+    testbed: PretendedSite,
     kept: list[tuple[int, Block]] | None = None,
     budget_s: float = 1e6,
 ) -> StopReason:
     """kept: takes (context, block) as they are finished."""
     finished = [] if kept is None else kept
-    return run_courses(
-        courses,
-        site,
+    return run_contexts(
+        states,
+        testbed,
         seed=3,
         budget_s=budget_s,
-        clock=site.host.clock,
+        clock=testbed.host.clock,
         progress=NoProgress(),
-        keep=lambda course, block: finished.append((course.context.number, block)),
+        keep=lambda state, block: finished.append((state.context.number, block)),
         keep_preparation=lambda _course: None,
     )
 
 
 def run(asked: Comparison, host: Pretended, kept: list[tuple[int, Block]] | None = None) -> Ended:
-    course = ContextState(Context(number=1, levels=(), comparison=asked), len(asked.contenders))
-    reason = run_all([course], PretendedSite(host), kept, asked.design.budget_s)
-    return Ended(course, course.stopped or reason)
+    state = ContextState(Context(number=1, levels=(), comparison=asked), len(asked.contenders))
+    reason = run_all([state], PretendedSite(host), kept, asked.design.budget_s)
+    return Ended(state, state.stopped or reason)
 
 
 def blocks_of(journal: list[tuple[str, int]]) -> list[list[tuple[str, int]]]:
@@ -299,7 +299,7 @@ def test_a_large_effect_ends_at_the_first_look() -> None:
     host = Pretended({0: 100.0, 1: 150.0})
     ended = run(comparison(), host)
     assert (ended.stopped, len(ended.blocks)) == (StopReason.DECIDED, 4)
-    assert analyse(ended.course.samples, comparison(), ended.course.rule).results[0].verdict is Verdict.FASTER
+    assert analyse(ended.state.samples, comparison(), ended.state.rule).results[0].verdict is Verdict.FASTER
 
 
 def test_a_fixed_design_takes_no_look_before_its_end() -> None:
@@ -340,14 +340,14 @@ def test_a_failed_trial_has_words_and_no_number_and_the_rest_goes_on() -> None:
     (failure,) = ended.blocks[1].failures
     assert (failure.arm, failure.words) == (1, "measure of 1 failed")
     assert 1 not in ended.blocks[1].trials
-    assert analyse(ended.course.samples, comparison(), ended.course.rule).results[0].blocks == 4
+    assert analyse(ended.state.samples, comparison(), ended.state.rule).results[0].blocks == 4
 
 
 def test_an_arm_that_fails_again_and_again_is_invalid_and_the_others_are_decided() -> None:
     host = Pretended({0: 100.0, 1: 150.0, 2: 150.0}, fails=lambda action, arm, _block: (action, arm) == ("start", 1))
     asked = comparison(3)
     ended = run(asked, host)
-    results = analyse(ended.course.samples, asked, ended.course.rule, frozenset(ended.course.invalid)).results
+    results = analyse(ended.state.samples, asked, ended.state.rule, frozenset(ended.state.invalid)).results
     assert [result.verdict for result in results] == [Verdict.INVALID, Verdict.FASTER]
     assert sum(len(block.failures) for block in ended.blocks) == MOST_FAILURES_IN_A_ROW
     assert ended.stopped is StopReason.DECIDED
@@ -358,7 +358,7 @@ def test_a_baseline_that_keeps_failing_makes_everything_invalid(action: str) -> 
     host = Pretended({0: 100.0, 1: 150.0}, fails=lambda what, arm, _block: (what, arm) == (action, 0))
     ended = run(comparison(), host)
     assert (ended.stopped, len(ended.blocks)) == (StopReason.FAILED, MOST_FAILURES_IN_A_ROW)
-    assert ended.course.invalid == {1}
+    assert ended.state.invalid == {1}
     assert all(not block.has(0) for block in ended.blocks)
 
 
@@ -398,7 +398,7 @@ def test_the_time_that_may_be_left_is_at_most_what_all_contexts_leave_of_the_bud
             told.extend(look.seconds_left or 0.0 for look in looks.values() if block.number >= 4)
 
     host = Pretended({0: 100.0, 1: 100.0})
-    run_courses(
+    run_contexts(
         study(3, margin=0.0001, max_blocks=100, budget_s=200.0),
         PretendedSite(host),
         seed=3,
@@ -429,26 +429,26 @@ def test_contexts_take_turns_in_an_order_drawn_anew_each_time() -> None:
 def test_a_context_whose_verdicts_are_known_gets_no_more_blocks() -> None:
     host = Pretended({0: 100.0, 1: 100.0})
     host.tps_of = {2: {0: 100.0, 1: 300.0}}
-    courses, kept = study(3, max_blocks=12, margin=0.0001), list[tuple[int, Block]]()
-    run_all(courses, PretendedSite(host), kept)
-    assert [course.stopped for course in courses] == [StopReason.BLOCKS, StopReason.DECIDED, StopReason.BLOCKS]
-    assert [len(course.blocks) for course in courses] == [12, 4, 12]
+    states, kept = study(3, max_blocks=12, margin=0.0001), list[tuple[int, Block]]()
+    run_all(states, PretendedSite(host), kept)
+    assert [state.stopped for state in states] == [StopReason.BLOCKS, StopReason.DECIDED, StopReason.BLOCKS]
+    assert [len(state.blocks) for state in states] == [12, 4, 12]
 
 
 def test_a_context_that_cannot_be_prepared_has_words_and_the_others_go_on() -> None:
-    courses = study(3, fixed_blocks=2)
-    site = PretendedSite(Pretended({0: 100.0, 1: 101.0}), unpreparable=frozenset({2}))
-    run_all(courses, site)
-    assert [len(course.blocks) for course in courses] == [2, 0, 2]
-    assert courses[1].failure == "the workload fails on 1 (x.sql): ERROR"
-    assert site.prepared.count(2) == 1
+    states = study(3, fixed_blocks=2)
+    testbed = PretendedSite(Pretended({0: 100.0, 1: 101.0}), unpreparable=frozenset({2}))
+    run_all(states, testbed)
+    assert [len(state.blocks) for state in states] == [2, 0, 2]
+    assert states[1].failure == "the workload fails on 1 (x.sql): ERROR"
+    assert testbed.prepared.count(2) == 1
 
 
-def on_server(course: ContextState, server: ServerName) -> ContextState:
+def on_server(state: ContextState, server: ServerName) -> ContextState:
     """The same with its last arm on this server."""
-    asked = course.comparison
+    asked = state.comparison
     arms = (*asked.arms[:-1], replace(asked.arms[-1], server=server))
-    return ContextState(replace(course.context, comparison=replace(asked, arms=arms)), 1)
+    return ContextState(replace(state.context, comparison=replace(asked, arms=arms)), 1)
 
 
 def killed(kind: type[PgversusError], words: str) -> PgversusError:
@@ -492,39 +492,39 @@ def test_only_what_would_fail_again_by_itself_is_kept_as_failed(
     error: PgversusError,
     is_kept: bool,  # noqa: FBT001 - from the table above
 ) -> None:
-    courses = [on_server(course, server) for course in study(2, fixed_blocks=2)]
-    site = PretendedSite(Pretended({0: 100.0, 1: 101.0}), unpreparable=frozenset({2}))
-    site.error = error
+    states = [on_server(state, server) for state in study(2, fixed_blocks=2)]
+    testbed = PretendedSite(Pretended({0: 100.0, 1: 101.0}), unpreparable=frozenset({2}))
+    testbed.error = error
     kept: list[int] = []
-    run_courses(
-        courses,
-        site,
+    run_contexts(
+        states,
+        testbed,
         seed=3,
         budget_s=1e6,
-        clock=site.host.clock,
+        clock=testbed.host.clock,
         progress=NoProgress(),
         keep=lambda _course, _block: None,
-        keep_preparation=lambda course: kept.append(course.context.number),
+        keep_preparation=lambda state: kept.append(state.context.number),
     )
     assert sorted(kept) == ([1, 2] if is_kept else [1])
-    assert courses[1].failure is not None
-    assert len(courses[0].blocks) == 2
+    assert states[1].failure is not None
+    assert len(states[0].blocks) == 2
 
 
 @pytest.mark.parametrize("contexts", [1, 3])
 def test_an_interrupt_while_the_first_preparation_is_kept_leaves_nothing_to_be_shown(contexts: int) -> None:
-    site = PretendedSite(Pretended({0: 100.0, 1: 101.0}))
+    testbed = PretendedSite(Pretended({0: 100.0, 1: 101.0}))
 
     def interrupted(_course: ContextState) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_courses(
+        run_contexts(
             study(contexts),
-            site,
+            testbed,
             seed=3,
             budget_s=1e6,
-            clock=site.host.clock,
+            clock=testbed.host.clock,
             progress=NoProgress(),
             keep=lambda _course, _block: None,
             keep_preparation=interrupted,
@@ -538,15 +538,15 @@ def test_a_single_context_that_cannot_be_prepared_is_an_error() -> None:
 
 def test_contexts_on_the_same_servers_share_their_starts() -> None:
     host = Pretended({0: 100.0, 1: 101.0})
-    courses = study(3, fixed_blocks=4)
-    run_all(courses, PretendedSite(host, shares=True))
+    states = study(3, fixed_blocks=4)
+    run_all(states, PretendedSite(host, shares=True))
     starts = blocks_of(host.journal)
     # Each is prepared when its first turn comes; from the second block on all three go together.
     assert len(starts) == 3 + 3
     for start in starts[3:]:
         assert [action for action, _ in start].count("start") == 2
         assert [action for action, _ in start].count("measure") == 3 * 2 * 4
-    assert all(len(course.blocks) == 4 for course in courses)
+    assert all(len(state.blocks) == 4 for state in states)
 
 
 # Three contexts are measured once each by themselves (12 actions), then together: 2 starts, and 10 actions of each.
@@ -565,51 +565,51 @@ def test_a_block_on_a_shared_start_is_kept_as_soon_as_it_is_measured(measured: i
 
 def test_blocks_of_a_shared_start_take_their_own_load_and_equal_parts_of_the_start() -> None:
     host = Pretended({0: 100.0, 1: 101.0}, stop_s=5.0)
-    courses, kept = study(3, fixed_blocks=2), list[tuple[int, Block]]()
-    run_all(courses, PretendedSite(host, shares=True), kept)
+    states, kept = study(3, fixed_blocks=2), list[tuple[int, Block]]()
+    run_all(states, PretendedSite(host, shares=True), kept)
     assert [block.wall_s for _, block in kept[:3]] == [17.0] * 3
     assert [block.wall_s for _, block in kept[3:]] == pytest.approx([10 + 2 / 3, 10 + 2 / 3, 10 + 2 / 3 + 5])
-    assert sum(course.wall_s for course in courses) == pytest.approx(host.seconds)
+    assert sum(state.wall_s for state in states) == pytest.approx(host.seconds)
 
 
 def test_the_budget_is_asked_before_each_context_of_a_shared_start() -> None:
     host = Pretended({0: 100.0, 1: 101.0})
-    courses = study(6, margin=0.0001, max_blocks=50)
-    assert run_all(courses, PretendedSite(host, shares=True), budget_s=100.0) is StopReason.BUDGET
-    assert sorted(len(course.blocks) for course in courses) == [1, 1, 1, 1, 2, 2]
+    states = study(6, margin=0.0001, max_blocks=50)
+    assert run_all(states, PretendedSite(host, shares=True), budget_s=100.0) is StopReason.BUDGET
+    assert sorted(len(state.blocks) for state in states) == [1, 1, 1, 1, 2, 2]
     assert host.seconds <= 100
-    assert sum(course.wall_s for course in courses) == pytest.approx(host.seconds)
+    assert sum(state.wall_s for state in states) == pytest.approx(host.seconds)
 
 
 def test_a_load_that_fails_on_a_shared_start_leaves_the_others_for_later() -> None:
     host = Pretended({0: 100.0, 1: 101.0})
     host.fails = lambda action, arm, block: (action, arm, block, host.context) == ("measure", 1, 4, 2)
-    courses = study(3, fixed_blocks=2)
-    run_all(courses, PretendedSite(host, shares=True))
-    assert sum(course.wall_s for course in courses) == pytest.approx(host.seconds)
-    assert [sum(block.has(0, 1) for block in course.blocks) for course in courses] == [2, 2, 2]
+    states = study(3, fixed_blocks=2)
+    run_all(states, PretendedSite(host, shares=True))
+    assert sum(state.wall_s for state in states) == pytest.approx(host.seconds)
+    assert [sum(block.has(0, 1) for block in state.blocks) for state in states] == [2, 2, 2]
 
 
 def test_a_load_that_fails_is_alone_on_its_starts_from_then_on() -> None:
     host = Pretended({0: 100.0, 1: 101.0})
     host.fails = lambda action, arm, block: (action, arm, block, host.context) == ("measure", 1, 5, 2)
-    courses = study(3, fixed_blocks=6)
-    run_all(courses, PretendedSite(host, shares=True))
-    failed = [course for course in courses if any(block.failures for block in course.blocks)]
-    assert [course.context.number for course in failed] == [2]
+    states = study(3, fixed_blocks=6)
+    run_all(states, PretendedSite(host, shares=True))
+    failed = [state for state in states if any(block.failures for block in state.blocks)]
+    assert [state.context.number for state in failed] == [2]
     assert not failed[0].shares_starts
-    assert [sum(block.has(0, 1) for block in course.blocks) for course in courses] == [6, 6, 6]
+    assert [sum(block.has(0, 1) for block in state.blocks) for state in states] == [6, 6, 6]
 
 
 def test_a_load_that_writes_after_all_is_alone_on_its_starts_from_then_on() -> None:
     host = Pretended({0: 100.0, 1: 101.0})
     host.writes = lambda context, block: (context, block) == (2, 4)
-    courses, kept = study(3, fixed_blocks=4), list[tuple[int, Block]]()
-    run_all(courses, PretendedSite(host, shares=True), kept)
-    assert [course.shares_starts for course in courses] == [True, False, True]
+    states, kept = study(3, fixed_blocks=4), list[tuple[int, Block]]()
+    run_all(states, PretendedSite(host, shares=True), kept)
+    assert [state.shares_starts for state in states] == [True, False, True]
     # Three by themselves, one of all three, and for each of two numbers one of two and one of the third.
     assert len(blocks_of(host.journal)) == 3 + 1 + 2 * 2
-    assert [len(course.blocks) for course in courses] == [4, 4, 4]
+    assert [len(state.blocks) for state in states] == [4, 4, 4]
 
 
 @pytest.mark.parametrize("shares", [False, True])
@@ -621,21 +621,21 @@ def test_an_interrupted_study_goes_on_as_if_nothing_had_happened(at: int, shares
     first = study(4, fixed_blocks=4)
     run_all(first, PretendedSite(Pretended({0: 100.0, 1: 101.0}, interrupt_at=at), shares), kept)
     again = study(4, fixed_blocks=4)
-    for course, before in zip(again, first, strict=True):
-        course.go_on_from(before.preparation, before.failure, before.blocks)
+    for state, before in zip(again, first, strict=True):
+        state.go_on_from(before.preparation, before.failure, before.blocks)
     run_all(again, PretendedSite(Pretended({0: 100.0, 1: 101.0}), shares), kept)
     assert sorted(names(kept)) == sorted(names(undisturbed))
     if not shares:
         assert names(kept) == names(undisturbed)
-    assert [course.stopped for course in again] == [StopReason.BLOCKS] * 4
+    assert [state.stopped for state in again] == [StopReason.BLOCKS] * 4
 
 
 def test_no_context_gets_a_block_that_would_end_beyond_the_budget_of_all() -> None:
     host = Pretended({0: 100.0, 1: 101.0})
-    courses = study(3, margin=0.0001, max_blocks=50)
-    assert run_all(courses, PretendedSite(host), budget_s=100.0) is StopReason.BUDGET
-    assert sum(course.wall_s for course in courses) <= 100
-    assert [len(course.blocks) for course in courses] in ([3, 3, 2], [3, 2, 3], [2, 3, 3])
+    states = study(3, margin=0.0001, max_blocks=50)
+    assert run_all(states, PretendedSite(host), budget_s=100.0) is StopReason.BUDGET
+    assert sum(state.wall_s for state in states) <= 100
+    assert [len(state.blocks) for state in states] in ([3, 3, 2], [3, 2, 3], [2, 3, 3])
 
 
 def test_whoever_watches_is_told_of_earlier_blocks_and_then_how_far_the_whole_study_is() -> None:
@@ -647,20 +647,20 @@ def test_whoever_watches_is_told_of_earlier_blocks_and_then_how_far_the_whole_st
             super().resumed(context, comparison, looks)
             resumed.append(context.number)
 
-        def outlook(self, look_out: Callable[[], TimeEstimate]) -> None:
+        def time_estimate(self, look_out: Callable[[], TimeEstimate]) -> None:
             told.append(look_out())
 
         def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
             super().block_finished(context, block, looks, elapsed_s)
-            assert told[-1].spent_s == sum(course.wall_s for course in courses), "told before the block is"
+            assert told[-1].spent_s == sum(state.wall_s for state in states), "told before the block is"
 
-    courses = study(3, fixed_blocks=2)
+    states = study(3, fixed_blocks=2)
     earlier = study(1, fixed_blocks=2)
     run_all(earlier, PretendedSite(Pretended({0: 100.0, 1: 120.0})))
-    courses[0].go_on_from(earlier[0].preparation, None, earlier[0].blocks)
+    states[0].go_on_from(earlier[0].preparation, None, earlier[0].blocks)
     host = Pretended({0: 100.0, 1: 120.0})
     run_parts(
-        [courses[:2], courses[2:]],
+        [states[:2], states[2:]],
         PretendedSite(host),
         begin_part=lambda _: None,
         seed=3,
@@ -671,6 +671,6 @@ def test_whoever_watches_is_told_of_earlier_blocks_and_then_how_far_the_whole_st
         keep_preparation=lambda _course: None,
     )
     assert resumed == [1]
-    assert {outlook.contexts for outlook in told} == {3}
+    assert {time_estimate.contexts for time_estimate in told} == {3}
     assert (told[0].ended, told[-1].ended) == (1, 3)
     assert told[-1].seconds_left == 0

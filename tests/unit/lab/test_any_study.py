@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pgversus.engine.context_state import ContextState
 from pgversus.engine.progress import NoProgress
-from pgversus.engine.scheduler import run_courses
+from pgversus.engine.scheduler import run_contexts
 from pgversus.errors import StudyFileError
 from pgversus.records.preparation import Preparation
 from pgversus.records.trials import Block, LatencyHistogram, Window
@@ -39,7 +39,7 @@ class Written:
         design = context.comparison.design
         return Preparation(design=design, arms=(), differences=(), writes=False, connect_allowance_s=0)
 
-    def apparatus(self, context: Context) -> "WrittenContext":
+    def trial_runner(self, context: Context) -> "WrittenContext":
         return WrittenContext(self, context.number)
 
     def can_share_start(self, one: Context, other: Context) -> bool:
@@ -59,24 +59,24 @@ class Written:
 class WrittenContext:
     """What one context asks."""
 
-    site: Written
+    testbed: Written
     number: int
     windows: dict[int, list[Window]] = field(default_factory=dict)
 
     def start(self, arm: int) -> None:
-        self.site.note("start", 0, arm)
+        self.testbed.note("start", 0, arm)
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
         del seed
-        self.site.note("warm-up", self.number, arm)
+        self.testbed.note("warm-up", self.number, arm)
         return {}
 
     def measure(self, arm: int, seed: int, name: str) -> None:
         del seed, name
-        self.site.note("measure", self.number, arm)
+        self.testbed.note("measure", self.number, arm)
         faster = 2 if arm % 2 else 1
         one = Window(
-            transactions=faster * self.site.rng.randint(900, 1100),
+            transactions=faster * self.testbed.rng.randint(900, 1100),
             seconds=1.0,
             latency_sum_s=1.0,
             latency_max_s=1.0,
@@ -98,35 +98,35 @@ class WrittenContext:
         pass
 
 
-def check_runs(asked: Study, site: Written) -> int:
+def check_runs(asked: Study, testbed: Written) -> int:
     """How many blocks of it were run."""
-    courses = [ContextState(context, asked.verdicts) for context in asked.contexts]
+    states = [ContextState(context, asked.verdicts) for context in asked.contexts]
     numbers: Counter[int] = Counter()
 
-    def keep(course: ContextState, block: Block) -> None:
-        context = course.context.number
-        arms, rounds = {0, *course.open_arms}, course.next_rounds
+    def keep(state: ContextState, block: Block) -> None:
+        context = state.context.number
+        arms, rounds = {0, *state.open_arms}, state.next_rounds
         numbers[context] += 1
         assert block.number == numbers[context]
         assert set(block.trials) == arms
-        mine = [(what, arm) for what, whose, arm in site.actions if whose == context]
+        mine = [(what, arm) for what, whose, arm in testbed.actions if whose == context]
         assert Counter(mine) == {**{("warm-up", arm): 1 for arm in arms}, **{("measure", arm): rounds for arm in arms}}
         measured = [arm for what, arm in mine if what == "measure"]
         for first in range(0, len(measured), len(arms)):
             assert set(measured[first : first + len(arms)]) == arms
-        site.actions = [action for action in site.actions if action[1] != context]
+        testbed.actions = [action for action in testbed.actions if action[1] != context]
 
-    run_courses(
-        courses,
-        site,
+    run_contexts(
+        states,
+        testbed,
         seed=asked.seed,
         budget_s=1e9,
-        clock=site.clock,
+        clock=testbed.clock,
         progress=NoProgress(),
         keep=keep,
         keep_preparation=lambda _course: None,
     )
-    assert all(course.stopped for course in courses) or site.done > MOST_ACTIONS
+    assert all(state.stopped for state in states) or testbed.done > MOST_ACTIONS
     return numbers.total()
 
 

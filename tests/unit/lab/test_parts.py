@@ -21,25 +21,25 @@ class Run:
     """What a run in parts did."""
 
     def __init__(self, host: Pretended, *, unpreparable: frozenset[int] = frozenset()) -> None:
-        self.site = PretendedSite(host, unpreparable=unpreparable)
+        self.testbed = PretendedSite(host, unpreparable=unpreparable)
         self.kept: list[int] = []
         self.begun: list[list[int]] = []
 
     def parts(self, parts: Sequence[Sequence[ContextState]], budget_s: float = 1e6) -> StopReason:
-        def keep(course: ContextState, block: Block) -> None:
+        def keep(state: ContextState, block: Block) -> None:
             del block
-            self.kept.append(course.context.number)
+            self.kept.append(state.context.number)
 
         def begin(part: Sequence[ContextState]) -> None:
-            self.begun.append([course.context.number for course in part])
+            self.begun.append([state.context.number for state in part])
 
         return run_parts(
             parts,
-            self.site,
+            self.testbed,
             begin_part=begin,
             seed=3,
             budget_s=budget_s,
-            clock=self.site.host.clock,
+            clock=self.testbed.host.clock,
             progress=NoProgress(),
             keep=keep,
             keep_preparation=lambda _course: None,
@@ -50,9 +50,9 @@ def equal_servers() -> Pretended:
     return Pretended({0: 100.0, 1: 100.0})
 
 
-def in_parts(courses: list[ContextState], *sizes: int) -> list[list[ContextState]]:
+def in_parts(states: list[ContextState], *sizes: int) -> list[list[ContextState]]:
     ends = [sum(sizes[: n + 1]) for n in range(len(sizes))]
-    return [courses[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+    return [states[end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
 
 def test_a_part_ends_before_the_next_one_is_begun() -> None:
@@ -73,8 +73,8 @@ def test_every_part_has_its_share_of_the_budget_and_what_earlier_ones_left() -> 
 
 
 def test_a_resumed_study_goes_on_in_the_part_that_was_interrupted() -> None:
-    courses = study(3, fixed_blocks=4)
-    parts = in_parts(courses, 1, 1, 1)
+    states = study(3, fixed_blocks=4)
+    parts = in_parts(states, 1, 1, 1)
     # In the middle of the second part.
     first = Run(Pretended({0: 100.0, 1: 101.0}, interrupt_at=12 * 6 + 5))
     assert first.parts(parts) is StopReason.INTERRUPTED
@@ -96,21 +96,21 @@ class InterruptedSite(PretendedSite):
 def test_an_interrupt_before_the_first_block_of_a_later_part_keeps_what_there_is() -> None:
     parts = in_parts(study(2, fixed_blocks=4), 1, 1)
     run = Run(equal_servers())
-    run.site = InterruptedSite(run.site.host)
+    run.testbed = InterruptedSite(run.testbed.host)
     assert run.parts(parts) is StopReason.INTERRUPTED
     assert run.kept == [1] * 4
 
 
 def test_an_interrupt_before_the_first_block_of_all_leaves_nothing_to_be_shown() -> None:
     run = Run(equal_servers())
-    run.site = InterruptedSite(run.site.host)
+    run.testbed = InterruptedSite(run.testbed.host)
     with pytest.raises(KeyboardInterrupt):
         run.parts([study(2)[1:], study(2)[:1]])
 
 
 def test_a_part_that_cannot_be_prepared_does_not_stop_the_others() -> None:
     run = Run(equal_servers(), unpreparable=frozenset({2}))
-    courses = study(3, fixed_blocks=2)
-    assert run.parts(in_parts(courses, 1, 1, 1)) is StopReason.BLOCKS
+    states = study(3, fixed_blocks=2)
+    assert run.parts(in_parts(states, 1, 1, 1)) is StopReason.BLOCKS
     assert run.kept == [1, 1, 3, 3]
-    assert courses[1].failure == "the workload fails on 1 (x.sql): ERROR"
+    assert states[1].failure == "the workload fails on 1 (x.sql): ERROR"

@@ -26,15 +26,15 @@ ASKED = Study(name="s", title="t", question="q", contexts=CONTEXTS, seed=7, budg
 def run(folder: Path, earlier: StoredStudy | None, *, failing: bool, asked: Study = ASKED) -> StoredStudy:
     """A run in which nothing is measured, and what it keeps."""
     begun: list[Path] = []
-    courses = [ContextState(context, 2) for context in asked.contexts]
+    states = [ContextState(context, 2) for context in asked.contexts]
     if failing:
-        courses[1].fail("it is not there")
+        states[1].fail("it is not there")
     with ExitStack() as stack:
-        keeper = ResultsWriter(
+        writer = ResultsWriter(
             asked, folder, earlier, {"budget_s": 60.0}, begin=lambda: begun.append(folder), stack=stack
         )
         assert begun == []
-        keeper.end(StopReason.DECIDED, courses)
+        writer.end(StopReason.DECIDED, states)
     assert begun == ([folder] if earlier is None else [])
     return read_results(folder)
 

@@ -13,8 +13,8 @@ from pgversus.lab.results_writer import ResultsWriter
 from pgversus.lab.resume import (
     changes_between,
     check_same_study,
-    course_so_far,
     loaded_before,
+    state_so_far,
     without_secrets,
     worn_before,
 )
@@ -164,9 +164,9 @@ def test_no_password_is_kept_and_none_is_asked_for_when_going_on() -> None:
 
 def test_a_course_goes_on_with_the_budget_of_the_last_run() -> None:
     (first, _) = stored(study(), prepared(writes=False)).contexts
-    course = course_so_far(first.context, first, verdicts=2, budget_s=9999.0)
-    assert course.comparison.design.budget_s == 9999.0
-    assert course.comparison.design == replace(comparison().design, budget_s=9999.0)
+    state = state_so_far(first.context, first, verdicts=2, budget_s=9999.0)
+    assert state.comparison.design.budget_s == 9999.0
+    assert state.comparison.design == replace(comparison().design, budget_s=9999.0)
 
 
 def on_running_servers(asked: Study, servers: Sequence[RunningServer]) -> Study:

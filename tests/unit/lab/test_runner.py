@@ -123,14 +123,14 @@ def sorting(error: Exception, directory: Path) -> FailureSortingRunner:
     return FailureSortingRunner(_Failing(error), [away, away], directory, NoProgress())
 
 
-def assert_ends_the_run(apparatus: FailureSortingRunner, slug: str) -> None:
-    assert apparatus.collect(0)[0].transactions == 1
+def assert_ends_the_run(trial_runner: FailureSortingRunner, slug: str) -> None:
+    assert trial_runner.collect(0)[0].transactions == 1
     for act in (
-        lambda: apparatus.start(0),
-        lambda: apparatus.warm_up(0, 1),
-        lambda: apparatus.measure(1, 1, "w"),
-        lambda: apparatus.collect(1),
-        lambda: apparatus.counted(0, 1),
+        lambda: trial_runner.start(0),
+        lambda: trial_runner.warm_up(0, 1),
+        lambda: trial_runner.measure(1, 1, "w"),
+        lambda: trial_runner.collect(1),
+        lambda: trial_runner.counted(0, 1),
     ):
         with pytest.raises(PgversusError) as caught:
             act()

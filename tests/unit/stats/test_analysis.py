@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pgversus.records.trials import Block
-from pgversus.stats.analysis import Analysis, analyse, quantities_of, standing
+from pgversus.stats.analysis import Analysis, analyse, interim_result, quantities_of
 from pgversus.stats.confidence import Verdict, look_rule
 from pgversus.stats.effects import Samples
 from pgversus.study.comparison import Comparison
@@ -236,10 +236,10 @@ def test_the_verdict_after_each_block_is_the_one_of_the_whole_analysis(metric: M
     ]
     verdicts = []
     for n in range(len(blocks) + 1):
-        stands = standing(Samples(blocks[:n]), asked, rule, 1)
+        interim = interim_result(Samples(blocks[:n]), asked, rule, 1)
         result = analyse(Samples(blocks[:n]), asked, rule).result_of(1)
-        assert (result.verdict, result.log_ratio) == (stands.verdict, stands.log_ratio)
-        verdicts.append(stands.verdict)
+        assert (result.verdict, result.log_ratio) == (interim.verdict, interim.log_ratio)
+        verdicts.append(interim.verdict)
     assert verdicts[-1] is Verdict.SLOWER
 
 

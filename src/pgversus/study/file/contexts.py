@@ -27,9 +27,9 @@ from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.units import parse_duration, parse_pin, parse_share, parse_whole_seconds, parse_window
 
 
-def choices_of(table: schema.Design | None, problems: Problems, *, seed: int) -> DesignChoices:
+def choices_of(table: schema.DesignTable | None, problems: Problems, *, seed: int) -> DesignChoices:
     """What the file chooses of its design. seed: where the file has none."""
-    table = table or schema.Design()
+    table = table or schema.DesignTable()
     choices = DesignChoices(
         metric=JUDGED_BY_NAME[table.metric] if table.metric else None,
         margin=quantity(("design", "margin"), table.margin, parse_share, problems),

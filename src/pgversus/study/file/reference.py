@@ -146,7 +146,7 @@ _SECTIONS: tuple[tuple[str, Path, str], ...] = (
     ("A step in `steps`", ("workload", "steps", 0), "StepEntry"),
     ("[dataset], [datasets.NAME]", ("dataset",), "DatasetTable"),
     ("[load], [loads.NAME]", ("load",), "LoadTable"),
-    ("[design]", ("design",), "Design"),
+    ("[design]", ("design",), "DesignTable"),
 )
 """Title, path, and the model that describes it; where there is none, the key itself does."""
 

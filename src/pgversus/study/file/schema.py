@@ -270,7 +270,7 @@ class LoadTable(Table):
     )
 
 
-class Design(Table):
+class DesignTable(Table):
     """How the answer is sought: as the flags of `pgversus compare`."""
 
     metric: Literal["tps", "latency_mean", "latency_p50", "latency_p95", "time"] | None = _key(
@@ -387,7 +387,9 @@ class Sections(Table):
     )
     load: LoadTable | None = _key("the only load; operations have none", default="one client", example={"clients": 4})
     loads: dict[Name, LoadTable] | None = _key("several loads, by name", default="none", example={"c4": {"clients": 4}})
-    design: Design | None = _key("how the answer is sought", default="as `pgversus compare`", example={"margin": "3%"})
+    design: DesignTable | None = _key(
+        "how the answer is sought", default="as `pgversus compare`", example={"margin": "3%"}
+    )
     exclude: list[dict[str, Value]] | None = _key(
         "combinations that are left out: those that have all the levels of one of these tables",
         default="none",

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from pgversus.study.comparison import CacheState
 from pgversus.study.file.description import flat_schema
 from pgversus.study.file.reference import LONG_EXAMPLE, OPERATION_EXAMPLE, page, schema_document
-from pgversus.study.file.schema import Design, StudyTable
+from pgversus.study.file.schema import DesignTable, StudyTable
 from pgversus.study.metrics import JUDGED_BY_NAME
 from pgversus.study.workload import QueryMode
 from tests.unit.study.file.reading import SHORT, study
@@ -67,7 +67,7 @@ def test_every_key_has_a_meaning_a_default_and_an_example_that_is_accepted() -> 
         assert name == "title" or part["x-default"], name
 
 
-@pytest.mark.parametrize("name", Design.model_fields)
+@pytest.mark.parametrize("name", DesignTable.model_fields)
 def test_examples_of_the_design_are_accepted(name: str) -> None:
     (example,) = flat_schema()["properties"]["design"]["properties"][name]["examples"]
     assert study(f"{SHORT}[design]\n{name} = {json.dumps(example)}\n").verdicts == 1
