@@ -118,7 +118,7 @@ def run(
         user=user,
         client=fixed_client(user) if pgbench is None else client_at(Path(pgbench), user),
         results=opened.results,
-        earlier=EarlierResults.PUT_ASIDE if new else EarlierResults.GO_ON,
+        earlier=EarlierResults.MOVE_AWAY if new else EarlierResults.RESUME,
         keep_logs=keep_logs,
         plans=plans,
         sample_plans=sample_plans,

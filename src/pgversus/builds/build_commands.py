@@ -277,7 +277,7 @@ def compiler_version(options: BuildOptions, user: ServerUser) -> str:
     return lines[0].strip() if finished.succeeded and lines else words[0]
 
 
-def refuse_missing_tools(
+def check_tools(
     options: Iterable[BuildOptions], manner: BuildManner, systems: Iterable[BuildSystem], user: ServerUser
 ) -> None:
     """BuildError that names every program and header that these builds lack, with the packages that have them.

@@ -205,7 +205,7 @@ def build(order: Order, cache: Cache, user: ServerUser, notify: Notify, progress
     with _alone(order, cache, notify):
         found = built(cache, order.name)
         if found is not None:
-            _refuse_other_release(order, found.version)
+            _check_release(order, found.version)
             # The same files may have been built as another commit, or by another path.
             return replace(found, made_from=order.made_from)
         _sweep(cache)
@@ -259,7 +259,7 @@ def _make(order: Order, scratch: Path, cache: Cache, user: ServerUser, notify: N
     notify(f"building {order.label} from {made.source.words}")
     order.source.lay_out(places.tree, user)
     system = made.manner.system or BuildSystem.CONFIGURE
-    _refuse_other_system(order, places.tree, system)
+    _check_system(order, places.tree, system)
     major, expected = _major_of(places.tree), _files_to_compile(places.tree, compiled_directories(made.manner))
     # From here on it is the user's who builds, and what is in it may be anything.
     give_tree(user, places.tree)
@@ -325,7 +325,7 @@ def _finish(order: Order, home: Path, scratch: Path, cache: Cache, user: ServerU
     shutil.copyfile(scratch / _LOG, home / _LOG)
     open_to_all(home)
     version = read_version(home / "bin", user)
-    _refuse_other_release(order, version)
+    _check_release(order, version)
     manifest = {
         "version": version,
         "bin": "bin",
@@ -339,7 +339,7 @@ def _finish(order: Order, home: Path, scratch: Path, cache: Cache, user: ServerU
     put_in_place(home, place)
 
 
-def _refuse_other_release(order: Order, version: str) -> None:
+def _check_release(order: Order, version: str) -> None:
     """BuildError when a tarball that is called after one release holds another."""
     found = released_version(version)
     if order.release is not None and (found is None or not order.release.admits(found)):
@@ -353,7 +353,7 @@ def _refuse_other_release(order: Order, version: str) -> None:
         )
 
 
-def _refuse_other_system(order: Order, tree: Path, system: BuildSystem) -> None:
+def _check_system(order: Order, tree: Path, system: BuildSystem) -> None:
     needed = "meson.build" if system is BuildSystem.MESON else "configure"
     if not (tree / needed).is_file():
         raise BuildError(

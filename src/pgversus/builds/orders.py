@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from pgversus.builds.build_commands import compiler_version, refuse_missing_tools
+from pgversus.builds.build_commands import check_tools, compiler_version
 from pgversus.builds.compile import built
 from pgversus.builds.debian import AptError, debian_archive, released_version
 from pgversus.builds.model import Notify, NotifyBytes, Order, SourceCode, order_of
@@ -66,7 +66,7 @@ def orders_here(
         name: None if source is None else _order(name, source, manner, user, compilers)
         for name, source in sources.items()
     }
-    _refuse_missing_tools(orders, manner, cache, user)
+    _check_tools(orders, manner, cache, user)
     return orders
 
 
@@ -89,7 +89,7 @@ def fetched_orders(
             orders[name] = order
         else:
             orders[name] = _order(name, _fetched(name, cache, notify, progress), manner, user, compilers)
-    _refuse_missing_tools(orders, manner, cache, user)
+    _check_tools(orders, manner, cache, user)
     return orders
 
 
@@ -101,7 +101,7 @@ def _order(
     return order_of(str(name), source, name.options, manner, compiler, release)
 
 
-def _refuse_missing_tools(
+def _check_tools(
     orders: Mapping[SourceBuild, Order | None], manner: BuildManner, cache: Cache, user: ServerUser
 ) -> None:
     lacking = [(name, order) for name, order in orders.items() if order is None or built(cache, order.name) is None]
@@ -109,7 +109,7 @@ def _refuse_missing_tools(
         # What is not here yet is a release or a tarball of one, and those have a configure.
         systems = [order.made_from.manner.system if order is not None else manner.system for _, order in lacking]
         options = [name.options for name, _ in lacking]
-        refuse_missing_tools(options, manner, [system or BuildSystem.CONFIGURE for system in systems], user)
+        check_tools(options, manner, [system or BuildSystem.CONFIGURE for system in systems], user)
 
 
 def _source_here(name: SourceBuild, cache: Cache) -> SourceCode | None:

@@ -20,7 +20,7 @@ def main(arguments: list[str]) -> int:
     import truststore  # noqa: PLC0415 - only this process may patch ssl
 
     truststore.inject_into_ssl()
-    refuse_plain_http()
+    check_https()
     from jgo.maven import MavenContext  # noqa: PLC0415 - after the patch
 
     try:
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def refuse_plain_http() -> None:
+def check_https() -> None:
     """Let the client connect over https alone: it would follow a redirect to http, for an artifact and its hash."""
     from requests import exceptions, sessions  # noqa: PLC0415 - the same
 

@@ -17,7 +17,7 @@ from pgversus.study.comparison import Comparison, expand_arms, with_equal_bytes
 from pgversus.study.dataset import Dataset
 from pgversus.study.design import Design, DesignChoices, design_of
 from pgversus.study.metrics import JUDGED_BY_NAME
-from pgversus.study.settings import parse_setting, refuse_repeated_names
+from pgversus.study.settings import check_repeated_names, parse_setting
 from pgversus.study.steps import operation_name, program_step, statement_step, verifying_sql, with_own_names
 from pgversus.study.study import Context, Study
 from pgversus.study.workload import (
@@ -27,9 +27,9 @@ from pgversus.study.workload import (
     QueryMode,
     Script,
     Workload,
+    check_for_secret_variables,
+    check_load,
     find_builtin,
-    refuse_impossible_load,
-    refuse_secret_variables,
     split_weight,
     threads_used,
 )
@@ -117,9 +117,9 @@ _OF_A_LOAD = {
 def operation_of(options: Mapping[str, Any]) -> Operation | None:
     """The operation that these flags ask for, None for a load; StudyError for flags that do not go together."""
     if not options["operations"] and not options["commands"]:
-        _refuse_without_operation(options)
+        _check_operation_given(options)
         return None
-    _refuse_two_kinds(options)
+    _check_one_kind(options)
     steps = with_own_names(
         [
             *(statement_step(sql, "--operation") for sql in options["operations"]),
@@ -153,7 +153,7 @@ def prepared(dataset: Dataset, options: Mapping[str, Any]) -> Dataset:
     )
 
 
-def _refuse_without_operation(options: Mapping[str, Any]) -> None:
+def _check_operation_given(options: Mapping[str, Any]) -> None:
     given = [flag for flag, name in (("--prepare", "prepare"), ("--verify", "verify")) if options[name]]
     if given:
         raise StudyError(
@@ -166,7 +166,7 @@ def _refuse_without_operation(options: Mapping[str, Any]) -> None:
         )
 
 
-def _refuse_two_kinds(options: Mapping[str, Any]) -> None:
+def _check_one_kind(options: Mapping[str, Any]) -> None:
     kinds = [flag for flag, name in (("--operation", "operations"), ("--command", "commands")) if options[name]]
     kinds += [flag for name, flag in _OF_A_LOAD.items() if options[name] not in (None, (), False)]
     if len(kinds) > 1:
@@ -200,11 +200,11 @@ def explained_comparison_of(options: Mapping[str, Any]) -> Comparison:
 
 def _comparison(options: Mapping[str, Any], workload: Workload, dataset: Dataset, design: Design) -> Comparison:
     settings = [parse_setting(text) for text in options["settings"]]
-    refuse_repeated_names(settings)
+    check_repeated_names(settings)
     servers = [labelled_server(text) for text in options["servers"]]
     arms, factors = expand_arms(servers, settings, workload=workload, dataset=dataset)
     if isinstance(workload, PgbenchWorkload):
-        refuse_impossible_load(workload)
+        check_load(workload)
     return Comparison(arms=with_equal_bytes(arms), factors=factors, design=design)
 
 
@@ -243,7 +243,7 @@ def _load(options: Mapping[str, Any]) -> PgbenchWorkload:
         scripts.append(Script(name=name, weight=weight, text=read_text(name, "-f")))
     clients = options.get("clients") or 1
     variables = tuple(parse_variable(text) for text in options["variables"])
-    refuse_secret_variables(variables)
+    check_for_secret_variables(variables)
     return PgbenchWorkload(
         scripts=tuple(scripts) or (Script(name="tpcb-like"),),
         clients=clients,

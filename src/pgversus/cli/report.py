@@ -23,7 +23,7 @@ _LARGEST = 1_000_000
 # Bytes: nobody reads more, and what has that many is rows rather than commands.
 
 
-def refuse_style(style: str | None, form: str) -> None:
+def check_style(style: str | None, form: str) -> None:
     """UsageError for a style of another form than Markdown."""
     if style is not None and form != "markdown":
         raise click.UsageError(f"--style {style} is of --format markdown")
@@ -179,7 +179,7 @@ def report(
     # and again, would take as long as all the rest.
     gc.disable()
     form = "json" if as_json else form
-    refuse_style(style, form)
+    check_style(style, form)
     of_one = {"--style": style is not None, "--published": published, "--charts": charts_directory is not None}
     two = one_or_two(results, form, of_one)
     # What programs read is English everywhere.

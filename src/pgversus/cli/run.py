@@ -72,7 +72,7 @@ def run(**options: Any) -> int:
     study = in_asked_manner(opened.study, options)
     from pgversus.lab.resume import EarlierResults  # noqa: PLC0415 - the same
 
-    earlier = EarlierResults.PUT_ASIDE if options["new"] else EarlierResults.GO_ON
+    earlier = EarlierResults.MOVE_AWAY if options["new"] else EarlierResults.RESUME
     answer = measure(study, options, opened.results, earlier=earlier)
     from pgversus.report.json_document import json_pieces, study_document  # noqa: PLC0415 - the same
     from pgversus.report.terminal import print_study_answer  # noqa: PLC0415 - the same
@@ -101,7 +101,7 @@ def _ask(opened: "OpenedStudy") -> bool:
 def _dry_run(opened: "OpenedStudy", options: dict[str, Any]) -> int:
     from pgversus.host.identity import server_user  # noqa: PLC0415 - `pgversus --help` does without psutil
     from pgversus.lab.consent import has_consent  # noqa: PLC0415 - `pgversus --help` does without numpy
-    from pgversus.lab.estimates import dry_run, refuse_without_room  # noqa: PLC0415 - the same
+    from pgversus.lab.estimates import check_disk_space, dry_run  # noqa: PLC0415 - the same
     from pgversus.report.inventory import dry_run_text  # noqa: PLC0415 - the same
 
     found = dry_run(
@@ -125,5 +125,5 @@ def _dry_run(opened: "OpenedStudy", options: dict[str, Any]) -> int:
         with_plans=not options["no_plans"],
     )
     write_out(text, found.results)
-    refuse_without_room(found)
+    check_disk_space(found)
     return int(ExitCode.DONE)

@@ -43,11 +43,11 @@ def list_servers(*, as_json: bool) -> None:
     """Version, origin, block size, compiler's flags with build options, and size on disk of each."""
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
-    from pgversus.lab.inventory import servers_here  # noqa: PLC0415 - the same
+    from pgversus.lab.inventory import installed_servers  # noqa: PLC0415 - the same
     from pgversus.report.inventory import servers_document, servers_table  # noqa: PLC0415 - the same
 
     cache = open_cache()
-    found = servers_here(cache, server_user())
+    found = installed_servers(cache, server_user())
     if as_json:
         write_out(json.dumps(servers_document(found, str(cache.root)), indent=2) + "\n", "")
     else:

@@ -210,7 +210,7 @@ class Loading:
         """
         user, place = self.client.user, Path(file.path)
         if file.text is None:
-            _refuse_changed(file, place)
+            _check_unchanged(file, place)
             if may_read(user, place):
                 return place
         content = place.read_bytes() if file.text is None else file.text.encode()
@@ -218,7 +218,7 @@ class Loading:
             raise _not_readable(file, user)
         copy = self.directory.root / f"setup-{file.sha256[:12]}.sql"
         write_for(user, copy, content)
-        _refuse_changed(file, copy)
+        _check_unchanged(file, copy)
         return copy
 
     def _variables_of(self, arm: Arm) -> Path | None:
@@ -230,7 +230,7 @@ class Loading:
         return path
 
 
-def _refuse_changed(file: SetupFile, place: Path) -> None:
+def _check_unchanged(file: SetupFile, place: Path) -> None:
     """Hash it again: a file that was changed while the study waited would be another dataset."""
     try:
         found = file_sha256(place)

@@ -22,7 +22,7 @@ from pgversus.host.full_disk import is_full
 from pgversus.host.run_directory import RunDirectory
 from pgversus.postgres import catalog
 from pgversus.postgres.cluster import Cluster, data_bytes, make_cluster, remove_directory
-from pgversus.postgres.fingerprint import Fingerprint, gather, refuse_unequal_data
+from pgversus.postgres.fingerprint import Fingerprint, check_equal_data, gather
 from pgversus.postgres.session import Target, connect, uri_target
 from pgversus.records.preparation import Preparation
 from pgversus.study.comparison import Arm
@@ -226,7 +226,7 @@ class Snapshots:
         # What an earlier run of this study has loaded is taken as it is: nothing can be put back.
         if not (arm.dataset.is_empty or server in self._loaded_before):
             if arm.dataset.pgbench_scale is not None:
-                _refuse_to_drop_tables(target, arm.label)
+                _check_existing_tables(target, arm.label)
             self._loading.load_into(target, arm)
             self._note_loaded(server)
         fingerprint = self._look_at(target, arm.label)
@@ -248,7 +248,7 @@ def _key_of(arm: Arm) -> _Key:
     return arm.server, arm.dataset, shaping
 
 
-def _refuse_to_drop_tables(target: Target, label: str) -> None:
+def _check_existing_tables(target: Target, label: str) -> None:
     """pgbench -i drops its tables first; in somebody's database they may be somebody's."""
     with connect(target) as connection:
         if tables := catalog.pgbench_tables(connection):
@@ -273,17 +273,17 @@ def _nothing_to_copy(arm: Arm) -> StudyError:
     )
 
 
-def refuse_unequal(arms: Sequence[Arm], snapshots: Sequence[Snapshot]) -> None:
+def check_equal(arms: Sequence[Arm], snapshots: Sequence[Snapshot]) -> None:
     """DatasetError when arms with the same dataset hold other rows; another dataset may be what is compared."""
     like = [
         (arm.label, snapshot.fingerprint)
         for arm, snapshot in zip(arms, snapshots, strict=True)
         if arm.dataset == arms[0].dataset
     ]
-    refuse_unequal_data([label for label, _ in like], [fingerprint for _, fingerprint in like])
+    check_equal_data([label for label, _ in like], [fingerprint for _, fingerprint in like])
 
 
-def refuse_other_data(context: Context, known: Preparation, snapshots: Sequence[Snapshot]) -> None:
+def check_same_data(context: Context, known: Preparation, snapshots: Sequence[Snapshot]) -> None:
     """What was found before holds as long as the data are still the same; DatasetError when they are not."""
     for arm, facts, snapshot in zip(context.comparison.arms, known.arms, snapshots, strict=True):
         if facts.data != data_hash(snapshot.fingerprint):

@@ -128,7 +128,7 @@ class ContextState:
         """It cannot be prepared: nothing of it is measured in this run."""
         self.failure, self.stopped = words, StopReason.FAILED
 
-    def go_on_from(self, preparation: Preparation | None, failure: str | None, blocks: Sequence[Block]) -> None:
+    def resume_from(self, preparation: Preparation | None, failure: str | None, blocks: Sequence[Block]) -> None:
         """Come as far as an earlier run had; blocks in the order in which they were run."""
         if preparation is not None:
             self.begin(preparation)

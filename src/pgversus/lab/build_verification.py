@@ -42,7 +42,7 @@ def built_from(build: Build | None, baseline: Build | None) -> BuiltFrom | None:
     )
 
 
-def refuse_other_build(label: str, build: Build | None, fingerprint: Fingerprint) -> None:
+def check_same_build(label: str, build: Build | None, fingerprint: Fingerprint) -> None:
     """BuildError when the running server is not what was to be built."""
     made = build.made_from if build is not None else None
     if build is None or made is None:
@@ -66,7 +66,9 @@ def refuse_other_build(label: str, build: Build | None, fingerprint: Fingerprint
         )
 
 
-def without_asked(differences: Sequence[Difference], builds: Sequence[Build | None]) -> tuple[Difference, ...]:
+def drop_requested_differences(
+    differences: Sequence[Difference], builds: Sequence[Build | None]
+) -> tuple[Difference, ...]:
     """Differences between builds but for those that the servers' names ask for: those are what is compared."""
     options = [build.made_from.options if build is not None and build.made_from else NO_OPTIONS for build in builds]
     asked = _names_of(options)

@@ -40,7 +40,7 @@ def compared(labels: Sequence[str], plans: CapturedPlans) -> PlansAnswer:
     return PlansAnswer(compared=tuple(found), unlike=tuple(_unlike_statistics(labels, captured)))
 
 
-def refuse_other_statements(labels: Sequence[str], captured: Sequence[Captured]) -> None:
+def check_same_statements(labels: Sequence[str], captured: Sequence[Captured]) -> None:
     """WorkloadError where an arm was sent other statements: a script may go another way by what it reads."""
     # By number alone: a script may have another name where the workload is what is compared.
     sent = [[one.statement.number for one in arm.statements] for arm in captured]
@@ -49,7 +49,7 @@ def refuse_other_statements(labels: Sequence[str], captured: Sequence[Captured])
             raise _other_statements((labels[0], labels[contender]), (sent[0], sent[contender]))
 
 
-def refuse_not_recalled(labels: Sequence[str], plans: CapturedPlans) -> None:
+def check_plan_restored(labels: Sequence[str], plans: CapturedPlans) -> None:
     """WorkloadError where the contender with the baseline's plans (study/counterfactual.py) has other ones after all.
 
     Sorts of rows that are in order already may be missing. Where the contender has the baseline's plan anyway, and it

@@ -84,7 +84,7 @@ def dry_run(
     )
 
 
-def refuse_without_room(found: DryRun) -> None:
+def check_disk_space(found: DryRun) -> None:
     """HostError when what was found would not fit on this host."""
     check_room(found.needs, open_cache())
 

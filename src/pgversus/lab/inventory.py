@@ -28,7 +28,7 @@ _SAYS_LITTLE = re.compile(r"-W(?![lap],)\S*|-fno-strict-aliasing|-fwrapv|-fexces
 # Warnings, and what configure gives every build.
 
 
-def servers_here(cache: Cache, user: ServerUser) -> list[ServerHere]:
+def installed_servers(cache: Cache, user: ServerUser) -> list[ServerHere]:
     """Those in the cache by name, then those that others installed. user: whom their programs are asked as."""
     return [*(_cached(build, user) for build in cached_builds(cache)), *_installed(user)]
 

@@ -14,7 +14,7 @@ from pgversus.engine.testbed import TrialFailedError
 from pgversus.errors import HostError, PgversusError, WorkloadError
 from pgversus.host.identity import ServerUser
 from pgversus.lab.arm_servers import ArmServer
-from pgversus.lab.compared_plans import compared, refuse_not_recalled, refuse_other_statements
+from pgversus.lab.compared_plans import check_plan_restored, check_same_statements, compared
 from pgversus.lab.load_runner import PilotResult
 from pgversus.lab.plan_search import undoings
 from pgversus.lab.resources import open_resources
@@ -201,7 +201,7 @@ class Explainer:
             statements = statements_of(arm.workload, self.client, server.target, self.scratch)
             begin = partial(self._tell, _ASKING, arm.label, len(statements))
             captured.append(capture(arm.label, server.target, statements, with_rows=self.with_rows, begin=begin))
-        refuse_other_statements([arm.label for arm in comparison.arms], captured)
+        check_same_statements([arm.label for arm in comparison.arms], captured)
         undone_by = [
             self._undone(server, captured[0], found, comparison.factors)
             for server, found in zip(servers[1:], captured[1:], strict=True)
@@ -254,7 +254,7 @@ def explained_counterfactual(
     WorkloadError where the first two do not have the same plans: measuring them would tell nothing.
     """
     plans = replace(explainer, searches=False).explain(servers, comparison)
-    refuse_not_recalled([arm.label for arm in comparison.arms], plans)
+    check_plan_restored([arm.label for arm in comparison.arms], plans)
     return plans, ""
 
 

@@ -14,7 +14,7 @@ from pgversus.engine.context_state import ContextState
 from pgversus.errors import StoreError
 from pgversus.postgres.labels import label_of_running
 from pgversus.store.codec import CONTEXT, ContextFact, context_without_secrets
-from pgversus.store.folder import check_folder, holds_results, locked_folder, put_aside
+from pgversus.store.folder import check_folder, holds_results, locked_folder, move_away
 from pgversus.store.reading import StoredContext, StoredStudy, read_results
 from pgversus.study.servers import RunningServer, ServerName
 from pgversus.study.study import Context, Study
@@ -25,9 +25,9 @@ class EarlierResults(StrEnum):
 
     REFUSE = "refuse"
     """They are an error."""
-    GO_ON = "go on"
+    RESUME = "go on"
     """They are gone on with."""
-    PUT_ASIDE = "put aside"
+    MOVE_AWAY = "put aside"
     """The folder is renamed once there is something to keep, and a new one begun."""
 
 
@@ -37,11 +37,11 @@ class ResultsFolder:
     def __init__(self, folder: Path, earlier: EarlierResults, stack: ExitStack) -> None:
         """stack: gives up what is locked at its end."""
         self._folder = folder
-        self._puts_aside = earlier is EarlierResults.PUT_ASIDE
+        self._puts_aside = earlier is EarlierResults.MOVE_AWAY
         self._stack = stack
         self.earlier: StoredStudy | None = None
         """Results that are gone on with."""
-        if earlier is EarlierResults.GO_ON and holds_results(folder):
+        if earlier is EarlierResults.RESUME and holds_results(folder):
             self.earlier = read_results(folder)
 
     @property
@@ -54,7 +54,7 @@ class ResultsFolder:
 
         Its new name, or None where nothing was there. StoreError when it cannot be renamed, or another run was faster.
         """
-        aside = put_aside(self._folder, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())) if self._puts_aside else None
+        aside = move_away(self._folder, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())) if self._puts_aside else None
         self._puts_aside = False
         if aside is not None:
             self._stack.enter_context(locked_folder(self._folder))
@@ -71,7 +71,7 @@ def results_folder(folder: Path, earlier: EarlierResults) -> Iterator[ResultsFol
     """
     may_hold_results = earlier is not EarlierResults.REFUSE
     check_folder(folder, may_hold_results=may_hold_results)
-    if earlier is EarlierResults.PUT_ASIDE:
+    if earlier is EarlierResults.MOVE_AWAY:
         # Where it is renamed.
         check_folder(folder.absolute().parent, may_hold_results=True)
     with ExitStack() as stack:
@@ -230,7 +230,7 @@ def state_so_far(context: Context, stored: StoredContext, verdicts: int, budget_
     if preparation is not None and preparation.design.budget_s != budget_s:
         preparation = replace(preparation, design=replace(preparation.design, budget_s=budget_s))
     state = ContextState(context, verdicts)
-    state.go_on_from(preparation, stored.failure, stored.blocks)
+    state.resume_from(preparation, stored.failure, stored.blocks)
     return state
 
 

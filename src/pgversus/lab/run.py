@@ -46,7 +46,7 @@ from pgversus.lab.resume_checks import (
     client_facts,
 )
 from pgversus.lab.testbed import PostgresTestbed
-from pgversus.postgres.client import Client, refuse_shut_out, refuse_unencrypted
+from pgversus.postgres.client import Client, check_encryption, check_login
 from pgversus.postgres.labels import label_of_running
 from pgversus.postgres.session import uri_target
 from pgversus.store.folder import NOT_ATTRIBUTED, holds_results
@@ -223,7 +223,7 @@ def _measure_attribution(
 ) -> StopReason:
     """Going on with what is there, unless it is of another question: of another rewrite."""
     is_other = holds_results(results) and not is_same_question(read_results(results), study)
-    earlier = EarlierResults.PUT_ASIDE if is_other else EarlierResults.GO_ON
+    earlier = EarlierResults.MOVE_AWAY if is_other else EarlierResults.RESUME
     with results_folder(results, earlier) as folder, ExitStack() as stack:
         writer = _writer(study, results, folder, facts, bench.progress, stack)
         return measure(study, bench, folder.earlier, writer, partial(explained_counterfactual, explainer))
@@ -237,7 +237,7 @@ def _writer(
         results,
         folder.earlier,
         {**facts, "budget_s": study.budget_s},
-        begin=partial(_put_aside, folder, progress),
+        begin=partial(_move_away, folder, progress),
         stack=stack,
     )
 
@@ -252,7 +252,7 @@ def _explainer(resources: RunResources, options: RunOptions, progress: Progress)
     )
 
 
-def _put_aside(folder: ResultsFolder, progress: Progress) -> None:
+def _move_away(folder: ResultsFolder, progress: Progress) -> None:
     if aside := folder.begin():
         progress.say(f"the earlier results are in {aside} now")
 
@@ -280,5 +280,5 @@ def _check_client(study: Study, client: Client) -> None:
     for server in study.servers:
         if isinstance(server, RunningServer):
             target, label = uri_target(server.uri, ()), label_of_running(server)
-            refuse_unencrypted(client, target, label, runs_psql=server in with_files)
-            refuse_shut_out(client, target, label)
+            check_encryption(client, target, label, runs_psql=server in with_files)
+            check_login(client, target, label)

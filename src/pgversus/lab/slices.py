@@ -309,11 +309,11 @@ class _Session:
             elif len(found) == clients:
                 return
             if self._running.has_ended():
-                self._refuse_end()
+                self._fail_ended()
             # A client that fails ends its session, and the others go on.
             patience_s = (_NEXT_CLIENT_S if found else _CONNECT_TIMEOUT_S) + self._load.connect_allowance_s
             if time.monotonic() - changed > patience_s:
-                self._refuse_clients("pgbench's clients were not connected in time")
+                self._fail_clients("pgbench's clients were not connected in time")
             time.sleep(_FIRST_LOAD_S if len(found) == clients else _CONNECT_POLL_S)
 
     def _connected(self) -> list[int]:
@@ -332,7 +332,7 @@ class _Session:
         try:
             self._running.stop()
         except ProgramEndedError:
-            self._refuse_end()
+            self._fail_ended()
 
     def _drained(self) -> Stop:
         """Wait until the sessions of stopped clients have finished."""
@@ -344,20 +344,20 @@ class _Session:
                 self._watch.terminate(self._processes)
             raise TrialHungError(f"a statement is still at work {self._load.longest_s:.0f} s after its window")
         if len(found) != self._load.workload.clients:
-            self._refuse_clients("a session of pgbench's clients has ended")
+            self._fail_clients("a session of pgbench's clients has ended")
         self._time_was_lost = self._time_was_lost or any(one.was_stopped for one in found)
         # By the same clock of the same host, unless somebody sets it meanwhile.
         now = self._now()
         sessions = ((round(1e6 * one.began), min(max(stopped, round(1e6 * one.finished)), now)) for one in found)
         return Stop(stopped=stopped, sessions=tuple(sessions))
 
-    def _refuse_clients(self, problem: str) -> NoReturn:
+    def _fail_clients(self, problem: str) -> NoReturn:
         # pgbench goes on as long as one client does; the signal on which it lets them finish ends it.
         finished = self._running.finish(signal.SIGALRM, self._load.longest_s)
         check_end(finished, self._load.longest_s)
         raise TrialFailedError(f"{problem}\n{output_of(finished)}")
 
-    def _refuse_end(self) -> NoReturn:
+    def _fail_ended(self) -> NoReturn:
         finished = self._running.ended()
         check_end(finished, 0.0)
         raise TrialFailedError(f"pgbench ended by itself\n{output_of(finished)}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pgversus.builds.inspect import linked_libraries
 from pgversus.builds.model import Build
-from pgversus.data.snapshots import Snapshot, Snapshots, data_hash, refuse_other_data, refuse_unequal
+from pgversus.data.snapshots import Snapshot, Snapshots, check_equal, check_same_data, data_hash
 from pgversus.engine.progress import Progress
 from pgversus.engine.testbed import TrialRunner
 from pgversus.errors import StudyError
@@ -16,10 +16,10 @@ from pgversus.host.run_directory import RunDirectory
 from pgversus.lab.arm_servers import ArmServer, ExternalServer, ManagedServer, ServerSet, server_settings
 from pgversus.lab.build_verification import (
     built_from,
+    check_same_build,
     compiled_in,
+    drop_requested_differences,
     library_differences,
-    refuse_other_build,
-    without_asked,
 )
 from pgversus.lab.load_runner import ExplainArms, LoadRunner
 from pgversus.lab.operation_runner import OperationRunner, Repetitions
@@ -113,7 +113,7 @@ class PostgresTestbed:
         workload_runner = self._workload_runner(context, servers, snapshots)
         preparation = self._try_out(context, workload_runner, snapshots) if known is None else known
         if known is not None and not self._is_worn(arms):
-            refuse_other_data(context, known, snapshots)
+            check_same_data(context, known, snapshots)
         measuring = workload_runner.trial_runner(preparation)
         trial_runner = FailureSortingRunner(measuring, servers.servers, self._directory.root, self._progress)
         self._ready[context.number] = _Ready(servers=servers, trial_runner=trial_runner, preparation=preparation)
@@ -158,11 +158,11 @@ class PostgresTestbed:
         )
 
     def _loaded(self, context: Context) -> tuple[tuple[Snapshot, ...], ServerSet]:
-        _refuse_what_others_cannot(context)
+        _check_external_servers(context)
         arms = context.comparison.arms
         snapshots = tuple(self._snapshots.get(arm, self._builds[arm.server]) for arm in arms)
         if not self._is_worn(arms):
-            refuse_unequal(arms, snapshots)
+            check_equal(arms, snapshots)
         return snapshots, self._server_set(context, snapshots)
 
     def _is_worn(self, arms: Sequence[Arm]) -> bool:
@@ -249,7 +249,7 @@ class PostgresTestbed:
         ]
         builds = [self._builds[arm.server] for arm in comparison.arms]
         for arm, build, found in zip(comparison.arms, builds, fingerprints, strict=True):
-            refuse_other_build(arm.label, build, found)
+            check_same_build(arm.label, build, found)
         user = self._directory.user
         libraries = [linked_libraries(one.bin_directory, user) if one else frozenset[str]() for one in builds]
         others = library_differences(libraries)
@@ -259,7 +259,7 @@ class PostgresTestbed:
                 self._facts(build, found, baseline=builds[BASELINE])
                 for build, found in zip(builds, fingerprints, strict=True)
             ),
-            differences=without_asked((*differences(fingerprints, comparison.factors), *others), builds),
+            differences=drop_requested_differences((*differences(fingerprints, comparison.factors), *others), builds),
             writes=first.writes,
             connect_allowance_s=first.connect_allowance_s,
             connect_s=first.connect_s,
@@ -282,7 +282,7 @@ class PostgresTestbed:
         )
 
 
-def _refuse_what_others_cannot(context: Context) -> None:
+def _check_external_servers(context: Context) -> None:
     """A server of somebody else cannot be restarted, so what it has in memory stays; nor can its data be put back."""
     arms = [arm.label for arm in context.comparison.arms if isinstance(arm.server, RunningServer)]
     if arms and isinstance(context.comparison.workload, Operation):

@@ -95,7 +95,7 @@ def client_at(pgbench: Path, user: ServerUser) -> Client:
     return _client(pgbench.absolute(), "--pgbench", user)
 
 
-def refuse_unencrypted(client: Client, target: Target, label: str, *, runs_psql: bool) -> None:
+def check_encryption(client: Client, target: Target, label: str, *, runs_psql: bool) -> None:
     """BuildError when a server is to be reached by TLS or GSSAPI only and the client was built without.
 
     libpq says so before it connects: asked on the way to nowhere. label: how the server is shown.
@@ -120,7 +120,7 @@ def refuse_unencrypted(client: Client, target: Target, label: str, *, runs_psql:
             )
 
 
-def refuse_shut_out(client: Client, target: Target, label: str) -> None:
+def check_login(client: Client, target: Target, label: str) -> None:
     """ServerError when a server lets pgversus in, but not the other user that pgbench runs as.
 
     label: how the server is shown.

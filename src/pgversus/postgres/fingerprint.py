@@ -119,7 +119,7 @@ def gather(target: Target) -> Fingerprint:
         )
 
 
-def refuse_unequal_data(labels: Sequence[str], fingerprints: Sequence[Fingerprint]) -> None:
+def check_equal_data(labels: Sequence[str], fingerprints: Sequence[Fingerprint]) -> None:
     """DatasetError that names the tables and both counts when an arm's rows are not the baseline's."""
     base = fingerprints[0].tables
     for label, fingerprint in zip(labels[1:], fingerprints[1:], strict=True):

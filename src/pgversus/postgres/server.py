@@ -169,7 +169,7 @@ class Server:
 
     def _configuration(self, settings: Mapping[str, str]) -> Path:
         """The configuration of the cluster with further settings, in a file that the server alone can read."""
-        self._refuse_overruled(settings)
+        self._check_overruled(settings)
         included = self.cluster.data_directory / "postgresql.conf"
         lines = [f"include {quoted(str(included))}", *(f"{name} = {quoted(value)}" for name, value in settings.items())]
         file = self._log_file.with_suffix(".conf")
@@ -177,7 +177,7 @@ class Server:
         self.cluster.user.give(file)
         return file
 
-    def _refuse_overruled(self, settings: Mapping[str, str]) -> None:
+    def _check_overruled(self, settings: Mapping[str, str]) -> None:
         """ServerError where ALTER SYSTEM has set one of these: it would win over a file."""
         automatic = self.cluster.data_directory / "postgresql.auto.conf"
         lines = automatic.read_text(encoding="utf-8", errors="replace").splitlines() if automatic.exists() else []

@@ -56,7 +56,7 @@ def holds_results(folder: Path) -> bool:
     return (folder / FILE_NAME).exists()
 
 
-def put_aside(folder: Path, mark: str) -> Path | None:
+def move_away(folder: Path, mark: str) -> Path | None:
     """Rename a folder that holds results; its new name, or None when it holds none. StoreError when it cannot be."""
     if not holds_results(folder):
         return None

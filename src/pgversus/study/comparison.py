@@ -201,7 +201,7 @@ def with_equal_bytes(arms: Iterable[Arm]) -> tuple[Arm, ...]:
     options = [_options(arm) for arm in given]
     if all(one == NO_OPTIONS for one in options):
         return given
-    _refuse_numbers(given, _counted_otherwise(options))
+    _check_numbers(given, _counted_otherwise(options))
     return tuple(_with_equal_bytes(arm, one) for arm, one in zip(given, options, strict=True))
 
 
@@ -215,7 +215,7 @@ def _counted_otherwise(options: Sequence[BuildOptions]) -> frozenset[str]:
     return names | (_IN_WAL_BLOCKS if len({one.wal_block_size_kb for one in options}) > 1 else frozenset())
 
 
-def _refuse_numbers(arms: Sequence[Arm], names: Container[str]) -> None:
+def _check_numbers(arms: Sequence[Arm], names: Container[str]) -> None:
     for arm in arms:
         for setting in arm.settings:
             name = setting.name.lower()

@@ -133,11 +133,11 @@ class DesignChoices:
 
 def design_of(choices: DesignChoices, *, is_open_loop: bool = False, is_operation: bool = False) -> Design:
     """The design with these choices for a workload of this kind; StudyError for choices that exclude each other."""
-    refuse_two_designs(choices)
+    check_one_design(choices)
     if is_operation:
-        _refuse_windows(choices)
+        _check_windows(choices)
     metric = choices.metric or (Metric.TIME if is_operation else Metric.LATENCY_P95 if is_open_loop else Metric.TPS)
-    _refuse_metric(metric, is_open_loop=is_open_loop, is_operation=is_operation)
+    _check_metric(metric, is_open_loop=is_open_loop, is_operation=is_operation)
     design = Design(
         metric=metric,
         margin=MARGINS[metric] if choices.margin is None else choices.margin,
@@ -171,7 +171,7 @@ def with_window(design: Design, length: WindowLength) -> Design:
     return replace(design, window_kind=kind, window_s=length.seconds, window_transactions=None, window_is_given=True)
 
 
-def _refuse_metric(metric: Metric, *, is_open_loop: bool, is_operation: bool) -> None:
+def _check_metric(metric: Metric, *, is_open_loop: bool, is_operation: bool) -> None:
     if metric is Metric.TPS and is_open_loop:
         raise StudyError(
             "with a rate every arm does the same tps, so tps cannot tell them apart",
@@ -194,7 +194,7 @@ def _refuse_metric(metric: Metric, *, is_open_loop: bool, is_operation: bool) ->
         )
 
 
-def _refuse_windows(choices: DesignChoices) -> None:
+def _check_windows(choices: DesignChoices) -> None:
     """An operation runs once, however long it takes."""
     flags = {"--window": choices.window, "--windows": choices.rounds, "--warm-up": choices.warm_up_s}
     given = [flag for flag, value in flags.items() if value is not None]
@@ -209,7 +209,7 @@ def _refuse_windows(choices: DesignChoices) -> None:
         )
 
 
-def refuse_two_designs(choices: DesignChoices) -> None:
+def check_one_design(choices: DesignChoices) -> None:
     """StudyError when the number of blocks is fixed and limited at once."""
     if choices.fixed_blocks is not None and (choices.budget_s is not None or choices.max_blocks is not None):
         raise StudyError(

@@ -83,7 +83,7 @@ def parse_setting(text: str) -> SettingLevels:
     return SettingLevels(name=name.strip(), values=levels)
 
 
-def refuse_repeated_names(settings: Sequence[SettingLevels]) -> None:
+def check_repeated_names(settings: Sequence[SettingLevels]) -> None:
     """StudyError when one setting is given by more than one --set."""
     names = [setting.name.lower() for setting in settings]
     for name in names:

@@ -174,7 +174,7 @@ def threads_used(threads: int, clients: int) -> int:
     return min(threads, clients)
 
 
-def refuse_impossible_load(workload: PgbenchWorkload) -> None:
+def check_load(workload: PgbenchWorkload) -> None:
     """StudyError for a mix that no pgbench would run."""
     if _total_weight(workload.scripts) == 0:
         raise StudyError(
@@ -187,7 +187,7 @@ def refuse_impossible_load(workload: PgbenchWorkload) -> None:
         )
 
 
-def refuse_secret_variables(variables: Sequence[tuple[str, str]]) -> None:
+def check_for_secret_variables(variables: Sequence[tuple[str, str]]) -> None:
     """StudyError for a variable of pgbench with a secret in it: pgbench takes variables by its command line alone."""
     for name, value in variables:
         if holds_secret(name, value):

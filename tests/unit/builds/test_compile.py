@@ -8,7 +8,7 @@ import pytest
 from filelock import FileLock
 
 from pgversus.builds import build_commands
-from pgversus.builds.build_commands import compiled_directories, compiler_version, refuse_missing_tools
+from pgversus.builds.build_commands import check_tools, compiled_directories, compiler_version
 from pgversus.builds.compile import build, built
 from pgversus.builds.inspect import changed_files
 from pgversus.builds.model import Build, Order, order_of
@@ -229,7 +229,7 @@ def test_all_that_a_source_has_a_say_in_runs_as_the_servers_user_and_what_comes_
     (tree / "src" / "backend" / "postgres").write_text(f"{POSTGRES}id -u > {notes}/postgres\n")
     options = BuildOptions(compiler=str(programs / "cc-1"))
     assert compiler_version(options, user) == "cc 1.0"
-    refuse_missing_tools([options], USUAL_MANNER, [BuildSystem.CONFIGURE], user)
+    check_tools([options], USUAL_MANNER, [BuildSystem.CONFIGURE], user)
     found, _, _ = made(order(tree, options), cache, user)
     ran_as = {note.name: set(note.read_text().split()) for note in notes.iterdir()}
     assert ran_as == {name: {str(user.uid)} for name in ("cc", "configure", "make", "install", "postgres")}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.builds import build_commands as module
-from pgversus.builds.build_commands import compiler_of, compiler_version, refuse_missing_tools, with_ccache
+from pgversus.builds.build_commands import check_tools, compiler_of, compiler_version, with_ccache
 from pgversus.errors import BuildError, ExitCode
 from pgversus.study.build_options import NO_OPTIONS, USUAL_MANNER, BuildManner, BuildOptions, BuildProfile, BuildSystem
 from tests.builders import MYSELF
@@ -42,7 +42,7 @@ def compiler(path: Path, missing: str = "nothing") -> BuildOptions:
 
 def refused(options: BuildOptions, manner: BuildManner, system: BuildSystem) -> BuildError:
     with pytest.raises(BuildError) as caught:
-        refuse_missing_tools([options], manner, [system], MYSELF)
+        check_tools([options], manner, [system], MYSELF)
     assert (caught.value.slug, caught.value.exit_code) == ("build-missing-tools", ExitCode.HOST)
     return caught.value
 
@@ -67,7 +67,7 @@ def test_what_is_there_is_not_named(path: Path) -> None:
     for name in PROGRAMS:
         program(path / name)
     asked = compiler(path)
-    refuse_missing_tools([asked], USUAL_MANNER, [BuildSystem.CONFIGURE], MYSELF)
+    check_tools([asked], USUAL_MANNER, [BuildSystem.CONFIGURE], MYSELF)
     (path / "flex").unlink()
     (path / "m4").chmod(0o644)
     assert refused(asked, USUAL_MANNER, BuildSystem.CONFIGURE).found == "no flex, no m4"
@@ -95,14 +95,14 @@ def test_headers_that_are_missing_are_named(
 def test_libraries_are_no_need_of_a_minimal_build(path: Path) -> None:
     for name in PROGRAMS:
         program(path / name)
-    refuse_missing_tools([compiler(path, "lz4.h")], USUAL_MANNER, [BuildSystem.CONFIGURE], MYSELF)
+    check_tools([compiler(path, "lz4.h")], USUAL_MANNER, [BuildSystem.CONFIGURE], MYSELF)
 
 
 def test_every_compiler_that_is_asked_for_is_looked_for(path: Path) -> None:
     for name in (*PROGRAMS, "clang"):
         program(path / name)
     with pytest.raises(BuildError) as caught:
-        refuse_missing_tools(
+        check_tools(
             [BuildOptions(compiler=name) for name in ("clang -m64", "tcc", "icx")],
             USUAL_MANNER,
             [BuildSystem.CONFIGURE],

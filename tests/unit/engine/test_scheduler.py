@@ -622,7 +622,7 @@ def test_an_interrupted_study_goes_on_as_if_nothing_had_happened(at: int, shares
     run_all(first, PretendedSite(Pretended({0: 100.0, 1: 101.0}, interrupt_at=at), shares), kept)
     again = study(4, fixed_blocks=4)
     for state, before in zip(again, first, strict=True):
-        state.go_on_from(before.preparation, before.failure, before.blocks)
+        state.resume_from(before.preparation, before.failure, before.blocks)
     run_all(again, PretendedSite(Pretended({0: 100.0, 1: 101.0}), shares), kept)
     assert sorted(names(kept)) == sorted(names(undisturbed))
     if not shares:
@@ -657,7 +657,7 @@ def test_whoever_watches_is_told_of_earlier_blocks_and_then_how_far_the_whole_st
     states = study(3, fixed_blocks=2)
     earlier = study(1, fixed_blocks=2)
     run_all(earlier, PretendedSite(Pretended({0: 100.0, 1: 120.0})))
-    states[0].go_on_from(earlier[0].preparation, None, earlier[0].blocks)
+    states[0].resume_from(earlier[0].preparation, None, earlier[0].blocks)
     host = Pretended({0: 100.0, 1: 120.0})
     run_parts(
         [states[:2], states[2:]],

@@ -9,10 +9,10 @@ from pgversus.builds.model import Build, MadeFrom, SourceFacts
 from pgversus.errors import BuildError
 from pgversus.lab.build_verification import (
     built_from,
+    check_same_build,
     compiled_in,
+    drop_requested_differences,
     library_differences,
-    refuse_other_build,
-    without_asked,
 )
 from pgversus.postgres.catalog import ServerProperties, SettingValue
 from pgversus.postgres.fingerprint import Fingerprint
@@ -73,7 +73,7 @@ def test_what_a_server_says_of_its_build_is_kept() -> None:
     ],
 )
 def test_a_server_that_is_as_it_was_asked_for_is_taken(options: BuildOptions, server: Fingerprint) -> None:
-    refuse_other_build("17", build(options), server)
+    check_same_build("17", build(options), server)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_server_that_is_not_the_one_that_was_to_be_built_is_refused(
     options: BuildOptions, server: Fingerprint, found: str, expected: str
 ) -> None:
     with pytest.raises(BuildError) as caught:
-        refuse_other_build("17+x", build(options), server)
+        check_same_build("17+x", build(options), server)
     error = caught.value
     assert (error.slug, error.where, error.found, error.expected) == ("build-not-as-asked", "17+x", found, expected)
     assert "pgversus servers remove source-1" in error.to_do
@@ -110,7 +110,7 @@ def test_a_server_that_is_not_the_one_that_was_to_be_built_is_refused(
 
 @pytest.mark.parametrize("other", [None, FETCHED])
 def test_what_others_have_built_was_asked_for_by_nobody(other: Build | None) -> None:
-    refuse_other_build("17", other, running(block_size="32768"))
+    check_same_build("17", other, running(block_size="32768"))
     assert built_from(other, build()) is None
 
 
@@ -155,14 +155,14 @@ def test_only_what_the_names_ask_for_is_no_difference(options: BuildOptions, fol
     asked = [difference(*one) for one in follow]
     others = [difference("setting", "jit"), difference("build", "--with-icu"), difference("setting", "libraries")]
     arms = [build(options), FETCHED, None]
-    assert without_asked([*asked, *others], arms) == tuple(others)
+    assert drop_requested_differences([*asked, *others], arms) == tuple(others)
     alike = [build(options), build(options)]
-    assert without_asked([*asked, *others], alike) == (*asked, *others)
+    assert drop_requested_differences([*asked, *others], alike) == (*asked, *others)
 
 
 def test_options_that_all_arms_have_are_no_difference_that_was_asked_for() -> None:
     both, one = BuildOptions(handed_on=("with-lz4", "with-zstd")), BuildOptions(handed_on=("with-lz4",))
-    found = without_asked(
+    found = drop_requested_differences(
         [difference("build", "--with-lz4"), difference("build", "--with-zstd")], [build(both), build(one)]
     )
     assert [one.name for one in found] == ["--with-lz4"]

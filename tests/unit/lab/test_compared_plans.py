@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pgversus.errors import WorkloadError
-from pgversus.lab.compared_plans import compared, refuse_not_recalled, refuse_other_statements
+from pgversus.lab.compared_plans import check_plan_restored, check_same_statements, compared
 from pgversus.plans.levels import PlanLevel
 from pgversus.records.plans import CapturedPlans
 from pgversus.report.plans import undoing
@@ -17,7 +17,7 @@ LABELS = ("16", "17", "18")
 
 def test_each_contender_is_held_against_the_baseline() -> None:
     arms = [captured(None, scan("t")), captured(None, scan("t")), captured(None, scan("t", "Index Scan"))]
-    refuse_other_statements(LABELS, arms)
+    check_same_statements(LABELS, arms)
     found = compared(LABELS, CapturedPlans(arms=tuple(arms), undone_by=((None, None), (None, OFF))))
     assert [(one.labels, one.difference.level) for one in found.compared] == [
         (("16", "17"), PlanLevel.IDENTICAL),
@@ -43,7 +43,7 @@ def test_other_rows_and_other_statistics_are_said() -> None:
 
 def test_other_statements_are_not_held_against_each_other() -> None:
     with pytest.raises(WorkloadError) as caught:
-        refuse_other_statements(LABELS[:2], [captured(scan("t")), captured(scan("t"), scan("t"))])
+        check_same_statements(LABELS[:2], [captured(scan("t")), captured(scan("t"), scan("t"))])
     assert (caught.value.slug, caught.value.found) == ("workload-other-statements", "1 and 2 statements")
 
 
@@ -69,7 +69,7 @@ def spilled(blocks: int) -> dict[str, Any]:
 def test_an_old_plan_that_came_back_is_taken(
     back: dict[str, Any] | None, old: dict[str, Any] | None, new: dict[str, Any] | None
 ) -> None:
-    refuse_not_recalled(("17 with the plans of 16", "16", "17"), plans_of(*(captured(one) for one in (back, old, new))))
+    check_plan_restored(("17 with the plans of 16", "16", "17"), plans_of(*(captured(one) for one in (back, old, new))))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_another_plan_than_the_old_one_is_refused(
 ) -> None:
     plans = plans_of(*(captured(one) for one in (back, old, new)))
     with pytest.raises(WorkloadError) as caught:
-        refuse_not_recalled(("17 with the plans of 16", "16", "17"), plans)
+        check_plan_restored(("17 with the plans of 16", "16", "17"), plans)
     assert caught.value.slug == "workload-plan-not-recalled"
     assert "17 with the plans of 16" in caught.value.where
 
@@ -92,7 +92,7 @@ def three(*statements: tuple[dict[str, Any], dict[str, Any], dict[str, Any]]) ->
 
 def test_where_a_plan_has_changed_another_statement_may_go_as_it_likes() -> None:
     labels = ("17 with the plans of 16", "16", "17")
-    refuse_not_recalled(labels, three((OLD, OLD, NEW), (spilled(0), spilled(9), spilled(0))))
+    check_plan_restored(labels, three((OLD, OLD, NEW), (spilled(0), spilled(9), spilled(0))))
 
 
 @pytest.mark.parametrize("changed", [(OLD, OLD, NEW), (spilled(9), spilled(9), spilled(0))])
@@ -101,5 +101,5 @@ def test_what_recalls_one_plan_must_not_make_another_statement_spill(
 ) -> None:
     plans = three(changed, (spilled(9), spilled(0), spilled(0)))
     with pytest.raises(WorkloadError) as caught:
-        refuse_not_recalled(("17 with the plans of 16", "16", "17"), plans)
+        check_plan_restored(("17 with the plans of 16", "16", "17"), plans)
     assert "statement 2" in caught.value.where

@@ -14,7 +14,7 @@ from pgversus.errors import BuildError, HostError, StoreError, StudyError
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab import estimates as module
-from pgversus.lab.estimates import DryRun, dry_run, refuse_without_room
+from pgversus.lab.estimates import DryRun, check_disk_space, dry_run
 from pgversus.lab.studies import open_study
 from pgversus.report.inventory import dry_run_text
 from pgversus.store.writing import Results
@@ -142,9 +142,9 @@ def test_a_budget_that_cannot_be_enough_is_told_from_one_that_may(study: Study, 
 
 def test_a_study_without_room_is_planned_and_refused(study: Study, tmp_path: Path) -> None:
     found = asked(study, tmp_path)
-    refuse_without_room(found)
+    check_disk_space(found)
     with pytest.raises(HostError) as caught:
-        refuse_without_room(replace(found, needs=replace(found.needs, disk_bytes=1e18)))
+        check_disk_space(replace(found, needs=replace(found.needs, disk_bytes=1e18)))
     assert caught.value.slug == "host-no-room"
 
 

@@ -23,11 +23,11 @@ def test_earlier_results_are_refused_read_or_put_aside(folder: Path) -> None:
     with pytest.raises(StoreError) as caught, results_folder(folder, EarlierResults.REFUSE):
         pass
     assert caught.value.slug == "store-not-empty"
-    with results_folder(folder, EarlierResults.GO_ON) as held:
+    with results_folder(folder, EarlierResults.RESUME) as held:
         assert held.earlier is not None
         assert held.earlier.study == FACT
         assert held.begin() is None
-    with results_folder(folder, EarlierResults.PUT_ASIDE) as held:
+    with results_folder(folder, EarlierResults.MOVE_AWAY) as held:
         assert held.earlier is None
         assert not held.is_ours
         aside = held.begin()
@@ -39,29 +39,29 @@ def test_earlier_results_are_refused_read_or_put_aside(folder: Path) -> None:
 
 
 def test_nothing_is_put_aside_by_a_run_that_does_not_begin(folder: Path) -> None:
-    with results_folder(folder, EarlierResults.PUT_ASIDE):
+    with results_folder(folder, EarlierResults.MOVE_AWAY):
         pass
     assert [path.name for path in folder.parent.iterdir()] == ["r"]
-    with results_folder(folder.with_name("new"), EarlierResults.PUT_ASIDE) as held:
+    with results_folder(folder.with_name("new"), EarlierResults.MOVE_AWAY) as held:
         assert held.begin() is None
     assert [path.name for path in folder.parent.iterdir()] == ["r"]
 
 
 def test_the_folder_in_the_place_of_what_was_put_aside_is_locked_too(folder: Path) -> None:
-    with results_folder(folder, EarlierResults.PUT_ASIDE) as held:
+    with results_folder(folder, EarlierResults.MOVE_AWAY) as held:
         held.begin()
         Results.begin(folder, FACT, []).close()
-        for earlier in (EarlierResults.GO_ON, EarlierResults.PUT_ASIDE):
+        for earlier in (EarlierResults.RESUME, EarlierResults.MOVE_AWAY):
             with pytest.raises(StoreError) as caught, results_folder(folder, earlier):
                 pass
             assert caught.value.slug == "store-in-use"
-    with results_folder(folder, EarlierResults.GO_ON) as held:
+    with results_folder(folder, EarlierResults.RESUME) as held:
         assert held.earlier is not None
 
 
-@pytest.mark.parametrize("earlier", [EarlierResults.GO_ON, EarlierResults.PUT_ASIDE])
+@pytest.mark.parametrize("earlier", [EarlierResults.RESUME, EarlierResults.MOVE_AWAY])
 def test_the_folder_of_a_live_run_is_neither_gone_on_with_nor_put_aside(folder: Path, earlier: EarlierResults) -> None:
-    with results_folder(folder, EarlierResults.GO_ON):
+    with results_folder(folder, EarlierResults.RESUME):
         with pytest.raises(StoreError) as caught, results_folder(folder, earlier):
             pass
         assert caught.value.slug == "store-in-use"

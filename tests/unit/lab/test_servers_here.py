@@ -15,7 +15,7 @@ from pgversus.errors import ExitCode, StudyError
 from pgversus.host.directories import Cache
 from pgversus.host.identity import ServerUser
 from pgversus.lab import inventory as module
-from pgversus.lab.inventory import named_builds, servers_here, verified
+from pgversus.lab.inventory import installed_servers, named_builds, verified
 from pgversus.report.inventory import ServerHere
 from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildOptions, BuildProfile, BuildSystem
 
@@ -140,7 +140,7 @@ def test_every_server_is_shown_with_what_it_says_of_itself(cache: Cache, tmp_pat
     program(installed / "postgres", POSTGRES.format(version="15.2", block=32768))
     program(installed / "pg_config", "#!/bin/sh\necho -Wall -O2 -g\n")
     program(tmp_path / "installed" / "client" / "bin" / "psql", "#!/bin/sh\n")
-    source, zonky, other = servers_here(cache, ME)
+    source, zonky, other = installed_servers(cache, ME)
     size = found(cache, "source-0a1b").size_bytes
     assert source == ServerHere(
         name="source-0a1b",
@@ -170,11 +170,11 @@ def test_every_server_is_shown_with_what_it_says_of_itself(cache: Cache, tmp_pat
 def test_builds_that_were_made_in_another_manner_are_told_apart(cache: Cache) -> None:
     manner = BuildManner(profile=BuildProfile.FULL, system=BuildSystem.MESON)
     make(cache, "source-1", made_from=asdict(replace(MADE, manner=manner)))
-    (only,) = servers_here(cache, ME)
+    (only,) = installed_servers(cache, ME)
     assert only.made_from == "commit 0a1b of ./postgres, full, meson, gcc 12"
 
 
 def test_a_server_that_cannot_be_asked_is_shown_without_an_answer(cache: Cache) -> None:
     (cache.builds / "zonky-17.8").mkdir()
-    (only,) = servers_here(cache, ME)
+    (only,) = installed_servers(cache, ME)
     assert (only.version, only.block_size_bytes, only.flags) == ("17.8", None, "")

@@ -8,14 +8,14 @@ import pytest
 
 from pgversus.errors import BuildError, ExitCode
 from pgversus.host.identity import server_user
-from pgversus.postgres.client import client_at, fixed_client, refuse_unencrypted
+from pgversus.postgres.client import check_encryption, client_at, fixed_client
 from pgversus.postgres.session import uri_target
 from tests.builders import MYSELF
 
 
 def found(uri: str, *, runs_psql: bool = False) -> BuildError | None:
     try:
-        refuse_unencrypted(fixed_client(MYSELF), uri_target(uri, ()), "h/db", runs_psql=runs_psql)
+        check_encryption(fixed_client(MYSELF), uri_target(uri, ()), "h/db", runs_psql=runs_psql)
     except BuildError as error:
         return error
     return None

@@ -5,7 +5,7 @@ import pytest
 
 from pgversus.errors import DatasetError, ExitCode
 from pgversus.postgres.catalog import ServerProperties, SettingValue, TableDigest
-from pgversus.postgres.fingerprint import Fingerprint, differences, refuse_unequal_data
+from pgversus.postgres.fingerprint import Fingerprint, check_equal_data, differences
 from pgversus.records.preparation import Difference
 from tests.bounded import processor_time
 
@@ -39,7 +39,7 @@ def fingerprint(
 def refused(*fingerprints: Fingerprint) -> DatasetError:
     labels = [f"arm{index}" for index in range(len(fingerprints))]
     with pytest.raises(DatasetError) as caught:
-        refuse_unequal_data(labels, fingerprints)
+        check_equal_data(labels, fingerprints)
     assert caught.value.slug == "dataset-unequal"
     assert caught.value.exit_code is ExitCode.USAGE
     return caught.value
@@ -51,7 +51,7 @@ def of_settings(*arms: Mapping[str, SettingValue], factors: tuple[str, ...] = ("
 
 def test_equal_rows_are_not_refused() -> None:
     fingerprints = [fingerprint(), fingerprint(dict(reversed(SAME.items())))]
-    refuse_unequal_data(["a", "b"], fingerprints)
+    check_equal_data(["a", "b"], fingerprints)
     assert fingerprints[0] == fingerprints[1]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pgversus.errors import StoreError
-from pgversus.store.folder import FILE_NAME, locked_folder, put_aside
+from pgversus.store.folder import FILE_NAME, locked_folder, move_away
 
 
 def test_two_runs_do_not_have_one_folder(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_results_put_aside_take_their_lock_along_and_leave_that_of_the_next_run_
     folder.mkdir()
     (folder / FILE_NAME).touch()
     with locked_folder(folder):
-        put_aside(folder, "then")
+        move_away(folder, "then")
         with locked_folder(folder):
             (folder / FILE_NAME).touch()
     with locked_folder(folder), pytest.raises(StoreError), locked_folder(folder):

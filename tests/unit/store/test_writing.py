@@ -13,7 +13,7 @@ from pgversus.records.trials import Block, FailedTrial, Phase, Trial
 from pgversus.store import reading
 from pgversus.store import writing as results_module
 from pgversus.store.counters import counter_names
-from pgversus.store.folder import FILE_NAME, check_folder, holds_results, put_aside
+from pgversus.store.folder import FILE_NAME, check_folder, holds_results, move_away
 from pgversus.store.reading import read_results, read_seed
 from pgversus.store.writing import Results
 from pgversus.study.build_options import BuildOptions
@@ -276,9 +276,9 @@ def test_results_that_are_there_are_no_place_for_a_comparison(tmp_path: Path) ->
 
 
 def test_results_put_aside_are_kept(tmp_path: Path) -> None:
-    assert put_aside(tmp_path / "r", "then") is None
+    assert move_away(tmp_path / "r", "then") is None
     begun(tmp_path / "r").close()
-    aside = put_aside(tmp_path / "r", "then")
+    aside = move_away(tmp_path / "r", "then")
     assert aside == tmp_path / "r-until-then"
     assert (aside / FILE_NAME).exists()
     assert not (tmp_path / "r").exists()

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.errors import StudyError
-from pgversus.study.settings import Setting, SettingLevels, parse_setting, refuse_repeated_names, shaping_settings
+from pgversus.study.settings import Setting, SettingLevels, check_repeated_names, parse_setting, shaping_settings
 
 PLAIN = st.text(alphabet="abcXYZ0129._-/ :", min_size=1, max_size=12).map(str.strip).filter(bool)
 LINE = st.text(alphabet=st.characters(exclude_characters="\r\n"), max_size=40)
@@ -70,14 +70,14 @@ def test_a_garbled_line_is_a_study_error_or_a_setting_and_nothing_else(text: str
 
 def test_one_name_in_two_flags_is_refused_whatever_its_case() -> None:
     with pytest.raises(StudyError) as caught:
-        refuse_repeated_names([parse_setting("work_mem=1"), parse_setting("jit=on"), parse_setting("WORK_MEM=2")])
+        check_repeated_names([parse_setting("work_mem=1"), parse_setting("jit=on"), parse_setting("WORK_MEM=2")])
     assert caught.value.slug == "study-repeated-setting"
     assert "work_mem" in caught.value.what
 
 
 def test_different_names_are_not_refused() -> None:
     settings = [parse_setting("work_mem=1"), parse_setting("jit=on")]
-    refuse_repeated_names(settings)
+    check_repeated_names(settings)
     assert [setting.name for setting in settings] == ["work_mem", "jit"]
 
 

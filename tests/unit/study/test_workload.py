@@ -9,8 +9,8 @@ from pgversus.study.workload import (
     BUILTIN_SCRIPTS,
     PgbenchWorkload,
     Script,
+    check_load,
     find_builtin,
-    refuse_impossible_load,
     split_weight,
     threads_used,
 )
@@ -82,7 +82,7 @@ def test_there_are_never_more_threads_than_clients(threads: int, clients: int, u
 
 def test_a_mix_without_any_weight_is_refused() -> None:
     with pytest.raises(StudyError) as caught:
-        refuse_impossible_load(load(Script(name="tpcb-like", weight=0), Script(name="a.sql", weight=0, text="")))
+        check_load(load(Script(name="tpcb-like", weight=0), Script(name="a.sql", weight=0, text="")))
     assert caught.value.slug == "study-no-weight"
     assert "tpcb-like@0, a.sql@0" in caught.value.found
 
@@ -90,7 +90,7 @@ def test_a_mix_without_any_weight_is_refused() -> None:
 @pytest.mark.parametrize("weights", [(None,), (0, None), (0, 1), (5, 0)])
 def test_a_mix_with_some_weight_is_possible(weights: tuple[int | None, ...]) -> None:
     mix = load(*(Script(name=f"{i}.sql", weight=weight, text="") for i, weight in enumerate(weights)))
-    refuse_impossible_load(mix)
+    check_load(mix)
     assert len(mix.scripts) == len(weights)
 
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 from pgversus.errors import StudyError
 from pgversus.study.comparison import Arm, Comparison, with_equal_bytes
 from pgversus.study.dataset import Dataset
-from pgversus.study.design import MOST_CONTENDERS, Design, DesignChoices, design_of, refuse_two_designs, with_window
+from pgversus.study.design import MOST_CONTENDERS, Design, DesignChoices, check_one_design, design_of, with_window
 from pgversus.study.file import schema
 from pgversus.study.file.document import as_key
 from pgversus.study.file.keys import merged_settings, quantity
@@ -43,7 +43,7 @@ def choices_of(table: schema.DesignTable | None, problems: Problems, *, seed: in
         seed=seed if table.seed is None else table.seed,
     )
     try:
-        refuse_two_designs(choices)
+        check_one_design(choices)
     except StudyError as error:
         error.what = "blocks fixes the number of blocks, so there is nothing to limit"
         error.found = "blocks with budget or max_blocks"
@@ -141,7 +141,7 @@ class StudyPlan:
     designs: Designs
 
 
-def refuse_too_many(matrix: Matrix, problems: Problems) -> None:
+def check_treatment_count(matrix: Matrix, problems: Problems) -> None:
     """Add a problem when the factors have too many combinations; they are counted, not made."""
     sizes = [len(factor.levels) for factor in matrix.factors]
     product_of_all = math.prod(sizes)
@@ -177,7 +177,7 @@ def contexts_of(plan: StudyPlan, problems: Problems) -> tuple[Context, ...]:
             largest = max(largest, len(admitted))
             with problems.catch(("factors", "server")):
                 contexts.append(assembler.context(len(contexts) + 1, fixed, admitted))
-    plan.selection.refuse_idle_rows(problems)
+    plan.selection.check_used_rows(problems)
     _check(plan, contexts, headless, largest, problems)
     return tuple(contexts)
 

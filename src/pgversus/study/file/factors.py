@@ -9,12 +9,12 @@ from pgversus.study.file import schema
 from pgversus.study.file.description import nearest
 from pgversus.study.file.document import Path, as_key
 from pgversus.study.file.keys import OF_A_LOAD, check_names, given_forms
-from pgversus.study.file.matrix import Factor, FactorLevel, Matrix, Variable, refuse_repeats, value_labels
+from pgversus.study.file.matrix import Factor, FactorLevel, Matrix, Variable, check_for_repeats, value_labels
 from pgversus.study.file.problems import Problems
 from pgversus.study.file.workloads import NamedDataset, NamedLoad, NamedWorkload, unknown_name
 from pgversus.study.servers import ServerName
 from pgversus.study.settings import Setting
-from pgversus.study.workload import refuse_secret_variables
+from pgversus.study.workload import check_for_secret_variables
 
 _TABLE: Path = ("factors", "variables")
 
@@ -30,10 +30,10 @@ def variable_factors(
     taken = {name.lower(): "a factor of pgversus" for name in schema.FactorsTable.model_fields}
     taken |= {name.lower(): "a setting" for name in (*settings, *_shared_settings(sections))}
     for name, values in table.items():
-        refuse_repeats((*_TABLE, name), values, problems)
+        check_for_repeats((*_TABLE, name), values, problems)
         if _has_loads(sections):
             with problems.catch((*_TABLE, name)):
-                refuse_secret_variables([(name, value) for value in values])
+                check_for_secret_variables([(name, value) for value in values])
         if name.lower() in taken:
             problems.add((*_TABLE, name), _taken(name, taken[name.lower()]))
         taken[name.lower()] = "another variable"
@@ -139,14 +139,14 @@ def _tables(kind: str, names: Sequence[str] | None, tables: Mapping[str, T], pro
     for index, name in enumerate(names):
         if name not in tables and not problems.lost_names(kind):
             problems.add(("factors", kind, index), unknown_name(kind, name, tables))
-    refuse_repeats(("factors", kind), names, problems)
+    check_for_repeats(("factors", kind), names, problems)
     known = [name for name in names if name in tables]
     return Factor(name=kind, levels=tuple(FactorLevel(word=name, label=name, value=tables[name]) for name in known))
 
 
 def _scales(scales: Sequence[int], problems: Problems) -> Factor[int | None]:
     words = [str(scale) for scale in scales]
-    refuse_repeats(("factors", "scale"), words, problems)
+    check_for_repeats(("factors", "scale"), words, problems)
     pairs = zip(words, scales, strict=True)
     return Factor(name="scale", levels=tuple(FactorLevel(word=word, label=word, value=scale) for word, scale in pairs))
 
@@ -164,7 +164,7 @@ def _caches(sections: schema.Sections, states: Sequence[CacheState] | None, prob
             ),
         )
     states = states or [sections.cache or CacheState.WARM]
-    refuse_repeats(("factors", "cache"), states, problems)
+    check_for_repeats(("factors", "cache"), states, problems)
     levels = tuple(FactorLevel(word=state.value, label=state.value, value=state) for state in states)
     return Factor(name="cache", levels=levels)
 
@@ -180,7 +180,7 @@ def _settings(factors: schema.FactorsTable, problems: Problems) -> tuple[Factor[
             problems.add(("factors", name), _misspelt(name, meant))
             continue
         names.append(name)
-        refuse_repeats(("factors", name), values, problems)
+        check_for_repeats(("factors", name), values, problems)
         levels = tuple(
             FactorLevel(word=value, label=label, value=Setting(name=name, value=value))
             for value, label in zip(values, value_labels(name, values), strict=True)

@@ -148,7 +148,7 @@ def unknown_level(word: str, factor: Factor[Any]) -> StudyError:
     )
 
 
-def refuse_repeats(path: Path, words: Sequence[str], problems: Problems) -> None:
+def check_for_repeats(path: Path, words: Sequence[str], problems: Problems) -> None:
     """Add a problem for each level that stands twice in the list at this path."""
     seen: set[str] = set()
     for index, word in enumerate(words):
@@ -250,21 +250,21 @@ def _unclear(names: Sequence[str]) -> StudyError:
     )
 
 
-def refuse_mixed_kinds(sections: schema.Sections, matrix: Matrix, compared: int | None, problems: Problems) -> None:
+def check_workload_kinds(sections: schema.Sections, matrix: Matrix, compared: int | None, problems: Problems) -> None:
     """Add a problem for a load that no workload takes, and for loads and operations that would stand side by side."""
     workloads = matrix.workload.values
     if any(workload.is_broken for workload in workloads) or problems.concern("factors", "workload"):
         return
     kinds = {workload.operation is not None for workload in workloads}
     if kinds == {True}:
-        _refuse_loads(sections, problems)
+        _check_loads(sections, problems)
     elif len(kinds) > 1 and compared is not None and matrix.factors[compared] is matrix.workload:
         problems.add(("compare",) if sections.compare else ("factors", "workload"), _side_by_side())
     elif len(kinds) > 1 and matrix.load.is_varied:
         problems.add(("factors", "load") if sections.factors and sections.factors.load else ("loads",), _multiplied())
 
 
-def _refuse_loads(sections: schema.Sections, problems: Problems) -> None:
+def _check_loads(sections: schema.Sections, problems: Problems) -> None:
     for key, table in (("load", sections.load), ("loads", sections.loads)):
         if table is not None:
             problems.add(

@@ -9,12 +9,12 @@ from pgversus.errors import StudyError
 from pgversus.study.build_options import USUAL_MANNER, manner_asked
 from pgversus.study.design import DesignChoices
 from pgversus.study.file import schema
-from pgversus.study.file.contexts import StudyPlan, choices_of, contexts_of, designs_for, refuse_too_many
+from pgversus.study.file.contexts import StudyPlan, check_treatment_count, choices_of, contexts_of, designs_for
 from pgversus.study.file.description import listed, nearest
 from pgversus.study.file.document import Path, as_toml, find_places, parse_document, shown
 from pgversus.study.file.factors import NameServer, matrix_of
 from pgversus.study.file.keys import Contents, ReadFile, settings_of
-from pgversus.study.file.matrix import Matrix, baseline_level, compared_factor, refuse_mixed_kinds
+from pgversus.study.file.matrix import Matrix, baseline_level, check_workload_kinds, compared_factor
 from pgversus.study.file.problems import Problems, valid_part
 from pgversus.study.file.selection import selection_of
 from pgversus.study.file.workloads import datasets_of, loads_of, workloads_of
@@ -159,10 +159,10 @@ def _plan(
     matrix = _matrix(sections, contents, name_server, problems)
     compared = compared_factor(sections, matrix, problems)
     baseline = baseline_level(sections, matrix, compared, problems)
-    refuse_mixed_kinds(sections, matrix, compared, problems)
+    check_workload_kinds(sections, matrix, compared, problems)
     designs = designs_for(matrix.workload.values, matrix.load.values, choices, problems)
     selection = selection_of(sections.exclude or (), sections.only or (), matrix, problems)
-    refuse_too_many(matrix, problems)
+    check_treatment_count(matrix, problems)
     if compared is None:
         return None
     return StudyPlan(

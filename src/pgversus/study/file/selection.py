@@ -69,7 +69,7 @@ class Selection:
         self.used.update(excluding)
         return not excluding
 
-    def refuse_idle_rows(self, problems: Problems) -> None:
+    def check_used_rows(self, problems: Problems) -> None:
         """Add a problem for each exclude row that left nothing out, once all combinations have been asked for."""
         for number in range(self._exclude.count):
             if number not in self.used:

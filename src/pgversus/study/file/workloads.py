@@ -28,9 +28,9 @@ from pgversus.study.workload import (
     QueryMode,
     Script,
     Step,
+    check_for_secret_variables,
+    check_load,
     find_builtin,
-    refuse_impossible_load,
-    refuse_secret_variables,
     threads_used,
 )
 from pgversus.text.units import WindowLength, parse_window
@@ -67,7 +67,7 @@ def prepare_of(name: str, table: schema.WorkloadTable, path: Path, contents: Con
     return tuple(file for file in files if file is not None)
 
 
-def refuse_parts_of_operations(table: schema.WorkloadTable, path: Path, problems: Problems) -> None:
+def check_operation_keys(table: schema.WorkloadTable, path: Path, problems: Problems) -> None:
     """Add a problem for each key of a load that only operations have."""
     for key in given_forms(table, _ONLY_OF_OPERATIONS):
         problems.add(
@@ -82,7 +82,7 @@ def refuse_parts_of_operations(table: schema.WorkloadTable, path: Path, problems
         )
 
 
-def refuse_idle_variables(
+def check_used_variables(
     table: schema.WorkloadTable, sections: schema.Sections, name: str, path: Path, problems: Problems
 ) -> None:
     """Add a problem when an operation has variables and nothing that reads them: all levels would be the same."""
@@ -107,7 +107,7 @@ def _steps(table: schema.WorkloadTable, path: Path, problems: Problems) -> list[
             if is_one(entry, ("sql", "command"), inner, problems):
                 key = "sql" if entry.sql is not None else "command"
                 found.append(_step(entry.name, entry.sql, entry.command, (*inner, key), problems))
-        _refuse_repeated_names(table.steps, path, problems)
+        _check_repeated_names(table.steps, path, problems)
     return [step for step in found if step is not None]
 
 
@@ -118,7 +118,7 @@ def _step(name: str | None, sql: str | None, command: str | None, path: Path, pr
     return None
 
 
-def _refuse_repeated_names(steps: list[schema.StepEntry], path: Path, problems: Problems) -> None:
+def _check_repeated_names(steps: list[schema.StepEntry], path: Path, problems: Problems) -> None:
     names = [step.name for step in steps]
     for index, name in enumerate(names):
         if name is not None and name in names[:index]:
@@ -247,7 +247,7 @@ def workloads_of(
     for name, (table, path) in tables.items():
         workload = _workload(name, table, path, contents, problems)
         if table.operation or table.command or table.steps:
-            refuse_idle_variables(table, sections, name, path, problems)
+            check_used_variables(table, sections, name, path, problems)
         result[workload.name] = replace(
             workload, dataset=_own_dataset(table, path, datasets, problems, is_chosen=is_chosen)
         )
@@ -328,9 +328,9 @@ def _workload(
             operation = operation_of(None if is_only else name, table, path, problems)
         else:
             scripts = _scripts("sql" if is_only else name, table, path, contents, problems)
-            refuse_parts_of_operations(table, path, problems)
+            check_operation_keys(table, path, problems)
             with problems.catch((*path, "variables")):
-                refuse_secret_variables(tuple((table.variables or {}).items()))
+                check_for_secret_variables(tuple((table.variables or {}).items()))
     found = NamedWorkload(
         name=name,
         scripts=scripts,
@@ -382,7 +382,7 @@ def _scripts(
     scripts = tuple(script for script in found if script is not None)
     if scripts:
         with problems.catch((*path, "scripts"), to_do="give one of them a weight of 1"):
-            refuse_impossible_load(PgbenchWorkload(scripts=scripts))
+            check_load(PgbenchWorkload(scripts=scripts))
     return scripts
 
 
