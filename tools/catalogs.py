@@ -15,7 +15,7 @@ from babel.messages.pofile import read_po, write_po
 _SOURCE = Path(__file__).parent.parent / "src" / "pgversus"
 _LOCALE = _SOURCE / "locale"
 _METHODS = [("**/templates/**.html", "jinja2.ext:babel_extract"), ("**.py", "python")]
-_KEYWORDS = {"tell": None, "later": None, "tell_number": (1, 2)}
+_KEYWORDS = {"_": None, "N_": None, "ngettext": (1, 2)}
 
 
 def sentences() -> Catalog:

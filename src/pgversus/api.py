@@ -21,7 +21,7 @@ from pgversus.report.tidy_tables import arrow_table, trial_table, verdict_table
 from pgversus.report.verdicts import VerdictOn, verdict_on
 from pgversus.study.build_options import manner_asked
 from pgversus.text.redaction import hide_in_error
-from pgversus.text.translation import Language, speaking
+from pgversus.text.translation import Language, use_language
 from pgversus.text.units import parse_duration
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class StudyResults:
         from pgversus.report.page.page import page_html  # noqa: PLC0415 - charts are for who wants them
 
         told = Language(language)
-        with speaking(told):
+        with use_language(told):
             return page_html(self.answer if told is Language.ENGLISH else read_answer(Path(self.answer.results)))
 
     def verdict_table(self) -> "pa.Table":

@@ -6,7 +6,7 @@ import pytest
 
 from pgversus.lab.answer import read_answer
 from pgversus.report.page.page import page_html
-from pgversus.text.translation import Language, speaking
+from pgversus.text.translation import Language, use_language
 from tests.browser.conftest import Open, Opened
 from tests.real_results import STUDIES, unpacked
 from tests.unit.report.test_page import HOSTILE, hostile_study, large_study
@@ -25,7 +25,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(folder: Path, language: Language = Language.ENGLISH) -> str:
-    with speaking(language):
+    with use_language(language):
         return page_html(read_answer(folder))
 
 

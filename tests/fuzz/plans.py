@@ -11,7 +11,7 @@ from pgversus.plans.plan import Plan
 from pgversus.report.html import plans_html
 from pgversus.report.markdown import plans_markdown
 from pgversus.report.plans import ComparedPlans, PlansAnswer, plans_document, plans_text
-from pgversus.text.translation import Language, speaking
+from pgversus.text.translation import Language, use_language
 from tests.builders import DATA
 from tests.fuzz.mutations import changed_document
 from tests.fuzz.program import exit_code_of
@@ -33,7 +33,7 @@ def read_or_refused(text: str, usual: Plan) -> str:
         )
         answer = PlansAnswer(compared=(compared,))
         for language in Language:
-            with speaking(language):
+            with use_language(language):
                 assert plans_text(answer)
                 assert plans_html(answer)
                 assert plans_markdown(answer)

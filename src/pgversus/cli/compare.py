@@ -14,7 +14,7 @@ from pgversus.cli.question import METRICS, arms_options, comparison_of, study_of
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
 from pgversus.study.workload import QueryMode
-from pgversus.text.translation import speaking
+from pgversus.text.translation import use_language
 
 if TYPE_CHECKING:
     from pgversus.report.answer import Answer
@@ -138,7 +138,7 @@ def compare(**options: Any) -> int:
 
     study = in_asked_manner(study_of(comparison), options)
     whole = measure(study, options, results, earlier=EarlierResults.REFUSE)
-    with speaking(language_shown(options)):
+    with use_language(language_shown(options)):
         text = _text(whole.answers[0], as_json=options["as_json"])
     write_out(text, whole.results)
     return int(exit_code(whole, options["fail_on"]))

@@ -11,7 +11,7 @@ import click
 
 from pgversus.errors import ExitCode
 from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildProfile, BuildSystem, manner_asked
-from pgversus.text.translation import Language, speaking
+from pgversus.text.translation import Language, use_language
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
@@ -151,7 +151,7 @@ def measure(study: "Study", options: dict[str, Any], results: Path, *, earlier: 
     with TerminalProgress(SafeConsole(stderr=True), language=options["language"]) as progress:
         run_study(study, means, progress)
     # What was stored is in English; what is shown of it need not be.
-    with speaking(language_shown(options)):
+    with use_language(language_shown(options)):
         return read_answer(results)
 
 

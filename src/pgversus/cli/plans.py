@@ -11,7 +11,7 @@ from pgversus.cli.output import read_stdin, read_text, write_out
 from pgversus.cli.question import arms_options, variable_options
 from pgversus.errors import PlanError
 from pgversus.host.output_file import write_file
-from pgversus.text.translation import Language, speaking, tell
+from pgversus.text.translation import Language, _, use_language
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ def plans(names: tuple[str, ...], **options: Any) -> None:
     are_files = [name == _STDIN or name.endswith(_OF_PLANS) for name in names]
     if any(are_files) and not all(are_files):
         raise click.UsageError("name servers, or files with plans: one cannot be held against the other")
-    with speaking(Language.ENGLISH if options["as_json"] else options["language"]):
+    with use_language(Language.ENGLISH if options["as_json"] else options["language"]):
         answer = _of_files(names) if all(are_files) else _of_servers(names, options)
         content = _content(answer, "json" if options["as_json"] else options["form"])
     if options["output"] is None:
@@ -93,7 +93,7 @@ def _of_files(names: "Sequence[str]") -> "PlansAnswer":
         for number, pair in enumerate(zip(baseline[1], found, strict=True), start=1):
             compared.append(
                 ComparedPlans(
-                    statement=pair[0].query or tell("plan {number}", number=number),
+                    statement=pair[0].query or _("plan {number}", number=number),
                     labels=(baseline[0], label),
                     plans=pair,
                     difference=difference(*pair),

@@ -37,7 +37,7 @@ from pgversus.study.comparison import Comparison
 from pgversus.study.study import Context
 from pgversus.study.workload import Operation
 from pgversus.text.redaction import message_without_secrets
-from pgversus.text.translation import Language, speaking, tell, tell_number
+from pgversus.text.translation import Language, _, ngettext, use_language
 from pgversus.text.units import duration
 
 Lines = Callable[[int, int], list[Text]]
@@ -129,7 +129,7 @@ class TerminalProgress:
             self._region.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_unused: object) -> None:
         self._now, self._time_estimate, self._rows = "", None, VerdictRows()
         self._region.stop()
 
@@ -139,18 +139,18 @@ class TerminalProgress:
 
     def fetching(self, name: str, size: int) -> None:
         """A download in the region; in a pipe the line at its beginning is enough."""
-        with speaking(self._language):
+        with use_language(self._language):
             if self._is_live:
                 megabytes = f"{size / _MEGABYTE:.1f}"
-                self._show(tell("fetching {name}: {megabytes} MB", name=name, megabytes=megabytes), _EVERY_S_UNMEASURED)
+                self._show(_("fetching {name}: {megabytes} MB", name=name, megabytes=megabytes), _EVERY_S_UNMEASURED)
             elif self._fetching != name:
                 self._fetching = name
-                self.say(tell("fetching {name}", name=name))
+                self.say(_("fetching {name}", name=name))
 
     def building(self, name: str, done: int, total: int) -> None:
         """A build in the region; in a pipe a line at each tenth of it."""
-        with speaking(self._language):
-            words = tell("building {name}: {done} of about {total} steps", name=name, done=done, total=total)
+        with use_language(self._language):
+            words = _("building {name}: {done} of about {total} steps", name=name, done=done, total=total)
             if self._is_live:
                 self._show(words, _EVERY_S_UNMEASURED)
             elif (tenth := 10 * done // max(1, total)) != self._built.get(name, 0):
@@ -160,8 +160,8 @@ class TerminalProgress:
     def at(self, sentence: str, /, **values: object) -> None:
         """What is done while nothing is measured, in the region; nothing in a pipe."""
         self._phase = None
-        with speaking(self._language):
-            self._show(tell(sentence, **values), _EVERY_S_UNMEASURED)
+        with use_language(self._language):
+            self._show(_(sentence, **values), _EVERY_S_UNMEASURED)
 
     def resumed(self, context: Context, comparison: Comparison, looks: Mapping[int, Look]) -> None:
         """How contenders stood when an earlier run ended, in the table; nothing in a pipe."""
@@ -170,8 +170,8 @@ class TerminalProgress:
 
     def attributing(self, words: str, number: int, total: int) -> None:
         """From here on verdicts stay as they are, and blocks are of another study."""
-        with speaking(self._language):
-            self._attributed = tell(
+        with use_language(self._language):
+            self._attributed = _(
                 "what the plans of {contender} account for, {number} of {total}",
                 contender=words,
                 number=number,
@@ -183,7 +183,7 @@ class TerminalProgress:
         """Say what will be done, and for how long at most."""
         self._comparisons[context.number] = comparison
         self._phase, self._now = None, ""
-        with speaking(self._language):
+        with use_language(self._language):
             self.say(with_context(context, beginning_words(comparison)))
 
     def time_estimate(self, look_out: Callable[[], TimeEstimate]) -> None:
@@ -200,7 +200,7 @@ class TerminalProgress:
         if phase is not Phase.MEASURE and isinstance(comparison.workload, Operation):
             # Both are done at once: an operation starts its server itself.
             return
-        with speaking(self._language):
+        with use_language(self._language):
             words = step_words(comparison, block, arm, phase, round_number)
             is_first = (self._phase, phase) in _FIRST
             self._phase = phase
@@ -214,9 +214,9 @@ class TerminalProgress:
         """How each contender stands; on a terminal with the next picture, in a pipe as a line."""
         comparison = self._comparisons[context.number]
         self._now = ""
-        with speaking(self._language):
+        with use_language(self._language):
             for failure in block.failures:
-                words = tell(
+                words = _(
                     "block {block}: a trial of {arm} failed: {words}",
                     block=block.number,
                     arm=comparison.arms[failure.arm].label,
@@ -247,7 +247,7 @@ class TerminalProgress:
 
     def _lines(self, width: int, height: int) -> list[Text]:
         """The region: what runs, verdicts so far, what is left; on a low terminal the first of them matter most."""
-        with speaking(self._language):
+        with use_language(self._language):
             now = [[(self._now, "bold")]] if self._now else []
             if self._attributed:
                 now.insert(0, [(self._attributed, "")])
@@ -278,9 +278,9 @@ class TerminalProgress:
         if rest > 0:
             # The line that says so takes the place of a row.
             most, rest = most - 1, rest + 1
-        heading = tell("verdicts") if is_final else tell("verdicts so far (not final)")
+        heading = _("verdicts") if is_final else _("verdicts so far (not final)")
         rows = row_lines(self._rows.first(most), width, self._spell, is_final=is_final)
-        more = [[(tell_number("{number} more", "{number} more", rest), "dim")]] if rest > 0 else []
+        more = [[(ngettext("{number} more", "{number} more", rest), "dim")]] if rest > 0 else []
         return [[(heading, "dim")], *rows, *more]
 
     @property

@@ -22,7 +22,7 @@ from pgversus.study.design import Design
 from pgversus.study.study import Context
 from pgversus.study.workload import Operation
 from pgversus.text.redaction import visible
-from pgversus.text.translation import later, tell, tell_number
+from pgversus.text.translation import N_, _, ngettext
 from pgversus.text.units import change, duration, latency, percent
 
 Spell = Callable[[str], str]
@@ -73,16 +73,16 @@ def _encoded(encoding: str, text: str) -> str:
 _WIDEST = math.log(2)
 """Half the widest interval that is shown, as a log-ratio: ±100 %. Beyond it, as after 2 blocks, it says nothing."""
 _STEPS = {
-    Phase.START: later("block {block}: starting {arm}"),
-    Phase.WARM_UP: later("block {block}: warming up {arm}"),
-    Phase.MEASURE: later("block {block}: measuring {arm}, window {window}/{windows}"),
+    Phase.START: N_("block {block}: starting {arm}"),
+    Phase.WARM_UP: N_("block {block}: warming up {arm}"),
+    Phase.MEASURE: N_("block {block}: measuring {arm}, window {window}/{windows}"),
 }
 
 
 def beginning_words(comparison: Comparison) -> str:
     """What will be done of a context, and for how long at most."""
     design = comparison.design
-    return tell(
+    return _(
         "blocks of {work} for each of {arms} arms, {limit}",
         work=_work_words(comparison),
         arms=len(comparison.arms),
@@ -94,9 +94,9 @@ def step_words(comparison: Comparison, block: int, arm: int, phase: Phase, round
     """What runs now, without the context."""
     label = comparison.arms[arm].label
     if isinstance(comparison.workload, Operation):
-        return tell("block {block}: the operation on {arm}", block=block, arm=label)
+        return _("block {block}: the operation on {arm}", block=block, arm=label)
     windows = comparison.design.rounds
-    return tell(_STEPS[phase], block=block, arm=label, window=round_number, windows=windows)
+    return _(_STEPS[phase], block=block, arm=label, window=round_number, windows=windows)
 
 
 def interim_words(look: Look) -> str:
@@ -105,12 +105,12 @@ def interim_words(look: Look) -> str:
     if interim.verdict is Verdict.INVALID:
         return verdict_word(Verdict.INVALID)
     if interim.log_ratio is None:
-        return tell("no block yet")
+        return _("no block yet")
     parts = [ratio_words(interim)]
     if interim.verdict is not Verdict.UNDECIDED:
         parts.append(verdict_word(interim.verdict))
     elif look.seconds_left:
-        parts.append(tell("about {time} left", time=duration(look.seconds_left)))
+        parts.append(_("about {time} left", time=duration(look.seconds_left)))
     return " ".join(parts)
 
 
@@ -118,7 +118,7 @@ def block_words(block: Block, comparison: Comparison, looks: Mapping[int, Look])
     """How all contenders of a block stand, in one line for a pipe, without the context."""
     arms = comparison.arms
     interim_result = "   ".join(f"{arms[arm].label} {interim_words(look)}" for arm, look in sorted(looks.items()))
-    number = tell("block {block}", block=block.number)
+    number = _("block {block}", block=block.number)
     return f"{number}  {interim_result}"
 
 
@@ -134,13 +134,13 @@ def ratio_words(interim: InterimResult) -> str:
 def verdict_words(verdict: Verdict, *, is_final: bool) -> str:
     """A verdict, which may not be known yet."""
     if verdict is Verdict.UNDECIDED and not is_final:
-        return tell("undecided so far")
+        return _("undecided so far")
     return verdict_word(verdict)
 
 
 def blocks_words(number: int) -> str:
     """`4 blocks`."""
-    return tell_number("{number} block", "{number} blocks", number)
+    return ngettext("{number} block", "{number} blocks", number)
 
 
 def to_go_words(look: Look, *, is_fixed: bool) -> str:
@@ -148,12 +148,12 @@ def to_go_words(look: Look, *, is_fixed: bool) -> str:
     if look.interim_result.verdict is not Verdict.UNDECIDED or look.blocks_left == 0:
         return ""
     if look.blocks_left is None:
-        return tell("at most {time} to go", time=duration(look.seconds_left)) if look.seconds_left else ""
+        return _("at most {time} to go", time=duration(look.seconds_left)) if look.seconds_left else ""
     if look.is_before_first_look:
-        return tell_number("first look in {number} block", "first look in {number} blocks", look.blocks_left)
+        return ngettext("first look in {number} block", "first look in {number} blocks", look.blocks_left)
     if is_fixed:
-        return tell_number("{number} block to go", "{number} blocks to go", look.blocks_left)
-    return tell_number("about {number} block to go", "about {number} blocks to go", look.blocks_left)
+        return ngettext("{number} block to go", "{number} blocks to go", look.blocks_left)
+    return ngettext("about {number} block to go", "about {number} blocks to go", look.blocks_left)
 
 
 def time_estimate_words(time_estimate: TimeEstimate, running_s: float) -> list[str]:
@@ -161,15 +161,15 @@ def time_estimate_words(time_estimate: TimeEstimate, running_s: float) -> list[s
     words = [contexts_words(time_estimate)] if time_estimate.contexts > 1 else []
     spent = duration(time_estimate.spent_s + running_s)
     if time_estimate.budget_s is None:
-        words.append(tell("{time} so far", time=spent))
+        words.append(_("{time} so far", time=spent))
     else:
-        words.append(tell("{time} of at most {budget}", time=spent, budget=duration(time_estimate.budget_s)))
+        words.append(_("{time} of at most {budget}", time=spent, budget=duration(time_estimate.budget_s)))
     return [*words, *filter(None, [left_words(time_estimate, running_s)])]
 
 
 def contexts_words(time_estimate: TimeEstimate) -> str:
     """How many contexts get no more blocks."""
-    return tell("{ended} of {total} contexts done", ended=time_estimate.ended, total=time_estimate.contexts)
+    return _("{ended} of {total} contexts done", ended=time_estimate.ended, total=time_estimate.contexts)
 
 
 def left_words(time_estimate: TimeEstimate, running_s: float) -> str:
@@ -177,7 +177,7 @@ def left_words(time_estimate: TimeEstimate, running_s: float) -> str:
     if time_estimate.seconds_left is None:
         return ""
     left = duration(max(0.0, time_estimate.seconds_left - running_s))
-    return tell("at most {time} left", time=left) if time_estimate.is_at_most else tell("about {time} left", time=left)
+    return _("at most {time} left", time=left) if time_estimate.is_at_most else _("about {time} left", time=left)
 
 
 def with_context(context: Context, words: str) -> str:
@@ -189,8 +189,8 @@ def _work_words(comparison: Comparison) -> str:
     design, seconds = comparison.design, comparison.design.window_s
     if isinstance(comparison.workload, Operation):
         took = latency(seconds) if seconds < 1 else duration(seconds)
-        return tell("one repetition of about {time}", time=took)
-    return tell_number(
+        return _("one repetition of about {time}", time=took)
+    return ngettext(
         "{number} window of {time}", "{number} windows of {time}", design.rounds, time=window_length(design)
     )
 
@@ -198,7 +198,7 @@ def _work_words(comparison: Comparison) -> str:
 def _limit_words(design: Design) -> str:
     if design.fixed_blocks is not None:
         return blocks_words(design.fixed_blocks)
-    return tell("until the answer is known, at most {time}", time=duration(design.budget_s))
+    return _("until the answer is known, at most {time}", time=duration(design.budget_s))
 
 
 _GAP = "  "

@@ -13,7 +13,7 @@ from pgversus.errors import ExitCode, PgversusError
 from pgversus.host.output_file import write_file
 from pgversus.study.dataset import SetupFile, setup_file
 from pgversus.text.redaction import code_without_secrets
-from pgversus.text.translation import Language, speaking
+from pgversus.text.translation import Language, use_language
 
 if TYPE_CHECKING:
     from pgversus.report.answer import StudyAnswer
@@ -183,7 +183,7 @@ def report(
     of_one = {"--style": style is not None, "--published": published, "--charts": charts_directory is not None}
     two = one_or_two(results, form, of_one)
     # What programs read is English everywhere.
-    with speaking(language if form in _FOR_PEOPLE else Language.ENGLISH):
+    with use_language(language if form in _FOR_PEOPLE else Language.ENGLISH):
         if two is not None:
             return _write(side_by_side_content(*read_both(two), form), form, output, " and ".join(two))
         answer = read_answer(Path(results[0]))
@@ -193,7 +193,7 @@ def report(
 
         if not has_font_for(language):
             write_error(f"no font for {language.value} is installed here: pictures will show boxes")
-        with speaking(language):
+        with use_language(language):
             _draw(answer, Path(charts_directory))
     return _write(content, form, output, results[0])
 

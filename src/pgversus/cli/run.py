@@ -10,7 +10,7 @@ import click
 from pgversus.cli.options import exit_code, in_asked_manner, language_shown, means_options, measure
 from pgversus.cli.output import rendered, write_error, write_out
 from pgversus.errors import ExitCode
-from pgversus.text.translation import speaking
+from pgversus.text.translation import use_language
 from pgversus.text.units import parse_duration
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def run(**options: Any) -> int:
     if options["as_json"]:
         write_out(json_pieces(study_document(answer)), answer.results)
     else:
-        with speaking(language_shown(options)):
+        with use_language(language_shown(options)):
             text = rendered(lambda console, columns: print_study_answer(answer, console, columns))
         write_out(text, answer.results)
     return int(exit_code(answer, options["fail_on"]))

@@ -24,7 +24,7 @@ from pgversus.study.counterfactual import ARMS, CONTENDER_AGAIN, OLD_PLANS, Plan
 from pgversus.study.design import StopReason
 from pgversus.study.study import Invocation, StudyMetadata
 from pgversus.study.workload import PgbenchWorkload
-from pgversus.text.translation import later, tell, tell_number, told_again
+from pgversus.text.translation import N_, _, ngettext, translate_stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ def _study_answer(
     for one in stored.contexts:
         failure = one.failure or facts.not_prepared.get(one.context.number)
         if one.preparation is None:
-            words = failure or tell(_NOT_BEGUN[facts.ended])
+            words = failure or _(_NOT_BEGUN[facts.ended])
             unanswered.append(Unanswered(context=one.context, failed=failure is not None, words=words))
         else:
             answers.append(
@@ -102,18 +102,18 @@ def _facts(stored: StoredStudy, folder: Path) -> _Facts:
 
 
 _NOT_BEGUN = {
-    StopReason.INTERRUPTED: later("not begun: interrupted"),
-    StopReason.BUDGET: later("not begun: the budget ended"),
-    StopReason.BLOCKS: later("not begun"),
-    StopReason.DECIDED: later("not begun"),
-    StopReason.FAILED: later("not begun"),
+    StopReason.INTERRUPTED: N_("not begun: interrupted"),
+    StopReason.BUDGET: N_("not begun: the budget ended"),
+    StopReason.BLOCKS: N_("not begun"),
+    StopReason.DECIDED: N_("not begun"),
+    StopReason.FAILED: N_("not begun"),
 }
 _STOPPED = {
-    StopReason.INTERRUPTED: later("interrupted"),
-    StopReason.BUDGET: later("budget"),
-    StopReason.BLOCKS: later("blocks"),
-    StopReason.DECIDED: later("decided"),
-    StopReason.FAILED: later("failed"),
+    StopReason.INTERRUPTED: N_("interrupted"),
+    StopReason.BUDGET: N_("budget"),
+    StopReason.BLOCKS: N_("blocks"),
+    StopReason.DECIDED: N_("decided"),
+    StopReason.FAILED: N_("failed"),
 }
 
 
@@ -193,7 +193,7 @@ def _attributed(stored: StoredStudy, facts: _Facts, results: Path) -> dict[int, 
 
 
 def _not_measured(words: str) -> AttributionResult:
-    return AttributionResult(recall="", found=None, failure=told_again(words), wall_s=0.0)
+    return AttributionResult(recall="", found=None, failure=translate_stored(words), wall_s=0.0)
 
 
 def _read_attributed(folder: Path) -> AttributionResult:
@@ -215,11 +215,11 @@ def _read_attributed(folder: Path) -> AttributionResult:
         settings=tuple(one for one in arms[OLD_PLANS].settings if one not in arms[CONTENDER_AGAIN].settings),
         rewrite=workload.scripts[0] if is_rewritten else None,
     )
-    no_interval = tell_number(
+    no_interval = ngettext(
         "no interval came of {number} block ({stopped})",
         "no interval came of {number} blocks ({stopped})",
         len(answer.blocks),
-        stopped=tell(_STOPPED[answer.stopped]),
+        stopped=_(_STOPPED[answer.stopped]),
     )
     return AttributionResult(
         recall=recall.words,

@@ -23,7 +23,7 @@ from pgversus.study.counterfactual import MOST_BLOCKS, PlanRestoration, counterf
 from pgversus.study.design import FIRST_LOOK, Design, StopReason
 from pgversus.study.study import Context, Study
 from pgversus.study.workload import PgbenchWorkload
-from pgversus.text.translation import later
+from pgversus.text.translation import N_
 
 _TIMES_FIXED = 3.0
 # Of as many blocks again, if every verdict is faster or slower; and room for slow old plans.
@@ -104,7 +104,7 @@ def attribute(study: Study, results: Path, measure: Measure, progress: Progress)
                 progress.say(f"{one.words}: {not_attributed[one.key]}")
                 continue
             if stopped is None:
-                not_attributed[one.key] = later("the budget has no room for enough blocks of it")
+                not_attributed[one.key] = N_("the budget has no room for enough blocks of it")
             left_s -= max(0.0, _spent_s(one.folder) - before_s)
             if stopped is StopReason.INTERRUPTED:
                 break

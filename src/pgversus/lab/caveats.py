@@ -13,13 +13,13 @@ from pgversus.study.comparison import Comparison
 from pgversus.study.counters import ROWS_WRITTEN
 from pgversus.study.design import StopReason
 from pgversus.study.workload import PgbenchWorkload
-from pgversus.text.translation import both, tell, told_again
+from pgversus.text.translation import _, both, translate_stored
 
 
 def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explained: str) -> Iterator[Caveat]:
     """The gravest first. plans: as captured; not_explained: why there are none although they were asked for."""
     if not_explained:
-        text = tell("the plans were not captured: {words}", words=not_explained)
+        text = _("the plans were not captured: {words}", words=not_explained)
         yield Caveat(slug="plans-not-captured", text=text)
     if plans is None:
         return
@@ -29,7 +29,7 @@ def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explai
             yield Caveat(
                 slug="other-rows",
                 arm=arm.index,
-                text=tell(
+                text=_(
                     "{contender} returns other rows than {baseline}, so that the two do not do the same work: "
                     "{statements}",
                     contender=arm.label,
@@ -39,13 +39,13 @@ def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explai
             )
     for arm, sampled in zip(comparison.arms, plans.sampled, strict=bool(plans.sampled)):
         if sampled.failure:
-            text = tell("plans of {arm} were not sampled under load: {words}", arm=arm.label, words=sampled.failure)
+            text = _("plans of {arm} were not sampled under load: {words}", arm=arm.label, words=sampled.failure)
             yield Caveat(slug="plans-not-sampled", arm=arm.index, text=text)
         elif sampled.others:
             yield Caveat(
                 slug="other-plans-under-load",
                 arm=arm.index,
-                text=tell(
+                text=_(
                     "{others} of {plans} plans of {arm} that were sampled under load are none of those that were "
                     "captured",
                     others=sampled.others,
@@ -102,7 +102,7 @@ def _few_processors(comparison: Comparison) -> Iterator[Caveat]:
     if servers and servers < _LEAST_SHARE_OF_SERVERS * cpus:
         yield Caveat(
             slug="few-processors",
-            text=tell("the servers had {servers} of {cpus} processors (--pin)", servers=servers, cpus=cpus),
+            text=_("the servers had {servers} of {cpus} processors (--pin)", servers=servers, cpus=cpus),
         )
 
 
@@ -110,7 +110,7 @@ def _not_gone_on(failure: str | None) -> Iterator[Caveat]:
     if failure is not None:
         yield Caveat(
             slug="not-gone-on",
-            text=tell("the last run could not go on with the earlier blocks: {failure}", failure=failure),
+            text=_("the last run could not go on with the earlier blocks: {failure}", failure=failure),
         )
 
 
@@ -123,7 +123,7 @@ def _mixed_builds(
             yield Caveat(
                 slug="mixed-builds",
                 arm=arm.index,
-                text=tell(
+                text=_(
                     "{baseline} ({baseline_origin}) and {contender} ({contender_origin}) were not built alike, which "
                     "alone can change speed by up to 1.5 times: {parts}",
                     baseline=comparison.baseline.label,
@@ -142,7 +142,7 @@ def _unequal_databases(comparison: Comparison, differences: Sequence[Difference]
             yield Caveat(
                 slug="unequal-databases",
                 arm=arm.index,
-                text=tell(
+                text=_(
                     "the databases of {baseline} and {contender} are not alike, so that text is compared and sorted in "
                     "another time: {parts}",
                     baseline=comparison.baseline.label,
@@ -163,7 +163,7 @@ def _unequal_settings(comparison: Comparison, differences: Sequence[Difference])
             yield Caveat(
                 slug="unequal-settings",
                 arm=arm.index,
-                text=tell(
+                text=_(
                     "{baseline} and {contender} also differ in settings: {settings}",
                     baseline=comparison.baseline.label,
                     contender=arm.label,
@@ -179,7 +179,7 @@ def _unequal_indexes(comparison: Comparison, differences: Sequence[Difference]) 
             yield Caveat(
                 slug="unequal-indexes",
                 arm=arm.index,
-                text=tell(
+                text=_(
                     "{baseline} and {contender} do not have the same indexes: {indexes}",
                     baseline=comparison.baseline.label,
                     contender=arm.label,
@@ -194,12 +194,12 @@ def _not_restarted(comparison: Comparison, facts: Sequence[ArmFacts], *, writes:
         return
     yield Caveat(
         slug="not-restarted",
-        text=tell("{arms}: not ours to restart, so the luck of one start is part of the result", arms=both(labels)),
+        text=_("{arms}: not ours to restart, so the luck of one start is part of the result", arms=both(labels)),
     )
     if writes:
         yield Caveat(
             slug="worn-data",
-            text=tell("{arms}: the load writes, and each block began with what the last one left", arms=both(labels)),
+            text=_("{arms}: the load writes, and each block began with what the last one left", arms=both(labels)),
         )
 
 
@@ -214,7 +214,7 @@ def _late_writes(
     if writing:
         yield Caveat(
             slug="late-writes",
-            text=tell(
+            text=_(
                 "the load seemed to read only and then wrote, first in block {first} and in {writing} of {blocks}: its "
                 "windows are those of a load that reads, and big data were not put back before that",
                 first=writing[0].number,
@@ -233,7 +233,7 @@ def _failures(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Cavea
             yield Caveat(
                 slug="failed-trials",
                 arm=arm.index or None,
-                text=tell(
+                text=_(
                     "{failed} of {blocks} trials of {arm} failed and count for nothing; the first while in {phase}: "
                     "{words}",
                     failed=len(failures),
@@ -252,7 +252,7 @@ def _failed_transactions(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]
             yield Caveat(
                 slug="failed-transactions",
                 arm=one.arm.index or None,
-                text=tell(
+                text=_(
                     "{failed} transactions of {arm} ended in a serialization failure or a deadlock",
                     failed=failed,
                     arm=one.arm.label,
@@ -272,7 +272,7 @@ def _unclocked(comparison: Comparison, measured: Sequence[ArmMeasurement]) -> It
             yield Caveat(
                 slug="unclocked-transactions",
                 arm=one.arm.index or None,
-                text=tell(
+                text=_(
                     "pgbench did not look at its clock at the end of {share} of the transactions of {arm}, whose "
                     "replies were there already: their latencies are too low",
                     share=f"{100 * share:.0f} %",
@@ -283,7 +283,7 @@ def _unclocked(comparison: Comparison, measured: Sequence[ArmMeasurement]) -> It
 
 def _interrupted(stopped: StopReason) -> Iterator[Caveat]:
     if stopped is StopReason.INTERRUPTED:
-        yield Caveat(slug="interrupted", text=tell("interrupted: these are the verdicts so far"))
+        yield Caveat(slug="interrupted", text=_("interrupted: these are the verdicts so far"))
 
 
 def _parts(differences: Sequence[Difference], kind: str, arm: int) -> list[str]:
@@ -292,9 +292,9 @@ def _parts(differences: Sequence[Difference], kind: str, arm: int) -> list[str]:
 
 
 def _held_against(difference: Difference, arm: int) -> str:
-    return tell(
+    return _(
         "{name} {baseline} against {contender}",
-        name=told_again(difference.name),
+        name=translate_stored(difference.name),
         baseline=_quoted(difference.values[0]),
         contender=_quoted(difference.values[arm]),
     )
@@ -303,8 +303,8 @@ def _held_against(difference: Difference, arm: int) -> str:
 def _listed(parts: Sequence[str]) -> str:
     first = "; ".join(parts[:_MOST_SHOWN])
     rest = len(parts) - _MOST_SHOWN
-    return tell("{first}; and {rest} more", first=first, rest=rest) if rest > 0 else first
+    return _("{first}; and {rest} more", first=first, rest=rest) if rest > 0 else first
 
 
 def _quoted(value: str) -> str:
-    return f'"{value}"' if value else tell("nothing")
+    return f'"{value}"' if value else _("nothing")

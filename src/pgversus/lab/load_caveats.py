@@ -25,7 +25,7 @@ from pgversus.study.counters import MAINTENANCE, PAGE_BYTES
 from pgversus.study.design import WindowKind
 from pgversus.study.metrics import QUANTILES, Metric, transactions_for_quantile
 from pgversus.study.workload import PgbenchWorkload
-from pgversus.text.translation import later, tell
+from pgversus.text.translation import N_, _
 from pgversus.text.units import significant
 
 
@@ -63,7 +63,7 @@ def pressure_caveats(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
             yield Caveat(
                 slug="memory-pressure",
                 arm=one.arm.index or None,
-                text=tell(
+                text=_(
                     "processes waited for memory in {share} of the windows of {arm}: servers and data do not fit into "
                     "it together, or another program needs it",
                     share=f"{100 * memory:.0f} %",
@@ -74,7 +74,7 @@ def pressure_caveats(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
             yield Caveat(
                 slug="disk-disturbed",
                 arm=one.arm.index or None,
-                text=tell(
+                text=_(
                     "processes waited for disk in {share} of the windows of {arm}, though no server of this comparison "
                     "moved any data worth mentioning: another program did",
                     share=f"{100 * disk:.0f} %",
@@ -121,7 +121,7 @@ def rate_caveats(comparison: Comparison, one: ArmMeasurement) -> Iterator[Caveat
         yield Caveat(
             slug="rate-not-reached",
             arm=one.arm.index or None,
-            text=tell(
+            text=_(
                 "{arm} reached {reached} of {rate} transactions per second: its latencies then measure the queue, "
                 "which grows as long as a window lasts",
                 arm=one.arm.label,
@@ -142,11 +142,11 @@ _CORRELATION, _FEWEST_FOR_CORRELATION = 0.5, 12
 _FEW_TRANSACTIONS = 3
 """For each client and window: below this the end of the last transaction is a large part of the window."""
 
-_BECAME_FASTER = later(
+_BECAME_FASTER = N_(
     "{arm} became {share} faster from the first to the second half of its blocks: a longer warm-up would show it as it "
     "goes on"
 )
-_BECAME_SLOWER = later(
+_BECAME_SLOWER = N_(
     "{arm} became {share} slower from the first to the second half of its blocks: a longer warm-up would show it as it "
     "goes on"
 )
@@ -191,7 +191,7 @@ def _client_bound(one: ArmMeasurement) -> Iterator[Caveat]:
         yield Caveat(
             slug="client-bound",
             arm=arm.index or None,
-            text=tell(
+            text=_(
                 "pgbench was the bottleneck on {arm}: it used {share} of the processors that its threads can use, so "
                 "the server may be faster than was seen (more threads of pgbench would tell)",
                 arm=arm.label,
@@ -208,7 +208,7 @@ def _disturbed(one: ArmMeasurement, cpus: int) -> Iterator[Caveat]:
         yield Caveat(
             slug="host-disturbed",
             arm=arm.index or None,
-            text=tell(
+            text=_(
                 "other programs used {share} of the processors for their own code in the windows of {arm}",
                 share=_percent(foreign),
                 arm=arm.label,
@@ -218,7 +218,7 @@ def _disturbed(one: ArmMeasurement, cpus: int) -> Iterator[Caveat]:
         yield Caveat(
             slug="host-stolen",
             arm=arm.index or None,
-            text=tell(
+            text=_(
                 "the hypervisor gave {share} of the processors to others in the windows of {arm}",
                 share=_percent(steal),
                 arm=arm.label,
@@ -239,7 +239,7 @@ def _throttled(one: ArmMeasurement) -> Iterator[Caveat]:
         yield Caveat(
             slug="throttled",
             arm=arm.index or None,
-            text=tell(
+            text=_(
                 "a limit on processors held everything back for {share} of the windows of {arm}",
                 share=_percent(share),
                 arm=arm.label,
@@ -256,7 +256,7 @@ def _not_cold(comparison: Comparison, one: ArmMeasurement) -> Iterator[Caveat]:
         yield Caveat(
             slug="cache-not-cold",
             arm=arm.index or None,
-            text=tell(
+            text=_(
                 "the system kept up to {share} of the data of {arm} in its page cache, or would not tell; shared "
                 "buffers were empty all the same",
                 share=_percent(most),
@@ -275,7 +275,7 @@ def _not_steady(comparison: Comparison, arm: Arm, trials: Sequence[Trial]) -> It
         yield Caveat(
             slug="not-steady",
             arm=arm.index or None,
-            text=tell(
+            text=_(
                 _BECAME_FASTER if mean > 0 else _BECAME_SLOWER,
                 arm=arm.label,
                 share=_percent(abs(math.expm1(mean))),
@@ -294,7 +294,7 @@ def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial])
         yield Caveat(
             slug="few-transactions",
             arm=arm.index or None,
-            text=tell(
+            text=_(
                 "{each} transactions of {arm} in each window, fewer than {few} for each client: longer windows would "
                 "tell more",
                 each=f"{each:.1f}",
@@ -306,13 +306,13 @@ def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial])
 
 def _checkpoints(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
     for arm, counts in _one_sided(measured, ("checkpoints_timed", "checkpoints_requested")):
-        text = tell("checkpoints while measuring: {counts}", counts=counts)
+        text = _("checkpoints while measuring: {counts}", counts=counts)
         yield Caveat(slug="checkpoint-on-one-side", arm=arm, text=text)
 
 
 def _autovacuum(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
     for arm, counts in _one_sided(measured, MAINTENANCE):
-        text = tell("runs of autovacuum while measuring: {counts}", counts=counts)
+        text = _("runs of autovacuum while measuring: {counts}", counts=counts)
         yield Caveat(slug="autovacuum-on-one-side", arm=arm, text=text)
 
 
@@ -328,7 +328,7 @@ def _one_sided(measured: Sequence[ArmMeasurement], names: Sequence[str]) -> Iter
     base = measured[BASELINE].arm
     for one, count in zip(measured, counts, strict=True):
         if (count > 0) != (counts[BASELINE] > 0):
-            told = tell(
+            told = _(
                 "{baseline_count} of {baseline}, {contender_count} of {contender}",
                 baseline_count=f"{counts[BASELINE]:.0f}",
                 baseline=base.label,
@@ -360,7 +360,7 @@ def _drift(comparison: Comparison, samples: Samples) -> Iterator[Caveat]:
             yield Caveat(
                 slug="drift",
                 arm=arm.index,
-                text=tell(
+                text=_(
                     "the ratios of {arm} move together from block to block (correlation {correlation}), so the "
                     "interval is too narrow: something changes while it is measured",
                     arm=arm.label,
@@ -384,7 +384,7 @@ def _few_for_percentile(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
         names = ", ".join(f"p{100 * q:.0f}" for q in lacking)
         yield Caveat(
             slug="few-for-percentile",
-            text=tell(
+            text=_(
                 "{percentiles} without an interval: a block had {fewest} transactions of an arm, and {needed} are "
                 "needed for {percentile}",
                 percentiles=names,

@@ -31,7 +31,7 @@ from pgversus.study.comparison import Comparison
 from pgversus.study.study import Study
 from pgversus.study.windows import least_window_s
 from pgversus.study.workload import PgbenchWorkload
-from pgversus.text.translation import later
+from pgversus.text.translation import N_
 from pgversus.workload.pgbench_run import PgbenchLoad, finished_load, read_window
 from pgversus.workload.sent_statements import statements_of
 
@@ -166,9 +166,9 @@ def _shape(text: str) -> str:
     return examined(read_plans(text, "")[0]).fingerprints.shape
 
 
-_ASKING = later("asking {arm} for its plans: statement {number} of {total}")
-_SEARCHING = later("looking for settings that bring the old plans back on {arm}: statement {number} of {total}")
-_SAMPLING = later("running the load once more on every arm, to see its plans")
+_ASKING = N_("asking {arm} for its plans: statement {number} of {total}")
+_SEARCHING = N_("looking for settings that bring the old plans back on {arm}: statement {number} of {total}")
+_SAMPLING = N_("running the load once more on every arm, to see its plans")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

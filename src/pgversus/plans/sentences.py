@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pgversus.plans.changes import Change, ChangeKind
 from pgversus.plans.difference import PlanDifference
 from pgversus.plans.levels import PlanLevel
-from pgversus.text.translation import later, tell
+from pgversus.text.translation import N_, _
 
 EXACT = 1.05
 """Up to so many times off, an estimate is right."""
@@ -30,21 +30,21 @@ def sentence(change: Change) -> str:
 def _times(value: str | float | None) -> str:
     text = number(value)
     if text == "0":
-        return tell("never")
-    return tell("once") if text == "1" else tell("{count} times", count=text)
+        return _("never")
+    return _("once") if text == "1" else _("{count} times", count=text)
 
 
 def _with_details(change: Change) -> str:
     if not change.details:
         return change.node
-    return tell("{node} ({details})", node=change.node, details="; ".join(change.details))
+    return _("{node} ({details})", node=change.node, details="; ".join(change.details))
 
 
 def _estimate(text: object) -> str:
     expected, actual, off = (float(part) for part in str(text).split("/"))
     if off < EXACT:
-        return tell("{expected} expected, {actual} came", expected=number(expected), actual=number(actual))
-    return tell(
+        return _("{expected} expected, {actual} came", expected=number(expected), actual=number(actual))
+    return _(
         "{expected} expected, {actual} came ({factor}x off)",
         expected=number(expected),
         actual=number(actual),
@@ -54,8 +54,8 @@ def _estimate(text: object) -> str:
 
 def _pulled_up(change: Change) -> str:
     if change.was is None or change.now is None:
-        return tell("{subplan} over {node} was pulled up into the main plan", subplan=change.name, node=change.node)
-    return tell(
+        return _("{subplan} over {node} was pulled up into the main plan", subplan=change.name, node=change.node)
+    return _(
         "{subplan} over {node} was pulled up into the main plan: it ran {was}, now {now}",
         subplan=change.name,
         node=change.node,
@@ -66,8 +66,8 @@ def _pulled_up(change: Change) -> str:
 
 def _pushed_down(change: Change) -> str:
     if change.was is None or change.now is None:
-        return tell("{node} is now read in {subplan} and not in the main plan", subplan=change.name, node=change.node)
-    return tell(
+        return _("{node} is now read in {subplan} and not in the main plan", subplan=change.name, node=change.node)
+    return _(
         "{node} is now read in {subplan} and not in the main plan: it ran {was}, now {now}",
         subplan=change.name,
         node=change.node,
@@ -78,10 +78,10 @@ def _pushed_down(change: Change) -> str:
 
 def _keys(change: Change) -> str:
     if not change.was:
-        return tell("{node} has a {key} now: {now}", node=change.node, key=change.name, now=change.now)
+        return _("{node} has a {key} now: {now}", node=change.node, key=change.name, now=change.now)
     if not change.now:
-        return tell("{node} has no {key} any more; it was {was}", node=change.node, key=change.name, was=change.was)
-    return tell("{key} of {node} was {was}, now {now}", key=change.name, **_sides(change))
+        return _("{node} has no {key} any more; it was {was}", node=change.node, key=change.name, was=change.was)
+    return _("{key} of {node} was {was}, now {now}", key=change.name, **_sides(change))
 
 
 def _sides(change: Change) -> dict[str, object]:
@@ -95,43 +95,43 @@ def _numbers(change: Change) -> dict[str, str]:
 _SENTENCES: Mapping[ChangeKind, Callable[[Change], str]] = {
     ChangeKind.SUBPLAN_PULLED_UP: _pulled_up,
     ChangeKind.SUBPLAN_PUSHED_DOWN: _pushed_down,
-    ChangeKind.JOIN: lambda c: tell("{was} is now a {now}", was=c.was, now=c.now),
-    ChangeKind.ACCESS: lambda c: tell("{old_access} is now {new_access}", old_access=c.was, new_access=c.now),
-    ChangeKind.OPERATOR: lambda c: tell("{was} is now {now}", was=c.was, now=c.now),
-    ChangeKind.ORDER_FROM_INDEX: lambda c: tell(
+    ChangeKind.JOIN: lambda c: _("{was} is now a {now}", was=c.was, now=c.now),
+    ChangeKind.ACCESS: lambda c: _("{old_access} is now {new_access}", old_access=c.was, new_access=c.now),
+    ChangeKind.OPERATOR: lambda c: _("{was} is now {now}", was=c.was, now=c.now),
+    ChangeKind.ORDER_FROM_INDEX: lambda c: _(
         "{node} is gone: the order now comes from index {index}", node=_with_details(c), index=c.name
     ),
-    ChangeKind.ADDED: lambda c: tell("new: {node}", node=_with_details(c)),
-    ChangeKind.REMOVED: lambda c: tell("gone: {node}", node=_with_details(c)),
-    ChangeKind.NOT_READ: lambda c: tell(
+    ChangeKind.ADDED: lambda c: _("new: {node}", node=_with_details(c)),
+    ChangeKind.REMOVED: lambda c: _("gone: {node}", node=_with_details(c)),
+    ChangeKind.NOT_READ: lambda c: _(
         "{relation} is not read any more; it was by {node}", relation=c.name, node=_with_details(c)
     ),
-    ChangeKind.READ: lambda c: tell("{relation} is read now, by {node}", relation=c.name, node=_with_details(c)),
-    ChangeKind.ARRANGEMENT: lambda _: tell("the same operators stand in another order"),
-    ChangeKind.CONDITION_MOVED: lambda c: tell(
+    ChangeKind.READ: lambda c: _("{relation} is read now, by {node}", relation=c.name, node=_with_details(c)),
+    ChangeKind.ARRANGEMENT: lambda _unused: _("the same operators stand in another order"),
+    ChangeKind.CONDITION_MOVED: lambda c: _(
         "{condition} was {was}, is now {now}", condition=c.name, was=c.was, now=c.now
     ),
-    ChangeKind.CONDITION_GONE: lambda c: tell(
+    ChangeKind.CONDITION_GONE: lambda c: _(
         "{node} has no {condition} {was} any more", node=c.node, condition=c.name, was=c.was
     ),
-    ChangeKind.CONDITION_NEW: lambda c: tell(
+    ChangeKind.CONDITION_NEW: lambda c: _(
         "{node} has a new {condition}: {now}", node=c.node, condition=c.name, now=c.now
     ),
-    ChangeKind.KEY_ORDER: lambda c: tell(
+    ChangeKind.KEY_ORDER: lambda c: _(
         "{key} of {node} was {was}, now {now}: the same columns in another order", key=c.name, **_sides(c)
     ),
     ChangeKind.KEYS: _keys,
-    ChangeKind.SPILL_GONE: lambda c: tell("{node} writes no temporary files any more", node=c.node),
-    ChangeKind.SPILL_NEW: lambda c: tell("{node} now spills to temporary files", node=c.node),
-    ChangeKind.FACT: lambda c: tell("{key} of {node} was {was}, now {now}", key=c.name, **_sides(c)),
-    ChangeKind.LOOPS: lambda c: tell("{node} ran {was}, now {now}", node=c.node, was=_times(c.was), now=_times(c.now)),
-    ChangeKind.ROWS: lambda c: tell("{node} gave {was} rows, now {now}", **_numbers(c)),
-    ChangeKind.ROWS_REMOVED: lambda c: tell("{node} read and threw away {was} rows, now {now}", **_numbers(c)),
-    ChangeKind.ESTIMATE: lambda c: tell(
+    ChangeKind.SPILL_GONE: lambda c: _("{node} writes no temporary files any more", node=c.node),
+    ChangeKind.SPILL_NEW: lambda c: _("{node} now spills to temporary files", node=c.node),
+    ChangeKind.FACT: lambda c: _("{key} of {node} was {was}, now {now}", key=c.name, **_sides(c)),
+    ChangeKind.LOOPS: lambda c: _("{node} ran {was}, now {now}", node=c.node, was=_times(c.was), now=_times(c.now)),
+    ChangeKind.ROWS: lambda c: _("{node} gave {was} rows, now {now}", **_numbers(c)),
+    ChangeKind.ROWS_REMOVED: lambda c: _("{node} read and threw away {was} rows, now {now}", **_numbers(c)),
+    ChangeKind.ESTIMATE: lambda c: _(
         "rows of {node}: {was}; now {now}", node=c.node, was=_estimate(c.was), now=_estimate(c.now)
     ),
-    ChangeKind.BLOCKS: lambda c: tell("blocks read in all, from the buffers or not: {was}, now {now}", **_numbers(c)),
-    ChangeKind.JIT: lambda c: tell("functions compiled by JIT: {was}, now {now}", **_numbers(c)),
+    ChangeKind.BLOCKS: lambda c: _("blocks read in all, from the buffers or not: {was}, now {now}", **_numbers(c)),
+    ChangeKind.JIT: lambda c: _("functions compiled by JIT: {was}, now {now}", **_numbers(c)),
 }
 
 
@@ -139,17 +139,17 @@ _DIGITS = re.compile(r"\d+")
 _MOST_ALIKE = 3
 """So many sentences that differ in their digits alone are told one by one."""
 _HEADLINES = {
-    PlanLevel.OPERATORS: later("another plan: other operators"),
-    PlanLevel.CONDITIONS: later("another plan: the same operators with other conditions or keys"),
-    PlanLevel.BEHAVIOUR: later("the same plan, which went another way"),
-    PlanLevel.WORK: later("the same plan, with other amounts of work"),
-    PlanLevel.IDENTICAL: later("the same plan"),
+    PlanLevel.OPERATORS: N_("another plan: other operators"),
+    PlanLevel.CONDITIONS: N_("another plan: the same operators with other conditions or keys"),
+    PlanLevel.BEHAVIOUR: N_("the same plan, which went another way"),
+    PlanLevel.WORK: N_("the same plan, with other amounts of work"),
+    PlanLevel.IDENTICAL: N_("the same plan"),
 }
 
 
 def headline(level: PlanLevel) -> str:
     """How far the plans are apart, in one line."""
-    return tell(_HEADLINES[level])
+    return _(_HEADLINES[level])
 
 
 def sentences(found: PlanDifference) -> list[str]:
@@ -163,5 +163,5 @@ def sentences(found: PlanDifference) -> list[str]:
         different = list(dict.fromkeys(texts))
         lines += different[:_MOST_ALIKE]
         if len(different) > _MOST_ALIKE:
-            lines.append(tell("... and {rest} more like these", rest=number(len(different) - _MOST_ALIKE)))
+            lines.append(_("... and {rest} more like these", rest=number(len(different) - _MOST_ALIKE)))
     return lines

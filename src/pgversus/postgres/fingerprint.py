@@ -13,7 +13,7 @@ from pgversus.postgres import catalog
 from pgversus.postgres.catalog import ServerProperties, SettingValue, TableDigest
 from pgversus.postgres.session import Target, connect
 from pgversus.records.preparation import Difference
-from pgversus.text.translation import later
+from pgversus.text.translation import N_
 
 # Settings that differ between any two servers and have no bearing on speed.
 _OWN_TO_EACH_SERVER = frozenset(
@@ -179,18 +179,16 @@ def _setting_differences(arms: Sequence[Mapping[str, SettingValue]], factors: se
 
 def _build_differences(fingerprints: Sequence[Fingerprint]) -> list[Difference]:
     return [
-        *_unequal_rows("build", later("compiler"), [fingerprint.compiler for fingerprint in fingerprints]),
+        *_unequal_rows("build", N_("compiler"), [fingerprint.compiler for fingerprint in fingerprints]),
         *_unequal_rows("build", "CFLAGS", [fingerprint.code_flags for fingerprint in fingerprints]),
         *_option_differences([fingerprint.configure_options for fingerprint in fingerprints]),
         *_unequal_rows(
             "build",
-            later("JIT available"),
+            N_("JIT available"),
             ["yes" if fingerprint.properties.has_jit else "no" for fingerprint in fingerprints],
         ),
-        *_unequal_rows(
-            "database", later("encoding"), [fingerprint.properties.encoding for fingerprint in fingerprints]
-        ),
-        *_unequal_rows("database", later("collation"), [fingerprint.collation for fingerprint in fingerprints]),
+        *_unequal_rows("database", N_("encoding"), [fingerprint.properties.encoding for fingerprint in fingerprints]),
+        *_unequal_rows("database", N_("collation"), [fingerprint.collation for fingerprint in fingerprints]),
     ]
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from itertools import combinations
 
 from pgversus.text.redaction import code_without_secrets
-from pgversus.text.translation import tell
+from pgversus.text.translation import _
 
 _ON, _OFF = "on", "off"
 _SWITCH = "enable_"
@@ -124,7 +124,7 @@ class Statement:
     @property
     def words(self) -> str:
         """Which one it is, and what it says, on one line without passwords."""
-        return tell(
+        return _(
             "{script}, statement {number}: {text}",
             script=self.script,
             number=self.number,

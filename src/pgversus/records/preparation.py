@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from pgversus.records.plans import CapturedPlans
 from pgversus.study.design import Design
-from pgversus.text.translation import later, tell
+from pgversus.text.translation import N_, _
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,16 +44,16 @@ _LEAST_FIXED_PATIENCE_S = 15 * 60.0
 RUNNING_SERVER = "running server"
 """The origin of an arm that somebody else runs."""
 _ORIGINS = {
-    RUNNING_SERVER: later("running server"),
-    "bin directory": later("bin directory"),
-    "source": later("source"),
+    RUNNING_SERVER: N_("running server"),
+    "bin directory": N_("bin directory"),
+    "source": N_("source"),
 }
 """In words; others are names."""
 
 
 def origin_words(origin: str) -> str:
     """Where a server came from, as people are told it."""
-    return tell(_ORIGINS[origin]) if origin in _ORIGINS else origin
+    return _(_ORIGINS[origin]) if origin in _ORIGINS else origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from pgversus.plans.sentences import headline, sentences
 from pgversus.report.charts.theme import FONT, SIGNS, css_variables
 from pgversus.report.plans import NOTHING_COMPARED, ComparedPlans, PlansAnswer, plan_rows, times, undoing
 from pgversus.text.redaction import visible
-from pgversus.text.translation import spoken, tell, tell_number
+from pgversus.text.translation import _, language_in_use, ngettext
 
 _SCRIPT_ENDS = ("</script", "<!--")
 
@@ -56,7 +56,7 @@ def rendered_page(template: str, scripts: tuple[str, ...] = (), /, *, title: str
     style = f":root{{{css_variables()}--font:{FONT}}}\n{template_text('report.css')}"
     page = _environment().get_template(template)
     return page.render(
-        language=spoken().value,
+        language=language_in_use().value,
         title=title,
         policy=policy(scripts, style),
         style=Markup(style),  # noqa: S704 - our own, as the scripts
@@ -80,7 +80,7 @@ def _environment() -> Environment:
         finalize=_shown,
     )
     environment.filters["data"] = lambda value: Markup(data_text(value))  # noqa: S704 - escaped for where it stands
-    environment.globals.update(tell=tell, tell_number=tell_number, signs=SIGNS)
+    environment.globals.update(_=_, ngettext=ngettext, signs=SIGNS)
     return environment
 
 
@@ -93,9 +93,9 @@ def plans_html(answer: PlansAnswer) -> str:
     """The page; texts of users are escaped. Nodes that are in no other plan, or changed, are marked."""
     return rendered_page(
         "plans.html",
-        title=tell("Compared plans"),
+        title=_("Compared plans"),
         warnings=answer.warnings,
-        nothing_compared=tell(NOTHING_COMPARED),
+        nothing_compared=_(NOTHING_COMPARED),
         comparisons=[_comparison(one) for one in answer.compared],
     )
 

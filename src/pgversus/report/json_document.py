@@ -23,7 +23,7 @@ from pgversus.study.counters import COUNTERS
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.metrics import Metric, Quantity, StepTime
 from pgversus.study.workload import Operation, PgbenchWorkload, Workload
-from pgversus.text.translation import Language, speaking
+from pgversus.text.translation import Language, use_language
 
 _STEP = "  "
 
@@ -66,7 +66,7 @@ _OF_VERDICT = tuple(field.name for field in fields(VerdictOn) if field.name != "
 
 def document(answer: Answer) -> dict[str, Any]:
     """The answer as plain lists, dicts and numbers, in base units, its sentences in English; null for no number."""
-    with speaking(Language.ENGLISH):
+    with use_language(Language.ENGLISH):
         return _document(answer)
 
 
@@ -286,7 +286,7 @@ def study_document(answer: StudyAnswer) -> dict[str, Any]:
     Of `verdicts` and `contexts` there may be thousands: they are iterators, which make each when it is asked for.
     Sentences are in English.
     """
-    with speaking(Language.ENGLISH):
+    with use_language(Language.ENGLISH):
         sentences = overview_sentences(answer)
     return {
         "schema": STUDY_SCHEMA,

@@ -26,7 +26,7 @@ from pgversus.report.values import (
 from pgversus.report.verdicts import verdict_word
 from pgversus.report.why import Explanation
 from pgversus.text.redaction import visible
-from pgversus.text.translation import tell, together
+from pgversus.text.translation import _, together
 
 _TICKS = re.compile("`+")
 _LEAST = 3
@@ -72,12 +72,12 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
         _tps(page.tps) if page.tps is not None else "",
         *(_sizes(found) for found in page.sizes),
         _times(page.times),
-        paragraph(tell(TIMES_NOTE)) if page.times else "",
+        paragraph(_(TIMES_NOTE)) if page.times else "",
         _quantities(page.quantities),
-        paragraph(tell(COUNTERS_NOTE)) if page.quantities else "",
+        paragraph(_(COUNTERS_NOTE)) if page.quantities else "",
         *(_why(found) for found in page.why),
-        _list(tell("not measured: {line}", line=line) for line in page.not_measured),
-        _list(tell("caveat: {caveat}", caveat=line) for line in page.caveats),
+        _list(_("not measured: {line}", line=line) for line in page.not_measured),
+        _list(_("caveat: {caveat}", caveat=line) for line in page.caveats),
         _list(page.small_print),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -123,17 +123,17 @@ def _lines(heads: Sequence[str], rows: Sequence[Sequence[str]], kept: Iterable[i
 
 def _verdicts(rows: Sequence[VerdictRow]) -> str:
     heads = (
-        tell("context"),
-        tell("baseline"),
-        tell("contender"),
-        tell("metric"),
-        tell("baseline value"),
-        tell("contender value"),
-        tell("change"),
+        _("context"),
+        _("baseline"),
+        _("contender"),
+        _("metric"),
+        _("baseline value"),
+        _("contender value"),
+        _("change"),
         percent_of_confidence(),
-        tell("verdict"),
-        tell("blocks"),
-        tell("caveats"),
+        _("verdict"),
+        _("blocks"),
+        _("caveats"),
     )
     cells = [
         (
@@ -165,40 +165,40 @@ def _heat_map(found: HeatMap) -> str:
 
 def _published(rows: Sequence[PublishedRatio]) -> str:
     if not rows:
-        return tell(NOTHING_PUBLISHED)
-    names = tell("context"), tell("contender"), tell("published"), tell("here")
-    heads = (*names, percent_of_confidence(), tell("replication"))
+        return _(NOTHING_PUBLISHED)
+    names = _("context"), _("contender"), _("published"), _("here")
+    heads = (*names, percent_of_confidence(), _("replication"))
     return table(heads, [(row.context, *published_cells(row)) for row in rows], names=2)
 
 
 def _levels(rows: Sequence[LevelRow]) -> str:
-    heads = (tell("context"), tell("arm"), *map(tell, HEADS))
+    heads = (_("context"), _("arm"), *map(_, HEADS))
     return table(heads, [(row.context, row.arm, *row.cells) for row in rows], names=2)
 
 
 def _tps(found: TpsTable) -> str:
-    heads = (tell("context"), tell("tps of"), *(escaped(name) for name in found.workloads))
+    heads = (_("context"), _("tps of"), *(escaped(name) for name in found.workloads))
     return table(heads, [(place, arm, *cells) for place, arm, cells in found.rows], names=2)
 
 
 def _sizes(found: SizeTable) -> str:
-    heads = (tell("sizes"), *(escaped(arm) for arm in found.arms))
+    heads = (_("sizes"), *(escaped(arm) for arm in found.arms))
     return _whole_table(heads, [(name, *cells) for name, cells in found.rows])
 
 
 def _times(rows: Sequence[TimeRow]) -> str:
-    heads = (tell("context"), tell("arm"), *map(tell, TIME_HEADS))
+    heads = (_("context"), _("arm"), *map(_, TIME_HEADS))
     return table(heads, [(row.context, row.arm, *row.cells) for row in rows], names=2)
 
 
 def _quantities(rows: Sequence[PlacedQuantityRow]) -> str:
     heads = (
-        tell("context"),
-        tell("contender"),
-        tell("counter"),
-        tell("baseline value"),
-        tell("contender value"),
-        tell("change"),
+        _("context"),
+        _("contender"),
+        _("counter"),
+        _("baseline value"),
+        _("contender value"),
+        _("change"),
         percent_of_confidence(),
     )
     cells = [
@@ -219,7 +219,7 @@ def _quantities(rows: Sequence[PlacedQuantityRow]) -> str:
 def _why(found: Explanation) -> str:
     """The claim, and each changed plan to be unfolded."""
     place = f" ({escaped(found.context)})" if found.context else ""
-    head = tell("Why")
+    head = _("Why")
     parts = [f"**{head}**{place}: {escaped(together(found.claim, *found.notes))}"]
     for one in found.changed:
         told = "\n".join(f"- {escaped(sentence)}" for sentence in one.sentences)
@@ -237,9 +237,9 @@ _FENCE = 3
 
 def plans_markdown(answer: PlansAnswer) -> str:
     """What has to be known first; a heading for each comparison, its sentences as a list, both plans to be unfolded."""
-    caveats = (tell("caveat: {caveat}", caveat=escaped(text)) for text in answer.warnings)
+    caveats = (_("caveat: {caveat}", caveat=escaped(text)) for text in answer.warnings)
     warnings = "\n".join(f"- {caveat}" for caveat in caveats)
-    parts = [part for one in answer.compared for part in _parts(one)] or [tell(NOTHING_COMPARED)]
+    parts = [part for one in answer.compared for part in _parts(one)] or [_(NOTHING_COMPARED)]
     return "\n\n".join([warnings, *parts] if warnings else parts) + "\n"
 
 

@@ -14,28 +14,28 @@ from pgversus.stats.block_model import noise_parts
 from pgversus.study.build_options import USUAL_MANNER, BuildSystem
 from pgversus.study.design import Design, WindowKind
 from pgversus.study.workload import Operation, PgbenchWorkload, Step
-from pgversus.text.translation import either, later, listed, tell, tell_number
+from pgversus.text.translation import N_, _, either, listed, ngettext
 from pgversus.text.units import duration, latency, percent, size
 
-_COPY_WORDS = {"reflink": later("by reflink"), "copy": later("in full")}
+_COPY_WORDS = {"reflink": N_("by reflink"), "copy": N_("in full")}
 
 
 def _copies_words(copies: Any) -> str:
-    return tell(_COPY_WORDS[copies]) if copies in _COPY_WORDS else str(copies)
+    return _(_COPY_WORDS[copies]) if copies in _COPY_WORDS else str(copies)
 
 
 _FACTS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
-    "cpu_model": (later("processor"), str),
-    "cpus_usable": (later("processors usable"), str),
-    "memory_bytes": (later("memory"), size),
-    "kernel": (later("kernel"), str),
-    "machine": (later("architecture"), str),
-    "libc": (later("C library"), str),
-    "file_system": (later("file system"), str),
-    "mount_options": (later("mount options"), str),
-    "governor": (later("frequency governor"), str),
-    "transparent_hugepage": (later("transparent huge pages"), str),
-    "copies": (later("way of copying"), _copies_words),
+    "cpu_model": (N_("processor"), str),
+    "cpus_usable": (N_("processors usable"), str),
+    "memory_bytes": (N_("memory"), size),
+    "kernel": (N_("kernel"), str),
+    "machine": (N_("architecture"), str),
+    "libc": (N_("C library"), str),
+    "file_system": (N_("file system"), str),
+    "mount_options": (N_("mount options"), str),
+    "governor": (N_("frequency governor"), str),
+    "transparent_hugepage": (N_("transparent huge pages"), str),
+    "copies": (N_("way of copying"), _copies_words),
 }
 
 
@@ -54,15 +54,15 @@ def host_facts(host: Mapping[str, Any]) -> Iterator[HostFact]:
     for key, (name, shown) in _FACTS.items():
         value = host.get(key)
         if value not in (None, ""):
-            yield HostFact(key, tell(name), shown(value))
+            yield HostFact(key, _(name), shown(value))
 
 
-_WORDS = {Phase.START: later("start"), Phase.WARM_UP: later("warm-up"), Phase.MEASURE: later("measure")}
+_WORDS = {Phase.START: N_("start"), Phase.WARM_UP: N_("warm-up"), Phase.MEASURE: N_("measure")}
 
 
 def phase_word(phase: Phase) -> str:
     """As people are told it."""
-    return tell(_WORDS[phase])
+    return _(_WORDS[phase])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +95,9 @@ def sensitivity(answer: Answer, result: ContenderResult) -> Sensitivity:
 
 
 _MOST_SHOWN = 8
-_COPIES = {"reflink": later("data copied by reflink"), "copy": later("data copied in full")}
-_OWN_BLOCKS = later("values are of all blocks of an arm, changes of the blocks that hold both arms")
-_OWN_BLOCKS_OF_STUDY = later(
-    "means of an arm are of all its blocks, differences and ratios of those that hold both arms"
-)
+_COPIES = {"reflink": N_("data copied by reflink"), "copy": N_("data copied in full")}
+_OWN_BLOCKS = N_("values are of all blocks of an arm, changes of the blocks that hold both arms")
+_OWN_BLOCKS_OF_STUDY = N_("means of an arm are of all its blocks, differences and ratios of those that hold both arms")
 
 
 def comparison_lines(answer: Answer) -> list[str]:
@@ -108,19 +106,19 @@ def comparison_lines(answer: Answer) -> list[str]:
     arms = listed(
         f"{arm.label} = {build_words(facts)}" for arm, facts in zip(comparison.arms, answer.arms, strict=True)
     )
-    blocks = tell_number(
+    blocks = ngettext(
         "{number} block of {windows} for each arm",
         "{number} blocks of {windows} for each arm",
         len(answer.blocks),
         windows=windows_words([answer]),
     )
-    margin = tell("margin {margin}, seed {seed}", margin=f"±{percent(design.margin)}", seed=design.seed)
+    margin = _("margin {margin}, seed {seed}", margin=f"±{percent(design.margin)}", seed=design.seed)
     return [
         *_work(answer),
         arms,
         *_changed_source([answer]),
         *_host(answer),
-        tell(
+        _(
             _ONE_LOOK if design.fixed_blocks is not None else _MANY_LOOKS,
             how=listed([blocks, *_restarts([answer]), margin]),
         ),
@@ -129,12 +127,12 @@ def comparison_lines(answer: Answer) -> list[str]:
         *_noise(answer),
         *_measuring([answer]),
         *_repeated([answer]),
-        tell("results: {folder}", folder=answer.results),
+        _("results: {folder}", folder=answer.results),
     ]
 
 
-_ONE_LOOK = later("{how}; one look after a fixed number of blocks")
-_MANY_LOOKS = later("{how}; wrong at most 1 time in 20, however often one looked")
+_ONE_LOOK = N_("{how}; one look after a fixed number of blocks")
+_MANY_LOOKS = N_("{how}; wrong at most 1 time in 20, however often one looked")
 
 
 def study_lines(answer: StudyAnswer) -> list[str]:
@@ -145,8 +143,8 @@ def study_lines(answer: StudyAnswer) -> list[str]:
     builds = (build_words(facts) for one in answers for facts in one.arms)
     clients = [one.client for one in answers if isinstance(one.comparison.workload, PgbenchWorkload)]
     margins = (f"±{percent(one.comparison.design.margin)}" for one in answers)
-    blocks = tell("blocks of {windows} for each arm", windows=windows_words(answers))
-    margin = tell("margin {margin}, seed {seed}", margin=of_many(margins, either), seed=answer.study.seed)
+    blocks = _("blocks of {windows} for each arm", windows=windows_words(answers))
+    margin = _("margin {margin}, seed {seed}", margin=of_many(margins, either), seed=answer.study.seed)
     return [
         of_many(builds),
         *_changed_source(answers),
@@ -166,7 +164,7 @@ def build_words(facts: ArmFacts) -> str:
     if made is None:
         return f"PostgreSQL {facts.version} ({origin_words(facts.origin)}, {facts.compiler})"
     parts = [origin_words(facts.origin), facts.compiler, *(f"+{word}" for word in made.options), made.source]
-    parts += [tell("{profile} build", profile=made.profile)] if made.profile != USUAL_MANNER.profile else []
+    parts += [_("{profile} build", profile=made.profile)] if made.profile != USUAL_MANNER.profile else []
     parts += [made.system] if made.system != BuildSystem.CONFIGURE else []
     return f"PostgreSQL {facts.version} ({', '.join(parts)})"
 
@@ -174,7 +172,7 @@ def build_words(facts: ArmFacts) -> str:
 def _changed_source(answers: Sequence[Answer]) -> Iterator[str]:
     """Between two commits of one repository: how much has changed, each pair once."""
     lines = (
-        tell(
+        _(
             "{contender} against {baseline}: {statistics}",
             contender=arm.label,
             baseline=one.comparison.baseline.label,
@@ -194,14 +192,14 @@ def _work(answer: Answer) -> Iterator[str]:
         yield f"{load_command(workload, answer.comparison.design)} ({answer.client})"
         return
     for step in workload.steps:
-        yield tell("timed: {step}", step=_typed(step))
+        yield _("timed: {step}", step=_typed(step))
     if dataset.prepare:
         given = shlex.join(f"{name}={value}" for name, value in dataset.variables)
         files = ", ".join(file.path for file in dataset.prepare)
         if given:
-            yield tell("prepared by {files} with {variables}", files=files, variables=given)
+            yield _("prepared by {files} with {variables}", files=files, variables=given)
         else:
-            yield tell("prepared by {files}", files=files)
+            yield _("prepared by {files}", files=files)
 
 
 def _typed(step: Step) -> str:
@@ -230,15 +228,15 @@ def _host(answer: Answer) -> Iterator[str]:
     host = answer.host
     cpus, memory = host.get("cpus_usable"), host.get("memory_bytes")
     parts = [
-        tell_number("{number} processor", "{number} processors", cpus) if cpus else None,
+        ngettext("{number} processor", "{number} processors", cpus) if cpus else None,
         host.get("cpu_model"),
-        tell("{size} of memory", size=size(memory)) if memory else None,
+        _("{size} of memory", size=size(memory)) if memory else None,
         host.get("kernel"),
         host.get("file_system"),
-        tell(_COPIES[str(host["copies"])]) if host.get("copies") in _COPIES else None,
+        _(_COPIES[str(host["copies"])]) if host.get("copies") in _COPIES else None,
     ]
     if told := [str(part) for part in parts if part]:
-        yield tell("host: {facts}", facts=listed(told))
+        yield _("host: {facts}", facts=listed(told))
 
 
 def _own_blocks(answers: Sequence[Answer], words: str) -> Iterator[str]:
@@ -246,14 +244,14 @@ def _own_blocks(answers: Sequence[Answer], words: str) -> Iterator[str]:
     if any(
         len({sum(block.has(arm.index) for block in one.blocks) for arm in one.comparison.arms}) > 1 for one in answers
     ):
-        yield tell(words)
+        yield _(words)
 
 
 def _measuring(answers: Sequence[Answer]) -> Iterator[str]:
     wall_s = sum(one.wall_s for one in answers)
     measured_s = sum(trial.seconds for one in answers for block in one.blocks for trial in block.trials.values())
     if wall_s > 0:
-        yield tell(
+        yield _(
             "measuring {share} of the {duration}; the rest went into copies, starts and warm-up",
             share=f"{100 * measured_s / wall_s:.0f} %",
             duration=duration(wall_s),
@@ -265,9 +263,9 @@ def _processors(answers: Sequence[Answer]) -> Iterator[str]:
     divided = {(one.comparison.design.client_processors, one.comparison.design.server_processors) for one in answers}
     for clients, servers in sorted(divided):
         if clients and not servers:
-            yield tell("the client ran on processors {clients}", clients=", ".join(map(str, clients)))
+            yield _("the client ran on processors {clients}", clients=", ".join(map(str, clients)))
         elif clients:
-            yield tell(
+            yield _(
                 "the client ran on processors {clients}, the servers on {servers}",
                 clients=", ".join(map(str, clients)),
                 servers=", ".join(map(str, servers)),
@@ -279,7 +277,7 @@ def _noise(answer: Answer) -> Iterator[str]:
     for result in answer.analysis.results:
         found = sensitivity(answer, result)
         if found.spread_of_windows is not None and found.spread_of_starts is not None:
-            yield tell(
+            yield _(
                 "noise of a block of {arm}: windows ±{windows}, starts of the servers ±{starts}",
                 arm=answer.comparison.arms[result.contender].label,
                 windows=percent(found.spread_of_windows),
@@ -292,13 +290,13 @@ def _repeated(answers: Sequence[Answer]) -> Iterator[str]:
     if not repeated:
         return
     if any(isinstance(one.comparison.workload, PgbenchWorkload) for one in answers):
-        yield tell_number(
+        yield ngettext(
             "{number} round of windows measured again after a disturbance",
             "{number} rounds of windows measured again after a disturbance",
             repeated,
         )
     else:
-        yield tell_number(
+        yield ngettext(
             "{number} round measured again after a disturbance",
             "{number} rounds measured again after a disturbance",
             repeated,
@@ -316,11 +314,11 @@ def windows_words(answers: Iterable[Answer]) -> str:
             others.append(_same_windows(one))
     if varied:
         others.append(
-            tell(
+            _(
                 "{fewest} to {most} windows of {duration} in quads",
-                fewest=min(min(counts) for counts, _ in varied),
-                most=max(max(counts) for counts, _ in varied),
-                duration=of_many((length for _, length in varied), either),
+                fewest=min(min(counts) for counts, _unused in varied),
+                most=max(max(counts) for counts, _unused in varied),
+                duration=of_many((length for _unused, length in varied), either),
             )
         )
     return of_many(others, either)
@@ -330,8 +328,8 @@ def _same_windows(answer: Answer) -> str:
     """The same where every block has as many."""
     design = answer.comparison.design
     if isinstance(answer.comparison.workload, Operation):
-        return tell("one operation on a fresh copy")
-    words = tell_number(
+        return _("one operation on a fresh copy")
+    words = ngettext(
         "{number} window of {duration}",
         "{number} windows of {duration}",
         design.rounds,
@@ -339,14 +337,14 @@ def _same_windows(answer: Answer) -> str:
     )
     if design.window_kind is WindowKind.RUN or design.rounds == 1:
         return words
-    return tell_number("{windows} in {number} quad", "{windows} in {number} quads", design.rounds // 2, windows=words)
+    return ngettext("{windows} in {number} quad", "{windows} in {number} quads", design.rounds // 2, windows=words)
 
 
 def window_length(design: Design) -> str:
     """`1 s`, `20 ms` or `3 transactions of each client`."""
     if design.window_kind is WindowKind.TRANSACTIONS:
         number = design.window_transactions or 1
-        return tell_number("{number} transaction of each client", "{number} transactions of each client", number)
+        return ngettext("{number} transaction of each client", "{number} transactions of each client", number)
     return latency(design.window_s) if design.window_s < 1 else duration(design.window_s)
 
 
@@ -357,11 +355,11 @@ def restarts(answers: Iterable[Answer]) -> bool:
 
 def _restarts(answers: Iterable[Answer]) -> Iterator[str]:
     if restarts(answers):
-        yield tell("servers restarted for each block")
+        yield _("servers restarted for each block")
 
 
 def of_many(texts: Iterable[str], joined: Callable[[Iterable[str]], str] = listed) -> str:
     """Each once, in order; of many only the first."""
     different = list(dict.fromkeys(texts))
     first, rest = joined(different[:_MOST_SHOWN]), len(different) - _MOST_SHOWN
-    return tell("{first} and {rest} more", first=first, rest=rest) if rest > 0 else first
+    return _("{first} and {rest} more", first=first, rest=rest) if rest > 0 else first

@@ -15,7 +15,7 @@ from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import BASELINE
 from pgversus.study.design import StopReason
-from pgversus.text.translation import listed, tell, tell_number
+from pgversus.text.translation import _, listed, ngettext
 from pgversus.text.units import change, change_interval, duration
 
 MARKS = {Verdict.EQUIVALENT: "~", Verdict.UNDECIDED: "?", Verdict.INVALID: "!"}
@@ -53,7 +53,7 @@ def verdict_rows(answer: StudyAnswer, most: int = sys.maxsize) -> list[VerdictRo
     most: rows that are wanted; where not all can be shown, differences come before anything else.
     """
     found = [(one, result) for one in answer.answers for result in one.analysis.results]
-    return [_row(*found[index]) for index in _most_telling([result.verdict for _, result in found], most)]
+    return [_row(*found[index]) for index in _most_telling([result.verdict for _unused, result in found], most)]
 
 
 def _most_telling(verdicts: Sequence[Verdict], most: int) -> list[int]:
@@ -87,13 +87,13 @@ def shared_caveats(answer: StudyAnswer) -> list[str]:
 
 def not_measured(answer: StudyAnswer) -> list[str]:
     """What has no block, with the reason: contexts, and treatments that were left out; of many only the first."""
-    whole = tell("the comparison")
+    whole = _("the comparison")
     lines = [f"{one.context.label or whole}: {one.words}" for one in answer.unanswered]
     lines += [
-        tell("{treatment}, left out: {reason}", treatment=one.label, reason=one.reason) for one in answer.study.skipped
+        _("{treatment}, left out: {reason}", treatment=one.label, reason=one.reason) for one in answer.study.skipped
     ]
     rest = len(lines) - MOST_ROWS
-    return lines[:MOST_ROWS] + ([tell("{rest} more", rest=rest)] if rest > 0 else [])
+    return lines[:MOST_ROWS] + ([_("{rest} more", rest=rest)] if rest > 0 else [])
 
 
 def _row(one: Answer, result: ContenderResult) -> VerdictRow:
@@ -111,22 +111,22 @@ def _row(one: Answer, result: ContenderResult) -> VerdictRow:
         interval=change_interval(ratio.low, ratio.high) if ratio else "",
         verdict=result.verdict,
         blocks=str(result.blocks),
-        check=tell("CHECK") if needs_check(one, result) else "",
+        check=_("CHECK") if needs_check(one, result) else "",
     )
 
 
 def _counts(answer: StudyAnswer) -> str:
     verdicts = Counter(result.verdict for one in answer.answers for result in one.analysis.results)
     parts = [
-        tell("{count} {verdict}", count=verdicts[verdict], verdict=verdict_word(verdict))
+        _("{count} {verdict}", count=verdicts[verdict], verdict=verdict_word(verdict))
         for verdict in WORST_FIRST
         if verdicts[verdict]
     ]
-    return tell_number(
+    return ngettext(
         "{number} verdict: {parts}.",
         "{number} verdicts: {parts}.",
         verdicts.total(),
-        parts=listed(parts) or tell("none"),
+        parts=listed(parts) or _("none"),
     )
 
 
@@ -134,15 +134,15 @@ def _error(answer: StudyAnswer) -> str:
     fixed = all(one.comparison.design.fixed_blocks is not None for one in answer.answers)
     if answer.study.verdicts == 1:
         if fixed:
-            return tell("Wrong at most 1 time in 20, at one look after a fixed number of blocks.")
-        return tell("Wrong at most 1 time in 20, however often one looked.")
+            return _("Wrong at most 1 time in 20, at one look after a fixed number of blocks.")
+        return _("Wrong at most 1 time in 20, however often one looked.")
     if fixed:
-        return tell(
+        return _(
             "All {verdicts} verdicts together are wrong at most 1 time in 20, at one look after a fixed number of "
             "blocks.",
             verdicts=answer.study.verdicts,
         )
-    return tell(
+    return _(
         "All {verdicts} verdicts together are wrong at most 1 time in 20, however often one looked.",
         verdicts=answer.study.verdicts,
     )
@@ -151,7 +151,7 @@ def _error(answer: StudyAnswer) -> str:
 def _ending(answer: StudyAnswer) -> Iterator[str]:
     wall_s = sum(one.wall_s for one in answer.answers)
     blocks = sum(len(one.blocks) for one in answer.answers)
-    yield tell_number(
+    yield ngettext(
         "{number} block, {duration}, seed {seed}.",
         "{number} blocks, {duration}, seed {seed}.",
         blocks,
@@ -160,19 +160,19 @@ def _ending(answer: StudyAnswer) -> Iterator[str]:
     )
     # A comparison of the command line, which has no title, is not gone on with.
     if answer.stopped is StopReason.BUDGET:
-        again = tell("The budget ended; the same command with a larger --budget goes on from here.")
-        yield again if answer.study.title else tell("The budget ended.")
+        again = _("The budget ended; the same command with a larger --budget goes on from here.")
+        yield again if answer.study.title else _("The budget ended.")
     elif answer.stopped is StopReason.INTERRUPTED:
-        again = tell("Interrupted; the same command goes on from here.")
-        yield again if answer.study.title else tell("Interrupted.")
+        again = _("Interrupted; the same command goes on from here.")
+        yield again if answer.study.title else _("Interrupted.")
 
 
 def _caveat_lines(slug: str, arms: Mapping[str, Mapping[str, str]], total: int) -> Iterator[str]:
     """Of one kind. arms: its texts by context, for each arm."""
     for texts in islice(arms.values(), _MOST_ARMS):
-        yield _in_contexts(tell("{caveat} ({slug})", caveat=_first(texts), slug=slug), texts, total)
+        yield _in_contexts(_("{caveat} ({slug})", caveat=_first(texts), slug=slug), texts, total)
     if rest := list(arms)[_MOST_ARMS:]:
-        yield tell("alike of {arms} ({slug})", arms=", ".join(rest), slug=slug)
+        yield _("alike of {arms} ({slug})", arms=", ".join(rest), slug=slug)
 
 
 def _first(texts: Mapping[str, str]) -> str:
@@ -183,7 +183,7 @@ def _in_contexts(caveat: str, texts: Mapping[str, str], total: int) -> str:
     """The caveat with where it holds. texts: of it, by context."""
     first, *others = texts
     if len(set(texts.values())) > 1:
-        return tell(
+        return _(
             "{caveat} [{first}; alike in {others} more of {total} contexts]",
             caveat=caveat,
             first=first,
@@ -194,7 +194,7 @@ def _in_contexts(caveat: str, texts: Mapping[str, str], total: int) -> str:
         return caveat
     if len(texts) <= _MOST_NAMED:
         return f"{caveat} [{', '.join(texts)}]"
-    return tell("{caveat} [in {some} of {total} contexts]", caveat=caveat, some=len(texts), total=total)
+    return _("{caveat} [in {some} of {total} contexts]", caveat=caveat, some=len(texts), total=total)
 
 
 _PAIR = 2

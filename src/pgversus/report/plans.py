@@ -14,11 +14,11 @@ from pgversus.records.plans import OverrideReason, PlanOverride, RemainingDiffer
 from pgversus.study.counterfactual import PlanRestoration, settings_together
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.redaction import visible
-from pgversus.text.translation import Language, later, listed, speaking, tell
+from pgversus.text.translation import N_, Language, _, listed, use_language
 from pgversus.text.units import latency, significant
 
 SCHEMA = "pgversus.plans/1"
-NOTHING_COMPARED = later("no statement has a plan")
+NOTHING_COMPARED = N_("no statement has a plan")
 """To be told."""
 
 
@@ -50,7 +50,7 @@ class UnlikeStatistics:
     @property
     def words(self) -> str:
         """What follows from it."""
-        return tell(
+        return _(
             "statistics of {tables} differ between {baseline} and {contender}: a plan may differ by chance alone "
             "(--full-statistics makes them equal)",
             tables=listed(self.tables),
@@ -74,7 +74,7 @@ class PlansAnswer:
     def warnings(self) -> list[str]:
         """What has to be known before any plan is looked at."""
         rows = [
-            tell(
+            _(
                 "{contender} returns other rows than {baseline}: {statement}",
                 contender=one.labels[1],
                 baseline=one.labels[0],
@@ -88,7 +88,7 @@ class PlansAnswer:
 
 def plans_document(answer: PlansAnswer) -> dict[str, Any]:
     """Every comparison as plain lists, dicts and numbers; times in seconds, sentences in English."""
-    with speaking(Language.ENGLISH):
+    with use_language(Language.ENGLISH):
         return {
             "schema": SCHEMA,
             "comparisons": [_comparison(one) for one in answer.compared],
@@ -179,17 +179,17 @@ def _subplan(plan: Plan, node: PlanNode) -> str:
 def _ran(node: PlanNode, own_s: float | None) -> str:
     measured = node.measured
     if measured.loops is None or measured.rows is None:
-        return tell("{rows} expected", rows=_rows(node.estimated_rows))
+        return _("{rows} expected", rows=_rows(node.estimated_rows))
     if not measured.loops:
-        return tell("never ran")
+        return _("never ran")
     rows = _rows(measured.rows)
     if measured.loops > 1:
-        rows = tell("{rows} in {loops} loops", rows=rows, loops=significant(measured.loops))
+        rows = _("{rows} in {loops} loops", rows=rows, loops=significant(measured.loops))
     return rows if own_s is None else listed([rows, latency(own_s)])
 
 
 def _rows(number: float) -> str:
-    return tell("1 row") if number == 1 else tell("{rows} rows", rows=significant(number))
+    return _("1 row") if number == 1 else _("{rows} rows", rows=significant(number))
 
 
 _OF_THE_WHOLE = frozenset({ChangeKind.BLOCKS, ChangeKind.JIT})
@@ -245,7 +245,7 @@ def _in_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """With which place on the other side they end."""
     before: list[int | None] = []
     ordered = sorted(pairs)
-    for number, (_, other) in enumerate(ordered):
+    for number, (_unused, other) in enumerate(ordered):
         length = bisect_left(lowest, other)
         before.append(ends[length - 1] if length else None)
         ends[length : length + 1] = [number]
@@ -279,27 +279,25 @@ def recall_of(compared: Sequence[ComparedPlans], workload: PgbenchWorkload) -> P
 
 
 _WHY = {
-    OverrideReason.NEW_SWITCH: later("a switch that {old} does not have"),
-    OverrideReason.CHANGED_DEFAULT: later("the default of {old}"),
-    OverrideReason.OTHER_VALUE: later("as it is set on {old}"),
-    OverrideReason.SWITCH: later("a switch of both"),
-    OverrideReason.MEMORY: later("set alike on both: {new} needs another amount of memory"),
+    OverrideReason.NEW_SWITCH: N_("a switch that {old} does not have"),
+    OverrideReason.CHANGED_DEFAULT: N_("the default of {old}"),
+    OverrideReason.OTHER_VALUE: N_("as it is set on {old}"),
+    OverrideReason.SWITCH: N_("a switch of both"),
+    OverrideReason.MEMORY: N_("set alike on both: {new} needs another amount of memory"),
 }
 _PLANNED = {
-    None: later("with {settings} ({why}) {new} plans it as {old}"),
-    RemainingDifference.SORTS: later(
+    None: N_("with {settings} ({why}) {new} plans it as {old}"),
+    RemainingDifference.SORTS: N_(
         "with {settings} ({why}) {new} plans it as {old}, but for sorts of rows that are in order already"
     ),
-    RemainingDifference.BATCHES: later(
-        "with {settings} ({why}) {new} plans it as {old}, but for the number of batches"
-    ),
+    RemainingDifference.BATCHES: N_("with {settings} ({why}) {new} plans it as {old}, but for the number of batches"),
 }
 _RUN = {
-    None: later("with {settings} ({why}) {new} runs it as {old}"),
-    RemainingDifference.SORTS: later(
+    None: N_("with {settings} ({why}) {new} runs it as {old}"),
+    RemainingDifference.SORTS: N_(
         "with {settings} ({why}) {new} runs it as {old}, but for sorts of rows that are in order already"
     ),
-    RemainingDifference.BATCHES: later("with {settings} ({why}) {new} runs it as {old}, but for the number of batches"),
+    RemainingDifference.BATCHES: N_("with {settings} ({why}) {new} runs it as {old}, but for the number of batches"),
 }
 
 
@@ -312,18 +310,18 @@ def undoing(one: ComparedPlans) -> str:
     is_run = level is PlanLevel.BEHAVIOUR
     if one.undone_by is None:
         if is_run:
-            return tell("no setting was found with which {new} runs it as {old}", old=old, new=new)
-        return tell("no setting was found with which {new} plans it as {old}", old=old, new=new)
+            return _("no setting was found with which {new} runs it as {old}", old=old, new=new)
+        return _("no setting was found with which {new} plans it as {old}", old=old, new=new)
     candidate, found = one.undone_by.candidate, (_RUN if is_run else _PLANNED)[one.undone_by.but_for]
-    why = tell(_WHY[candidate.why], old=old, new=new)
-    return tell(found, settings=candidate.words, why=why, old=old, new=new)
+    why = _(_WHY[candidate.why], old=old, new=new)
+    return _(found, settings=candidate.words, why=why, old=old, new=new)
 
 
 def plans_text(answer: PlansAnswer) -> str:
     """What has to be known first, then a part for each comparison."""
-    warnings = [tell("caveat: {caveat}", caveat=text) for text in answer.warnings]
+    warnings = [_("caveat: {caveat}", caveat=text) for text in answer.warnings]
     parts = [warnings] if warnings else []
-    parts += [list(_part(one)) for one in answer.compared] or [[tell(NOTHING_COMPARED)]]
+    parts += [list(_part(one)) for one in answer.compared] or [[_(NOTHING_COMPARED)]]
     return "\n".join(visible("\n".join(lines)) + "\n" for lines in parts)
 
 
@@ -346,7 +344,7 @@ def times(one: ComparedPlans) -> str:
     """Where EXPLAIN's clock saw a difference. It slows rows down, unequally: speed is what is measured without it."""
     time = one.difference.time
     assert time is not None  # noqa: S101 - asked of plans that were run
-    return tell(
+    return _(
         "by EXPLAIN's clock: {changed} in nodes that changed, {unchanged} in the others",
         changed=_signed(time.changed_s),
         unchanged=_signed(time.unchanged_s),

@@ -13,10 +13,10 @@ from pgversus.stats.confidence import Interval, Verdict, judge
 from pgversus.study.metrics import Metric
 from pgversus.study.published import Figures, read_figures
 from pgversus.study.workload import Operation
-from pgversus.text.translation import later, tell
+from pgversus.text.translation import N_, _
 from pgversus.text.units import change, change_interval
 
-NOTHING_PUBLISHED = later("Nothing was published of these contexts.")
+NOTHING_PUBLISHED = N_("Nothing was published of these contexts.")
 """To be told."""
 
 
@@ -34,10 +34,10 @@ class Replication(StrEnum):
 
 
 _WORDS = {
-    Replication.REPLICATED: later("replicated"),
-    Replication.SAME_DIRECTION: later("same direction"),
-    Replication.NOT_REPLICATED: later("not replicated"),
-    Replication.OPEN: later("open"),
+    Replication.REPLICATED: N_("replicated"),
+    Replication.SAME_DIRECTION: N_("same direction"),
+    Replication.NOT_REPLICATED: N_("not replicated"),
+    Replication.OPEN: N_("open"),
 }
 
 
@@ -69,9 +69,9 @@ def published_cells(row: PublishedRatio) -> tuple[str, ...]:
     measured, published, levels = row.measured, change(row.published), " / ".join(row.levels)
     return (
         row.contender,
-        tell("{change} ({levels} at {scale})", change=published, levels=levels, scale=row.at)
+        _("{change} ({levels} at {scale})", change=published, levels=levels, scale=row.at)
         if row.at
-        else tell("{change} ({levels})", change=published, levels=levels),
+        else _("{change} ({levels})", change=published, levels=levels),
         change(measured.value) if measured else "",
         change_interval(measured.low, measured.high) if measured else "",
         replication_word(row.replication),
@@ -80,7 +80,7 @@ def published_cells(row: PublishedRatio) -> tuple[str, ...]:
 
 def replication_word(found: Replication) -> str:
     """How a published ratio stands to a measured one, as people are told it."""
-    return tell(_WORDS[found])
+    return _(_WORDS[found])
 
 
 def replication(measured: Estimate | None, published: float, margin: float, metric: Metric) -> Replication:

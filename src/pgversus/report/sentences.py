@@ -8,17 +8,17 @@ from pgversus.stats.analysis import ContenderResult, blocks_needed
 from pgversus.stats.confidence import CONFIDENCE, Verdict
 from pgversus.study.design import MOST_BLOCKS, StopReason
 from pgversus.study.metrics import Metric, transactions_for_quantile
-from pgversus.text.translation import later, tell, tell_number, together
+from pgversus.text.translation import N_, _, ngettext, together
 from pgversus.text.units import FACTOR_FROM, change, change_bounds, duration, percent, percent_above, significant
 
 METRIC_WORDS = {
-    Metric.TPS: later("tps"),
-    Metric.LATENCY_MEAN: later("mean latency"),
-    Metric.LATENCY_P50: later("p50 latency"),
-    Metric.LATENCY_P95: later("p95 latency"),
-    Metric.LATENCY_P99: later("p99 latency"),
-    Metric.LATENCY_MAX: later("max latency"),
-    Metric.TIME: later("time"),
+    Metric.TPS: N_("tps"),
+    Metric.LATENCY_MEAN: N_("mean latency"),
+    Metric.LATENCY_P50: N_("p50 latency"),
+    Metric.LATENCY_P95: N_("p95 latency"),
+    Metric.LATENCY_P99: N_("p99 latency"),
+    Metric.LATENCY_MAX: N_("max latency"),
+    Metric.TIME: N_("time"),
 }
 """To be told: metric_words()."""
 _OTHER_ROWS = "other-rows"
@@ -47,7 +47,7 @@ _TOO_NOISY = 3
 
 def metric_words(metric: Metric) -> str:
     """A metric as people are told it."""
-    return tell(METRIC_WORDS[metric])
+    return _(METRIC_WORDS[metric])
 
 
 def answer_sentences(answer: Answer) -> list[str]:
@@ -60,9 +60,9 @@ def contender_sentence(answer: Answer, result: ContenderResult) -> str:
     body = _BODIES[result.verdict](answer, result)
     # Whose rows are others does other work: that comes before any speed.
     others = [
-        tell("{caveat}.", caveat=one.text) for one in caveats_of(answer, result.contender) if one.slug == _OTHER_ROWS
+        _("{caveat}.", caveat=one.text) for one in caveats_of(answer, result.contender) if one.slug == _OTHER_ROWS
     ]
-    check = tell("CHECK the caveats below.") if needs_check(answer, result) else ""
+    check = _("CHECK the caveats below.") if needs_check(answer, result) else ""
     return together(*others, check, body)
 
 
@@ -79,7 +79,7 @@ def caveats_of(answer: Answer, contender: int) -> tuple[Caveat, ...]:
 
 def effort(answer: Answer, result: ContenderResult) -> str:
     """`14 blocks, 10 min 16 s`."""
-    return tell_number(
+    return ngettext(
         "{number} block, {duration}", "{number} blocks, {duration}", result.blocks, duration=duration(answer.wall_s)
     )
 
@@ -97,18 +97,18 @@ def _names(answer: Answer, result: ContenderResult) -> dict[str, str]:
 
 
 _OF_OPEN_SIZE = {
-    Verdict.FASTER: later(
+    Verdict.FASTER: N_(
         "{contender} is faster than {baseline} ({confidence}); of the size nothing can be said. {effort}."
     ),
-    Verdict.SLOWER: later(
+    Verdict.SLOWER: N_(
         "{contender} is slower than {baseline} ({confidence}); of the size nothing can be said. {effort}."
     ),
 }
 _OF_KNOWN_SIZE = {
-    Verdict.FASTER: later(
+    Verdict.FASTER: N_(
         "{contender} is faster than {baseline}: {change} {metric} (between {low} and {high}, {confidence}). {effort}."
     ),
-    Verdict.SLOWER: later(
+    Verdict.SLOWER: N_(
         "{contender} is slower than {baseline}: {change} {metric} (between {low} and {high}, {confidence}). {effort}."
     ),
 }
@@ -118,9 +118,9 @@ def _changed(answer: Answer, result: ContenderResult) -> str:
     ratio, names = result.ratios[answer.comparison.design.metric], _names(answer, result)
     bounds = change_bounds(ratio.low, ratio.high)
     if bounds is None:
-        return tell(_OF_OPEN_SIZE[result.verdict], **names)
+        return _(_OF_OPEN_SIZE[result.verdict], **names)
     low, high = bounds
-    size = tell(_OF_KNOWN_SIZE[result.verdict], change=change(ratio.value), low=low, high=high, **names)
+    size = _(_OF_KNOWN_SIZE[result.verdict], change=change(ratio.value), low=low, high=high, **names)
     return together(size, _size_is_open(answer, result))
 
 
@@ -132,7 +132,7 @@ def _size_is_open(answer: Answer, result: ContenderResult) -> str:
         return ""
     nearest = min(abs(math.log(ratio.low)), abs(math.log(ratio.high)))
     if nearest < design.log_margin:
-        return tell("The sign is sure; the size may be below your {margin}.", margin=percent(design.margin))
+        return _("The sign is sure; the size may be below your {margin}.", margin=percent(design.margin))
     return ""
 
 
@@ -140,7 +140,7 @@ def _equivalent(answer: Answer, result: ContenderResult) -> str:
     design = answer.comparison.design
     ratio = result.ratios[design.metric]
     low, high = change_bounds(ratio.low, ratio.high) or ("", "")
-    return tell(
+    return _(
         "No difference that matters between {contender} and {baseline}: {metric} {low} to {high}, inside "
         "±{margin} ({confidence}). {effort}.",
         low=low,
@@ -154,12 +154,12 @@ def _undecided(answer: Answer, result: ContenderResult) -> str:
     names = _names(answer, result)
     ratio = result.ratios.get(answer.comparison.design.metric)
     if ratio is None or ratio.low is None or ratio.high is None:
-        return together(tell("Not decided: {contender} against {baseline}.", **names), _too_few(answer, result))
+        return together(_("Not decided: {contender} against {baseline}.", **names), _too_few(answer, result))
     bounds = change_bounds(ratio.low, ratio.high)
     if bounds is None:
-        told = tell("Not decided: {contender} against {baseline}; of the size nothing can be said. {effort}.", **names)
+        told = _("Not decided: {contender} against {baseline}; of the size nothing can be said. {effort}.", **names)
     else:
-        told = tell(
+        told = _(
             "Not decided: {contender} against {baseline}, {metric} {low} to {high} ({confidence}). "
             "If there is a difference, it is below {furthest}. {effort}.",
             low=bounds[0],
@@ -174,21 +174,21 @@ def _furthest(low: float, high: float) -> str:
     """The largest difference that the interval leaves open."""
     factor = max(high, 1 / low)
     if factor >= FACTOR_FROM:
-        return tell("a factor of {factor}", factor=significant(factor))
+        return _("a factor of {factor}", factor=significant(factor))
     return percent_above(max(1 - low, high - 1))
 
 
 def _too_few(answer: Answer, result: ContenderResult) -> str:
     """Why there is no interval: too few blocks for a look, or too few transactions for a percentile."""
     q = answer.comparison.design.metric.quantile
-    ended = tell(_ENDED[answer.stopped], effort=effort(answer, result))
+    ended = _(_ENDED[answer.stopped], effort=effort(answer, result))
     if q is not None and result.blocks >= answer.rule.first_look:
         longer = _LONGER_OF_FILE if answer.is_from_file else _LONGER_OF_FLAGS
-        return tell(longer, ended=ended, percentile=f"p{100 * q:g}", needed=transactions_for_quantile(q))
+        return _(longer, ended=ended, percentile=f"p{100 * q:g}", needed=transactions_for_quantile(q))
     needed = answer.rule.first_look
     if not answer.blocks:
-        return tell("{ended}, and the first look is after {needed} blocks.", ended=ended, needed=needed)
-    return tell(
+        return _("{ended}, and the first look is after {needed} blocks.", ended=ended, needed=needed)
+    return _(
         "{ended}, and the first look is after {needed} blocks (about {duration}).",
         ended=ended,
         needed=needed,
@@ -196,20 +196,20 @@ def _too_few(answer: Answer, result: ContenderResult) -> str:
     )
 
 
-_LONGER_OF_FILE = later(
+_LONGER_OF_FILE = N_(
     "{ended}. An interval of a {percentile} needs {needed} transactions of each arm in every block: more clients, or "
     "longer windows."
 )
-_LONGER_OF_FLAGS = later(
+_LONGER_OF_FLAGS = N_(
     "{ended}. An interval of a {percentile} needs {needed} transactions of each arm in every block: more clients, or "
     "a longer --window."
 )
 _ENDED = {
-    StopReason.INTERRUPTED: later("Interrupted after {effort}"),
-    StopReason.BUDGET: later("The budget ended after {effort}"),
-    StopReason.BLOCKS: later("The blocks ended after {effort}"),
-    StopReason.FAILED: later("Trials kept failing after {effort}"),
-    StopReason.DECIDED: later("Nothing more was asked after {effort}"),
+    StopReason.INTERRUPTED: N_("Interrupted after {effort}"),
+    StopReason.BUDGET: N_("The budget ended after {effort}"),
+    StopReason.BLOCKS: N_("The blocks ended after {effort}"),
+    StopReason.FAILED: N_("Trials kept failing after {effort}"),
+    StopReason.DECIDED: N_("Nothing more was asked after {effort}"),
 }
 
 
@@ -221,9 +221,9 @@ def _what_next(answer: Answer, result: ContenderResult) -> str:
         return ""
     each = _seconds_of_a_block(answer)
     if needed is None or (needed - result.blocks) * each > _TOO_NOISY * design.budget_s:
-        return tell(_NOISY_OF_FILE if answer.is_from_file else _NOISY_OF_FLAGS, margin=percent(design.margin))
+        return _(_NOISY_OF_FILE if answer.is_from_file else _NOISY_OF_FLAGS, margin=percent(design.margin))
     if answer.is_from_file and max(needed, result.blocks + 1) > design.max_blocks:
-        return tell(
+        return _(
             "An answer needs about {needed} blocks; this study ends after {most}.",
             needed=max(needed, result.blocks + 1),
             most=design.max_blocks,
@@ -232,11 +232,11 @@ def _what_next(answer: Answer, result: ContenderResult) -> str:
     flags = f"--budget {_minutes(answer.study_wall_s + more)}m"
     if needed >= design.max_blocks and not answer.is_from_file:
         flags = f"--max-blocks {min(MOST_BLOCKS, math.ceil(1.2 * needed))} {flags}"
-    return tell("An answer needs about {duration} more: repeat with {flags}.", duration=duration(more), flags=flags)
+    return _("An answer needs about {duration} more: repeat with {flags}.", duration=duration(more), flags=flags)
 
 
-_NOISY_OF_FILE = later("This host is too noisy now for ±{margin}: stop other jobs or use a quieter machine.")
-_NOISY_OF_FLAGS = later(
+_NOISY_OF_FILE = N_("This host is too noisy now for ±{margin}: stop other jobs or use a quieter machine.")
+_NOISY_OF_FLAGS = N_(
     "This host is too noisy now for ±{margin}: stop other jobs, use a quieter machine, or ask for less with --margin."
 )
 
@@ -246,7 +246,7 @@ def _seconds_of_a_block(answer: Answer) -> float:
 
 
 def _invalid(answer: Answer, result: ContenderResult) -> str:
-    return tell(
+    return _(
         "Invalid: {contender} against {baseline}. Trials failed again and again, so nothing is claimed; the caveats "
         "say why.",
         **_names(answer, result),
@@ -274,15 +274,15 @@ _BODIES = {
 def next_step(answer: Answer, result: ContenderResult) -> str:
     """One sentence; empty for an undecided verdict whose own sentence tells how much more time it needs."""
     if result.verdict is Verdict.INVALID:
-        return tell("Next: mend what made trials fail, as the caveats tell it, then run the same command again.")
+        return _("Next: mend what made trials fail, as the caveats tell it, then run the same command again.")
     if needs_check(answer, result):
-        return tell("Next: mend what the caveats tell, then measure again; until then the figure may mislead.")
+        return _("Next: mend what the caveats tell, then measure again; until then the figure may mislead.")
     if result.verdict is not Verdict.UNDECIDED:
-        return tell("Next: nothing more needs to be measured.")
+        return _("Next: nothing more needs to be measured.")
     if answer.stopped is StopReason.INTERRUPTED:
         # What a study file asks for is gone on with; a comparison of the command line begins afresh.
-        again = tell("Next: the same command goes on from here.")
-        return again if answer.is_from_file else tell("Next: measure again, to the end.")
+        again = _("Next: the same command goes on from here.")
+        return again if answer.is_from_file else _("Next: measure again, to the end.")
     if answer.comparison.design.fixed_blocks is not None:
-        return tell("Next: measure anew with more blocks, or with a wider margin if so little does not matter.")
+        return _("Next: measure anew with more blocks, or with a wider margin if so little does not matter.")
     return ""

@@ -29,7 +29,7 @@ from pgversus.report.values import (
     untold,
 )
 from pgversus.report.why import Explanation, study_why
-from pgversus.text.translation import tell
+from pgversus.text.translation import _
 
 _MOST_MAPPED = 1000
 """Verdicts; a map holds twelve in a row."""
@@ -72,7 +72,7 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
     arms = sum(len(one.comparison.arms) for one in answer.answers)
     shown = verdict_rows(answer, MOST_ROWS)
     is_single = len(answer.answers) == 1
-    rest = tell(
+    rest = _(
         "{shown} of {verdicts} verdicts are shown; pgversus report --format csv has them all.",
         shown=len(shown),
         verdicts=verdicts,

@@ -19,7 +19,7 @@ from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.metrics import Metric
 from pgversus.study.servers import Release, ServerName, SourceBuild
 from pgversus.study.workload import Operation
-from pgversus.text.translation import listed, tell, together
+from pgversus.text.translation import _, listed, together
 from pgversus.text.units import change, change_interval
 
 FEWEST_LEVELS = 3
@@ -97,7 +97,7 @@ def sweeps(answer: StudyAnswer) -> list[Sweep]:
 def metric_axis(metric: Metric) -> str:
     """How its axis is called, with the unit."""
     words = metric_words(metric)
-    return words if metric is Metric.TPS else tell("{metric} (s)", metric=words)
+    return words if metric is Metric.TPS else _("{metric} (s)", metric=words)
 
 
 def _metrics(one: Answer) -> tuple[Metric, ...]:
@@ -119,7 +119,7 @@ def amounts_of(comparison: Comparison) -> tuple[str, dict[int, tuple[float, str]
         return "", {}
     (factor,) = comparison.factors
     if factor == "server":
-        return tell("block size"), _block_sizes(comparison.arms)
+        return _("block size"), _block_sizes(comparison.arms)
     found = {}
     for arm in comparison.arms:
         text = next((setting.value for setting in arm.settings if setting.name == factor), "")
@@ -154,7 +154,7 @@ def plateau_sentences(answer: StudyAnswer) -> list[str]:
 
 def plateau_sentence(one: Answer) -> str:
     """`512MB to 2GB cannot be told apart; 1GB is the best of them.`; empty where levels are no amounts."""
-    _, amounts = amounts_of(one.comparison)
+    _unused, amounts = amounts_of(one.comparison)
     if len(amounts) < FEWEST_LEVELS:
         return ""
     ascending = sorted(amounts, key=lambda arm: amounts[arm][0])
@@ -164,7 +164,7 @@ def plateau_sentence(one: Answer) -> str:
         return ""
     label = {arm: amounts[arm][1] for arm in ascending}
     told = together(_found(found, known, label), _left_out([label[arm] for arm in ascending if arm not in known]))
-    return tell("{place}: {sentence}", place=one.context.label, sentence=told) if one.context.label else told
+    return _("{place}: {sentence}", place=one.context.label, sentence=told) if one.context.label else told
 
 
 def _is_claimed(one: Answer, arm: int) -> bool:
@@ -176,14 +176,14 @@ def _is_claimed(one: Answer, arm: int) -> bool:
 def _found(found: Plateau, known: list[int], label: dict[int, str]) -> str:
     values = {"best": label[found.best], "first": label[found.first], "last": label[found.last]}
     if found.first == found.last:
-        return tell("{best} is the best, and is told apart from its neighbours.", **values)
+        return _("{best} is the best, and is told apart from its neighbours.", **values)
     if (found.first, found.last) == (known[0], known[-1]):
-        return tell("No level can be told apart from the best, {best}.", **values)
-    return tell("{first} to {last} cannot be told apart; {best} is the best of them.", **values)
+        return _("No level can be told apart from the best, {best}.", **values)
+    return _("{first} to {last} cannot be told apart; {best} is the best of them.", **values)
 
 
 def _left_out(labels: list[str]) -> str:
-    return tell("Nothing is claimed of {levels}.", levels=listed(labels)) if labels else ""
+    return _("Nothing is claimed of {levels}.", levels=listed(labels)) if labels else ""
 
 
 _FEWEST_FACTORS, _FEWEST_COLUMNS = 2, 2
@@ -238,7 +238,7 @@ def heat_maps(answer: StudyAnswer) -> list[HeatMap]:
     )
     return [
         HeatMap(
-            title=tell(
+            title=_(
                 "{contender} against {baseline}, {factor} to the right",
                 contender=contender,
                 baseline=baseline,

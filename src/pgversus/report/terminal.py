@@ -40,7 +40,7 @@ from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric, Quantity, StepTime
 from pgversus.study.workload import Operation
 from pgversus.text.redaction import visible
-from pgversus.text.translation import later, tell
+from pgversus.text.translation import N_, _
 from pgversus.text.units import change, change_interval, latency, plus_minus
 
 
@@ -58,11 +58,11 @@ class SafeConsole(Console):
 
 
 _LATENCIES = {
-    Metric.LATENCY_MEAN: later("mean"),
-    Metric.LATENCY_P50: later("p50"),
-    Metric.LATENCY_P95: later("p95"),
-    Metric.LATENCY_P99: later("p99"),
-    Metric.LATENCY_MAX: later("max"),
+    Metric.LATENCY_MEAN: N_("mean"),
+    Metric.LATENCY_P50: N_("p50"),
+    Metric.LATENCY_P95: N_("p95"),
+    Metric.LATENCY_P99: N_("p99"),
+    Metric.LATENCY_MAX: N_("max"),
 }
 _WIDTH_OF_LATENCY = 6
 """Columns of such a name and of what parts it from the next."""
@@ -113,9 +113,9 @@ def _parts(answer: Answer) -> list[RenderableType]:
 def why_texts(why: Explanation) -> list[Text]:
     """What the plans account for, then each changed one with its sentences."""
     claim = (
-        tell("why ({context}): {claim}", context=why.context, claim=why.claim)
+        _("why ({context}): {claim}", context=why.context, claim=why.claim)
         if why.context
-        else tell("why: {claim}", claim=why.claim)
+        else _("why: {claim}", claim=why.claim)
     )
     lines = [Text(claim), *(Text(f"  {note}") for note in why.notes)]
     for one in why.changed:
@@ -129,7 +129,7 @@ def _counters(answer: Answer) -> list[RenderableType]:
     found = [(result, quantity_rows(answer, result)) for result in answer.analysis.results]
     tables = [_quantity_table(answer, result, rows) for result, rows in found if rows]
     spaced = (part for table in tables for part in (Text(""), table))
-    return [*list(spaced)[1:], Text(tell(COUNTERS_NOTE), style="dim"), Text("")] if tables else []
+    return [*list(spaced)[1:], Text(_(COUNTERS_NOTE), style="dim"), Text("")] if tables else []
 
 
 def _verdict_table(answer: Answer) -> Table:
@@ -137,11 +137,11 @@ def _verdict_table(answer: Answer) -> Table:
     first = Metric.TIME if isinstance(comparison.workload, Operation) else Metric.TPS
     baseline = comparison.baseline.label
     against = (
-        tell("vs {baseline}", baseline=baseline)
+        _("vs {baseline}", baseline=baseline)
         if metric is first
-        else tell("{metric} vs {baseline}", metric=metric_words(metric), baseline=baseline)
+        else _("{metric} vs {baseline}", metric=metric_words(metric), baseline=baseline)
     )
-    rows = terminal_table("", metric_words(first), "", against, percent_of_confidence(), "", tell("blocks"))
+    rows = terminal_table("", metric_words(first), "", against, percent_of_confidence(), "", _("blocks"))
     for arm in comparison.arms:
         level = answer.analysis.levels[arm.index].get(first)
         cells: list[RenderableType] = [Text(arm.label), *_level(level, partial(level_text, first))]
@@ -174,11 +174,11 @@ def _more_times(answer: Answer) -> list[RenderableType]:
 def _latency_table(answer: Answer, *, is_open_loop: bool) -> Table:
     """One row for each metric and arm: narrow enough for a terminal, however many arms there are."""
     comparison = answer.comparison
-    head = tell("latency (from the scheduled start)") if is_open_loop else tell("latency (closed loop)")
-    against = tell("vs {baseline}", baseline=comparison.baseline.label)
+    head = _("latency (from the scheduled start)") if is_open_loop else _("latency (closed loop)")
+    against = _("vs {baseline}", baseline=comparison.baseline.label)
     rows = terminal_table(head, "", "", against, percent_of_confidence())
     for metric, words in _LATENCIES.items():
-        name = tell(words)
+        name = _(words)
         space = " " * (_WIDTH_OF_LATENCY - cell_len(name))
         for arm in comparison.arms:
             rows.add_row(Text(f"{name}{space}{arm.label}"), *_time_cells(answer, metric, arm.index))
@@ -188,8 +188,8 @@ def _latency_table(answer: Answer, *, is_open_loop: bool) -> Table:
 def _step_table(answer: Answer, operation: Operation) -> Table:
     """One row for each step and arm."""
     comparison = answer.comparison
-    against = tell("vs {baseline}", baseline=comparison.baseline.label)
-    rows = terminal_table(tell("steps"), tell("time"), "", against, percent_of_confidence())
+    against = _("vs {baseline}", baseline=comparison.baseline.label)
+    rows = terminal_table(_("steps"), _("time"), "", against, percent_of_confidence())
     width = max(len(step.name) for step in operation.steps)
     for step in operation.steps:
         for arm in comparison.arms:
@@ -208,7 +208,7 @@ def _time_cells(answer: Answer, quantity: Quantity, arm: int) -> list[Renderable
 def _quantity_table(answer: Answer, result: ContenderResult, rows: list[QuantityRow]) -> Table:
     """Memory, and what explains a difference or goes with it."""
     baseline, contender = answer.comparison.baseline.label, answer.comparison.arms[result.contender].label
-    shown = terminal_table(tell("counters"), baseline, contender, "", percent_of_confidence())
+    shown = terminal_table(_("counters"), baseline, contender, "", percent_of_confidence())
     for row in rows:
         shown.add_row(Text(row.name), row.baseline, row.contender, row.change, row.interval)
     return shown
@@ -222,7 +222,7 @@ def _level(estimate: Estimate | None, show: Callable[[float], str]) -> list[Rend
 
 def size_table(found: SizeTable) -> Table:
     """Tables and indexes, a column for each arm."""
-    shown = terminal_table(tell("sizes"), *found.arms)
+    shown = terminal_table(_("sizes"), *found.arms)
     for name, cells in found.rows:
         shown.add_row(Text(name), *cells)
     return shown
@@ -238,12 +238,12 @@ def terminal_table(first: str, *heads: str) -> Table:
 
 
 def _caveat_lines(answer: Answer) -> list[str]:
-    caveats = (tell("{caveat} ({slug})", caveat=caveat.text, slug=caveat.slug) for caveat in answer.caveats)
-    lines = [tell("caveat: {caveat}", caveat=caveat) for caveat in caveats]
+    caveats = (_("{caveat} ({slug})", caveat=caveat.text, slug=caveat.slug) for caveat in answer.caveats)
+    lines = [_("caveat: {caveat}", caveat=caveat) for caveat in caveats]
     defaults = [d for d in answer.differences if d.is_default]
     if defaults:
         shown = "; ".join(f"{d.name} {' / '.join(value or '-' for value in d.values)}" for d in defaults)
-        lines.append(tell("defaults that differ with version or build: {settings}", settings=shown))
+        lines.append(_("defaults that differ with version or build: {settings}", settings=shown))
     return lines
 
 
@@ -277,16 +277,16 @@ def _parts_of_study(page: StudyPage) -> list[RenderableType]:
     for sizes in page.sizes:
         parts += [size_table(sizes), Text("")]
     if page.times:
-        parts += [_time_table(page.times), Text(tell(TIMES_NOTE), style="dim"), Text("")]
+        parts += [_time_table(page.times), Text(_(TIMES_NOTE), style="dim"), Text("")]
     if page.quantities:
-        parts += [_quantities_of_study(page.quantities), Text(tell(COUNTERS_NOTE), style="dim"), Text("")]
+        parts += [_quantities_of_study(page.quantities), Text(_(COUNTERS_NOTE), style="dim"), Text("")]
     for why in page.why:
         parts += [*why_texts(why), Text("")]
     parts += [Text(sentence) for sentence in page.sentences]
-    parts += [Text(tell("not measured: {line}", line=line), style="red") for line in page.not_measured]
-    parts += [Text(tell("caveat: {caveat}", caveat=line)) for line in page.caveats]
+    parts += [Text(_("not measured: {line}", line=line), style="red") for line in page.not_measured]
+    parts += [Text(_("caveat: {caveat}", caveat=line)) for line in page.caveats]
     parts += [Text(line, style="dim") for line in page.small_print]
-    parts.append(Text(tell("results: {folder}", folder=page.results), style="dim"))
+    parts.append(Text(_("results: {folder}", folder=page.results), style="dim"))
     return parts
 
 
@@ -308,31 +308,29 @@ def _heat_cell(cell: HeatCell | None) -> Text:
 
 def _published_table(rows: Sequence[PublishedRatio]) -> RenderableType:
     if not rows:
-        return Text(tell(NOTHING_PUBLISHED))
-    shown = terminal_table(
-        tell("published beside measured"), "", tell("published"), tell("here"), percent_of_confidence(), ""
-    )
+        return Text(_(NOTHING_PUBLISHED))
+    shown = terminal_table(_("published beside measured"), "", _("published"), _("here"), percent_of_confidence(), "")
     for row in rows:
         shown.add_row(Text(row.context), *map(Text, published_cells(row)))
     return shown
 
 
 def _level_table(rows: Sequence[LevelRow]) -> Table:
-    shown = terminal_table(tell("all arms"), "", *map(tell, HEADS))
+    shown = terminal_table(_("all arms"), "", *map(_, HEADS))
     for row in rows:
         shown.add_row(Text(row.context), Text(row.arm), *row.cells)
     return shown
 
 
 def _tps_table(found: TpsTable) -> Table:
-    shown = terminal_table(tell("tps"), "", *found.workloads)
+    shown = terminal_table(_("tps"), "", *found.workloads)
     for place, arm, cells in found.rows:
         shown.add_row(Text(place), Text(arm), *cells)
     return shown
 
 
 def _time_table(rows: Sequence[TimeRow]) -> Table:
-    shown = terminal_table(tell("times"), "", *map(tell, TIME_HEADS))
+    shown = terminal_table(_("times"), "", *map(_, TIME_HEADS))
     for row in rows:
         shown.add_row(Text(row.context), Text(row.arm), *row.cells)
     return shown
@@ -341,7 +339,7 @@ def _time_table(rows: Sequence[TimeRow]) -> Table:
 def _quantities_of_study(rows: Sequence[PlacedQuantityRow]) -> Table:
     """The rows of one verdict stand together under its name."""
     has_several = len({row.contender for row in rows}) > 1
-    shown = terminal_table(tell("counters"), "", tell("baseline"), tell("contender"), "", percent_of_confidence())
+    shown = terminal_table(_("counters"), "", _("baseline"), _("contender"), "", percent_of_confidence())
     above = None
     for row in rows:
         place = f"{row.context}  {row.contender}" if has_several else row.context
@@ -356,13 +354,13 @@ def _verdicts_of_study(rows: Sequence[VerdictRow]) -> Table:
     """A column that would say the same in every row becomes part of a head, and one that says nothing goes."""
     metrics, baselines = {row.metric for row in rows}, {row.baseline for row in rows}
     contenders = {row.contender for row in rows}
-    metric = metrics.pop() if len(metrics) == 1 else tell("value")
-    baseline = baselines.pop() if len(baselines) == 1 else tell("baseline")
+    metric = metrics.pop() if len(metrics) == 1 else _("value")
+    baseline = baselines.pop() if len(baselines) == 1 else _("baseline")
     contender = contenders.pop() if len(contenders) == 1 else ""
     checks = [""] if any(row.check for row in rows) else []
     names = [] if contender else [""]
     levels = [f"{metric} {baseline}", f"{metric} {contender}".strip()]
-    shown = terminal_table("", *names, *levels, tell("change"), percent_of_confidence(), "", tell("blocks"), *checks)
+    shown = terminal_table("", *names, *levels, _("change"), percent_of_confidence(), "", _("blocks"), *checks)
     for row in rows:
         cells: list[RenderableType] = [Text(row.context)]
         if not contender:

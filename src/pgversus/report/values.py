@@ -18,10 +18,10 @@ from pgversus.study.comparison import BASELINE
 from pgversus.study.counters import COUNTERS, TOLD_BY_HOST, CounterUnit
 from pgversus.study.metrics import BY_NAME, Metric, Quantity, StepTime
 from pgversus.study.workload import Operation
-from pgversus.text.translation import later, listed, tell
+from pgversus.text.translation import N_, _, listed
 from pgversus.text.units import change, change_interval, latency, significant, size
 
-COUNTERS_NOTE = later("counters: values are means over all blocks, the change is the mean of the blocks' ratios")
+COUNTERS_NOTE = N_("counters: values are means over all blocks, the change is the mean of the blocks' ratios")
 """Why a change may not be that from one value to the other: one block alone can carry a mean of values."""
 _MOST_SURE = 8
 _MOST_SURE_OF_STUDY = 3
@@ -134,16 +134,16 @@ def _told(one: Answer, result: ContenderResult, answer: StudyAnswer) -> Iterator
 def _silent(answer: StudyAnswer, name: str) -> str:
     """Who did not tell it, as far as is known."""
     if name in BY_NAME or not any(one.blocks for one in answer.answers):
-        return tell("nothing was measured of it")
+        return _("nothing was measured of it")
     if name in TOLD_BY_HOST:
-        return tell("not told by this host")
+        return _("not told by this host")
     versions = (
         facts.version
         for one in answer.answers
         for facts, told in zip(one.arms, one.analysis.counters, strict=True)
         if name not in told
     )
-    return tell("not told by {versions}", versions=listed(dict.fromkeys(versions)))
+    return _("not told by {versions}", versions=listed(dict.fromkeys(versions)))
 
 
 def level_text(metric: Metric, value: float) -> str:
@@ -197,7 +197,7 @@ def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow 
     # An operation is the one thing that it is counted for.
     is_operation = isinstance(answer.comparison.workload, Operation)
     return QuantityRow(
-        name=tell("{counter} per transaction", counter=name)
+        name=_("{counter} per transaction", counter=name)
         if COUNTERS[name].per_transaction and not is_operation
         else name,
         baseline=counter_text(name, levels[0]),
@@ -207,7 +207,7 @@ def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow 
     )
 
 
-HEADS = (later("transactions"), "tps", later("min"), later("mean"), "p95", "p99", later("max"))
+HEADS = (N_("transactions"), "tps", N_("min"), N_("mean"), "p95", "p99", N_("max"))
 """To be told."""
 
 
@@ -272,12 +272,12 @@ def tps_table(answer: StudyAnswer) -> TpsTable | None:
     if len(workloads) < 2:  # noqa: PLR2004 - see above
         return None
     rows = ((place, arm, tuple(row.get(name, "") for name in workloads)) for (place, arm), row in cells.items())
-    places = list(dict.fromkeys(place for place, _ in cells))
+    places = list(dict.fromkeys(place for place, _unused in cells))
     return TpsTable(workloads=workloads, rows=tuple(sorted(rows, key=lambda row: places.index(row[0]))))
 
 
-TIME_HEADS = (later("trials"), later("mean"), later("min"), later("difference"), later("ratio"))
-TIMES_NOTE = later(
+TIME_HEADS = (N_("trials"), N_("mean"), N_("min"), N_("difference"), N_("ratio"))
+TIMES_NOTE = N_(
     "times: means and differences are arithmetic, as published; the ratio is the mean of the blocks' ratios"
 )
 """Both to be told."""
@@ -401,7 +401,7 @@ def medians(answer: Answer, result: ContenderResult) -> tuple[float, float] | No
     blocks = [block for block in answer.blocks if block.has(*arms)]
     values = [tuple(block.trials[arm].value(metric) for arm in arms) for block in blocks]
     told = [(ours, theirs) for ours, theirs in values if ours is not None and theirs is not None]
-    return (median(ours for ours, _ in told), median(theirs for _, theirs in told)) if told else None
+    return (median(ours for ours, _unused in told), median(theirs for _unused, theirs in told)) if told else None
 
 
 def dropped_trials(answer: Answer, result: ContenderResult) -> int:

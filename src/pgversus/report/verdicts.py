@@ -6,20 +6,20 @@ from pgversus.report.answer import Answer
 from pgversus.report.sentences import caveats_of
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
-from pgversus.text.translation import later, tell
+from pgversus.text.translation import N_, _
 
 _WORDS = {
-    Verdict.FASTER: later("faster"),
-    Verdict.SLOWER: later("slower"),
-    Verdict.EQUIVALENT: later("equivalent"),
-    Verdict.UNDECIDED: later("undecided"),
-    Verdict.INVALID: later("invalid"),
+    Verdict.FASTER: N_("faster"),
+    Verdict.SLOWER: N_("slower"),
+    Verdict.EQUIVALENT: N_("equivalent"),
+    Verdict.UNDECIDED: N_("undecided"),
+    Verdict.INVALID: N_("invalid"),
 }
 
 
 def verdict_word(verdict: Verdict) -> str:
     """A verdict as people are told it; programs get its value."""
-    return tell(_WORDS[verdict])
+    return _(_WORDS[verdict])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

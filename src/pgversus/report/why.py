@@ -14,18 +14,18 @@ from pgversus.stats.attribution import Attribution, Bounded
 from pgversus.stats.confidence import DIFFERENT, Verdict
 from pgversus.study.metrics import Metric
 from pgversus.study.workload import PgbenchWorkload
-from pgversus.text.translation import later, listed, tell, tell_number, together
+from pgversus.text.translation import N_, _, listed, ngettext, together
 from pgversus.text.units import duration, factor, latency, percent
 
 _MOST_SENTENCES = 12
 """Of one statement; `pgversus plans` has all."""
 _MOST_COUNTERS = 4
 _REST = {
-    Verdict.EQUIVALENT: later("all else makes no difference that matters"),
-    Verdict.UNDECIDED: later("what all else makes is not decided"),
-    Verdict.FASTER: later("all else makes it faster"),
-    Verdict.SLOWER: later("all else makes it slower"),
-    Verdict.INVALID: later("of all else nothing can be said"),
+    Verdict.EQUIVALENT: N_("all else makes no difference that matters"),
+    Verdict.UNDECIDED: N_("what all else makes is not decided"),
+    Verdict.FASTER: N_("all else makes it faster"),
+    Verdict.SLOWER: N_("all else makes it slower"),
+    Verdict.INVALID: N_("of all else nothing can be said"),
 }
 
 
@@ -92,9 +92,9 @@ def _claim(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPl
     words = _GOES if all(one.difference.is_same_plan for one in changed) else _IS
     if attributed is not None and attributed.found is not None:
         told = _measured(labels, result.verdict, answer.analysis.metric, attributed.found, attributed.recall, words)
-        check = tell("CHECK the caveats in {folder}.", folder=attributed.results) if attributed.needs_check else ""
-        return together(check, told, tell("{duration}.", duration=duration(attributed.wall_s)))
-    return together(tell(words.differ, **labels), _not_measured(answer, result, changed, labels))
+        check = _("CHECK the caveats in {folder}.", folder=attributed.results) if attributed.needs_check else ""
+        return together(check, told, _("{duration}.", duration=duration(attributed.wall_s)))
+    return together(_(words.differ, **labels), _not_measured(answer, result, changed, labels))
 
 
 def _not_measured(
@@ -103,18 +103,18 @@ def _not_measured(
     """Why nobody knows what changed plans account for."""
     attributed = answer.attributed.get(result.contender)
     if attributed is not None:
-        return tell("What that accounts for was not measured: {failure}.", failure=attributed.failure)
+        return _("What that accounts for was not measured: {failure}.", failure=attributed.failure)
     if result.verdict not in DIFFERENT:
-        return tell("What that accounts for is not measured before the verdict is known.")
+        return _("What that accounts for is not measured before the verdict is known.")
     workload = answer.comparison.arms[result.contender].workload
     assert isinstance(workload, PgbenchWorkload)  # noqa: S101 - an operation has no plans
     if recall_of(changed, workload) is None and all(one.is_searched for one in changed):
-        return tell(
+        return _(
             "What that accounts for cannot be measured: no settings were found that bring the plans of {baseline} back "
             "on {contender}. A rewrite that does can be named in a study.",
             **labels,
         )
-    return tell("What that accounts for was not measured.")
+    return _("What that accounts for was not measured.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,29 +132,29 @@ class _Words:
 
 
 _IS = _Words(
-    differ=later("The plans of {contender} are not those of {baseline}."),
-    recalled=later("with {recall} {contender} has the plans of {baseline}"),
-    begins_recalled=later("With {recall} {contender} has the plans of {baseline}"),
+    differ=N_("The plans of {contender} are not those of {baseline}."),
+    recalled=N_("with {recall} {contender} has the plans of {baseline}"),
+    begins_recalled=N_("With {recall} {contender} has the plans of {baseline}"),
     cause={
-        Verdict.FASTER: later("{contender} is faster because of its plans"),
-        Verdict.SLOWER: later("{contender} is slower because of its plans"),
+        Verdict.FASTER: N_("{contender} is faster because of its plans"),
+        Verdict.SLOWER: N_("{contender} is slower because of its plans"),
     },
     mostly={
-        Verdict.FASTER: later("{contender} is faster mostly because of its plans"),
-        Verdict.SLOWER: later("{contender} is slower mostly because of its plans"),
+        Verdict.FASTER: N_("{contender} is faster mostly because of its plans"),
+        Verdict.SLOWER: N_("{contender} is slower mostly because of its plans"),
     },
 )
 _GOES = _Words(
-    differ=later("{contender} has the plans of {baseline}, and they go another way."),
-    recalled=later("with {recall} the plans of {contender} go as on {baseline}"),
-    begins_recalled=later("With {recall} the plans of {contender} go as on {baseline}"),
+    differ=N_("{contender} has the plans of {baseline}, and they go another way."),
+    recalled=N_("with {recall} the plans of {contender} go as on {baseline}"),
+    begins_recalled=N_("With {recall} the plans of {contender} go as on {baseline}"),
     cause={
-        Verdict.FASTER: later("{contender} is faster because of the way its plans go"),
-        Verdict.SLOWER: later("{contender} is slower because of the way its plans go"),
+        Verdict.FASTER: N_("{contender} is faster because of the way its plans go"),
+        Verdict.SLOWER: N_("{contender} is slower because of the way its plans go"),
     },
     mostly={
-        Verdict.FASTER: later("{contender} is faster mostly because of the way its plans go"),
-        Verdict.SLOWER: later("{contender} is slower mostly because of the way its plans go"),
+        Verdict.FASTER: N_("{contender} is faster mostly because of the way its plans go"),
+        Verdict.SLOWER: N_("{contender} is slower mostly because of the way its plans go"),
     },
 )
 _MOSTLY, _ALL_BUT_ALL = 0.5, 0.9
@@ -170,16 +170,16 @@ def _measured(
     is_cause = found.share is not None and found.share.low >= _MOSTLY and is_as_judged and verdict in DIFFERENT
     if is_cause and found.share is not None:
         causes = words.cause if found.share.low >= _ALL_BUT_ALL else words.mostly
-        recalled = tell(words.recalled, recall=recall, **labels)
-        begin = tell("{cause}: {recalled}.", cause=tell(causes[verdict], **labels), recalled=recalled)
+        recalled = _(words.recalled, recall=recall, **labels)
+        begin = _("{cause}: {recalled}.", cause=_(causes[verdict], **labels), recalled=recalled)
     else:
-        begin = tell("{recalled}.", recalled=tell(words.begins_recalled, recall=recall, **labels))
+        begin = _("{recalled}.", recalled=_(words.begins_recalled, recall=recall, **labels))
     return together(begin, _parts(found), _seconds(metric, found))
 
 
 def _parts(found: Attribution) -> str:
     """As factors, and what share of their product the plans are."""
-    parts = tell_number(
+    parts = ngettext(
         "Measured so, in {number} block, of its {whole} the plans make {plans} and all else {rest}",
         "Measured so, in {number} blocks, of its {whole} the plans make {plans} and all else {rest}",
         found.blocks,
@@ -188,8 +188,8 @@ def _parts(found: Attribution) -> str:
         rest=_factor(found.rest),
     )
     if found.share is None:
-        return tell("{parts}; what share that is cannot be told.", parts=parts)
-    return tell(
+        return _("{parts}; what share that is cannot be told.", parts=parts)
+    return _(
         "{parts}: {share} are of the plans (between {low} and {high}, on the log scale, {confidence}).",
         parts=parts,
         share=percent(found.share.value),
@@ -200,15 +200,15 @@ def _parts(found: Attribution) -> str:
 
 
 def _seconds(metric: Metric, found: Attribution) -> str:
-    plans, whole, rest = _saved(found.plans_s), _saved(found.whole_s), tell(_REST[found.rest_verdict])
+    plans, whole, rest = _saved(found.plans_s), _saved(found.whole_s), _(_REST[found.rest_verdict])
     if metric is Metric.TPS:
-        return tell(
+        return _(
             "In each transaction the plans {plans}, plans and all else {whole}; {rest}.",
             plans=plans,
             whole=whole,
             rest=rest,
         )
-    return tell(
+    return _(
         "Of the {metric} the plans {plans}, plans and all else {whole}; {rest}.",
         metric=metric_words(metric),
         plans=plans,
@@ -219,11 +219,11 @@ def _seconds(metric: Metric, found: Attribution) -> str:
 
 def _same_plans(answer: Answer, result: ContenderResult, labels: Mapping[str, str]) -> str:
     if result.verdict not in DIFFERENT:
-        return tell("{contender} has the plans of {baseline}.", **labels)
+        return _("{contender} has the plans of {baseline}.", **labels)
     rows = sure_counters(answer, result, _MOST_COUNTERS)
     if not rows:
-        return tell("{contender} has the plans of {baseline}, and no counter differs beyond chance.", **labels)
-    return tell(
+        return _("{contender} has the plans of {baseline}, and no counter differs beyond chance.", **labels)
+    return _(
         "{contender} has the plans of {baseline}: what differs is how they are run. Beyond chance there differ "
         "{counters}.",
         counters=listed(f"{row.name} {row.change} {row.interval}".strip() for row in rows),
@@ -243,7 +243,7 @@ def _sentences(one: ComparedPlans) -> Iterator[str]:
     told = sentences(one.difference)
     yield from told[:_MOST_SENTENCES]
     if len(told) > _MOST_SENTENCES:
-        yield tell("{rest} more; pgversus plans shows them", rest=len(told) - _MOST_SENTENCES)
+        yield _("{rest} more; pgversus plans shows them", rest=len(told) - _MOST_SENTENCES)
     if undone := undoing(one):
         yield undone
     if one.difference.time is not None:
@@ -257,4 +257,4 @@ def _factor(part: Bounded) -> str:
 
 def _saved(gained: Bounded) -> str:
     seconds = latency(abs(gained.value))
-    return tell("save {time}", time=seconds) if gained.value > 0 else tell("cost {time}", time=seconds)
+    return _("save {time}", time=seconds) if gained.value > 0 else _("cost {time}", time=seconds)

@@ -1,8 +1,8 @@
-"""In which language people are told things.
+"""Translation: gettext's `_`, `N_` and `ngettext`, with values put into named places.
 
-Sentences stand in the code in English, whole and with named places, and are looked up when they are told. Which
-language that is belongs to the report that is made, not to each function that words it: it is set once around them.
-JSON, CSV, names of verdicts and caveats for programs are never translated.
+Sentences stand in the code in English, whole, and are looked up when they are shown. The language belongs to the report
+that is rendered, not to each function that words a part of it: it is set once around the rendering. JSON, CSV, and the
+names of verdicts and caveats for programs are never translated.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from importlib.resources import files
 
 
 class Language(StrEnum):
-    """Those that there are."""
+    """A language that reports can be shown in."""
 
     ENGLISH = "en"
     JAPANESE = "ja"
@@ -26,10 +26,10 @@ _SPOKEN: ContextVar[tuple[Language, NullTranslations]] = ContextVar("spoken", de
 
 
 @contextmanager
-def speaking(language: Language, catalog: NullTranslations | None = None) -> Iterator[None]:
-    """Tell everything in this language meanwhile; in English where nobody said.
+def use_language(language: Language, catalog: NullTranslations | None = None) -> Iterator[None]:
+    """Translate into this language meanwhile; without it, everything is in English.
 
-    catalog: in place of the language's own.
+    catalog: used instead of the language's own.
     """
     before = _SPOKEN.set((language, catalog or _catalog(language)))
     try:
@@ -38,54 +38,54 @@ def speaking(language: Language, catalog: NullTranslations | None = None) -> Ite
         _SPOKEN.reset(before)
 
 
-def spoken() -> Language:
-    """The language of now."""
+def language_in_use() -> Language:
+    """Return the language that is set now."""
     return _SPOKEN.get()[0]
 
 
-def tell(sentence: str, /, **values: object) -> str:
-    """A sentence in the language of now, with these values in its places."""
+def _(sentence: str, /, **values: object) -> str:
+    """Return the sentence in the current language, with these values in its named places."""
     return _SPOKEN.get()[1].gettext(sentence).format(**values)
 
 
-def tell_number(one: str, many: str, /, number: int, **values: object) -> str:
-    """The same of a number of things, which stands in the place {number}: one sentence for 1, another for all else."""
+def ngettext(one: str, many: str, /, number: int, **values: object) -> str:
+    """Return the sentence for this number of things, which fills the place {number}."""
     return _SPOKEN.get()[1].ngettext(one, many, number).format(number=number, **values)
 
 
-def told_again(stored: str) -> str:
-    """A sentence without places that was stored in English, in the language of now; any other text as it is."""
+def translate_stored(stored: str) -> str:
+    """Return a sentence without places that was stored in English in the current language; any other text unchanged."""
     return _SPOKEN.get()[1].gettext(stored) if stored else ""
 
 
-def later(sentence: str) -> str:
-    """The sentence itself, to be told later: so constants are found by who collects sentences."""
+def N_(sentence: str) -> str:  # noqa: N802 - gettext's own name
+    """Mark a constant for translation and return it unchanged; `_` translates it where it is shown."""
     return sentence
 
 
 def listed(parts: Iterable[str]) -> str:
-    """Told parts of one sentence, one after another; empty for none."""
-    return _joined(later("{first}, {second}"), parts)
+    """Join translated parts as a list: `a, b, c`; empty for none."""
+    return _joined(N_("{first}, {second}"), parts)
 
 
 def both(parts: Iterable[str]) -> str:
-    """The same of things that are meant together."""
-    return _joined(later("{first} and {second}"), parts)
+    """Join translated parts by `and`."""
+    return _joined(N_("{first} and {second}"), parts)
 
 
 def either(parts: Iterable[str]) -> str:
-    """The same of things of which one holds at a time."""
-    return _joined(later("{first} or {second}"), parts)
+    """Join translated parts by `or`."""
+    return _joined(N_("{first} or {second}"), parts)
 
 
 def together(*sentences: str) -> str:
-    """Told sentences as one paragraph, without those that are empty."""
-    return _joined(later("{first} {second}"), filter(None, sentences))
+    """Join translated sentences to one paragraph, without the empty ones."""
+    return _joined(N_("{first} {second}"), filter(None, sentences))
 
 
 def _joined(joint: str, parts: Iterable[str]) -> str:
     first, *others = tuple(parts) or ("",)
-    return reduce(lambda left, right: tell(joint, first=left, second=right), others, first)
+    return reduce(lambda left, right: _(joint, first=left, second=right), others, first)
 
 
 @cache

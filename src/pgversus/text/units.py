@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 from pgversus.errors import StudyError
-from pgversus.text.translation import tell
+from pgversus.text.translation import _
 
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]+)?)\s*(s|m|min|h)?")
 _SECONDS = {None: 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
@@ -79,7 +79,7 @@ def parse_processors(text: str, flag: str) -> tuple[int, ...]:
     """Return the processors in `0`, `0,2` or `0-3`, ascending; StudyError for anything else."""
     found: set[int] = set()
     for part in text.split(",") if _PROCESSORS.fullmatch(text) else ():
-        first, _, last = part.partition("-")
+        first, _unused, last = part.partition("-")
         found.update(range(int(first), int(last or first) + 1))
     if not found:
         raise StudyError(
@@ -171,21 +171,21 @@ def latency(seconds: float) -> str:
         text = significant(seconds * per_second)
         if float(text.replace(" ", "")) < _THOUSAND:
             return f"{text} {unit}"
-    return tell("{seconds} s", seconds=significant(seconds))
+    return _("{seconds} s", seconds=significant(seconds))
 
 
 def duration(seconds: float) -> str:
     """A span of time: `44 s`, `10 min 16 s`, `2 h 5 min`."""
     whole = round(seconds)
     if whole < _MINUTE_S:
-        return tell("{seconds} s", seconds=whole)
+        return _("{seconds} s", seconds=whole)
     if whole < _HOUR_S:
         minutes, rest = divmod(whole, _MINUTE_S)
         if rest:
-            return tell("{minutes} min {seconds} s", minutes=minutes, seconds=rest)
-        return tell("{minutes} min", minutes=minutes)
+            return _("{minutes} min {seconds} s", minutes=minutes, seconds=rest)
+        return _("{minutes} min", minutes=minutes)
     hours, rest = divmod(round(whole / _MINUTE_S), 60)
-    return tell("{hours} h {minutes} min", hours=hours, minutes=rest) if rest else tell("{hours} h", hours=hours)
+    return _("{hours} h {minutes} min", hours=hours, minutes=rest) if rest else _("{hours} h", hours=hours)
 
 
 def size(number: float) -> str:
@@ -193,7 +193,7 @@ def size(number: float) -> str:
     for least, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if number >= least:
             return f"{significant(number / least)} {unit}"
-    return tell("{number} bytes", number=significant(number))
+    return _("{number} bytes", number=significant(number))
 
 
 def count(number: int, noun: str) -> str:
@@ -208,7 +208,7 @@ def change(ratio: float) -> str:
 
 def factor(ratio: float) -> str:
     """A ratio as a factor: `2.4x`."""
-    return tell("{factor}x", factor=significant(ratio))
+    return _("{factor}x", factor=significant(ratio))
 
 
 def change_interval(low: float | None, high: float | None) -> str:

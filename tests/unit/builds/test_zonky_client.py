@@ -9,8 +9,8 @@ import pytest
 GET = """
 import sys
 import requests
-from pgversus.builds.zonky_client import refuse_plain_http
-refuse_plain_http()
+from pgversus.builds.zonky_client import check_https
+check_https()
 try:
     requests.get(sys.argv[1], timeout=5)
 except requests.exceptions.InvalidSchema as error:

@@ -15,7 +15,7 @@ from pgversus.stats.analysis import InterimResult
 from pgversus.stats.confidence import UNBOUNDED, Interval, Verdict
 from pgversus.stats.effects import LogEstimate
 from pgversus.study.study import Context
-from pgversus.text.translation import Language, spoken
+from pgversus.text.translation import Language, language_in_use
 from tests.builders import comparison, rate_block, vacuum
 
 
@@ -425,7 +425,7 @@ def test_progress_speaks_its_own_language_and_no_other_does(
     watched = Watched(language=Language.JAPANESE, is_terminal=is_terminal)
     with watched.progress:
         after_a_block(watched, context())
-        assert spoken() is Language.ENGLISH
+        assert language_in_use() is Language.ENGLISH
     assert watched.written
 
 

@@ -12,7 +12,7 @@ from pgversus.plans.explain import read_plans
 from pgversus.plans.levels import PlanLevel
 from pgversus.plans.plan import Plan
 from pgversus.plans.sentences import sentences
-from pgversus.text.translation import Language, speaking
+from pgversus.text.translation import Language, use_language
 from tests.builders import DATA
 
 CORPUS = DATA / "plans" / "corpus"
@@ -71,7 +71,7 @@ def test_fingerprints_say_the_same(name: str, one: str, other: str, level: str) 
 def test_every_change_is_told_in_both_languages(name: str, one: str, other: str, level: str) -> None:
     found = changed(name, one, other)
     for language in Language:
-        with speaking(language):
+        with use_language(language):
             told = sentences(found)
         assert bool(told) is bool(found.changes)
         assert not [text for text in told if "None" in text or "#" in text]

@@ -17,7 +17,7 @@ from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting
 from pgversus.study.study import Invocation
 from pgversus.study.workload import PgbenchWorkload, Script
-from pgversus.text.translation import Language, speaking
+from pgversus.text.translation import Language, use_language
 from tests.builders import answer, comparison, judged_by, latency_block, rate_block, study_answer
 from tests.unit.report.cases import CASES, noisy, steady
 from tests.unit.report.richest import whole_studies
@@ -261,7 +261,7 @@ def test_plans_are_told_and_each_is_there_to_be_unfolded_once() -> None:
 
 def test_everything_but_code_is_told() -> None:
     allowed = NAMES | UNITS | MARK_UP | slugs() | {"server", "work_mem", "cpu", "x", "VERBOSE", "sha256"}
-    with speaking(Language.JAPANESE, Bracketed()):
+    with use_language(Language.JAPANESE, Bracketed()):
         for study in whole_studies():
             text = FENCE.sub("", written(study))
             assert untold(text, allowed) == set()

@@ -26,7 +26,7 @@ from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting
 from pgversus.study.study import Invocation
 from pgversus.study.workload import PgbenchWorkload, Script
-from pgversus.text.translation import Language, speaking
+from pgversus.text.translation import Language, use_language
 from pgversus.text.units import change, change_interval
 from tests.builders import answer, comparison, judged_by, open_loop, rate_block, study_answer
 from tests.unit.report import cases
@@ -236,7 +236,7 @@ def test_percentiles_are_those_of_all_transactions(page: Page) -> None:
 def test_a_page_tells_nothing_in_english_alone() -> None:
     allowed = NAMES | UNITS | MARK_UP | slugs() | {"pgversus", "SHA-256", "tps", "s.toml", "title", "run", "work_mem"}
     allowed |= {f"p{q}" for q in ("75", "90", "99.5", "99.9", "99.95", "99.99", "99.999")}
-    with speaking(Language.JAPANESE, Bracketed()):
+    with use_language(Language.JAPANESE, Bracketed()):
         for whole in (study(), *whole_studies()):
             made = read_page(page_html(whole))
             labels = [

@@ -27,7 +27,7 @@ from pgversus.study.design import Design
 from pgversus.study.metrics import Metric
 from pgversus.study.settings import Setting
 from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
-from pgversus.text.translation import Language, speaking
+from pgversus.text.translation import Language, use_language
 from tests.builders import answer, comparison, judged_by, rate_block, study_answer
 from tests.unit.report.cases import CASES, noisy, steady
 from tests.unit.report.richest import whole_studies
@@ -396,7 +396,7 @@ def test_every_form_has_every_row_and_every_reason(form: str) -> None:
 
 def test_the_document_and_the_table_are_in_english_and_hold_the_same_numbers() -> None:
     a, b = both()
-    with speaking(Language.JAPANESE):
+    with use_language(Language.JAPANESE):
         document = json.loads(forms(a, b)["json"])
         rows = list(csv.DictReader(io.StringIO(forms(a, b)["csv"])))
     assert document["schema"] == SCHEMA
@@ -420,14 +420,14 @@ def test_nothing_of_a_user_becomes_mark_up_and_the_page_lets_nothing_in() -> Non
     assert "\x1b" not in page
     assert "http" not in page.replace("http-equiv", "")
     assert "\\| \\`a\\` \\*b\\*" in side_by_side_markdown(found)
-    with speaking(Language.JAPANESE):
+    with use_language(Language.JAPANESE):
         assert 'lang="ja"' in side_by_side_html(found)
 
 
 def test_nothing_is_told_in_english_alone() -> None:
     studies = list(whole_studies())
     allowed = NAMES | UNITS | MARK_UP | slugs() | {"A", "B", "zonky", "gcc", "server", "work_mem"}
-    with speaking(Language.JAPANESE, Bracketed()):
+    with use_language(Language.JAPANESE, Bracketed()):
         for other in studies:
             found = side_by_side(studies[0], other)
             file = io.StringIO()

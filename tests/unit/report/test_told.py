@@ -23,7 +23,7 @@ from pgversus.report.tidy_tables import csv_lines, verdict_table
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import Verdict
 from pgversus.study.counters import COUNTERS
-from pgversus.text.translation import Language, speaking
+from pgversus.text.translation import Language, use_language
 from pgversus.text.units import change, duration, latency, size
 from tests.builders import DATA, GOLDEN, study_answer
 from tests.unit.plans.test_corpus import STEPS, changed, plans
@@ -90,7 +90,7 @@ def slugs() -> frozenset[str]:
 
 def test_a_single_comparison_tells_nothing_in_english_alone() -> None:
     allowed = NAMES | UNITS | slugs()
-    with speaking(Language.JAPANESE, Bracketed()):
+    with use_language(Language.JAPANESE, Bracketed()):
         for answer in single_comparisons():
             file = io.StringIO()
             print_answer(answer, Console(file=file, width=WIDEST))
@@ -99,14 +99,14 @@ def test_a_single_comparison_tells_nothing_in_english_alone() -> None:
 
 def test_a_study_tells_nothing_in_english_alone() -> None:
     allowed = NAMES | UNITS | MARK_UP | slugs()
-    with speaking(Language.JAPANESE, Bracketed()):
+    with use_language(Language.JAPANESE, Bracketed()):
         for answer in whole_studies():
             assert untold(terminal(answer), allowed) == set()
             assert untold(markdown(answer, with_published=True), allowed) == set()
 
 
 def test_compared_plans_tell_nothing_in_english_alone() -> None:
-    with speaking(Language.JAPANESE, Bracketed()):
+    with use_language(Language.JAPANESE, Bracketed()):
         answer = all_plans()
         assert untold(plans_text(answer), NAMES | UNITS) == set()
         assert untold(plans_markdown(answer), NAMES | UNITS | MARK_UP) == set()
@@ -123,7 +123,7 @@ def test_every_change_of_a_plan_is_told_but_for_what_explain_prints(
     texts = [(DATA / "plans" / "corpus" / f"{name}.json").read_text()]
     texts += [node.words for plan in plans(name).values() for node in plan.nodes]
     found = changed(name, one, other)
-    with speaking(Language.JAPANESE, Bracketed()):
+    with use_language(Language.JAPANESE, Bracketed()):
         text = "\n".join([headline(found.level), *sentences(found)])
     # Which condition of which node is a name as well: Hash Cond of Hash Join.
     assert untold(text, frozenset(_WORD.findall("\n".join([*texts, "of"])))) == set()
@@ -139,7 +139,7 @@ def terminal(answer: StudyAnswer) -> str:
 def test_the_answer_reads_in_japanese_as_in_its_golden_text(case: str) -> None:
     """Rewrite with PGVERSUS_REWRITE_GOLDEN=1, then read the difference."""
     file = io.StringIO()
-    with speaking(Language.JAPANESE):
+    with use_language(Language.JAPANESE):
         print_answer(CASES[case](), Console(file=file, width=WIDEST))
     golden = JAPANESE / f"{case}.txt"
     text = "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
@@ -154,7 +154,7 @@ def test_every_verdict_has_a_golden_text_in_japanese() -> None:
 
 
 def test_words_and_units_are_told_in_japanese() -> None:
-    with speaking(Language.JAPANESE):
+    with use_language(Language.JAPANESE):
         assert [verdict_word(verdict) for verdict in Verdict] == ["速い", "遅い", "差なし", "判定できず", "無効"]
         assert (duration(616), duration(7500), duration(44)) == ("10 分 16 秒", "2 時間 5 分", "44 秒")
         assert (latency(1.9), latency(0.0019), size(12), size(2e6)) == ("1.9 秒", "1.9 ms", "12 バイト", "2 MB")
@@ -163,7 +163,7 @@ def test_words_and_units_are_told_in_japanese() -> None:
 
 def test_a_table_of_japanese_words_keeps_its_columns() -> None:
     file = io.StringIO()
-    with speaking(Language.JAPANESE):
+    with use_language(Language.JAPANESE):
         print_answer(CASES["tail_latency"](), Console(file=file, width=WIDEST))
     rows = [line for line in file.getvalue().splitlines() if re.match("(平均|p50|p95|p99|最大) ", line)]
     assert len(rows) == 10
@@ -182,5 +182,5 @@ def test_documents_are_the_same_whatever_is_spoken() -> None:
         return [*texts, json.dumps(plans_document(plans_found))]
 
     english = made()
-    with speaking(Language.JAPANESE):
+    with use_language(Language.JAPANESE):
         assert made() == english

@@ -11,7 +11,17 @@ from click.testing import CliRunner
 
 from pgversus.cli.main import pgversus
 from pgversus.cli.options import language_shown, locale_language
-from pgversus.text.translation import Language, both, either, listed, speaking, spoken, tell, tell_number, together
+from pgversus.text.translation import (
+    Language,
+    _,
+    both,
+    either,
+    language_in_use,
+    listed,
+    ngettext,
+    together,
+    use_language,
+)
 from tools.catalogs import as_text, catalog_files, compiled, current, read
 
 CATALOGS = sorted(catalog_files())
@@ -68,18 +78,18 @@ def _told(node: ast.AST) -> ast.expr | None:
 
 
 def test_english_is_spoken_until_something_else_is_and_again_afterwards() -> None:
-    assert (spoken(), tell("{seconds} s", seconds=3)) == (Language.ENGLISH, "3 s")
-    with speaking(Language.JAPANESE):
-        assert (spoken(), tell("{seconds} s", seconds=3)) == (Language.JAPANESE, "3 秒")
-        with speaking(Language.ENGLISH):
-            assert tell("{seconds} s", seconds=3) == "3 s"
-        assert tell("{seconds} s", seconds="{3}") == "{3} 秒"
-    assert spoken() is Language.ENGLISH
+    assert (language_in_use(), _("{seconds} s", seconds=3)) == (Language.ENGLISH, "3 s")
+    with use_language(Language.JAPANESE):
+        assert (language_in_use(), _("{seconds} s", seconds=3)) == (Language.JAPANESE, "3 秒")
+        with use_language(Language.ENGLISH):
+            assert _("{seconds} s", seconds=3) == "3 s"
+        assert _("{seconds} s", seconds="{3}") == "{3} 秒"
+    assert language_in_use() is Language.ENGLISH
 
 
 def test_what_no_catalog_has_is_told_as_it_is() -> None:
-    with speaking(Language.JAPANESE):
-        assert tell("no such sentence of {name}", name="16") == "no such sentence of 16"
+    with use_language(Language.JAPANESE):
+        assert _("no such sentence of {name}", name="16") == "no such sentence of 16"
 
 
 @pytest.mark.parametrize(
@@ -90,10 +100,10 @@ def test_what_no_catalog_has_is_told_as_it_is() -> None:
     ],
 )
 def test_a_number_of_things_has_the_form_of_its_number(language: Language, told: list[str]) -> None:
-    with speaking(language):
-        minute = tell("{minutes} min", minutes=1)
+    with use_language(language):
+        minute = _("{minutes} min", minutes=1)
         assert told == [
-            tell_number("{number} block, {duration}", "{number} blocks, {duration}", n, duration=minute) for n in (1, 2)
+            ngettext("{number} block, {duration}", "{number} blocks, {duration}", n, duration=minute) for n in (1, 2)
         ]
 
 
@@ -101,7 +111,7 @@ def test_parts_are_joined_as_each_language_does() -> None:
     parts = ("a", "b", "c")
     assert (listed(parts), both(parts), either(parts)) == ("a, b, c", "a and b and c", "a or b or c")
     assert (together("A.", "", "B."), together(), listed(["a"])) == ("A. B.", "", "a")
-    with speaking(Language.JAPANESE):
+    with use_language(Language.JAPANESE):
         assert (listed(parts), both(parts), either(parts)) == ("a、b、c", "a と b と c", "a または b または c")
         assert together("A。", "", "B。") == "A。B。"
 

@@ -14,14 +14,14 @@ from pgversus.report.methodology import build_words, host_facts
 from pgversus.study.comparison import Arm
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.workload import Operation
-from pgversus.text.translation import listed, tell
+from pgversus.text.translation import _, listed
 
 
 def environment(answer: StudyAnswer) -> Iterator[str]:
     """The machine and the client, then a row for each server."""
-    yield capped((tell("environment"), ""), list(_machine(answer)), names=2)
+    yield capped((_("environment"), ""), list(_machine(answer)), names=2)
     yield capped(
-        (tell("server"), tell("version"), tell("origin"), tell("compiler"), tell("flags"), tell("built from")),
+        (_("server"), _("version"), _("origin"), _("compiler"), _("flags"), _("built from")),
         list(_servers(answer)),
         names=6,
     )
@@ -32,13 +32,13 @@ def _machine(answer: StudyAnswer) -> Iterator[tuple[str, str]]:
     yield from ((fact.name, fact.text) for fact in host_facts(host))
     loads = [one for one in answer.answers if not isinstance(one.comparison.workload, Operation)]
     if loads:
-        yield tell("client"), listed(dict.fromkeys(one.client for one in loads))
+        yield _("client"), listed(dict.fromkeys(one.client for one in loads))
     if answer.asked.program:
-        yield tell("measured by"), answer.asked.program
+        yield _("measured by"), answer.asked.program
     days = [one.days for one in answer.answers if one.days is not None]
     if days:
-        first, last = min(day for day, _ in days), max(day for _, day in days)
-        yield tell("measured on"), first if first == last else tell("{first} to {last}", first=first, last=last)
+        first, last = min(day for day, _unused in days), max(day for _unused, day in days)
+        yield _("measured on"), first if first == last else _("{first} to {last}", first=first, last=last)
 
 
 def _servers(answer: StudyAnswer) -> Iterator[tuple[str, ...]]:
@@ -69,12 +69,12 @@ def settings(answer: StudyAnswer) -> Iterator[str]:
         return
     common = _common(answer)
     if common:
-        yield paragraph(tell("Set on every server, as in postgresql.conf:"))
+        yield paragraph(_("Set on every server, as in postgresql.conf:"))
         yield fenced("\n".join(f"{name} = {_quoted(value)}" for name, value in common), "ini")
     else:
-        yield paragraph(tell("Nothing is set alike on every server: all else is as each version has it by default."))
-    yield capped((tell("varied"), tell("levels")), list(_varied(answer)), names=2)
-    yield capped((tell("only in"), tell("settings")), list(_own(answer, {*common})), names=2)
+        yield paragraph(_("Nothing is set alike on every server: all else is as each version has it by default."))
+    yield capped((_("varied"), _("levels")), list(_varied(answer)), names=2)
+    yield capped((_("only in"), _("settings")), list(_own(answer, {*common})), names=2)
     yield from _differences(answer)
 
 
@@ -106,7 +106,7 @@ def _varied(answer: StudyAnswer) -> Iterator[tuple[str, str]]:
 
 def _own(answer: StudyAnswer, common: set[Pair]) -> Iterator[tuple[str, str]]:
     """Settings that are neither of all nor what a factor says: of a context, or of an arm in it."""
-    varied = {factor for one in answer.answers for factor, _ in one.context.levels}
+    varied = {factor for one in answer.answers for factor, _unused in one.context.levels}
     of_contexts: dict[str, list[str]] = {}
     of_arms: dict[tuple[str, str], list[str]] = {}
     for one in answer.answers:
@@ -125,7 +125,7 @@ def _own(answer: StudyAnswer, common: set[Pair]) -> Iterator[tuple[str, str]]:
     everywhere = Counter(label for one in answer.answers for label in {*_labels(one)})
     for (label, words), places in of_arms.items():
         is_everywhere = len(places) == everywhere[label]
-        yield label if is_everywhere else tell("{server}: {contexts}", server=label, contexts=shortened(places)), words
+        yield label if is_everywhere else _("{server}: {contexts}", server=label, contexts=shortened(places)), words
 
 
 def _pairs(arm: Arm) -> list[Pair]:
@@ -139,8 +139,8 @@ def _words(pairs: Iterable[Pair]) -> str:
 def _differences(answer: StudyAnswer) -> Iterator[str]:
     """What servers have otherwise besides what is compared: their defaults, and what is no default."""
     for is_default, head in (
-        (False, tell("Not equal on the servers, besides what is compared:")),
-        (True, tell("Defaults that differ between the versions or builds:")),
+        (False, _("Not equal on the servers, besides what is compared:")),
+        (True, _("Defaults that differ between the versions or builds:")),
     ):
         found: dict[tuple[str, ...], dict[tuple[str, ...], None]] = {}
         for one in answer.answers:
@@ -152,7 +152,7 @@ def _differences(answer: StudyAnswer) -> Iterator[str]:
         yield paragraph(head)
         for labels, differences in found.items():
             rows = [(name, *(value or "-" for value in values)) for name, *values in differences]
-            yield capped((tell("setting"), *labels), rows, names=1)
+            yield capped((_("setting"), *labels), rows, names=1)
 
 
 def _labels(one: Answer) -> tuple[str, ...]:
@@ -177,15 +177,13 @@ def data(answer: StudyAnswer, text_of: TextOf) -> Iterator[str]:
             yield f"**{escaped(shortened(places))}**"
         yield from _dataset(dataset, text_of, texts)
     if found:
-        yield paragraph(
-            tell("All servers hold the same rows: tables are counted and hashed before anything is measured.")
-        )
+        yield paragraph(_("All servers hold the same rows: tables are counted and hashed before anything is measured."))
 
 
 def _dataset(dataset: Dataset, text_of: TextOf, texts: set[str]) -> Iterator[str]:
     """texts: hashes of the files that were shown already, to which the others are added."""
     if dataset.is_empty:
-        yield paragraph(tell("Nothing is loaded: the statements need no data, or the servers held them before."))
+        yield paragraph(_("Nothing is loaded: the statements need no data, or the servers held them before."))
         return
     commands = []
     if dataset.pgbench_scale is not None:
@@ -198,10 +196,10 @@ def _dataset(dataset: Dataset, text_of: TextOf, texts: set[str]) -> Iterator[str
     yield fenced("\n".join(commands), "sh")
     if dataset.full_statistics:
         yield paragraph(
-            tell("Then every table is analyzed with a target by which every row is read: no plan differs by sampling.")
+            _("Then every table is analyzed with a target by which every row is read: no plan differs by sampling.")
         )
     if dataset.prepare:
-        yield paragraph(tell("That state is frozen: each repetition begins on a fresh copy of it."))
+        yield paragraph(_("That state is frozen: each repetition begins on a fresh copy of it."))
     for file in (*dataset.setup_files, *dataset.prepare):
         if file.sha256 not in texts:
             texts.add(file.sha256)
@@ -212,7 +210,7 @@ def _file(file: SetupFile, text_of: TextOf) -> Iterator[str]:
     text = file.text if file.text is not None else text_of(file)
     if text is None:
         yield paragraph(
-            tell(
+            _(
                 "{file} (sha256 {sha256}) is not where it was, or not as it was: put its text here.",
                 file=_name(file),
                 sha256=file.sha256,

@@ -18,7 +18,7 @@ from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.study.comparison import BASELINE
 from pgversus.study.metrics import Metric
 from pgversus.study.workload import Operation, Workload
-from pgversus.text.translation import listed, tell, tell_number
+from pgversus.text.translation import _, listed, ngettext
 from pgversus.text.units import change_bounds, significant
 
 _MOST_ROWS = 200
@@ -36,13 +36,13 @@ def published_by_verdict(answer: StudyAnswer) -> Published:
 
 def ratio_heads(metric: Metric) -> tuple[str, ...]:
     """Of ratio_cells()."""
-    return tell("ratio of {metric}", metric=metric_words(metric)), percent_of_confidence(), tell("verdict")
+    return _("ratio of {metric}", metric=metric_words(metric)), percent_of_confidence(), _("verdict")
 
 
 def ratio_cells(one: Answer, arm: int) -> tuple[str, str, str]:
     """The ratio of the metric that is judged, its interval, and the verdict; of the baseline that it is one."""
     if arm == BASELINE:
-        return "", "", tell("baseline")
+        return "", "", _("baseline")
     result = one.analysis.result_of(arm)
     ratio = result.ratios.get(one.analysis.metric)
     return ratio_text(ratio), interval_text(ratio), _verdict(one, result)
@@ -58,14 +58,14 @@ def of_each_metric(answers: Iterable[Answer]) -> dict[Metric, list[Answer]]:
 
 def published_heads() -> tuple[str, ...]:
     """Of published_beside()."""
-    return tell("published"), tell("published ratio"), tell("replication")
+    return _("published"), _("published ratio"), _("replication")
 
 
 def published_beside(known: Published, one: Answer, arm: int) -> tuple[str, str, str]:
     """The published figure of an arm, its ratio, and whether that was replicated; empty where there is none."""
     place, label = one.context.label, one.comparison.arms[arm].label
     if arm == BASELINE:
-        levels = (row.levels[0] for (where, _), row in known.items() if where == place)
+        levels = (row.levels[0] for (where, _unused), row in known.items() if where == place)
         return next(levels, ""), "", ""
     row = known.get((place, label))
     if row is None:
@@ -92,7 +92,7 @@ def capped(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int) -
     rest = len(rows) - _MOST_ROWS
     if rest <= 0:
         return shown
-    more = tell_number(
+    more = ngettext(
         "{number} more row; pgversus report --format csv has all.",
         "{number} more rows; pgversus report --format csv has all.",
         rest,
@@ -103,12 +103,12 @@ def capped(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int) -
 def shortened(places: Sequence[str]) -> str:
     """Contexts by name; of many the first."""
     shown, rest = listed(places[:_MOST_PLACES]), len(places) - _MOST_PLACES
-    return tell("{first} and {rest} more", first=shown, rest=rest) if rest > 0 else shown
+    return _("{first} and {rest} more", first=shown, rest=rest) if rest > 0 else shown
 
 
 def _verdict(one: Answer, result: ContenderResult) -> str:
     word = verdict_word(result.verdict)
-    return tell("{verdict}, CHECK", verdict=word) if needs_check(one, result) else word
+    return _("{verdict}, CHECK", verdict=word) if needs_check(one, result) else word
 
 
 _PAIR = 2

@@ -29,7 +29,7 @@ from pgversus.report.values import level_text
 from pgversus.report.why import why_of
 from pgversus.study.comparison import BASELINE
 from pgversus.study.workload import Operation, PgbenchWorkload, Script, Step, Workload
-from pgversus.text.translation import later, tell, tell_number, together
+from pgversus.text.translation import N_, _, ngettext, together
 from pgversus.text.units import duration, latency, significant
 
 
@@ -38,19 +38,19 @@ def summary(found: Sequence[Case], known: Published) -> Iterator[str]:
     answers = [one for case in found if case.form is not Form.AMOUNTS for one in case.answers]
     explained = [row for one in answers for row in _explained(one)]
     if explained:
-        yield paragraph(tell("By EXPLAIN's time:"))
-        heads = (tell("case"), tell("baseline"), tell("contender"), tell("baseline time"), tell("contender time"))
-        yield capped((*heads, tell("times as fast")), explained, names=3)
+        yield paragraph(_("By EXPLAIN's time:"))
+        heads = (_("case"), _("baseline"), _("contender"), _("baseline time"), _("contender time"))
+        yield capped((*heads, _("times as fast")), explained, names=3)
         yield paragraph(
-            tell(
+            _(
                 "One execution under EXPLAIN ANALYZE each, whose clock slows rows down: no interval can be given, and "
                 "nothing is decided by it."
             )
         )
     if len(found) > 1 and answers:
-        yield paragraph(tell("As measured, in blocks:"))
-        heads = (tell("case"), tell("baseline"), tell("contender"), tell("baseline value"), tell("contender value"))
-        published = (tell("published ratio"), tell("replication"))
+        yield paragraph(_("As measured, in blocks:"))
+        heads = (_("case"), _("baseline"), _("contender"), _("baseline value"), _("contender value"))
+        published = (_("published ratio"), _("replication"))
         for metric, ones in of_each_metric(answers).items():
             measured = [row for one in ones for row in _measured(one, known)]
             yield capped((*heads, *ratio_heads(metric), *published), measured, names=3)
@@ -65,7 +65,7 @@ def _explained(one: Answer) -> Iterator[tuple[str, ...]]:
         for number, found in enumerate(compared, 1):
             old, new = _times(found)
             if old and new:
-                name = tell("{case}, statement {number}", case=_called(one), number=number)
+                name = _("{case}, statement {number}", case=_called(one), number=number)
                 case = name if len(compared) > 1 else _called(one)
                 yield case, *found.labels, latency(old), latency(new), significant(old / new)
 
@@ -80,7 +80,7 @@ def _measured(one: Answer, known: Published) -> Iterator[tuple[str, ...]]:
     for result in one.analysis.results:
         levels = result.levels.get(metric)
         shown = [level_text(metric, value) for value in levels] if levels else ["", ""]
-        _, published, replicated = published_beside(known, one, result.contender)
+        _unused, published, replicated = published_beside(known, one, result.contender)
         names = (_called(one), labels[BASELINE], labels[result.contender])
         yield *names, *shown, *ratio_cells(one, result.contender), published, replicated
 
@@ -99,7 +99,7 @@ def explained(answer: StudyAnswer) -> Iterator[str]:
         yield from _context(one)
     rest = len(with_plans) - _MOST_CONTEXTS
     if rest > 0:
-        yield paragraph(tell("The plans of {number} more contexts are left out.", number=rest))
+        yield paragraph(_("The plans of {number} more contexts are left out.", number=rest))
 
 
 def _context(one: Answer) -> Iterator[str]:
@@ -119,7 +119,7 @@ def _statement(found: ComparedPlans, shown: set[tuple[str, str]]) -> Iterator[st
     level = headline(found.difference.level)
     told = [*sentences(found.difference), *filter(None, [undoing(found)])]
     yield paragraph(
-        tell(
+        _(
             "{statement}: {level} ({contender} against {baseline})",
             statement=found.statement,
             level=level,
@@ -133,7 +133,7 @@ def _statement(found: ComparedPlans, shown: set[tuple[str, str]]) -> Iterator[st
         if (found.statement, label) in shown:
             continue
         shown.add((found.statement, label))
-        yield folded(tell("EXPLAIN ANALYZE on {server}", server=label), fenced("\n".join(plan_lines(plan))))
+        yield folded(_("EXPLAIN ANALYZE on {server}", server=label), fenced("\n".join(plan_lines(plan))))
 
 
 def repeating(answer: StudyAnswer) -> Iterator[str]:
@@ -142,15 +142,15 @@ def repeating(answer: StudyAnswer) -> Iterator[str]:
     if asked.command:
         yield fenced(asked.command, "sh")
     else:
-        yield paragraph(tell("The command that measured this was not kept with these results."))
+        yield paragraph(_("The command that measured this was not kept with these results."))
     yield paragraph(
-        tell("Seed {seed}; {program}.", seed=answer.study.seed, program=asked.program)
+        _("Seed {seed}; {program}.", seed=answer.study.seed, program=asked.program)
         if asked.program
-        else tell("Seed {seed}.", seed=answer.study.seed)
+        else _("Seed {seed}.", seed=answer.study.seed)
     )
     if asked.file_text:
         yield f"{escaped(asked.file_name)}:\n\n{fenced(asked.file_text, 'toml')}"
-    yield paragraph(tell("Everything that was measured is in the results folder:"))
+    yield paragraph(_("Everything that was measured is in the results folder:"))
     yield fenced(f"pgversus report {answer.results} --format csv\npgversus report {answer.results} --json", "sh")
 
 
@@ -164,7 +164,7 @@ def work(case: Case) -> Iterator[str]:
                 yield block
     commands = dict.fromkeys(command for one in case.answers for command in _commands(one))
     if commands:
-        yield paragraph(tell("The load of each window, as one would type it:"))
+        yield paragraph(_("The load of each window, as one would type it:"))
         yield fenced("\n".join(commands), "sh")
         yield paragraph(_windows(case.answers))
 
@@ -172,9 +172,9 @@ def work(case: Case) -> Iterator[str]:
 def statement(script: Script) -> str:
     """The text of a script; of a built-in that pgbench has it."""
     if script.text is None:
-        return paragraph(tell("pgbench's built-in script {name}.", name=script.name))
+        return paragraph(_("pgbench's built-in script {name}.", name=script.name))
     name = PurePath(script.name).name
-    weight = "" if script.weight is None else tell(" (weight {weight})", weight=script.weight)
+    weight = "" if script.weight is None else _(" (weight {weight})", weight=script.weight)
     return f"{escaped(name)}{weight}:\n\n{fenced(script.text, 'sql')}"
 
 
@@ -182,10 +182,10 @@ def _texts(workload: Workload) -> Iterator[str]:
     if isinstance(workload, PgbenchWorkload):
         yield from (statement(script) for script in workload.scripts)
         return
-    yield paragraph(tell("Timed, in one session:"))
+    yield paragraph(_("Timed, in one session:"))
     yield from map(_step, workload.steps)
     if workload.verify:
-        yield paragraph(tell("What must hold afterwards, or the trial counts as failed:"))
+        yield paragraph(_("What must hold afterwards, or the trial counts as failed:"))
         yield fenced("\n".join(_ended(sql) for sql in workload.verify), "sql")
 
 
@@ -210,17 +210,17 @@ def _windows(answers: Sequence[Answer]) -> str:
     designs = [one.comparison.design for one in answers]
     rounds = {count for one in answers for count in one.window_counts or {one.comparison.design.rounds}}
     if len(rounds) > 1:
-        return tell("Each block has several such windows of every arm, in an order that cancels drift.")
+        return _("Each block has several such windows of every arm, in an order that cancels drift.")
     warm_up = duration(designs[0].warm_up_s)
     if not restarts(answers):
-        return tell_number(
+        return ngettext(
             "Each block has {number} such window of every arm, after it was warmed up for {warm_up}.",
             "Each block has {number} such windows of every arm, in an order that cancels drift, after it was warmed up "
             "for {warm_up}.",
             rounds.pop(),
             warm_up=warm_up,
         )
-    return tell_number(
+    return ngettext(
         "Each block has {number} such window of every arm, on a server just started and warmed up for {warm_up}.",
         "Each block has {number} such windows of every arm, in an order that cancels drift, on a server just started "
         "and warmed up for {warm_up}.",
@@ -235,12 +235,12 @@ _TABLES: dict[Form, Callable[[Case, Published], Iterator[str]]] = {
     Form.PAIR: pair_tables,
     Form.LOADS: load_tables,
 }
-_HOW = later(
+_HOW = N_(
     "A ratio is that of the contender over {baseline}, from blocks in which every server is started afresh and all of "
     "them are measured in turn. Its interval holds for all verdicts of this study together. "
     "Undecided means that the interval holds no difference as well as one that matters."
 )
-_HOW_WHERE_RUNNING = later(
+_HOW_WHERE_RUNNING = N_(
     "A ratio is that of the contender over {baseline}, from blocks in which all servers are measured in turn; a server "
     "that was running already is never restarted. Its interval holds for all verdicts of this study together. "
     "Undecided means that the interval holds no difference as well as one that matters."
@@ -254,15 +254,15 @@ def article(answer: StudyAnswer, text_of: TextOf) -> str:
     """
     known, found = published_by_verdict(answer), cases(answer)
     sections: tuple[tuple[str, Iterable[str]], ...] = (
-        (tell("Environment"), environment(answer)),
-        (tell("Settings"), settings(answer)),
-        (tell("Data"), data(answer, text_of)),
-        (tell("Cases"), (part for case in found for part in _case(case, known))),
-        (tell("Summary"), summary(found, known)),
-        (tell("Plans"), explained(answer)),
-        (tell("Caveats"), _caveats(answer)),
-        (tell("How it was measured"), _measuring(answer)),
-        (tell("How to repeat it"), repeating(answer)),
+        (_("Environment"), environment(answer)),
+        (_("Settings"), settings(answer)),
+        (_("Data"), data(answer, text_of)),
+        (_("Cases"), (part for case in found for part in _case(case, known))),
+        (_("Summary"), summary(found, known)),
+        (_("Plans"), explained(answer)),
+        (_("Caveats"), _caveats(answer)),
+        (_("How it was measured"), _measuring(answer)),
+        (_("How to repeat it"), repeating(answer)),
     )
     parts = [f"# {escaped(_title(answer))}", paragraph(answer.study.question), *_in_short(answer)]
     for head, content in sections:
@@ -277,7 +277,7 @@ def _title(answer: StudyAnswer) -> str:
         return answer.study.title or answer.study.name
     first = answer.answers[0].comparison
     others = ", ".join(arm.label for arm in first.contenders)
-    return tell(
+    return _(
         "{contender} against {baseline}: {workload}",
         contender=others,
         baseline=first.baseline.label,
@@ -299,14 +299,14 @@ def _case(case: Case, known: Published) -> Iterator[str]:
 
 def _caveats(answer: StudyAnswer) -> Iterator[str]:
     yield _list(shared_caveats(answer))
-    yield _list(tell("not measured: {line}", line=line) for line in not_measured(answer))
+    yield _list(_("not measured: {line}", line=line) for line in not_measured(answer))
 
 
 def _measuring(answer: StudyAnswer) -> Iterator[str]:
     if not answer.answers:
         return
     baselines = dict.fromkeys(one.comparison.baseline.label for one in answer.answers)
-    yield paragraph(tell(_HOW if restarts(answer.answers) else _HOW_WHERE_RUNNING, baseline=", ".join(baselines)))
+    yield paragraph(_(_HOW if restarts(answer.answers) else _HOW_WHERE_RUNNING, baseline=", ".join(baselines)))
     is_single = len(answer.answers) == 1 and not answer.study.title
     yield _list(comparison_lines(answer.answers[0]) if is_single else study_lines(answer))
 

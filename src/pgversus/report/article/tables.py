@@ -24,7 +24,7 @@ from pgversus.report.values import level_text
 from pgversus.stats.analysis import quantities_of
 from pgversus.study.comparison import BASELINE, Arm
 from pgversus.study.metrics import Metric, Quantity, StepTime
-from pgversus.text.translation import tell
+from pgversus.text.translation import _
 from pgversus.text.units import latency, significant
 
 
@@ -32,7 +32,7 @@ def pair_tables(case: Case, known: Published) -> Iterator[str]:
     """Throughput, mean latency and ratio; then how many transactions and how long they took."""
     (one,) = case.answers
     ratios = ratio_heads(one.analysis.metric)
-    heads = (tell("server"), tell("tps"), tell("average latency"), *ratios, *published_heads())
+    heads = (_("server"), _("tps"), _("average latency"), *ratios, *published_heads())
     rows = [
         (
             arm.label,
@@ -44,7 +44,7 @@ def pair_tables(case: Case, known: Published) -> Iterator[str]:
         for arm in one.comparison.arms
     ]
     yield capped(heads, rows, names=1)
-    heads = (tell("server"), tell("transactions"), tell("min"), tell("p95"), tell("p99"), tell("max"))
+    heads = (_("server"), _("transactions"), _("min"), _("p95"), _("p99"), _("max"))
     yield capped(heads, [(arm.label, *_latencies(one, arm.index)) for arm in one.comparison.arms], names=1)
 
 
@@ -52,12 +52,12 @@ def load_tables(case: Case, known: Published) -> Iterator[str]:
     """Count, throughput and latencies of each arm under each load; then ratios to the baseline."""
     factors = case.factors
     names = len(factors) + 1
-    heads = (*factors, tell("server"), tell("transactions"), tell("tps"), tell("min"), tell("max"))
-    heads = (*heads, tell("p95"), tell("p99"))
+    heads = (*factors, _("server"), _("transactions"), _("tps"), _("min"), _("max"))
+    heads = (*heads, _("p95"), _("p99"))
     yield capped(heads, list(_distributions(case)), names=names)
     for metric, answers in of_each_metric(case.answers).items():
         yield capped(
-            (*factors, tell("server"), tell("tps"), *ratio_heads(metric), *published_heads()),
+            (*factors, _("server"), _("tps"), *ratio_heads(metric), *published_heads()),
             list(_ratios(case, answers, known)),
             names=names,
         )
@@ -107,18 +107,18 @@ def operation_tables(case: Case, known: Published) -> Iterator[str]:
     """For each contender a table of means and one of minimums."""
     for label in dict.fromkeys(arm.label for one in case.answers for arm in one.comparison.contenders):
         pairs = [(one, arm) for one in case.answers for arm in one.comparison.contenders if arm.label == label]
-        baselines = "/".join(dict.fromkeys(one.comparison.baseline.label for one, _ in pairs))
-        names = len(case.factors) + any(len(_quantities(one)) > 1 for one, _ in pairs)
-        places = (*case.factors, *([tell("step")] * (names - len(case.factors))))
-        values = tell("{server}, ms", server=baselines), tell("{server}, ms", server=label)
-        both = (*places, tell("trials"), *values, tell("difference, ms"), tell("ratio"))
-        yield paragraph(tell("Mean, {contender} against {baseline}:", contender=label, baseline=baselines))
-        heads = (*both, percent_of_confidence(), tell("verdict"), tell("published ratio"), tell("replication"))
+        baselines = "/".join(dict.fromkeys(one.comparison.baseline.label for one, _unused in pairs))
+        names = len(case.factors) + any(len(_quantities(one)) > 1 for one, _unused in pairs)
+        places = (*case.factors, *([_("step")] * (names - len(case.factors))))
+        values = _("{server}, ms", server=baselines), _("{server}, ms", server=label)
+        both = (*places, _("trials"), *values, _("difference, ms"), _("ratio"))
+        yield paragraph(_("Mean, {contender} against {baseline}:", contender=label, baseline=baselines))
+        heads = (*both, percent_of_confidence(), _("verdict"), _("published ratio"), _("replication"))
         yield capped(heads, [row for one, arm in pairs for row in _means(case, one, arm, known)], names=names)
-        yield paragraph(tell("Minimum, of which no interval is promised:"))
+        yield paragraph(_("Minimum, of which no interval is promised:"))
         yield capped(both, [row for one, arm in pairs for row in _minimums(case, one, arm)], names=names)
     yield paragraph(
-        tell(
+        _(
             "Means and differences are arithmetic, of the blocks that hold both servers; the ratio beside a mean is "
             "the mean of the blocks' ratios, which the interval and the verdict belong to."
         )
@@ -129,7 +129,7 @@ def _means(case: Case, one: Answer, arm: Arm, known: Published) -> Iterator[Sequ
     for quantity in _quantities(one):
         ratio = one.analysis.result_of(arm.index).ratios.get(quantity)
         is_whole = quantity is Metric.TIME
-        _, _, verdict = ratio_cells(one, arm.index)
+        _unused, _unused, verdict = ratio_cells(one, arm.index)
         published, replicated = _published(known, one, arm)
         yield (
             *_cells(case, one, arm, quantity, _mean),
@@ -142,7 +142,7 @@ def _means(case: Case, one: Answer, arm: Arm, known: Published) -> Iterator[Sequ
 def _minimums(case: Case, one: Answer, arm: Arm) -> Iterator[Sequence[str]]:
     for quantity in _quantities(one):
         times = _times(one, quantity, arm.index)
-        ratio = min(new for _, new in times) / min(old for old, _ in times) if times else None
+        ratio = min(new for _unused, new in times) / min(old for old, _unused in times) if times else None
         ratio_words = "" if ratio is None else f"{significant(_PERCENT * ratio)} %"
         yield *_cells(case, one, arm, quantity, min), ratio_words
 
@@ -153,7 +153,7 @@ def _cells(
     """Where, how many trials, the time on the baseline and on the contender, and the difference."""
     yield from (level(one, factor) for factor in case.factors)
     if len(_quantities(one)) > 1:
-        yield quantity.step if isinstance(quantity, StepTime) else tell("all steps")
+        yield quantity.step if isinstance(quantity, StepTime) else _("all steps")
     times = _times(one, quantity, arm.index)
     yield str(len(times))
     if not times:
@@ -200,7 +200,7 @@ def amount_tables(case: Case, known: Published) -> Iterator[str]:
     yield from map(_over_amounts, case.sweeps)
     names = len(case.factors) + 1
     for metric, answers in of_each_metric(case.answers).items():
-        heads = (*case.factors, tell("level"), metric_words(metric), *ratio_heads(metric), *published_heads())
+        heads = (*case.factors, _("level"), metric_words(metric), *ratio_heads(metric), *published_heads())
         rows = [
             (
                 *(level(one, factor) for factor in case.factors),

@@ -27,7 +27,7 @@ from pgversus.report.sweeps import Line, Sweep, metric_axis
 from pgversus.report.values import level_text
 from pgversus.study.metrics import transactions_for_quantile
 from pgversus.text.redaction import visible
-from pgversus.text.translation import tell
+from pgversus.text.translation import _
 from pgversus.text.units import latency
 
 _PERCENTILES_HEIGHT = 240
@@ -48,13 +48,13 @@ def latency_chart(one: Answer) -> Chart | None:
     shown = sorted({q for row in points.values() for q in row})
     return Chart(
         name=chart_name("latency", str(one.context.number), one.context.label),
-        title=tell("Latency percentiles: {place}", place=place),
-        description=tell(
+        title=_("Latency percentiles: {place}", place=place),
+        description=_(
             "A line for each arm: how long its transactions took, from the median on the left to the slowest ones on "
             "the right, over all its blocks. A percentile is drawn where enough transactions lie beyond it."
         ),
         specification=sized(_specification_of_percentiles(points, labels)),
-        heads=(tell("arm"), *(_name(q) for q in shown)),
+        heads=(_("arm"), *(_name(q) for q in shown)),
         rows=tuple((labels[arm], *(latency(row[q]) if q in row else "" for q in shown)) for arm, row in points.items()),
     )
 
@@ -87,7 +87,7 @@ def _specification_of_percentiles(
     ticks = [q for q in _LABELLED if q <= farthest]
     x = alt.X(
         "nines:Q",
-        title=plain(tell("percentile")),
+        title=plain(_("percentile")),
         scale=alt.Scale(domain=[_nines(0.5), max(_nines(farthest), _nines(0.9))], nice=False),
         axis=alt.Axis(
             values=[_nines(q) for q in ticks], labelExpr=told_by_value([(_nines(q), _name(q)) for q in ticks])
@@ -98,7 +98,7 @@ def _specification_of_percentiles(
     marks = log_ticks(low, high)
     y = alt.Y(
         "ms:Q",
-        title=plain(tell("latency (ms)")),
+        title=plain(_("latency (ms)")),
         scale=alt.Scale(type="log", domain=[low, high], nice=False),
         axis=alt.Axis(values=marks, labelExpr=numbers(marks)),
     )
@@ -135,14 +135,14 @@ def run_order(one: Answer) -> Chart | None:
     place = one.context.label or one.comparison.workload.name
     return Chart(
         name=chart_name("trials", str(one.context.number), one.context.label),
-        title=tell("Trials in the order in which they ran: {place}", place=place),
-        description=tell(
+        title=_("Trials in the order in which they ran: {place}", place=place),
+        description=_(
             "A mark for each trial: its {metric} as a share of its own arm's mean, by block. Level lines mean that "
             "nothing drifted; arms that move together were moved by the host.",
             metric=metric_words(metric),
         ),
         specification=sized(_specification_of_trials(one, points)),
-        heads=(tell("block"), tell("arm"), metric_words(metric), tell("of its arm's mean")),
+        heads=(_("block"), _("arm"), metric_words(metric), _("of its arm's mean")),
         rows=tuple(
             (
                 str(point.block),
@@ -159,10 +159,10 @@ def _points(one: Answer, arm: int) -> list[_Point]:
     label, metric = one.comparison.arms[arm].label, one.analysis.metric
     values = [(block.number, block.trials[arm].value(metric)) for block in one.blocks if block.has(arm)]
     told = [(number, value) for number, value in values if value is not None and value > 0]
-    mean = exp(fsum(log(value) for _, value in told) / len(told)) if told else 1.0
+    mean = exp(fsum(log(value) for _unused, value in told) / len(told)) if told else 1.0
     points = [_Point(block=number, arm=label, value=value, share=value / mean, words="") for number, value in told]
     points += [
-        _Point(block=block.number, arm=label, value=None, share=1.0, words=tell("failed: {words}", words=failure.words))
+        _Point(block=block.number, arm=label, value=None, share=1.0, words=_("failed: {words}", words=failure.words))
         for block in one.blocks
         for failure in block.failures
         if failure.arm == arm
@@ -181,13 +181,13 @@ def _specification_of_trials(one: Answer, points: list[_Point]) -> dict[str, Any
     failed = [{"block": point.block, "sign": f"{_FAILED} {point.arm}"} for point in points if point.value is None]
     x = alt.X(
         "block:Q",
-        title=plain(tell("block, in the order of time")),
+        title=plain(_("block, in the order of time")),
         scale=alt.Scale(domain=[0.5, len(one.blocks) + 0.5], nice=False),
         axis=alt.Axis(tickMinStep=1, format="d", grid=False),
     )
     y = alt.Y(
         "share:Q",
-        title=plain(tell("share of the arm's own mean")),
+        title=plain(_("share of the arm's own mean")),
         scale=alt.Scale(zero=False, nice=True, padding=6),
         axis=alt.Axis(labelExpr="format(100 * datum.value, '.3~g') + ' %'", tickCount=5),
     )
@@ -209,16 +209,16 @@ def sweep_chart(found: Sweep, number: int) -> Chart:
 
     Of too many lines to be told apart the first ones are drawn, and all are in the table.
     """
-    title = tell("{metric} over {factor}", metric=metric_axis(found.metric), factor=found.factor)
+    title = _("{metric} over {factor}", metric=metric_axis(found.metric), factor=found.factor)
     if found.title:
-        title = tell(
+        title = _(
             "{metric} over {factor}: {place}", metric=metric_axis(found.metric), factor=found.factor, place=found.title
         )
     levels = _ascending(found)
     return Chart(
         name=chart_name("levels", str(number), found.metric.value, found.title),
         title=title,
-        description=tell(
+        description=_(
             "A line for each context over the levels, in the order of their amounts; the band around it is the "
             "interval of each value. The axis begins at 0, so that a small difference looks small."
         ),
@@ -263,7 +263,7 @@ def _specification_of_sweep(found: Sweep) -> dict[str, Any]:
     layers = [*bands, *series_layers(rows, [line.name for line in lines], x, y)]
     layered = alt.layer(*layers).properties(width="container", height=_SWEEP_HEIGHT)
     if highest > top:
-        note = tell("Some intervals end above the chart.")
+        note = _("Some intervals end above the chart.")
         layered = layered.properties(title=alt.TitleParams(text="", subtitle=note, anchor="start"))
     specification: dict[str, Any] = layered.to_dict()
     return specification

@@ -14,7 +14,7 @@ from pgversus.report.sweeps import HeatCell, HeatMap
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import DIFFERENT, Verdict
 from pgversus.study.metrics import Metric
-from pgversus.text.translation import tell
+from pgversus.text.translation import _
 from pgversus.text.units import change, change_interval
 
 _MOST_ROWS = 60
@@ -51,9 +51,9 @@ def _forest(placed: Sequence[RankedVerdict], metric: Metric) -> Chart | None:
         return None
     shown = rows[:_MOST_ROWS]
     margins = {one.answer.comparison.design.margin for one in placed}
-    title = tell("Every verdict: {metric} against the baseline", metric=metric_words(metric))
+    title = _("Every verdict: {metric} against the baseline", metric=metric_words(metric))
     if len(shown) < len(rows):
-        title = tell(
+        title = _(
             "The first {shown} of {all} verdicts: {metric} against the baseline",
             shown=len(shown),
             all=len(rows),
@@ -62,12 +62,12 @@ def _forest(placed: Sequence[RankedVerdict], metric: Metric) -> Chart | None:
     return Chart(
         name=chart_name("forest", metric.value),
         title=title,
-        description=tell(
+        description=_(
             "A row for each verdict, the worst first. The mark is the ratio of contender to baseline, the line its "
             "interval; the vertical line is no difference, the band around it the margin."
         ),
         specification=sized(_specification(shown, margins, metric)),
-        heads=(tell("verdict on"), tell("verdict"), tell("change"), tell("interval")),
+        heads=(_("verdict on"), _("verdict"), _("change"), _("interval")),
         rows=tuple(
             (row.label, verdict_word(row.verdict), change(row.ratio), change_interval(row.low, row.high))
             for row in shown
@@ -93,9 +93,7 @@ def _specification(rows: Sequence[_Row], margins: set[float], metric: Metric) ->
         "ratio:Q",
         scale=scale,
         title=plain(
-            tell("{metric}, faster →", metric=words)
-            if metric.more_is_better
-            else tell("← faster, {metric}", metric=words)
+            _("{metric}, faster →", metric=words) if metric.more_is_better else _("← faster, {metric}", metric=words)
         ),
         axis=alt.Axis(values=ticks, labelExpr=ratio_labels(ticks), grid=True),
     )
@@ -151,7 +149,7 @@ def heat_chart(found: HeatMap, number: int) -> Chart:
     return Chart(
         name=chart_name("map", str(number)),
         title=found.title,
-        description=tell(
+        description=_(
             "A cell for each verdict with its change and the interval. Blue and ▲ is faster, orange and ▼ slower, the "
             "stronger the further; a grey, dashed cell claims no difference."
         ),
@@ -159,7 +157,7 @@ def heat_chart(found: HeatMap, number: int) -> Chart:
         heads=("", *found.columns),
         rows=tuple(
             (
-                place or tell("all"),
+                place or _("all"),
                 *("" if cell is None else f"{_words(cell)} {cell.interval}".strip() for cell in cells),
             )
             for place, cells in found.rows
@@ -180,7 +178,7 @@ def _strength(cell: HeatCell) -> float:
 def _specification_of_map(found: HeatMap) -> dict[str, Any]:
     import altair as alt  # noqa: PLC0415 - the third of a second is for who wants charts
 
-    rows = [place or tell("all") for place, _ in found.rows]
+    rows = [place or _("all") for place, _unused in found.rows]
     values = [
         {
             "row": row,
@@ -191,7 +189,7 @@ def _specification_of_map(found: HeatMap) -> dict[str, Any]:
             "words": _words(cell),
             "interval": cell.interval,
         }
-        for row, (_, cells) in zip(rows, found.rows, strict=True)
+        for row, (_unused, cells) in zip(rows, found.rows, strict=True)
         for column, cell in zip(found.columns, cells, strict=True)
         if cell is not None
     ]

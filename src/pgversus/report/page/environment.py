@@ -15,7 +15,7 @@ from pgversus.report.methodology import (
     windows_words,
 )
 from pgversus.study.workload import PgbenchWorkload, Script
-from pgversus.text.translation import either, later, tell, tell_number, told_again
+from pgversus.text.translation import N_, _, either, ngettext, translate_stored
 from pgversus.text.units import percent
 
 
@@ -89,7 +89,10 @@ def _builds(one: Answer) -> Iterator[tuple[str, str, str, str]]:
 def _differences(one: Answer) -> Iterator[tuple[Key, tuple[tuple[tuple[str, str], ...], bool]]]:
     labels = [arm.label for arm in one.comparison.arms]
     for found in one.differences:
-        yield (found.kind, told_again(found.name)), (tuple(zip(labels, found.values, strict=True)), found.is_default)
+        yield (
+            (found.kind, translate_stored(found.name)),
+            (tuple(zip(labels, found.values, strict=True)), found.is_default),
+        )
 
 
 def _settings(one: Answer) -> Iterator[tuple[Key, str]]:
@@ -99,8 +102,8 @@ def _settings(one: Answer) -> Iterator[tuple[Key, str]]:
 
 
 def _host(one: Answer) -> Iterator[tuple[str, str]]:
-    yield from ((name, text) for _, name, text in host_facts(one.host))
-    yield tell("client"), one.client
+    yield from ((name, text) for _unused, name, text in host_facts(one.host))
+    yield _("client"), one.client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,34 +130,34 @@ def method(answer: StudyAnswer) -> list[str]:
         return []
     loads = [one for one in answer.answers if isinstance(one.comparison.workload, PgbenchWorkload)]
     return [
-        tell(_BLOCK_OF_OURS if restarts(answer.answers) else _BLOCK_OF_OTHERS),
+        _(_BLOCK_OF_OURS if restarts(answer.answers) else _BLOCK_OF_OTHERS),
         *([_windows(loads)] if loads else []),
-        *([tell(_OPERATION)] if len(loads) < len(answer.answers) else []),
-        tell(_RATIO),
+        *([_(_OPERATION)] if len(loads) < len(answer.answers) else []),
+        _(_RATIO),
         _looks(answer),
-        tell(
+        _(
             _VERDICTS,
             margin=of_many((f"±{percent(one.comparison.design.margin)}" for one in answer.answers), either),
         ),
     ]
 
 
-_BLOCK_OF_OURS = later(
+_BLOCK_OF_OURS = N_(
     "A block is the unit of evidence: in it every arm is started afresh on a fresh copy of the same data, in random "
     "order, and measured close in time. What drifts on the host hits all arms of a block alike, and cancels in their "
     "ratio."
 )
-_BLOCK_OF_OTHERS = later(
+_BLOCK_OF_OTHERS = N_(
     "A block is the unit of evidence: in it every arm is measured close in time, in random order. What drifts on the "
     "host hits all arms of a block alike, and cancels in their ratio. Servers that were running already are neither "
     "restarted nor given fresh data, so that the luck of one start is in all blocks."
 )
-_OPERATION = later("In each block every arm does the operation once; the time is taken by the client.")
-_RATIO = later(
+_OPERATION = N_("In each block every arm does the operation once; the time is taken by the client.")
+_RATIO = N_(
     "The ratio is the geometric mean of the blocks' ratios, contender / baseline; its interval is Student's, on the "
     "log scale, over blocks."
 )
-_VERDICTS = later(
+_VERDICTS = N_(
     "faster, slower: the interval leaves no difference out, so that the sign is sure. equivalent: the whole interval "
     "lies within the margin, {margin}, which was set beforehand. undecided: neither is known; the interval says how "
     "large a difference could still be. invalid: trials failed again and again, and nothing is claimed."
@@ -162,7 +165,7 @@ _VERDICTS = later(
 
 
 def _windows(loads: Sequence[Answer]) -> str:
-    return tell(
+    return _(
         "In each block every arm is measured in {windows}, after a warm-up; the windows of the arms alternate in an "
         "order that cancels a steady drift. Windows of one start share its luck, so they make one number together.",
         windows=windows_words(loads),
@@ -172,14 +175,14 @@ def _windows(loads: Sequence[Answer]) -> str:
 def _looks(answer: StudyAnswer) -> str:
     fixed = {one.comparison.design.fixed_blocks for one in answer.answers}
     if None in fixed:
-        return tell_number(
+        return ngettext(
             "After each block one looks, and stops as soon as the verdict is known. Each look is so strict that over "
             "all looks the interval misses the truth at most 1 time in 20.",
             "After each block one looks, and stops as soon as a verdict is known. Each look is so strict that over all "
             "looks, and over all {number} verdicts together, an interval misses the truth at most 1 time in 20.",
             answer.study.verdicts,
         )
-    return tell_number(
+    return ngettext(
         "One look after {blocks} blocks: at most 1 time in 20 the interval misses the truth.",
         "One look after {blocks} blocks, strict enough for all {number} verdicts together: at most 1 time in 20 any "
         "interval misses the truth.",

@@ -17,7 +17,7 @@ from pgversus.report.sentences import metric_words, percent_of_confidence
 from pgversus.report.sweeps import plateau_sentences
 from pgversus.report.values import HEADS as LEVEL_HEADS
 from pgversus.report.values import TIME_HEADS, QuantityRow, level_rows, size_tables, time_rows, untold
-from pgversus.text.translation import listed, tell, together
+from pgversus.text.translation import _, listed, together
 
 
 def page_html(answer: StudyAnswer) -> str:
@@ -80,9 +80,9 @@ def _other_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[s
         "repeating": repeating(answer),
         "scripts": scripts(answer),
         "published_rows": [(row.context, *published_cells(row)) for row in published],
-        "level_heads": [tell(head) for head in LEVEL_HEADS],
+        "level_heads": [_(head) for head in LEVEL_HEADS],
         "level_rows": [(row.context, row.arm, *row.cells) for row in level_rows(answer)] if is_readable else [],
-        "time_heads": [tell(head) for head in TIME_HEADS],
+        "time_heads": [_(head) for head in TIME_HEADS],
         "time_rows": [(row.context, row.arm, *row.cells) for row in time_rows(answer)] if is_readable else [],
     }
 
@@ -96,4 +96,4 @@ def _pair(answer: StudyAnswer) -> str:
     if not answer.answers:
         return "pgversus"
     baseline, *contenders = (arm.label for arm in answer.answers[0].comparison.arms)
-    return tell("{contenders} against {baseline}", contenders=listed(contenders), baseline=baseline)
+    return _("{contenders} against {baseline}", contenders=listed(contenders), baseline=baseline)

@@ -8,7 +8,7 @@ from pgversus.report.methodology import phase_word, sensitivity
 from pgversus.report.overview import RankedVerdict, shared_caveats
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import DIFFERENT, Verdict
-from pgversus.text.translation import listed, tell, tell_number
+from pgversus.text.translation import _, listed, ngettext
 from pgversus.text.units import change, change_interval, percent, percent_above
 
 MOST_ROWS = 200
@@ -69,7 +69,7 @@ def _same_arms(placed: Sequence[RankedVerdict]) -> Iterator[str]:
     same = [one for one in placed if is_same_arm(one.answer, one.result.contender)]
     yield from (_same_arm(one) for one in same)
     if placed and not same:
-        yield tell(
+        yield _(
             "No server stands against itself here (A/A). To see what this host makes of the same server twice, "
             "name it twice: pgversus compare SERVER SERVER, with the same flags."
         )
@@ -78,7 +78,7 @@ def _same_arms(placed: Sequence[RankedVerdict]) -> Iterator[str]:
 def _same_arm(one: RankedVerdict) -> str:
     ratio, verdict = one.result.ratios.get(one.answer.analysis.metric), one.result.verdict
     if ratio is None or ratio.low is None or verdict is Verdict.INVALID:
-        return tell("A/A, {place}: nothing is known of it.", place=one.label)
+        return _("A/A, {place}: nothing is known of it.", place=one.label)
     values = {
         "place": one.label,
         "verdict": verdict_word(verdict),
@@ -86,10 +86,10 @@ def _same_arm(one: RankedVerdict) -> str:
         "interval": change_interval(ratio.low, ratio.high),
     }
     if verdict in DIFFERENT:
-        return tell(
+        return _(
             "A/A, {place}: {change} {interval}: two servers that are the same differ: believe nothing here.", **values
         )
-    return tell("A/A, {place}: {change} {interval}: {verdict}, as it should be.", **values)
+    return _("A/A, {place}: {change} {interval}: {verdict}, as it should be.", **values)
 
 
 def _noise(one: RankedVerdict) -> NoiseRow:
@@ -112,14 +112,14 @@ def _spread(share: float | None) -> str:
 def _drops(answer: StudyAnswer) -> list[str]:
     found = [line for one in answer.answers for line in _drops_of(one)]
     rest = len(found) - _MOST_DROPS
-    return found[:_MOST_DROPS] + ([tell("{number} more", number=rest)] if rest > 0 else [])
+    return found[:_MOST_DROPS] + ([_("{number} more", number=rest)] if rest > 0 else [])
 
 
 def _drops_of(one: Answer) -> Iterator[str]:
     place = one.context.label or one.comparison.workload.name
     for block in one.blocks:
         for failure in block.failures:
-            yield tell(
+            yield _(
                 "{place}, block {block}: a trial of {arm} failed while in {phase}: {words}",
                 place=place,
                 block=block.number,
@@ -129,7 +129,7 @@ def _drops_of(one: Answer) -> Iterator[str]:
             )
     again = [block for block in one.blocks if block.repeated_rounds]
     if again:
-        yield tell_number(
+        yield ngettext(
             "{place}: {number} round measured again after a disturbance (blocks {blocks})",
             "{place}: {number} rounds measured again after a disturbance (blocks {blocks})",
             sum(block.repeated_rounds for block in again),

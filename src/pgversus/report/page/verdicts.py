@@ -13,7 +13,7 @@ from pgversus.report.values import dropped_trials, level_text, medians
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.analysis import ContenderResult
 from pgversus.stats.confidence import Verdict
-from pgversus.text.translation import tell
+from pgversus.text.translation import _
 from pgversus.text.units import change, change_interval, percent
 
 _MOST_SENTENCES = 12
@@ -100,9 +100,9 @@ def study_light(answer: StudyAnswer) -> ValidityBadge:
 
 def _lights() -> dict[str, ValidityBadge]:
     return {
-        "valid": ValidityBadge(kind="valid", sign="✔", word=tell("valid")),
-        "caution": ValidityBadge(kind="caution", sign="⚠", word=tell("with caution")),
-        "invalid": ValidityBadge(kind="invalid", sign="✖", word=tell("invalid")),
+        "valid": ValidityBadge(kind="valid", sign="✔", word=_("valid")),
+        "caution": ValidityBadge(kind="caution", sign="⚠", word=_("with caution")),
+        "invalid": ValidityBadge(kind="invalid", sign="✖", word=_("invalid")),
     }
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from pgversus.stats.confidence import Verdict
 from pgversus.study.metrics import Metric
-from pgversus.text.translation import later, tell
+from pgversus.text.translation import N_, _
 from pgversus.text.units import percent
 
 A, B = "A", "B"
@@ -183,10 +183,10 @@ def agreement(a: Side, b: Side, found: Quotient | None) -> Agreement:
 
 
 _DIFFERENT = {
-    Agreement.LARGER_IN_A: later("they differ: the effect is larger in A"),
-    Agreement.LARGER_IN_B: later("they differ: the effect is larger in B"),
-    Agreement.HIGHER_IN_A: later("they differ: the ratio is higher in A"),
-    Agreement.HIGHER_IN_B: later("they differ: the ratio is higher in B"),
+    Agreement.LARGER_IN_A: N_("they differ: the effect is larger in A"),
+    Agreement.LARGER_IN_B: N_("they differ: the effect is larger in B"),
+    Agreement.HIGHER_IN_A: N_("they differ: the ratio is higher in A"),
+    Agreement.HIGHER_IN_B: N_("they differ: the ratio is higher in B"),
 }
 
 
@@ -194,13 +194,13 @@ def agreement_words(found: Agreement, a: Side, b: Side) -> str:
     """The same as a sentence."""
     match found:
         case Agreement.AGREE:
-            return tell("they agree within ±{margin}", margin=percent(shared_margin(a, b)))
+            return _("they agree within ±{margin}", margin=percent(shared_margin(a, b)))
         case Agreement.OPPOSITE if a.verdict is Verdict.FASTER:
-            return tell("they differ: faster in A, slower in B")
+            return _("they differ: faster in A, slower in B")
         case Agreement.OPPOSITE:
-            return tell("they differ: slower in A, faster in B")
+            return _("they differ: slower in A, faster in B")
         case _:
-            return tell(_DIFFERENT[found]) if found in _DIFFERENT else _open(a, b)
+            return _(_DIFFERENT[found]) if found in _DIFFERENT else _open(a, b)
 
 
 def shared_margin(a: Side, b: Side) -> float:
@@ -212,10 +212,10 @@ def _open(a: Side, b: Side) -> str:
     """Why they cannot be told apart: no interval, or one that is too wide."""
     for name, side in (("A", a), ("B", b)):
         if side.verdict is Verdict.INVALID:
-            return tell("cannot be told apart: {side} is invalid", side=name)
+            return _("cannot be told apart: {side} is invalid", side=name)
         if side.low is None or side.high is None:
-            return tell("cannot be told apart: {side} has no interval yet", side=name)
-    return tell("cannot be told apart")
+            return _("cannot be told apart: {side} has no interval yet", side=name)
+    return _("cannot be told apart")
 
 
 def _half_width(side: Side) -> float:

@@ -11,7 +11,7 @@ from pgversus.report.side_by_side.agreement import DiscrepancyKind, Note
 from pgversus.report.side_by_side.matching import MatchedPair
 from pgversus.study.comparison import BASELINE, Arm
 from pgversus.study.workload import Operation
-from pgversus.text.translation import listed, tell, tell_number
+from pgversus.text.translation import _, listed, ngettext
 from pgversus.text.units import percent, size
 
 _MEMORY_SHARE = 0.05
@@ -43,7 +43,7 @@ def days_words(days: tuple[str, str] | None) -> str:
     if days is None:
         return ""
     first, last = days
-    return first if first == last else tell("{first} to {last}", first=first, last=last)
+    return first if first == last else _("{first} to {last}", first=first, last=last)
 
 
 def host_words(host: Mapping[str, Any]) -> str:
@@ -52,8 +52,8 @@ def host_words(host: Mapping[str, Any]) -> str:
     model, cpus, memory, kernel, files = told
     parts = (
         model,
-        tell_number("{number} processor", "{number} processors", cpus) if cpus else None,
-        tell("{size} of memory", size=size(memory)) if memory else None,
+        ngettext("{number} processor", "{number} processors", cpus) if cpus else None,
+        _("{size} of memory", size=size(memory)) if memory else None,
         kernel,
         files,
     )
@@ -69,11 +69,11 @@ def _arms(pair: MatchedPair, one: int, other: int) -> str:
         return ""
     what = listed(parts)
     if one == BASELINE:
-        return tell(
+        return _(
             "baselines differ, so that even the ratios have no common measure: {what}",
             what=what,
         )
-    return tell("contenders differ: {what}", what=what)
+    return _("contenders differ: {what}", what=what)
 
 
 def _levels(pair: MatchedPair, a: Arm, b: Arm) -> Iterator[str]:
@@ -88,17 +88,17 @@ def _builds(a: ArmFacts, b: ArmFacts) -> Iterator[str]:
         return
     told = (
         ("PostgreSQL", a.version, b.version),
-        (tell("origin"), origin_words(a.origin), origin_words(b.origin)),
-        (tell("compiler"), a.compiler, b.compiler),
-        (tell("flags"), a.flags, b.flags),
-        (tell("options of the build"), _options(a), _options(b)),
-        (tell("source"), _source(a), _source(b)),
+        (_("origin"), origin_words(a.origin), origin_words(b.origin)),
+        (_("compiler"), a.compiler, b.compiler),
+        (_("flags"), a.flags, b.flags),
+        (_("options of the build"), _options(a), _options(b)),
+        (_("source"), _source(a), _source(b)),
     )
-    found = [_each(name, x or tell("none"), y or tell("none")) for name, x, y in told if x != y]
+    found = [_each(name, x or _("none"), y or _("none")) for name, x, y in told if x != y]
     compiled = _differing(a.compiled_in, b.compiled_in)
     found += [_each(name, x, y) for name, (x, y) in compiled.items() if name != "CONFIGURE"]
     if not found and None not in (a.sha256, b.sha256) and a.sha256 != b.sha256:
-        found = [tell("other files of the same version")]
+        found = [_("other files of the same version")]
     yield from found
 
 
@@ -122,7 +122,7 @@ def _settings(pair: MatchedPair) -> str:
     for a, b in arms:
         found |= _differing(_settings_of(a, factors, others=True), _settings_of(b, factors, others=True))
     what = listed(_each(name, x, y) for name, (x, y) in found.items())
-    return tell("settings differ: {what}", what=what) if what else ""
+    return _("settings differ: {what}", what=what) if what else ""
 
 
 def _settings_of(arm: Arm, factors: Collection[str], *, others: bool = False) -> dict[str, str]:
@@ -131,7 +131,7 @@ def _settings_of(arm: Arm, factors: Collection[str], *, others: bool = False) ->
 
 
 def _differing(a: Mapping[str, str], b: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    unset = tell("not set")
+    unset = _("not set")
     names = dict.fromkeys((*a, *b))
     return {name: (a.get(name, unset), b.get(name, unset)) for name in names if a.get(name) != b.get(name)}
 
@@ -140,14 +140,14 @@ def _data(a: Answer, b: Answer) -> str:
     found = {facts.data for facts in (a.arms[BASELINE], b.arms[BASELINE])}
     if len(found) == 1 or "" in found:
         return ""
-    return tell("rows differ: the same commands loaded other rows in A than in B")
+    return _("rows differ: the same commands loaded other rows in A than in B")
 
 
 def _statistics(a: Answer, b: Answer) -> str:
     full = [one.comparison.dataset.full_statistics for one in (a, b)]
     if full[0] == full[1]:
         return ""
-    return tell("statistics differ: of every row in {side} only", side="A" if full[0] else "B")
+    return _("statistics differ: of every row in {side} only", side="A" if full[0] else "B")
 
 
 def _host(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
@@ -157,7 +157,7 @@ def _host(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
         for fact in host_facts(a)
         if fact.key in others and fact.key != _NOT_HELD and not _is_alike(fact.key, a[fact.key], b[fact.key])
     ]
-    return tell("host differs: {what}", what=listed(found)) if found else ""
+    return _("host differs: {what}", what=listed(found)) if found else ""
 
 
 def _is_alike(key: str, x: Any, y: Any) -> bool:
@@ -169,13 +169,13 @@ def _is_alike(key: str, x: Any, y: Any) -> bool:
 def _days(a: Answer, b: Answer) -> str:
     if a.days is None or b.days is None or a.days == b.days:
         return ""
-    return tell("measured on different days: {a} in A, {b} in B", a=days_words(a.days), b=days_words(b.days))
+    return _("measured on different days: {a} in A, {b} in B", a=days_words(a.days), b=days_words(b.days))
 
 
 def _client(a: Answer, b: Answer) -> str:
     if a.client == b.client or isinstance(a.comparison.workload, Operation):
         return ""
-    return tell("client differs: {a} in A, {b} in B", a=a.client, b=b.client)
+    return _("client differs: {a} in A, {b} in B", a=a.client, b=b.client)
 
 
 def _windows(a: Answer, b: Answer) -> str:
@@ -184,7 +184,7 @@ def _windows(a: Answer, b: Answer) -> str:
     words = [windows_words([one]) for one in (a, b)]
     if words[0] == words[1]:
         return ""
-    return tell("windows of a block differ: {a} in A, {b} in B", a=words[0], b=words[1])
+    return _("windows of a block differ: {a} in A, {b} in B", a=words[0], b=words[1])
 
 
 def _margin(a: Answer, b: Answer) -> str:
@@ -192,7 +192,7 @@ def _margin(a: Answer, b: Answer) -> str:
     if margins[0] == margins[1]:
         return ""
     words = [f"±{percent(margin)}" for margin in margins]
-    return tell("margin differs: {a} in A, {b} in B; the larger one holds here", a=words[0], b=words[1])
+    return _("margin differs: {a} in A, {b} in B; the larger one holds here", a=words[0], b=words[1])
 
 
 def _check(pair: MatchedPair) -> str:
@@ -200,8 +200,8 @@ def _check(pair: MatchedPair) -> str:
     found = [name for name, side in zip(("A", "B"), sides, strict=True) if needs_check(*side)]
     if not found:
         return ""
-    return tell("CHECK the caveats in {side}: its number may mean something else than it seems to", side=listed(found))
+    return _("CHECK the caveats in {side}: its number may mean something else than it seems to", side=listed(found))
 
 
 def _each(name: str, a: object, b: object) -> str:
-    return tell("{name} {a} in A, {b} in B", name=name, a=a, b=b)
+    return _("{name} {a} in A, {b} in B", name=name, a=a, b=b)

@@ -22,7 +22,7 @@ from pgversus.report.side_by_side.matching import MatchedPair, match
 from pgversus.report.side_by_side.section import side_by_side_section
 from pgversus.report.tidy_tables import Cell, TidyTable
 from pgversus.stats.analysis import ContenderResult
-from pgversus.text.translation import Language, speaking, tell
+from pgversus.text.translation import Language, _, use_language
 
 
 def side_by_side(a: StudyAnswer, b: StudyAnswer) -> SideBySide:
@@ -38,7 +38,7 @@ def side_by_side(a: StudyAnswer, b: StudyAnswer) -> SideBySide:
 
 def _source(answer: StudyAnswer) -> ResultSource:
     measured = [one.days for one in answer.answers if one.days is not None]
-    days = (min(first for first, _ in measured), max(last for _, last in measured)) if measured else None
+    days = (min(first for first, _unused in measured), max(last for _unused, last in measured)) if measured else None
     return ResultSource(
         title=answer.study.title,
         results=answer.results,
@@ -53,7 +53,7 @@ def _row(pair: MatchedPair) -> SideBySideRow:
     is_comparable = all(note.kind is not DiscrepancyKind.BASELINE for note in found)
     of_both = quotient(a, b) if is_comparable else None
     judged = agreement(a, b, of_both) if is_comparable else Agreement.NOT_JUDGED
-    not_judged = tell("not judged: the baselines are not the same")
+    not_judged = _("not judged: the baselines are not the same")
     return SideBySideRow(
         a=a,
         b=b,
@@ -103,7 +103,7 @@ _OF_SIDE: dict[str, Cell] = {
 
 def side_by_side_document(a: StudyAnswer, b: StudyAnswer) -> dict[str, Any]:
     """Everything, in English and in base units; null where there is no number."""
-    with speaking(Language.ENGLISH):
+    with use_language(Language.ENGLISH):
         found = side_by_side(a, b)
         return {
             "schema": SCHEMA,
@@ -117,7 +117,7 @@ def side_by_side_document(a: StudyAnswer, b: StudyAnswer) -> dict[str, Any]:
 
 def side_by_side_table(a: StudyAnswer, b: StudyAnswer) -> TidyTable:
     """A row for each pair, what is not comparable after them with its reasons."""
-    with speaking(Language.ENGLISH):
+    with use_language(Language.ENGLISH):
         found = side_by_side(a, b)
     types: dict[str, Cell] = {
         **{f"a_{name}": cell for name, cell in _OF_SIDE.items()},
@@ -179,6 +179,6 @@ def _cells(side: Side) -> list[Any]:
 
 def _csv_lone(one: NotComparable) -> list[Any]:
     lacking = [None] * (len(_OF_SIDE) - 1)
-    kinds = " ".join(kind.value for kind, _ in one.reasons)
-    words = "; ".join(words for _, words in one.reasons)
+    kinds = " ".join(kind.value for kind, _unused in one.reasons)
+    words = "; ".join(words for _unused, words in one.reasons)
     return [one.a, *lacking, one.b, *lacking, None, None, "no", None, None, None, None, kinds, words]

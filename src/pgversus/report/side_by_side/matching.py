@@ -15,7 +15,7 @@ from pgversus.stats.analysis import ContenderResult
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.study.workload import Operation, PgbenchWorkload, Script, Step, Workload, threads_used
-from pgversus.text.translation import both, listed, tell
+from pgversus.text.translation import _, both, listed
 
 NAMES = frozenset({"workload", "load", "dataset", "scale", "cache"})
 """Factors whose levels are names of something whose content is looked at."""
@@ -51,18 +51,18 @@ def reasons(one: Answer, other: Answer, common: Collection[str]) -> Iterator[Rea
     yield from _of_datasets(a, b)
     if one.analysis.metric is not other.analysis.metric:
         names = [metric_words(found.analysis.metric) for found in (one, other)]
-        yield Unlike.METRIC, tell("metric differs: {a} in A, {b} in B", a=names[0], b=names[1])
+        yield Unlike.METRIC, _("metric differs: {a} in A, {b} in B", a=names[0], b=names[1])
     if a.cache is not b.cache:
-        yield Unlike.CACHE, tell("cache differs: {a} in A, {b} in B", a=a.cache.value, b=b.cache.value)
+        yield Unlike.CACHE, _("cache differs: {a} in A, {b} in B", a=a.cache.value, b=b.cache.value)
     levels = dict(other.context.levels)
     for name, level in one.context.levels:
         if name in common and levels.get(name, level) != level:
-            words = tell("{name} differs: {a} in A, {b} in B", name=name, a=level, b=levels[name])
+            words = _("{name} differs: {a} in A, {b} in B", name=name, a=level, b=levels[name])
             yield Unlike.LEVELS, words
 
 
 def _factors(answers: Collection[Answer]) -> set[str]:
-    return {name for one in answers for name, _ in one.context.levels}
+    return {name for one in answers for name, _unused in one.context.levels}
 
 
 def _workload_key(workload: Workload) -> Hashable:
@@ -107,27 +107,27 @@ def _of_workloads(a: Comparison, b: Comparison) -> Iterator[Reason]:
     if _workload_key(a.workload) == _workload_key(b.workload):
         return
     if isinstance(a.workload, Operation) or isinstance(b.workload, Operation):
-        what = tell("an operation is not a load, nor another operation")
+        what = _("an operation is not a load, nor another operation")
     else:
         what = listed(_of_loads(a.workload, b.workload))
-    yield Unlike.WORKLOAD, tell("workload differs: {what}", what=what)
+    yield Unlike.WORKLOAD, _("workload differs: {what}", what=what)
 
 
 def _of_loads(a: PgbenchWorkload, b: PgbenchWorkload) -> Iterator[str]:
     if len(a.scripts) != len(b.scripts):
-        yield _each(tell("scripts"), len(a.scripts), len(b.scripts))
+        yield _each(_("scripts"), len(a.scripts), len(b.scripts))
     else:
         for one, other in zip(a.scripts, b.scripts, strict=True):
             if _script_key(one) != _script_key(other):
-                yield tell("the text of the script ({a} in A, {b} in B)", a=_name(one.name), b=_name(other.name))
+                yield _("the text of the script ({a} in A, {b} in B)", a=_name(one.name), b=_name(other.name))
             elif (one.weight or 1) != (other.weight or 1):
-                yield _each(tell("weight of {script}", script=_name(one.name)), one.weight or 1, other.weight or 1)
+                yield _each(_("weight of {script}", script=_name(one.name)), one.weight or 1, other.weight or 1)
     of_pgbench = (
-        (tell("clients"), a.clients, b.clients),
-        (tell("threads"), threads_used(a.threads, a.clients), threads_used(b.threads, b.clients)),
-        (tell("query mode"), a.query_mode.value, b.query_mode.value),
-        (tell("variables"), _variables(a.variables), _variables(b.variables)),
-        (tell("rate"), _rate(a), _rate(b)),
+        (_("clients"), a.clients, b.clients),
+        (_("threads"), threads_used(a.threads, a.clients), threads_used(b.threads, b.clients)),
+        (_("query mode"), a.query_mode.value, b.query_mode.value),
+        (_("variables"), _variables(a.variables), _variables(b.variables)),
+        (_("rate"), _rate(a), _rate(b)),
     )
     yield from (_each(*row) for row in of_pgbench if row[1] != row[2])
 
@@ -136,25 +136,23 @@ def _of_datasets(a: Comparison, b: Comparison) -> Iterator[Reason]:
     one, other = a.baseline, b.baseline
     if _dataset_key(one) == _dataset_key(other):
         return
-    what = [_each(tell("scale"), _scale(one) or tell("none"), _scale(other) or tell("none"))] * (
-        _scale(one) != _scale(other)
-    )
+    what = [_each(_("scale"), _scale(one) or _("none"), _scale(other) or _("none"))] * (_scale(one) != _scale(other))
     for name, first, second in _files(one.dataset, other.dataset):
         if _hashes(first) != _hashes(second):
-            what.append(tell("{content} ({a} in A, {b} in B)", content=name, a=_paths(first), b=_paths(second)))
+            what.append(_("{content} ({a} in A, {b} in B)", content=name, a=_paths(first), b=_paths(second)))
     variables = _variables(one.dataset.variables), _variables(other.dataset.variables)
     if variables[0] != variables[1]:
-        what.append(_each(tell("variables"), *variables))
-    yield Unlike.DATASET, tell("dataset differs: {what}", what=listed(what))
+        what.append(_each(_("variables"), *variables))
+    yield Unlike.DATASET, _("dataset differs: {what}", what=listed(what))
 
 
 def _files(one: Dataset, other: Dataset) -> Iterator[tuple[str, tuple[SetupFile, ...], tuple[SetupFile, ...]]]:
-    yield tell("the content of setup files"), one.setup_files, other.setup_files
-    yield tell("the content of files that prepare the state"), one.prepare, other.prepare
+    yield _("the content of setup files"), one.setup_files, other.setup_files
+    yield _("the content of files that prepare the state"), one.prepare, other.prepare
 
 
 def _each(name: str, a: object, b: object) -> str:
-    return tell("{name} {a} in A, {b} in B", name=name, a=a, b=b)
+    return _("{name} {a} in A, {b} in B", name=name, a=a, b=b)
 
 
 def _name(path: str) -> str:
@@ -162,15 +160,15 @@ def _name(path: str) -> str:
 
 
 def _paths(files: Collection[SetupFile]) -> str:
-    return listed(_name(file.path) for file in files) or tell("none")
+    return listed(_name(file.path) for file in files) or _("none")
 
 
 def _variables(variables: Collection[tuple[str, str]]) -> str:
-    return listed(f"{name}={value}" for name, value in sorted(variables)) or tell("none")
+    return listed(f"{name}={value}" for name, value in sorted(variables)) or _("none")
 
 
 def _rate(workload: PgbenchWorkload) -> str:
-    return tell("none") if workload.rate is None else f"{workload.rate:g}"
+    return _("none") if workload.rate is None else f"{workload.rate:g}"
 
 
 _MOST_TRIED = 50
@@ -214,7 +212,7 @@ def match(a: StudyAnswer, b: StudyAnswer) -> ContextMatching:
         found, left = _contenders(one, other)
         together += found
         alone += left
-    taken = {one.context.number for one, _ in pairs}, {other.context.number for _, other in pairs}
+    taken = {one.context.number for one, _unused in pairs}, {other.context.number for _unused, other in pairs}
     rest = [one for one in a.answers if one.context.number not in taken[0]]
     others = [one for one in b.answers if one.context.number not in taken[1]]
     alone += _not_the_same(rest, others, common, a, b)
@@ -286,13 +284,13 @@ def _same_work(
 
 
 def _other_factors(one: Answer, other: Answer) -> NotComparable:
-    a, b = (both(found.comparison.factors) or tell("nothing") for found in (one, other))
-    words = tell("what is compared differs: {a} in A, {b} in B", a=a, b=b)
+    a, b = (both(found.comparison.factors) or _("nothing") for found in (one, other))
+    words = _("what is compared differs: {a} in A, {b} in B", a=a, b=b)
     return NotComparable(a=place(one), b=place(other), reasons=((Unlike.COMPARED, words),))
 
 
 def _alone(one: Answer, result: ContenderResult, side: str) -> NotComparable:
-    words = tell("no contender of the other result is called so, and it is open which stands for it")
+    words = _("no contender of the other result is called so, and it is open which stands for it")
     called = f"{place(one)}: {one.comparison.arms[result.contender].label}"
     reasons_ = ((Unlike.COMPARED, words),)
     return NotComparable(a=called if side == "A" else None, b=called if side == "B" else None, reasons=reasons_)
@@ -308,7 +306,7 @@ def _not_the_same(
 ) -> Iterator[NotComparable]:
     """What is left over: with the one that it is meant to be held against, where there is one, and why it cannot be."""
     meant = _of_one_place(ones, others, common)
-    taken = {other.context.number for other, _ in meant.values()}
+    taken = {other.context.number for other, _unused in meant.values()}
     rest = [one for one in ones if one.context.number not in meant]
     meant |= _nearest(rest, [other for other in others if other.context.number not in taken], common)
     lost_in_a, lost_in_b = _lost(a), _lost(b)
@@ -318,7 +316,7 @@ def _not_the_same(
             yield NotComparable(a=place(one), b=place(other), reasons=found)
         else:
             yield NotComparable(a=place(one), b=None, reasons=(_only("A", one, lost_in_b),))
-    taken = {other.context.number for other, _ in meant.values()}
+    taken = {other.context.number for other, _unused in meant.values()}
     for other in others:
         if other.context.number not in taken:
             yield NotComparable(a=None, b=place(other), reasons=(_only("B", other, lost_in_a),))
@@ -375,5 +373,5 @@ def _only(side: str, one: Answer, lost_elsewhere: Mapping[Hashable, str]) -> Rea
     reason = lost_elsewhere.get(one.context.levels)
     if reason is not None:
         where = "B" if side == "A" else "A"
-        return Unlike.NOT_MEASURED, tell("not measured in {side}: {reason}", side=where, reason=reason)
-    return Unlike.ONLY_HERE, tell("only in {side}", side=side)
+        return Unlike.NOT_MEASURED, _("not measured in {side}: {reason}", side=where, reason=reason)
+    return Unlike.ONLY_HERE, _("only in {side}", side=side)

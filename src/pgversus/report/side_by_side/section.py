@@ -20,43 +20,43 @@ from pgversus.report.values import level_text
 from pgversus.report.verdicts import verdict_word
 from pgversus.stats.confidence import Verdict
 from pgversus.study.metrics import Metric
-from pgversus.text.translation import later, listed, tell, tell_number
+from pgversus.text.translation import N_, _, listed, ngettext
 from pgversus.text.units import change, change_interval
 
 _AROUND = {
-    DiscrepancyKind.BASELINE: later("baselines"),
-    DiscrepancyKind.CONTENDER: later("contenders"),
-    DiscrepancyKind.SETTINGS: later("settings"),
-    DiscrepancyKind.DATA: later("rows"),
-    DiscrepancyKind.STATISTICS: later("statistics"),
-    DiscrepancyKind.HOST: later("host"),
-    DiscrepancyKind.DAYS: later("days"),
-    DiscrepancyKind.CLIENT: later("client"),
-    DiscrepancyKind.WINDOWS: later("windows"),
-    DiscrepancyKind.MARGIN: later("margin"),
-    DiscrepancyKind.CHECK: later("CHECK"),
+    DiscrepancyKind.BASELINE: N_("baselines"),
+    DiscrepancyKind.CONTENDER: N_("contenders"),
+    DiscrepancyKind.SETTINGS: N_("settings"),
+    DiscrepancyKind.DATA: N_("rows"),
+    DiscrepancyKind.STATISTICS: N_("statistics"),
+    DiscrepancyKind.HOST: N_("host"),
+    DiscrepancyKind.DAYS: N_("days"),
+    DiscrepancyKind.CLIENT: N_("client"),
+    DiscrepancyKind.WINDOWS: N_("windows"),
+    DiscrepancyKind.MARGIN: N_("margin"),
+    DiscrepancyKind.CHECK: N_("CHECK"),
 }
 _COUNTED: Mapping[Agreement, Callable[[int], str]] = {
-    Agreement.AGREE: lambda number: tell_number("{number} pair agrees", "{number} pairs agree", number),
-    Agreement.LARGER_IN_A: lambda number: tell_number(
+    Agreement.AGREE: lambda number: ngettext("{number} pair agrees", "{number} pairs agree", number),
+    Agreement.LARGER_IN_A: lambda number: ngettext(
         "{number} pair has its larger effect in A", "{number} pairs have their larger effect in A", number
     ),
-    Agreement.LARGER_IN_B: lambda number: tell_number(
+    Agreement.LARGER_IN_B: lambda number: ngettext(
         "{number} pair has its larger effect in B", "{number} pairs have their larger effect in B", number
     ),
-    Agreement.HIGHER_IN_A: lambda number: tell_number(
+    Agreement.HIGHER_IN_A: lambda number: ngettext(
         "{number} pair has its higher ratio in A", "{number} pairs have their higher ratio in A", number
     ),
-    Agreement.HIGHER_IN_B: lambda number: tell_number(
+    Agreement.HIGHER_IN_B: lambda number: ngettext(
         "{number} pair has its higher ratio in B", "{number} pairs have their higher ratio in B", number
     ),
-    Agreement.OPPOSITE: lambda number: tell_number(
+    Agreement.OPPOSITE: lambda number: ngettext(
         "{number} pair goes opposite ways", "{number} pairs go opposite ways", number
     ),
-    Agreement.OPEN: lambda number: tell_number(
+    Agreement.OPEN: lambda number: ngettext(
         "{number} pair cannot be told apart", "{number} pairs cannot be told apart", number
     ),
-    Agreement.NOT_JUDGED: lambda number: tell_number(
+    Agreement.NOT_JUDGED: lambda number: ngettext(
         "{number} pair is not judged", "{number} pairs are not judged", number
     ),
 }
@@ -126,7 +126,7 @@ class SideBySideSection:
             for note in row.notes:
                 found.setdefault(note, []).append(row.place)
         return [
-            note if len(places) == len(self.rows) else tell("{note} [{places}]", note=note, places=listed(places))
+            note if len(places) == len(self.rows) else _("{note} [{places}]", note=note, places=listed(places))
             for note, places in found.items()
         ]
 
@@ -134,7 +134,7 @@ class SideBySideSection:
 def side_by_side_section(found: SideBySide) -> SideBySideSection:
     """The texts of what is put beside each other."""
     return SideBySideSection(
-        title=tell("A and B side by side"),
+        title=_("A and B side by side"),
         sources=[("A", _source(found.a)), ("B", _source(found.b))],
         sentences=list(_sentences(found)),
         rows=[_row(row) for row in found.rows],
@@ -150,19 +150,19 @@ def _sentences(found: SideBySide) -> Iterator[str]:
     counted = Counter(row.agreement for row in found.rows)
     parts = [told(counted[kind]) for kind, told in _COUNTED.items() if counted[kind]]
     if parts:
-        yield tell("{counts}.", counts=listed(parts))
-        yield tell(
+        yield _("{counts}.", counts=listed(parts))
+        yield _(
             "The values of two runs are no comparison of speed: hosts, days and settings are in them. Only ratios are "
             "held against each other, and those only where the baselines are the same."
         )
-        yield tell(
+        yield _(
             "They agree where the interval of their quotient lies inside the margin, and differ where it does not hold "
             "1; all of this together is wrong at most 1 time in 20."
         )
     else:
-        yield tell("Nothing of A is comparable with anything of B.")
+        yield _("Nothing of A is comparable with anything of B.")
     if found.not_comparable:
-        yield tell_number(
+        yield ngettext(
             "{number} context or contender has nothing beside it; the reason is said below.",
             "{number} contexts or contenders have nothing beside them; the reasons are said below.",
             len(found.not_comparable),
@@ -178,7 +178,7 @@ def _row(row: SideBySideRow) -> RowText:
         agreement=row.agreement,
         words=row.words,
         quotient=_quotient(row.quotient),
-        around=listed(tell(_AROUND[note.kind]) for note in row.notes),
+        around=listed(_(_AROUND[note.kind]) for note in row.notes),
         notes=[note.words for note in row.notes],
     )
 
@@ -195,7 +195,7 @@ def _side(side: Side, metric: Metric) -> SideText:
     baseline, contender = side.baseline_value, side.contender_value
     changed = change(side.ratio) if side.ratio is not None else ""
     return SideText(
-        pair=tell("{contender} against {baseline}", contender=side.contender, baseline=side.baseline),
+        pair=_("{contender} against {baseline}", contender=side.contender, baseline=side.baseline),
         baseline_level="" if baseline is None else level_text(metric, baseline),
         contender_level="" if contender is None else level_text(metric, contender),
         change=f"{MARKS.get(side.verdict, '')} {changed}".strip(),
@@ -213,8 +213,8 @@ def _quotient(found: Quotient | None) -> str:
 
 
 def _lone(one: NotComparable) -> LoneText:
-    reason = listed(words for _, words in one.reasons)
+    reason = listed(words for _unused, words in one.reasons)
     if one.a is None or one.b is None:
         return LoneText(place=one.a or one.b or "", reason=reason)
-    place = one.a if one.a == one.b else tell("{a} in A, {b} in B", a=one.a, b=one.b)
+    place = one.a if one.a == one.b else _("{a} in A, {b} in B", a=one.a, b=one.b)
     return LoneText(place=place, reason=reason)

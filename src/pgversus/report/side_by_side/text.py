@@ -10,7 +10,7 @@ from pgversus.report.sentences import percent_of_confidence
 from pgversus.report.side_by_side.agreement import Agreement, SideBySide
 from pgversus.report.side_by_side.section import SideBySideSection, SideText, side_by_side_section
 from pgversus.report.terminal import STYLES, print_parts, terminal_table
-from pgversus.text.translation import tell
+from pgversus.text.translation import _
 
 
 def side_by_side_markdown(found: SideBySide) -> str:
@@ -22,8 +22,8 @@ def side_by_side_markdown(found: SideBySide) -> str:
         _ratio_rows(section),
         paragraph(" ".join(section.sentences)),
         _value_rows(section),
-        _list(section.notes, tell("Not alike")),
-        _list([f"{one.place}: {one.reason}" for one in section.not_comparable], tell("Not comparable")),
+        _list(section.notes, _("Not alike")),
+        _list([f"{one.place}: {one.reason}" for one in section.not_comparable], _("Not comparable")),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -31,17 +31,17 @@ def side_by_side_markdown(found: SideBySide) -> str:
 def _ratio_rows(section: SideBySideSection) -> str:
     confidence = percent_of_confidence()
     heads = (
-        tell("context"),
-        tell("metric"),
+        _("context"),
+        _("metric"),
         "A",
         confidence,
-        tell("verdict"),
+        _("verdict"),
         "B",
         confidence,
-        tell("verdict"),
-        tell("B over A"),
-        tell("A and B"),
-        tell("not alike"),
+        _("verdict"),
+        _("B over A"),
+        _("A and B"),
+        _("not alike"),
     )
     rows = [
         (
@@ -59,12 +59,12 @@ def _ratio_rows(section: SideBySideSection) -> str:
 
 def _value_rows(section: SideBySideSection) -> str:
     heads = (
-        tell("values, not to be compared between A and B"),
-        tell("A baseline"),
-        tell("A contender"),
-        tell("B baseline"),
-        tell("B contender"),
-        tell("blocks"),
+        _("values, not to be compared between A and B"),
+        _("A baseline"),
+        _("A contender"),
+        _("B baseline"),
+        _("B contender"),
+        _("blocks"),
     )
     rows = [
         (
@@ -109,9 +109,9 @@ def print_side_by_side(found: SideBySide, console: Console, columns: int | None 
     if section.rows:
         parts += [Text(""), _ratios(section), Text(""), _values(section)]
     parts += [Text(""), *(Text(sentence) for sentence in section.sentences)]
-    parts += [Text(tell("not alike: {note}", note=note)) for note in section.notes]
+    parts += [Text(_("not alike: {note}", note=note)) for note in section.notes]
     parts += [
-        Text(tell("not comparable: {place}: {reason}", place=one.place, reason=one.reason))
+        Text(_("not comparable: {place}: {reason}", place=one.place, reason=one.reason))
         for one in section.not_comparable
     ]
     print_parts(parts, console, columns)
@@ -119,9 +119,7 @@ def print_side_by_side(found: SideBySide, console: Console, columns: int | None 
 
 def _ratios(section: SideBySideSection) -> Table:
     confidence = percent_of_confidence()
-    shown = terminal_table(
-        "", "A", confidence, "", "B", confidence, "", tell("B over A"), tell("A and B"), tell("not alike")
-    )
+    shown = terminal_table("", "A", confidence, "", "B", confidence, "", _("B over A"), _("A and B"), _("not alike"))
     for row in section.rows:
         agreement = Text(row.words, style=_COLOURS[row.agreement])
         shown.add_row(Text(row.place), *_cells(row.a), *_cells(row.b), Text(row.quotient), agreement, Text(row.around))
@@ -134,8 +132,8 @@ def _cells(side: SideText) -> list[RenderableType]:
 
 def _values(section: SideBySideSection) -> Table:
     """Each beside its own baseline: those of A and of B are two tables that happen to share their rows."""
-    heads = [tell("A baseline"), tell("A contender"), tell("B baseline"), tell("B contender")]
-    shown = terminal_table(tell("values, not to be compared between A and B"), "", *heads, tell("blocks"))
+    heads = [_("A baseline"), _("A contender"), _("B baseline"), _("B contender")]
+    shown = terminal_table(_("values, not to be compared between A and B"), "", *heads, _("blocks"))
     for row in section.rows:
         a, b = row.a, row.b
         levels = (a.baseline_level, a.contender_level, b.baseline_level, b.contender_level)
