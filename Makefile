@@ -13,7 +13,7 @@ help: ## this menu
 		printf '  make %-18s %s\n' "$$name" "$$text"; done
 
 demo: .venv/.installed ## the correlated IN case on 16.12 and 17.8, from nothing to a verdict
-	$(BIN)/pgversus compare 16.12 17.8 --setup examples/correlated.sql -f examples/correlated_in.sql -c 4
+	$(BIN)/pgversus demo
 
 check: format lint types imports test-unit ## all that takes no server
 

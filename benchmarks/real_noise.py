@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from benchmarks.real_blocks import SERVER, RealBlock, real_blocks
 
-LONG = ("--window", "1s", "--windows", "8", "--warm-up", "2s")
+LONG = ("--window", "1s", "--windows", "8", "--warmup", "2s")
 BLOCKS = 2
 """Of one kind in a row: the fewest that a comparison may have."""
 _LOOP = "SELECT count(*) FROM generate_series(1, 100000);\n"

@@ -13,7 +13,7 @@ import statistics
 
 from benchmarks.real_blocks import SERVER, RealBlock, real_blocks
 
-_LOAD = ("-i", "-s", "10", "-b", "tpcb-like", "-c", "4", "-j", "2", "--warm-up", "2s", "--blocks", "2")
+_LOAD = ("-i", "-s", "10", "-b", "tpcb-like", "-c", "4", "-j", "2", "--warmup", "2s", "--blocks", "2")
 _LOAD_S = 10.0
 """Of each arm in a block."""
 LENGTHS_S = (0.02, 0.2, 1.0, 5.0)

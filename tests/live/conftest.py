@@ -29,7 +29,7 @@ from pgversus.host.guard import processes_in
 
 PROGRAM = Path(sys.executable).with_name("pgversus")
 EXAMPLES = Path(__file__).parents[2] / "examples"
-QUICK = ("--blocks", "2", "--window", "1", "--windows", "2", "--warm-up", "1")
+QUICK = ("--blocks", "2", "--window", "1", "--windows", "2", "--warmup", "1")
 """As short as a comparison can be that still runs all of its parts."""
 
 

@@ -36,7 +36,7 @@ LOAD = (
     "1",
     "--windows",
     "2",
-    "--warm-up",
+    "--warmup",
     "1",
     "--json",
     "--results",

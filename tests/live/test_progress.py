@@ -116,7 +116,7 @@ def shows_the_region_once(picture: list[str]) -> bool:
 def test_a_narrow_terminal_that_is_made_narrower_and_an_interrupt_leave_nothing_of_the_region(
     command_line: CommandLine,
 ) -> None:
-    long = ("--max-blocks", "50", "--window", "1", "--windows", "2", "--warm-up", "1")
+    long = ("--max-blocks", "50", "--window", "1", "--windows", "2", "--warmup", "1")
     with terminal(command_line, 60, 12, "compare", "17.8", "17.8", "-i", "-S", *long) as shown:
         is_narrower, is_interrupted = False, False
         for picture in shown.pictures():

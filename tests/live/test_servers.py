@@ -80,7 +80,7 @@ def test_what_plans_account_for_is_measured_on_running_servers_as_well(command_l
     case = library() / "planner-16-vs-17"
     data = (case / "group_by.sql").read_text()
     settings = ("--set", "enable_hashagg=off", "--set", "max_parallel_workers_per_gather=0")
-    few = ("--budget", "5m", "--window", "1", "--windows", "2", "--warm-up", "1")
+    few = ("--budget", "5m", "--window", "1", "--windows", "2", "--warmup", "1")
     with somebodys_server("16.12", data) as one, somebodys_server("17.8", data) as other:
         ended = command_line.compare(one, other, *settings, "-f", str(case / "group_by_order.sql"), *few)
         with psycopg.connect(other) as connection:

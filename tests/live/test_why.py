@@ -12,7 +12,7 @@ from tests.live.conftest import QUICK, WEATHER, CommandLine
 
 OLD, NEW = "16.12", "17.8"
 PLANNER = library() / "planner-16-vs-17"
-FEW = ("--blocks", "3", "--window", "1", "--windows", "2", "--warm-up", "1")
+FEW = ("--blocks", "3", "--window", "1", "--windows", "2", "--warmup", "1")
 """As few as tell a factor of four on a host where other tests run."""
 REORDERING = "enable_group_by_reordering = off"
 

@@ -7,6 +7,7 @@ compare.py        pgversus compare
 run.py            pgversus run: a study from a file
 report.py         pgversus report: one result, two side by side, an article
 plans.py          pgversus plans
+demo.py           pgversus demo: a first comparison
 studies.py        pgversus studies: the bundled studies
 servers.py        pgversus servers
 cache.py          pgversus cache

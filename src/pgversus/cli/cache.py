@@ -1,4 +1,4 @@
-"""`pgversus cache`: what is kept between runs, and taking it out."""
+"""`pgversus cache`: list and remove what is kept between runs."""
 
 import json
 from pathlib import Path
@@ -17,16 +17,14 @@ if TYPE_CHECKING:
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 
 
-@click.group(invoke_without_command=True, short_help="List what is kept between runs, or remove it.")
+@click.group(invoke_without_command=True, short_help="List or remove what is kept between runs.")
 @_JSON
 @click.pass_context
 def cache(context: click.Context, *, as_json: bool) -> None:
-    """Builds, the source that some were made from, what ccache keeps of them, and data that were loaded.
+    """Builds, their source, ccache's files, and loaded data, kept for the next run.
 
-    All of it is kept for the next run.
-
-    Loaded data take up to 20 GB, or what PGVERSUS_SNAPSHOTS allows (5GB; 0 keeps none); those that were not used for
-    the longest time go first.
+    Loaded data take up to 20 GB, or the size in PGVERSUS_SNAPSHOTS (5GB; 0 keeps none); the least recently used are
+    removed first.
 
     \b
     pgversus cache
@@ -38,10 +36,10 @@ def cache(context: click.Context, *, as_json: bool) -> None:
         hand_on_json(context, as_json=as_json)
 
 
-@cache.command("list", short_help="List what is kept.")
+@cache.command("list", short_help="List the contents of the cache.")
 @_JSON
 def list_cache(*, as_json: bool) -> None:
-    """Name, size, last use, and what it is; builds first, loaded data last, those with the last used first."""
+    """List name, size, last use and kind: builds first, then loaded data, the most recently used first."""
     import time  # noqa: PLC0415 - beside the others
 
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
@@ -56,21 +54,21 @@ def list_cache(*, as_json: bool) -> None:
         write_out(cache_table(things, str(here.root), time.time()), "")
 
 
-@cache.command("remove", short_help="Remove builds, loaded data, or all of it.")
+@cache.command("remove", short_help="Remove builds, loaded data, or everything.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--snapshots", is_flag=True, help="All loaded data.")
-@click.option("--builds", is_flag=True, help="All builds.")
-@click.option("--sources", is_flag=True, help="All tarballs of source.")
-@click.option("--all", "everything", is_flag=True, help="All of these, and what ccache keeps.")
+@click.option("--snapshots", is_flag=True, help="Remove all loaded data.")
+@click.option("--builds", is_flag=True, help="Remove all builds.")
+@click.option("--sources", is_flag=True, help="Remove all source tarballs.")
+@click.option("--all", "everything", is_flag=True, help="Remove everything, ccache's files included.")
 def remove_from_cache(
     names: tuple[str, ...], *, snapshots: bool, builds: bool, sources: bool, everything: bool
 ) -> None:
-    """Remove what has this NAME, as `pgversus cache` shows it; the first digits of a snapshot's name do.
+    """Remove the entries with these NAMEs, as `pgversus cache` lists them; the first digits of a snapshot suffice.
 
     A build that a run is using stays.
     """
     if not (names or snapshots or builds or sources or everything):
-        raise click.UsageError("say what is to be removed: names, --snapshots, --builds, --sources or --all")
+        raise click.UsageError("name what to remove: names, --snapshots, --builds, --sources or --all")
     from pgversus.report.inventory import CachedKind  # noqa: PLC0415 - not for `--help`
 
     asked = {CachedKind.SNAPSHOT: snapshots, CachedKind.BUILD: builds, CachedKind.SOURCE: sources}

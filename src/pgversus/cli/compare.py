@@ -3,14 +3,27 @@
 import json
 import secrets
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.options import exit_code, in_asked_manner, language_shown, means_options, measure
-from pgversus.cli.output import rendered, write_out
+from pgversus.cli.options import (
+    ANSWER_GROUP,
+    PROGRAMS_GROUP,
+    GroupedCommand,
+    check_dry_run,
+    exit_code,
+    in_asked_manner,
+    language_shown,
+    means_options,
+    measure,
+    show_dry_run,
+)
+from pgversus.cli.output import rendered, write_answer
 from pgversus.cli.question import METRICS, arms_options, comparison_of, study_of, variable_options
+from pgversus.errors import ExitCode
 from pgversus.study.comparison import Comparison
 from pgversus.study.design import FIRST_LOOK, MOST_BLOCKS
 from pgversus.study.workload import QueryMode
@@ -22,11 +35,39 @@ if TYPE_CHECKING:
 _LEAST_FIXED = 2
 
 
-@click.command(short_help="Compare two or more servers, or levels of a setting, on one workload.")
+_GROUPS = {
+    "Data": ("initialize", "scale", "setup", "full_statistics", "prepare", "variables"),
+    "Load (as in pgbench)": (
+        *("files", "builtins", "select_only", "skip_some_updates", "clients", "jobs", "protocol", "rate", "no_vacuum"),
+    ),
+    "Operation, instead of a load": ("operations", "commands", "verify"),
+    "Arms": ("settings",),
+    "Design": (*("metric", "margin", "budget", "max_blocks", "blocks", "window", "windows", "warm_up", "pin", "seed"),),
+    "Run": ("results", "dry_run", "ask_servers"),
+    **ANSWER_GROUP,
+    **PROGRAMS_GROUP,
+}
+
+
+@click.command(
+    cls=GroupedCommand,
+    groups=_GROUPS,
+    short_help="Compare two or more servers, or levels of a setting, on one workload.",
+)
 @click.argument("servers", nargs=-1, required=True, metavar="SERVER...")
 @arms_options
-@click.option("-c", "--client", "clients", type=click.IntRange(min=1), metavar="N", help="Clients.  [default: 1]")
-@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Threads of pgbench.  [default: 1]")
+@click.option(
+    "-c", "--client", "--clients", "clients", type=click.IntRange(min=1), metavar="N", help="Clients.  [default: 1]"
+)
+@click.option(
+    "-j",
+    "--jobs",
+    "--threads",
+    "jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Threads of pgbench.  [default: one per client, at most one per processor]",
+)
 @click.option(
     "-M",
     "--protocol",
@@ -39,82 +80,91 @@ _LEAST_FIXED = 2
     "--rate",
     type=click.FloatRange(min=0, min_open=True),
     metavar="TPS",
-    help="Schedule so many transactions per second; latency then carries the verdict.",
+    help="Target rate in transactions per second; the verdict is then about latency.",
 )
 @click.option(
     "--operation",
     "operations",
     multiple=True,
     metavar="SQL",
-    help="Instead of a load: a statement that is run once in each block, on a fresh copy of the data, and timed; "
-    "repeatable.",
+    help="Time this statement, run once per block on a fresh copy of the data; repeatable.",
 )
 @click.option(
     "--command",
     "commands",
     multiple=True,
     metavar="COMMAND",
-    help="The same with a program, which finds its arm by PGHOST, PGPORT, PGUSER, PGDATABASE and PGDATA, and runs in a "
-    "directory of its own; repeatable.",
+    help="Time this program instead; PGHOST, PGPORT, PGUSER, PGDATABASE and PGDATA point to its server; repeatable.",
 )
 @click.option(
     "--prepare",
     multiple=True,
     metavar="FILE",
-    help="SQL file that psql runs once on what was loaded, to make the state that an operation needs; repeatable.",
+    help="SQL file that psql runs once after loading; every repetition of an operation starts from the state that it "
+    "creates; repeatable.",
 )
 @click.option(
-    "--verify", multiple=True, metavar="SQL", help="Must return nothing but true after an operation; repeatable."
+    "--verify", multiple=True, metavar="SQL", help="Query that must return only true after the operation; repeatable."
 )
 @click.option(
-    "-n", "--no-vacuum", is_flag=True, help="Accepted for pgbench's sake: nothing is vacuumed between windows anyway."
+    "-n",
+    "--no-vacuum",
+    is_flag=True,
+    help="Accepted for compatibility with pgbench; pgversus never vacuums between windows.",
 )
 @click.option(
     "--metric",
     type=click.Choice(list(METRICS)),
-    help="What carries the verdict.  [default: tps; with -R latency_p95; of an operation time]",
+    help="Metric that the verdict is about.  [default: tps; latency_p95 with -R; time for an operation]",
 )
 @click.option(
     "--margin",
     metavar="PERCENT",
-    help="The smallest difference that matters.  [default: 2%; for latency_p95 and time 5%]",
+    help="Smallest difference that matters.  [default: 2%; 5% for latency_p95 and time]",
 )
-@click.option("--budget", metavar="TIME", help="Stop undecided after so much time (90s, 15m, 2h).  [default: 15m]")
+@click.option(
+    "--budget",
+    metavar="TIME",
+    help="Time limit (90s, 15m, 2h); the verdict is undecided if it runs out.  [default: 15m]",
+)
 @click.option(
     "--max-blocks",
     type=click.IntRange(FIRST_LOOK, MOST_BLOCKS),
     metavar="N",
-    help=f"Stop undecided after so many blocks.  [default: {MOST_BLOCKS}]",
+    help=f"Block limit; the verdict is undecided after it.  [default: {MOST_BLOCKS}]",
 )
 @click.option(
     "--blocks",
     type=click.IntRange(min=_LEAST_FIXED),
     metavar="N",
-    help="Exactly so many blocks and one look at the end.",
+    help="Run exactly N blocks and analyse once at the end.",
 )
 @click.option(
     "--window",
     metavar="LENGTH",
-    help="Length of one window: 50ms, 2s, or 20tx (transactions of each client).  [default: fitted to the load]",
+    help="Length of a window: 50ms, 2s, or 20tx (transactions per client).  [default: fitted to the load]",
 )
 @click.option(
     "--windows",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Windows of each arm in one block.  [default: fitted to the load]",
+    help="Windows per arm and block.  [default: fitted to the load]",
 )
 @click.option(
     "--pin",
     metavar="auto|off|CPUS",
-    help="Processors of their own for the client (CPUS, such as 0 or 0-1) and for the servers (the rest).  "
-    "[default: auto, on hosts with four or more]",
+    help="Separate processors for the client (CPUS: 0, 0-1) and the servers (the rest).  [default: auto, from four "
+    "processors on]",
 )
 @click.option(
-    "--warm-up",
+    "--warmup",
+    "warm_up",
     metavar="TIME",
-    help="Load thrown away after each start, in whole seconds; more until it is steady.  [default: 2s]",
+    help="Load before the windows of each start, in whole seconds, longer if it is not yet steady.  [default: 2s]",
 )
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Of everything random; stored.  [default: drawn]")
+@click.option(
+    "--seed", type=click.IntRange(min=0), metavar="N", help="Random seed, stored with the results.  [default: random]"
+)
 @click.option(
     "--results", type=click.Path(), metavar="DIR", help="New results folder.  [default: pgversus-results/TIME-ARMS]"
 )
@@ -122,9 +172,9 @@ _LEAST_FIXED = 2
 def compare(**options: Any) -> int:
     """Is each other SERVER faster or slower than the first, on this workload?
 
-    SERVER is a version (17, 17.8), a bin directory, or a connection URI; or what is built from source: a version with
-    options (17+blocksize=16, 17+cassert, 17+cflags=-O3), a source tree, a commit of one (./postgres@REF), a tarball.
-    With one SERVER, --set with several levels makes the arms. The same server twice is an A/A comparison.
+    SERVER is a version (17, 17.8), a bin directory or a connection URI. pgversus also builds servers from source: a
+    version with options (17+blocksize=16, 17+cassert, 17+cflags=-O3), a source tree, a commit (./postgres@REF), a
+    tarball. With a single SERVER, --set with several values makes the arms. The same server twice is an A/A comparison.
 
     \b
     pgversus compare 16.12 17.8 --setup correlated.sql -f correlated_in.sql -c 4
@@ -132,25 +182,29 @@ def compare(**options: Any) -> int:
     pgversus compare 16 17 18 -i -s 10 -b tpcb-like -c 8 -j 2
     pgversus compare 15.10 16.6 -i -s 10 --prepare dirty.sql --operation 'VACUUM pgbench_accounts'
     """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
+    check_dry_run(options)
     comparison = comparison_of(options)
     results = _results_folder(options["results"], comparison)
     from pgversus.lab.resume import EarlierResults  # noqa: PLC0415 - `pgversus --help` does without numpy
 
     study = in_asked_manner(study_of(comparison), options)
+    if options["dry_run"]:
+        show_dry_run(study, results, options)
+        return int(ExitCode.DONE)
     whole = measure(study, options, results, earlier=EarlierResults.REFUSE)
     with use_language(language_shown(options)):
-        text = _text(whole.answers[0], as_json=options["as_json"])
-    write_out(text, whole.results)
+        text = _text(whole.answers[0], options)
+    write_answer(text, options["output"], whole.results)
     return int(exit_code(whole, options["fail_on"]))
 
 
-def _text(answer: "Answer", *, as_json: bool) -> str:
+def _text(answer: "Answer", options: Mapping[str, Any]) -> str:
     from pgversus.report.json_document import document  # noqa: PLC0415 - `pgversus --help` does without numpy
     from pgversus.report.terminal import print_answer  # noqa: PLC0415 - the same
 
-    if as_json:
+    if options["as_json"]:
         return json.dumps(document(answer), indent=2, allow_nan=False) + "\n"
-    return rendered(lambda console, columns: print_answer(answer, console, columns))
+    return rendered(lambda console, columns: print_answer(answer, console, columns), options["output"])
 
 
 def _results_folder(given: str | None, comparison: Comparison) -> Path:

@@ -13,6 +13,7 @@ import click
 
 from pgversus.cli.cache import cache
 from pgversus.cli.compare import compare
+from pgversus.cli.demo import demo
 from pgversus.cli.output import let_go, make_streams_safe, write_error
 from pgversus.cli.plans import plans
 from pgversus.cli.report import report
@@ -63,7 +64,7 @@ def pgversus() -> None:
     """Is PostgreSQL A faster or slower than B on this work, by how much, and how sure?"""
 
 
-for command in (compare, run_command, plans, report, studies, servers, cache):
+for command in (compare, run_command, plans, report, studies, servers, cache, demo):
     pgversus.add_command(command)
 
 
@@ -118,20 +119,36 @@ def _crash_report(error: Exception) -> str:
         return f"none, it could not be written ({reason.strerror})"
 
 
+_HINTS = {
+    flag: hint
+    for flags, hint in (
+        (
+            ("-T", "--time", "-t", "--transactions"),
+            "pgversus decides how long to run; see --budget, --window and --warmup",
+        ),
+        (("-P", "--progress"), "pgversus shows its progress without a flag"),
+        (("-l", "--log"), "--keep-logs keeps pgbench's transaction logs among the results"),
+        (("-r", "--report-per-command"), "compare single statements, each with its own -f FILE"),
+        (("-C", "--connect"), "connections stay open; compare the cost of connecting with --command 'psql -c ...'"),
+        (("-v", "--vacuum-all"), "pgversus vacuums and analyses the data that it loads"),
+        (("-F", "--fillfactor", "-I", "--init-steps"), "create other tables with --setup FILE"),
+        (("--random-seed",), "--seed N"),
+        (
+            ("-p", "--port", "--host", "-U", "--username", "-d", "--dbname"),
+            "name the server by a connection URI: postgresql://HOST:PORT/DATABASE?user=USER",
+        ),
+    )
+    for flag in flags
+}
+"""Fixes for flags of pgbench and psql that compare does not take."""
+
+
 def _usage(error: click.ClickException) -> StudyError:
-    hints = {
-        "-T": "the time is pgversus' to decide; see --budget and --window",
-        "-t": "the number of transactions is pgversus' to decide; see --budget and --window",
-    }
     option = getattr(error, "option_name", "") or ""
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "pgversus"
-    return StudyError(
-        error.format_message(),
-        slug="usage",
-        where=path,
-        to_do=hints.get(option, f"{path} --help"),
-    )
+    hint = _HINTS.get(option) if path == "pgversus compare" else None
+    return StudyError(error.format_message(), slug="usage", where=path, to_do=hint or f"{path} --help")
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

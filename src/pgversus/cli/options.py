@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from pgversus.cli.output import write_answer
 from pgversus.errors import ExitCode
 from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildProfile, BuildSystem, manner_asked
 from pgversus.text.translation import Language, use_language
@@ -25,7 +26,7 @@ def language_option(function: Command) -> Command:
         "language",
         type=click.Choice([language.value for language in Language]),
         callback=_chosen,
-        help="Language of what people read.  [default: that of the locale]",
+        help="Language of the report.  [default: from the locale]",
     )(function)
 
 
@@ -43,6 +44,7 @@ def locale_language(environment: Mapping[str, str]) -> Language:
 if TYPE_CHECKING:
     from pgversus.lab.resume import EarlierResults
     from pgversus.report.answer import StudyAnswer
+    from pgversus.study.host_access import HostAccess
     from pgversus.study.study import Study
 
 
@@ -50,52 +52,91 @@ _BUILD_OPTIONS = (
     click.option(
         "--build-profile",
         type=click.Choice([profile.value for profile in BuildProfile]),
-        help="How much of a server from source is built: what a comparison runs, or all of PostgreSQL with the "
-        "libraries that distributions build with.  [default: minimal]",
+        help="What to build of a server from source: the minimum for a comparison, or all of PostgreSQL with the "
+        "libraries that distributions use.  [default: minimal]",
     ),
     click.option(
         "--build-system",
         type=click.Choice([system.value for system in BuildSystem]),
-        help="By what servers are built from source.  [default: configure, where their source has it]",
+        help="Build system for servers from source.  [default: configure, if the source has it]",
     ),
+)
+OUTPUT = click.option(
+    "-o", "--output", type=click.Path(), metavar="FILE", help="Write to a file.  [default: standard output]"
 )
 RUN_AS = click.option(
     "--run-as",
     metavar="USER",
-    help="As root: the user that servers, psql, pgbench, commands and builds run as.  [default: nobody]",
+    help="As root: run servers, psql, pgbench, commands and builds as this user.  [default: nobody]",
 )
 _OPTIONS = (
+    click.option(
+        "--dry-run", is_flag=True, help="Show what would be fetched, loaded and measured, and for how long; do nothing."
+    ),
+    click.option(
+        "--ask-servers",
+        is_flag=True,
+        help="With --dry-run: also ask the servers for versions and settings, which runs their programs or connects to "
+        "them.",
+    ),
     *_BUILD_OPTIONS,
     click.option(
         "--pgbench",
         "pgbench_path",
         type=click.Path(),
         metavar="PATH",
-        help="Another pgbench than the one that comes with pgversus.",
+        help="Use this pgbench, and the psql next to it, instead of those that come with pgversus.",
     ),
     RUN_AS,
-    click.option("--keep-logs", is_flag=True, help="Keep pgbench's transaction logs among the results."),
+    click.option("--keep-logs", is_flag=True, help="Store pgbench's transaction logs with the results."),
     click.option(
         "--no-plans",
         is_flag=True,
-        help="Neither look at plans nor measure, after the verdicts, what changed ones account for.",
+        help="Skip plan capture and attribution.",
     ),
     click.option(
         "--sample-plans",
         is_flag=True,
-        help="Run each load once more with auto_explain, to see that plans under it are those that were captured.",
+        help="Run each load again with auto_explain, to check that it uses the captured plans.",
     ),
     click.option(
         "--check-rows",
         is_flag=True,
-        help="Also compare what statements return: a faster server with other rows is no faster server.",
+        help="Also check that statements return the same rows on every server.",
     ),
     click.option(
-        "--fail-on", multiple=True, type=click.Choice(["slower", "undecided"]), help="Exit with 1 on such a verdict."
+        "--fail-on",
+        multiple=True,
+        type=click.Choice(["slower", "undecided"]),
+        help="Exit with status 1 if a verdict is this; repeatable.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables."),
+    OUTPUT,
     language_option,
 )
+
+
+class GroupedCommand(click.Command):
+    """A command whose help shows its options in titled groups."""
+
+    def __init__(self, *arguments: Any, groups: Mapping[str, Sequence[str]], **attributes: Any) -> None:
+        """groups: names of parameters by title, in the order of the help text; the others follow under `Other`."""
+        super().__init__(*arguments, **attributes)
+        self.groups = groups
+
+    def format_options(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the groups."""
+        options = [param for param in self.get_params(context) if isinstance(param, click.Option)]
+        records = {one.name: record for one in options if (record := one.get_help_record(context))}
+        for title, names in self.groups.items():
+            with formatter.section(title):
+                formatter.write_dl([records.pop(name) for name in names])
+        with formatter.section("Other"):
+            formatter.write_dl(list(records.values()))
+
+
+ANSWER_GROUP = {"Answer": ("as_json", "output", "language", "fail_on", "no_plans", "sample_plans", "check_rows")}
+PROGRAMS_GROUP = {"Servers and programs": ("build_profile", "build_system", "pgbench_path", "run_as", "keep_logs")}
 
 
 def means_options(command: Command) -> Command:
@@ -115,17 +156,17 @@ def with_options(command: Command, options: Sequence[Callable[[Command], Command
     return command
 
 
-def manner_of(options: dict[str, Any], manner: BuildManner = USUAL_MANNER) -> BuildManner:
+def manner_of(options: Mapping[str, Any], manner: BuildManner = USUAL_MANNER) -> BuildManner:
     """The manner that the flags ask for; where they say nothing, that of `manner`."""
     return manner_asked(manner, options["build_profile"], options["build_system"])
 
 
-def in_asked_manner(study: "Study", options: dict[str, Any]) -> "Study":
+def in_asked_manner(study: "Study", options: Mapping[str, Any]) -> "Study":
     """The study with its builds in the manner that the flags ask for; without one, in its own."""
     return replace(study, build_manner=manner_of(options, study.build_manner))
 
 
-def measure(study: "Study", options: dict[str, Any], results: Path, *, earlier: "EarlierResults") -> "StudyAnswer":
+def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlier: "EarlierResults") -> "StudyAnswer":
     """Carry out a study and read its answer back. earlier: what is done with results that are in the folder."""
     # Imported here: `pgversus --help` and every usage error do without numpy and psycopg.
     from pgversus.cli.command import command_typed  # noqa: PLC0415
@@ -155,7 +196,55 @@ def measure(study: "Study", options: dict[str, Any], results: Path, *, earlier: 
         return read_answer(results)
 
 
-def language_shown(options: dict[str, Any]) -> Language:
+def check_dry_run(options: Mapping[str, Any]) -> None:
+    """UsageError for --ask-servers without --dry-run."""
+    if options["ask_servers"] and not options["dry_run"]:
+        raise click.UsageError("--ask-servers is for --dry-run: a run asks its servers anyway")
+
+
+def show_dry_run(
+    study: "Study",
+    results: Path,
+    options: Mapping[str, Any],
+    *,
+    access: "HostAccess | None" = None,
+    is_trusted: bool = True,
+    afresh: bool = False,
+) -> None:
+    """Print what a run of the study would do; HostError, after that, where the disk has no room for it.
+
+    access: what needs consent. is_trusted: whether its servers may get passwords of the environment.
+    afresh: whether earlier results are left alone.
+    """
+    from pgversus.host.identity import server_user  # noqa: PLC0415 - `pgversus --help` does without psutil
+    from pgversus.lab.estimates import check_disk_space, dry_run  # noqa: PLC0415 - the same
+    from pgversus.report.inventory import dry_run_text  # noqa: PLC0415 - the same
+
+    found = dry_run(
+        in_asked_manner(study, options),
+        results,
+        server_user(options["run_as"]),
+        afresh=afresh,
+        asks_servers=options["ask_servers"],
+        is_trusted=is_trusted,
+    )
+    text = dry_run_text(
+        found.study,
+        found.needs,
+        downloads=found.downloads,
+        to_build=found.to_build,
+        not_asked=found.not_asked,
+        access=access,
+        free_bytes=found.free_bytes,
+        blocks_there=found.blocks_there,
+        results=found.results,
+        with_plans=not options["no_plans"],
+    )
+    write_answer(text, options["output"], found.results)
+    check_disk_space(found)
+
+
+def language_shown(options: Mapping[str, Any]) -> Language:
     """In which the answer is told; English in a document for programs."""
     return Language.ENGLISH if options["as_json"] else options["language"]
 

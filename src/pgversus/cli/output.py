@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from pgversus.errors import HostError, StudyError
+from pgversus.host.output_file import write_file
 from pgversus.study.dataset import SetupFile, setup_file
 from pgversus.text.redaction import visible
 
@@ -63,16 +64,17 @@ class Rendered(str):
     __slots__ = ()
 
 
-def rendered(print_to: Callable[["Console", int | None], None]) -> Rendered:
-    """What rich prints, as text, with colours where standard output is a terminal.
+def rendered(print_to: Callable[["Console", int | None], None], output: str | None = None) -> Rendered:
+    """Return what rich prints, with colours where standard output is a terminal.
 
     print_to: gets a console on which no table is cut, and the columns of the terminal, or None for a pipe.
+    output: the file that it goes to instead, which gets no colours.
 
     Into memory first: rich would end the process by itself where standard output cannot be written.
     """
     from pgversus.report.terminal import WIDEST, SafeConsole  # noqa: PLC0415 - the same
 
-    page, is_terminal = io.StringIO(), sys.stdout.isatty()
+    page, is_terminal = io.StringIO(), output is None and sys.stdout.isatty()
     columns = shutil.get_terminal_size().columns if is_terminal else None
     print_to(SafeConsole(file=page, force_terminal=is_terminal, width=WIDEST), columns)
     return Rendered(page.getvalue())
@@ -110,6 +112,14 @@ def write_out(text: str | Iterable[str], results: str) -> None:
             expected="somewhere to write to",
             to_do=f"nothing is lost: it is in {results}",
         ) from error
+
+
+def write_answer(content: str | Iterable[str], output: str | None, results: str) -> None:
+    """Write an answer to the file that -o names, else print it; HostError when it cannot be written."""
+    if output is None:
+        write_out(content, results)
+    else:
+        write_file(Path(output), content)
 
 
 def write_error(text: str) -> None:

@@ -1,4 +1,4 @@
-"""`pgversus plans`: how plans of the same statements differ, on servers or in files."""
+"""`pgversus plans`: compare the plans of the same statements, from servers or files."""
 
 import json
 from pathlib import Path
@@ -24,26 +24,27 @@ _OF_PLANS = ".json"
 _FORMATS = ("text", "markdown", "html")
 
 
-@click.command(short_help="Show how plans of the same statements differ.")
+@click.command(short_help="Compare the plans of the same statements.")
 @click.argument("names", nargs=-1, required=True, metavar="BASELINE CONTENDER...")
 @arms_options
 @variable_options
 @build_options
 @RUN_AS
 @click.option(
-    "--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="Form of the report."
+    "--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="Format of the report."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead.")
 @language_option
 @click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write to a file.  [default: standard output]")
 def plans(names: tuple[str, ...], **options: Any) -> None:
-    """Hold the plans of each statement against each other: those of the first server against those of the others.
+    """Compare the plans of each statement on the first server with those on the others.
 
     Servers, settings, data and scripts are named as for compare. Each statement is explained and run once on each
-    server, under the settings of the load, and rolled back; what it returns is compared as well. Nothing is measured.
+    server under the settings of the load, then rolled back; the rows that it returns are compared as well. Nothing is
+    measured.
 
-    Or name files with what EXPLAIN (FORMAT JSON) printed, - for standard input. What one major prints otherwise than
-    another is no difference.
+    Files with the output of EXPLAIN (FORMAT JSON) can be named instead of servers, - for standard input. Formatting
+    differences between major versions are ignored.
 
     \b
     pgversus plans 16 17 --setup setup.sql -f query.sql
@@ -52,7 +53,7 @@ def plans(names: tuple[str, ...], **options: Any) -> None:
     """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
     are_files = [name == _STDIN or name.endswith(_OF_PLANS) for name in names]
     if any(are_files) and not all(are_files):
-        raise click.UsageError("name servers, or files with plans: one cannot be held against the other")
+        raise click.UsageError("name servers, or files with plans: one cannot be compared with the other")
     with use_language(Language.ENGLISH if options["as_json"] else options["language"]):
         answer = _of_files(names) if all(are_files) else _of_servers(names, options)
         content = _content(answer, "json" if options["as_json"] else options["form"])

@@ -1,6 +1,7 @@
 """From the flags of `pgversus compare` to the question they ask."""
 
 import math
+import os
 import re
 import secrets
 from collections.abc import Callable, Mapping
@@ -41,28 +42,42 @@ _ARMS = (
         "settings",
         multiple=True,
         metavar="NAME=V[,V...]",
-        help="A setting for all arms, or its levels to compare.",
+        help="Setting of all arms; with several values, the arms to compare.",
     ),
     click.option(
-        "--setup", multiple=True, metavar="FILE", help="SQL file that psql runs once in each arm; repeatable."
+        "--setup", multiple=True, metavar="FILE", help="SQL file that psql runs once on each arm; repeatable."
     ),
-    click.option("-i", "--initialize", is_flag=True, help="Make pgbench's tables in each arm, before any --setup."),
+    click.option("-i", "--initialize", is_flag=True, help="Create pgbench's tables on each arm, before any --setup."),
     click.option(
-        "-s", "--scale", type=click.IntRange(min=1), metavar="N", help="Scale factor of -i, and :scale in scripts."
+        "-s",
+        "--scale",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Scale factor for -i, and :scale in scripts.  [default: 1]",
     ),
     click.option(
         "--full-statistics",
         is_flag=True,
-        help="Analyze with the largest statistics target, so that no plan differs because of another sample.",
+        help="Analyse with the largest statistics target, so that plans do not differ because of sampling.",
     ),
     click.option(
-        "-f", "--file", "files", multiple=True, metavar="FILE[@W]", help="pgbench script, with a weight; repeatable."
+        "-f",
+        "--file",
+        "files",
+        multiple=True,
+        metavar="FILE[@W]",
+        help="pgbench script, with an optional weight; repeatable.",
     ),
     click.option(
-        "-b", "--builtin", "builtins", multiple=True, metavar="NAME[@W]", help="Built-in script of pgbench; repeatable."
+        "-b",
+        "--builtin",
+        "builtins",
+        multiple=True,
+        metavar="NAME[@W]",
+        help="Built-in pgbench script, with an optional weight; repeatable.",
     ),
-    click.option("-S", "--select-only", is_flag=True, help="As -b select-only."),
-    click.option("-N", "--skip-some-updates", is_flag=True, help="As -b simple-update."),
+    click.option("-S", "--select-only", is_flag=True, help="Same as -b select-only."),
+    click.option("-N", "--skip-some-updates", is_flag=True, help="Same as -b simple-update."),
 )
 _VARIABLES = (
     click.option(
@@ -71,7 +86,7 @@ _VARIABLES = (
         "variables",
         multiple=True,
         metavar="VAR=VALUE",
-        help="Variable for the scripts, or for --prepare; repeatable.",
+        help="Variable for scripts, or for --prepare; repeatable.",
     ),
 )
 
@@ -241,13 +256,22 @@ def _load(options: Mapping[str, Any]) -> PgbenchWorkload:
     for text in options["files"]:
         name, weight = split_weight(text, "-f")
         scripts.append(Script(name=name, weight=weight, text=read_text(name, "-f")))
+    if not scripts:
+        raise StudyError(
+            "no workload is given",
+            slug="study-no-workload",
+            where="pgversus compare",
+            found="none of -f, -b, -S, -N, --operation, --command",
+            expected="one or more pgbench scripts, or an operation",
+            to_do="-b tpcb-like for pgbench's default transaction, -S for point lookups, -f FILE for your own script",
+        )
     clients = options.get("clients") or 1
     variables = tuple(parse_variable(text) for text in options["variables"])
     check_for_secret_variables(variables)
     return PgbenchWorkload(
-        scripts=tuple(scripts) or (Script(name="tpcb-like"),),
+        scripts=tuple(scripts),
         clients=clients,
-        threads=threads_used(options.get("jobs") or 1, clients),
+        threads=threads_used(options.get("jobs") or len(os.sched_getaffinity(0)), clients),
         query_mode=QueryMode(options.get("protocol") or QueryMode.SIMPLE),
         variables=variables,
         rate=rate,

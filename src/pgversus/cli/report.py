@@ -1,4 +1,4 @@
-"""`pgversus report`: what earlier results say, in the form that is asked for."""
+"""`pgversus report`: show stored results in the requested format."""
 
 import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pgversus.cli.options import language_option
+from pgversus.cli.options import OUTPUT, language_option
 from pgversus.cli.output import rendered, write_error, write_out
 from pgversus.errors import ExitCode, PgversusError
 from pgversus.host.output_file import write_file
@@ -79,7 +79,7 @@ def read_both(folders: tuple[str, str]) -> "tuple[StudyAnswer, StudyAnswer]":
     return a, b
 
 
-def side_by_side_content(a: "StudyAnswer", b: "StudyAnswer", form: str) -> "str | Iterable[str]":
+def side_by_side_content(a: "StudyAnswer", b: "StudyAnswer", form: str, output: str | None) -> "str | Iterable[str]":
     """What is shown of both, people's words in the language of now."""
     # Imported here: `pgversus --help` does without numpy.
     from pgversus.report.json_document import json_pieces  # noqa: PLC0415
@@ -96,7 +96,9 @@ def side_by_side_content(a: "StudyAnswer", b: "StudyAnswer", form: str) -> "str 
     from pgversus.report.tidy_tables import csv_lines  # noqa: PLC0415
 
     forms: Mapping[str, Callable[[], str | Iterable[str]]] = {
-        "terminal": lambda: rendered(lambda console, columns: print_side_by_side(side_by_side(a, b), console, columns)),
+        "terminal": lambda: rendered(
+            lambda console, columns: print_side_by_side(side_by_side(a, b), console, columns), output
+        ),
         "markdown": lambda: side_by_side_markdown(side_by_side(a, b)),
         "html": lambda: side_by_side_html(side_by_side(a, b)),
         "csv": lambda: csv_lines(side_by_side_table(a, b)),
@@ -127,27 +129,29 @@ _FOR_PEOPLE = ("terminal", "markdown", "html")
 _FORMATS = (*_FOR_PEOPLE, "csv", "trials-csv", "json", "parquet", "trials-parquet")
 
 
-@click.command(short_help="Show what earlier results say: tables, a page, Markdown, CSV, JSON.")
+@click.command(short_help="Show stored results as tables, HTML, Markdown, CSV or JSON.")
 @click.argument("results", nargs=-1, required=True, type=click.Path(), metavar="RESULTS [RESULTS_B]")
 @click.option(
-    "--format", "form", type=click.Choice(_FORMATS), default="terminal", show_default=True, help="Form of the report."
+    "--format", "form", type=click.Choice(_FORMATS), default="terminal", show_default=True, help="Format of the report."
 )
-@click.option("--json", "as_json", is_flag=True, help="As --format json.")
+@click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
 @click.option(
     "--style",
     type=click.Choice(STYLES),
-    help="Of --format markdown: tables, or an article with everything that a write-up needs.  [default: tables]",
+    help="Style of --format markdown: tables, or an article with everything that a write-up needs.  [default: tables]",
 )
-@click.option("--published", is_flag=True, help="Published figures beside the measured ones (terminal, markdown).")
+@click.option(
+    "--published", is_flag=True, help="Show published figures next to the measured ones (terminal, markdown)."
+)
 @click.option(
     "--charts",
     "charts_directory",
     type=click.Path(),
     metavar="DIR",
-    help="Also draw every chart as SVG and PNG, into this directory.",
+    help="Also write every chart as SVG and PNG to this directory.",
 )
 @language_option
-@click.option("-o", "--output", type=click.Path(), metavar="FILE", help="Write to a file.  [default: standard output]")
+@OUTPUT
 def report(
     results: tuple[str, ...],
     form: str,
@@ -159,13 +163,13 @@ def report(
     as_json: bool,
     published: bool,
 ) -> int:
-    """Show what the RESULTS folder of a comparison or a study says. Nothing is measured again.
+    """Show the results of a comparison or a study from their RESULTS folder. Nothing is measured again.
 
-    html is one page with charts that opens offline. csv and parquet have one row for each verdict, trials-csv and
-    trials-parquet one for each trial.
+    html is a single page with charts that works offline. csv and parquet have one row per verdict, trials-csv and
+    trials-parquet one row per trial.
 
-    Two RESULTS are put side by side where they are comparable: the same workload, dataset and metric. Of all else it is
-    said why they are not.
+    Two RESULTS folders are shown side by side where they are comparable: same workload, dataset and metric. Otherwise
+    the report explains why not.
 
     \b
     pgversus report pgversus-results/planner-16-vs-17-quick
@@ -185,9 +189,9 @@ def report(
     # What programs read is English everywhere.
     with use_language(language if form in _FOR_PEOPLE else Language.ENGLISH):
         if two is not None:
-            return _write(side_by_side_content(*read_both(two), form), form, output, " and ".join(two))
+            return _write(side_by_side_content(*read_both(two), form, output), form, output, " and ".join(two))
         answer = read_answer(Path(results[0]))
-        content = write_up(answer) if style == "article" else _content(answer, form, with_published=published)
+        content = write_up(answer) if style == "article" else _content(answer, form, output, with_published=published)
     if charts_directory is not None:
         from pgversus.host.facts import has_font_for  # noqa: PLC0415 - only for who wants pictures
 
@@ -203,7 +207,7 @@ def _write(content: "str | bytes | Iterable[str]", form: str, output: str | None
     if output is not None:
         write_file(Path(output), content)
     elif isinstance(content, bytes):
-        raise click.UsageError(f"--format {form} is no text: name a file with --output FILE")
+        raise click.UsageError(f"--format {form} is not text: name a file with --output FILE")
     else:
         write_out(content, results)
     return int(ExitCode.DONE)
@@ -222,7 +226,9 @@ def _draw(answer: "StudyAnswer", directory: Path) -> None:
     write_error(f"drawn into {directory}: {what}")
 
 
-def _content(answer: "StudyAnswer", form: str, *, with_published: bool) -> "str | bytes | Iterable[str]":
+def _content(
+    answer: "StudyAnswer", form: str, output: str | None, *, with_published: bool
+) -> "str | bytes | Iterable[str]":
     # Imported here: `pgversus --help` does without numpy.
     from pgversus.report.json_document import json_pieces, study_document  # noqa: PLC0415
     from pgversus.report.markdown import markdown  # noqa: PLC0415
@@ -232,7 +238,7 @@ def _content(answer: "StudyAnswer", form: str, *, with_published: bool) -> "str 
 
     forms: Mapping[str, Callable[[], str | bytes | Iterable[str]]] = {
         "terminal": lambda: rendered(
-            lambda console, columns: print_study_answer(answer, console, columns, with_published=with_published)
+            lambda console, columns: print_study_answer(answer, console, columns, with_published=with_published), output
         ),
         "markdown": lambda: markdown(answer, with_published=with_published),
         "html": lambda: page_html(answer),

@@ -1,4 +1,4 @@
-"""`pgversus run`: a study from a file, or a bundled one; resumed by the same command."""
+"""`pgversus run`: run a study file or a bundled study; the same command resumes it."""
 
 import sys
 from functools import partial
@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.options import exit_code, in_asked_manner, language_shown, means_options, measure
-from pgversus.cli.output import rendered, write_error, write_out
+from pgversus.cli.options import (
+    ANSWER_GROUP,
+    PROGRAMS_GROUP,
+    GroupedCommand,
+    check_dry_run,
+    exit_code,
+    in_asked_manner,
+    language_shown,
+    means_options,
+    measure,
+    show_dry_run,
+)
+from pgversus.cli.output import rendered, write_answer, write_error
 from pgversus.errors import ExitCode
 from pgversus.text.translation import use_language
 from pgversus.text.units import parse_duration
@@ -17,28 +28,31 @@ if TYPE_CHECKING:
     from pgversus.lab.studies import OpenedStudy
 
 
-@click.command(short_help="Run a study file, or a bundled study; the same command goes on after any end.")
+_GROUPS = {
+    "Study": ("profile", "budget", "seed", "trust", "new", "results", "dry_run", "ask_servers"),
+    **ANSWER_GROUP,
+    **PROGRAMS_GROUP,
+}
+
+
+@click.command(
+    cls=GroupedCommand,
+    groups=_GROUPS,
+    short_help="Run a study file or a bundled study; run it again to resume.",
+)
 @click.argument("study_name", metavar="STUDY")
-@click.option("--profile", metavar="NAME", help="A profile of the study.  [default: quick, where there is one]")
-@click.option("--budget", metavar="TIME", help="Time for all blocks, in place of the study's: 90s, 15m, 2h.")
+@click.option("--profile", metavar="NAME", help="Profile of the study.  [default: quick, if it has one]")
+@click.option("--budget", metavar="TIME", help="Time limit for all blocks (90s, 15m, 2h).  [default: from the study]")
 @click.option(
-    "--seed", type=click.IntRange(min=0), metavar="N", help="Of everything random.  [default: the study's, or drawn]"
-)
-@click.option(
-    "--dry-run", is_flag=True, help="Say what would be done, fetched and stored, and for how long; do nothing."
-)
-@click.option(
-    "--ask-servers",
-    is_flag=True,
-    help="With --dry-run: also ask the servers that the study names, which runs their programs or connects to them.",
+    "--seed", type=click.IntRange(min=0), metavar="N", help="Random seed.  [default: from the study, or random]"
 )
 @click.option(
     "--trust",
     is_flag=True,
-    help="Run a study file although it runs programs, connects to servers, builds source of its choice, or reads files "
-    "outside of its folder; without it you are asked. --dry-run lists what it does.",
+    help="Allow the study file to run programs, connect to servers, build source and read files outside its folder, "
+    "without asking. --dry-run lists all of it.",
 )
-@click.option("--new", is_flag=True, help="Begin afresh; earlier results are put aside, not removed.")
+@click.option("--new", is_flag=True, help="Start again; earlier results are renamed, not deleted.")
 @click.option(
     "--results", type=click.Path(), metavar="DIR", help="Results folder.  [default: pgversus-results/STUDY-PROFILE]"
 )
@@ -46,14 +60,13 @@ if TYPE_CHECKING:
 def run(**options: Any) -> int:
     """Run the STUDY: a TOML file, a folder with a study.toml in it, or the name of a bundled study.
 
-    What has been measured is kept; after Ctrl-C, a kill, a reboot or a full disk the same command goes on from there.
+    Results are stored block by block: after Ctrl-C, a kill, a reboot or a full disk, the same command resumes.
 
     \b
     pgversus run planner-16-vs-17
     pgversus run my-study.toml --budget 2h --dry-run
     """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
-    if options["ask_servers"] and not options["dry_run"]:
-        raise click.UsageError("--ask-servers is for --dry-run: a run asks its servers anyway")
+    check_dry_run(options)
     from pgversus.lab.consent import opened_with_consent  # noqa: PLC0415 - `pgversus --help` does without numpy
     from pgversus.lab.studies import open_study  # noqa: PLC0415 - the same
 
@@ -67,7 +80,18 @@ def run(**options: Any) -> int:
         afresh=options["new"],
     )
     if options["dry_run"]:
-        return _dry_run(open_it(reads_outside=options["trust"]), options)
+        from pgversus.lab.consent import has_consent  # noqa: PLC0415 - the same
+
+        opened = open_it(reads_outside=options["trust"])
+        show_dry_run(
+            opened.study,
+            opened.results,
+            options,
+            access=opened.access,
+            is_trusted=options["trust"] or has_consent(opened),
+            afresh=options["new"],
+        )
+        return int(ExitCode.DONE)
     opened = opened_with_consent(open_it, trust=options["trust"], ask=_ask if _can_ask() else None)
     study = in_asked_manner(opened.study, options)
     from pgversus.lab.resume import EarlierResults  # noqa: PLC0415 - the same
@@ -78,11 +102,11 @@ def run(**options: Any) -> int:
     from pgversus.report.terminal import print_study_answer  # noqa: PLC0415 - the same
 
     if options["as_json"]:
-        write_out(json_pieces(study_document(answer)), answer.results)
+        write_answer(json_pieces(study_document(answer)), options["output"], answer.results)
     else:
         with use_language(language_shown(options)):
-            text = rendered(lambda console, columns: print_study_answer(answer, console, columns))
-        write_out(text, answer.results)
+            text = rendered(lambda console, columns: print_study_answer(answer, console, columns), options["output"])
+        write_answer(text, options["output"], answer.results)
     return int(exit_code(answer, options["fail_on"]))
 
 
@@ -96,34 +120,3 @@ def _ask(opened: "OpenedStudy") -> bool:
     lines = [f"{opened.study.file_name} asks for more than servers and files of its own. It", *opened.access.lines]
     write_error("\n  ".join(lines))
     return click.confirm("Run it, and remember that this file may do so?", default=False, err=True)
-
-
-def _dry_run(opened: "OpenedStudy", options: dict[str, Any]) -> int:
-    from pgversus.host.identity import server_user  # noqa: PLC0415 - `pgversus --help` does without psutil
-    from pgversus.lab.consent import has_consent  # noqa: PLC0415 - `pgversus --help` does without numpy
-    from pgversus.lab.estimates import check_disk_space, dry_run  # noqa: PLC0415 - the same
-    from pgversus.report.inventory import dry_run_text  # noqa: PLC0415 - the same
-
-    found = dry_run(
-        in_asked_manner(opened.study, options),
-        opened.results,
-        server_user(options["run_as"]),
-        afresh=options["new"],
-        asks_servers=options["ask_servers"],
-        is_trusted=options["trust"] or has_consent(opened),
-    )
-    text = dry_run_text(
-        found.study,
-        found.needs,
-        downloads=found.downloads,
-        to_build=found.to_build,
-        not_asked=found.not_asked,
-        access=opened.access,
-        free_bytes=found.free_bytes,
-        blocks_there=found.blocks_there,
-        results=found.results,
-        with_plans=not options["no_plans"],
-    )
-    write_out(text, found.results)
-    check_disk_space(found)
-    return int(ExitCode.DONE)

@@ -1,4 +1,4 @@
-"""`pgversus servers`: which servers are here; fetching, building, checking and removing them beforehand."""
+"""`pgversus servers`: list installed servers; fetch, build, verify and remove them."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a table.")
 
 
-@click.group(invoke_without_command=True, short_help="List servers that are here; fetch, build, check, remove them.")
+@click.group(invoke_without_command=True, short_help="List installed servers; fetch, build, verify or remove them.")
 @_JSON
 @click.pass_context
 def servers(context: click.Context, *, as_json: bool) -> None:
-    """Servers that are on this host: fetched, built from source, or installed by others.
+    """Servers on this host: fetched, built from source, or installed by other means.
 
-    compare and run fetch and build what they need by themselves; with these it is done beforehand.
+    compare and run fetch and build what they need; these commands do it in advance.
 
     \b
     pgversus servers
@@ -37,10 +37,10 @@ def servers(context: click.Context, *, as_json: bool) -> None:
         hand_on_json(context, as_json=as_json)
 
 
-@servers.command("list", short_help="List the servers that are here.")
+@servers.command("list", short_help="List installed servers.")
 @_JSON
 def list_servers(*, as_json: bool) -> None:
-    """Version, origin, block size, compiler's flags with build options, and size on disk of each."""
+    """List version, origin, block size, compiler flags with build options, and size of each server."""
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same
     from pgversus.lab.inventory import installed_servers  # noqa: PLC0415 - the same
@@ -58,9 +58,9 @@ def list_servers(*, as_json: bool) -> None:
 @click.argument("names", nargs=-1, required=True, metavar="SERVER...")
 @build_options
 def install(names: tuple[str, ...], **options: Any) -> None:
-    """Fetch each SERVER into the cache, or build it where it is named so: what compare would do first.
+    """Fetch or build each SERVER into the cache, as compare would do first.
 
-    All together come from one family of builds, as the arms of one comparison do.
+    All of them come from one family of builds, as the arms of a comparison do.
     """
     from pgversus.study.servers import parse_server  # noqa: PLC0415 - beside the others
 
@@ -85,18 +85,18 @@ def build(names: tuple[str, ...], **options: Any) -> None:
 @servers.command("remove", short_help="Remove servers from the cache.")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 def remove(names: tuple[str, ...]) -> None:
-    """Remove what has this NAME, as `pgversus servers` shows it. One that a run is using stays."""
+    """Remove the servers with these NAMEs, as `pgversus servers` lists them, unless a run is using them."""
     from pgversus.report.inventory import CachedKind  # noqa: PLC0415 - not for `--help`
 
     remove_named(names, {CachedKind.BUILD})
 
 
-@servers.command("verify", short_help="Are the servers in the cache as they were made?")
+@servers.command("verify", short_help="Verify that servers in the cache are unchanged.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 def verify(names: tuple[str, ...]) -> int:
-    """Hash every file of the servers with these NAMEs, of all without one, and start their programs.
+    """Hash every file of the servers with these NAMEs, or of all servers, and start their programs.
 
-    Exits with 3 when one is not as it was when it was fetched or built.
+    The exit status is 3 if one has changed since it was fetched or built.
     """
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
     from pgversus.host.identity import server_user  # noqa: PLC0415 - the same

@@ -1,4 +1,4 @@
-"""`pgversus studies`: the bundled studies, and a copy of one to edit."""
+"""`pgversus studies`: list the bundled studies, or copy one to edit."""
 
 import shutil
 import tomllib
@@ -13,7 +13,7 @@ from pgversus.errors import HostError
 @click.group(invoke_without_command=True, short_help="List the bundled studies, or copy one to edit.")
 @click.pass_context
 def studies(context: click.Context) -> None:
-    """The studies that come with pgversus: `pgversus run NAME` runs one.
+    """Studies that come with pgversus; `pgversus run NAME` runs one.
 
     \b
     pgversus studies
@@ -25,7 +25,7 @@ def studies(context: click.Context) -> None:
 
 @studies.command("list", short_help="List the bundled studies.")
 def list_studies() -> None:
-    """The names, titles and profiles of the bundled studies."""
+    """List names, titles and profiles of the bundled studies."""
     from pgversus.lab.studies import STUDY_FILE, bundled_names, library  # noqa: PLC0415 - not for `--help`
 
     lines = []
@@ -40,7 +40,7 @@ def list_studies() -> None:
 @click.argument("name")
 @click.argument("folder", required=False, type=click.Path())
 def copy(name: str, folder: str | None) -> None:
-    """Copy the study NAME with its SQL into FOLDER (by default ./NAME), to be edited and run from there."""
+    """Copy the study NAME with its SQL to FOLDER (default: ./NAME), to edit and run it there."""
     from pgversus.lab.studies import STUDY_FILE, find_bundled  # noqa: PLC0415 - not for `--help`
 
     source = find_bundled(name)

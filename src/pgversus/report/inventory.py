@@ -146,7 +146,6 @@ def _cells(server: ServerHere) -> tuple[str, ...]:
 
 
 _MOST_SHOWN = 12
-_NO_ACCESS = HostAccess()
 
 
 def dry_run_text(
@@ -156,7 +155,7 @@ def dry_run_text(
     downloads: tuple[str, ...],
     to_build: tuple[str, ...],
     not_asked: tuple[str, ...] = (),
-    access: HostAccess = _NO_ACCESS,
+    access: HostAccess | None = None,
     free_bytes: int,
     blocks_there: int,
     results: str,
@@ -166,13 +165,14 @@ def dry_run_text(
 
     not_asked: servers of which nothing is known. access: what needs consent. with_plans: whether they are looked at.
     """
+    access = access or HostAccess()
     lines = [
-        study.title,
+        study.title or study.name,
         ", ".join(
             [
                 count(len(study.contexts), "comparison"),
                 count(study.treatments, "treatment"),
-                f"{count(study.verdicts, 'verdict')} that share one error of 5 %",
+                "1 verdict" if study.verdicts == 1 else f"{study.verdicts} verdicts that share one error of 5 %",
             ]
         ),
         *_left_out(study),

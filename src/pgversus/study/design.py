@@ -196,7 +196,7 @@ def _check_metric(metric: Metric, *, is_open_loop: bool, is_operation: bool) -> 
 
 def _check_windows(choices: DesignChoices) -> None:
     """An operation runs once, however long it takes."""
-    flags = {"--window": choices.window, "--windows": choices.rounds, "--warm-up": choices.warm_up_s}
+    flags = {"--window": choices.window, "--windows": choices.rounds, "--warmup": choices.warm_up_s}
     given = [flag for flag, value in flags.items() if value is not None]
     if given:
         raise StudyError(

@@ -6,7 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
+
+from pgversus.cli.main import pgversus
+from pgversus.cli.options import GroupedCommand
+from pgversus.errors import ExitCode
 
 # A command that ends as asked, beside the real ones.
 PROGRAM = """
@@ -109,6 +114,25 @@ def test_neither_the_message_of_a_bug_nor_its_report_has_a_password(tmp_path: Pa
 def test_a_hangup_ends_it_but_for_who_wants_it_ignored() -> None:
     assert ended("hangup", stderr=subprocess.DEVNULL) == CODES["interrupt"]
     assert ended("hangup", stderr=subprocess.DEVNULL, before="trap '' HUP") == 0
+
+
+@pytest.mark.parametrize("name", ["compare", "run"])
+def test_every_option_is_in_one_group_of_the_help_text(name: str) -> None:
+    command = pgversus.commands[name]
+    assert isinstance(command, GroupedCommand)
+    grouped = [option for names in command.groups.values() for option in names]
+    options = [param.name for param in command.params if isinstance(param, click.Option)]
+    assert sorted(grouped) == sorted(filter(None, options))
+
+
+@pytest.mark.parametrize(
+    ("flag", "hint"), [("-T60", "--budget"), ("-l", "--keep-logs"), ("-p5433", "postgresql://"), ("-C", "--command")]
+)
+def test_a_flag_of_pgbench_or_psql_is_answered_with_what_to_do_instead(flag: str, hint: str) -> None:
+    command = [sys.executable, "-m", "pgversus.cli.main", "compare", "16", "17", "-S", flag]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert ended.returncode == ExitCode.USAGE
+    assert hint in ended.stderr
 
 
 def test_help_imports_nothing_that_takes_long() -> None:

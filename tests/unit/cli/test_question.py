@@ -1,7 +1,6 @@
 import hashlib
 from pathlib import Path
 
-import click
 import pytest
 
 from pgversus.cli.compare import compare
@@ -16,9 +15,9 @@ OPERATION = ("--operation", "VACUUM pgbench_accounts")
 
 
 def asked(*arguments: str) -> Comparison:
-    """What these words on the command line ask for."""
-    assert isinstance(compare, click.Command)
-    with compare.make_context("compare", list(arguments)) as context:
+    """The comparison of this command line, of point lookups unless it names other work."""
+    work = () if {"-f", "-b", "-S", "-N", "--operation", "--command"} & {*arguments} else ("-S",)
+    with compare.make_context("compare", [*arguments, *work]) as context:
         return comparison_of(context.params)
 
 
@@ -33,8 +32,8 @@ def refused(*arguments: str) -> StudyError:
     return caught.value
 
 
-def test_two_servers_and_nothing_else_are_a_whole_question() -> None:
-    found = asked("16", "17")
+def test_two_servers_and_a_builtin_script_are_a_whole_question() -> None:
+    found = asked("16", "17", "-b", "tpcb-like")
     assert [arm.label for arm in found.arms] == ["16", "17"]
     assert of_load(found).scripts == (Script(name="tpcb-like"),)
     assert found.dataset.is_empty
@@ -44,6 +43,25 @@ def test_two_servers_and_nothing_else_are_a_whole_question() -> None:
     assert found.design.max_blocks == 100
     assert found.design.fixed_blocks is None
     assert not found.design.window_is_given
+
+
+@pytest.mark.parametrize("flags", [(), ("-i",), ("-c", "4"), ("--set", "work_mem=4MB")])
+def test_no_workload_is_run_by_default(flags: tuple[str, ...]) -> None:
+    with compare.make_context("compare", ["16", "17", *flags]) as context, pytest.raises(StudyError) as caught:
+        comparison_of(context.params)
+    assert caught.value.slug == "study-no-workload"
+    assert "-b tpcb-like" in caught.value.to_do
+
+
+def test_clients_and_threads_have_names_of_their_own_beside_those_of_pgbench() -> None:
+    found = asked("16", "17", "--clients", "4", "--threads", "2")
+    assert found.workload == asked("16", "17", "--client", "4", "--jobs", "2").workload
+    assert (of_load(found).clients, of_load(found).threads) == (4, 2)
+
+
+def test_there_is_a_thread_for_each_client_up_to_the_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
+    assert [of_load(asked("16", "17", "-c", clients)).threads for clients in ("1", "2", "3", "8")] == [1, 2, 3, 3]
 
 
 def test_flags_mean_what_they_mean_to_pgbench(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_load_has_no_time() -> None:
     ("choices", "flags"),
     [
         (DesignChoices(seed=1, window=THREE_SECONDS), "--window"),
-        (DesignChoices(seed=1, rounds=2, warm_up_s=1.0), "--windows, --warm-up"),
+        (DesignChoices(seed=1, rounds=2, warm_up_s=1.0), "--windows, --warmup"),
     ],
 )
 def test_an_operation_has_neither_windows_nor_a_warm_up(choices: DesignChoices, flags: str) -> None:
