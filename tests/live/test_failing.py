@@ -52,7 +52,7 @@ def test_a_setup_file_that_fails_is_said_in_psqls_own_words(command_line: Comman
 
 
 def test_a_version_that_does_not_exist_is_answered_with_the_nearest(command_line: CommandLine) -> None:
-    ended = command_line.compare("17.3", "17.8", "-i")
+    ended = command_line.compare("17.3", "17.8", "-i", "-S")
     assert ended.code == 3
     assert "error[build-unknown-version]" in ended.stderr
     assert "17.2 and 17.4" in ended.stderr
@@ -65,7 +65,7 @@ def test_no_network_and_nothing_cached_says_what_to_do(command_line: CommandLine
     # A proxy that nobody listens to: the registries' clients all go through it.
     nowhere = "http://127.0.0.1:9"
     ended = command_line.run(
-        "compare", "17.8", "17.8", "-i", HTTPS_PROXY=nowhere, HTTP_PROXY=nowhere, PIP_RETRIES="0", PIP_TIMEOUT="2"
+        "compare", "17.8", "17.8", "-i", "-S", HTTPS_PROXY=nowhere, HTTP_PROXY=nowhere, PIP_RETRIES="0", PIP_TIMEOUT="2"
     )
     assert ended.code == 3
     assert "error[build-offline]" in ended.stderr
