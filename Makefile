@@ -6,7 +6,7 @@ BIN := .venv/bin
 # What tests of builds from source compare: made before them, since it takes all processors for minutes.
 BUILT_FOR_TESTS := 17 17+blocksize=32 17+cassert
 
-.PHONY: help demo check docs test test-unit fuzz test-browser test-live format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-identical bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench catalogs clean
+.PHONY: help demo check docs test test-quick test-unit test-live test-builds test-browser tools fuzz dist format lint types imports bench-calibration bench-habits bench-noise bench-real-noise bench-bias bench-drivers bench-writes bench-identical bench-looks bench-study bench-copies bench-builds bench-quotients bench-plans bench-faults bench catalogs clean
 
 help: ## this menu
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
@@ -17,22 +17,41 @@ demo: .venv/.installed ## the correlated IN case on 16.12 and 17.8, from nothing
 
 check: format lint types imports test-unit ## all that takes no server
 
-test: check test-browser test-live ## everything, real servers included
+test-quick: .venv/.installed-dev ## pure code alone, in about a minute
+	$(BIN)/pytest -q -n 2 -m "not slow" tests/unit
+
+test: check test-live test-builds test-browser ## everything, real servers included
 
 test-unit: .venv/.installed-dev ## pure code and simulated studies
 	$(BIN)/pytest -q -n 2 tests/unit
+
+test-live: .venv/.installed-dev ## real servers: first what runs in parallel, then what measures
+	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not measures and not needs_tools" tests/live
+	$(BIN)/pytest -q -m measures tests/live
+
+test-builds: .venv/.installed-dev ## servers built from source, and system calls traced (needs make tools)
+	@$(BIN)/python -m tools.requirements builds; case $$? in \
+		0) $(BIN)/pgversus servers build $(BUILT_FOR_TESTS) && $(BIN)/pytest -q -n 2 -m needs_tools tests/live ;; \
+		1) ;; \
+		*) exit 2 ;; \
+	esac
+
+test-browser: .venv/.installed-dev ## reports in Chromium (needs make tools)
+	@$(BIN)/python -m tools.requirements browser; case $$? in \
+		0) $(BIN)/pytest -q -n 2 tests/browser ;; \
+		1) ;; \
+		*) exit 2 ;; \
+	esac
+
+tools: .venv/.installed-dev ## install the programs that test-builds and test-browser need (Debian, Ubuntu; as root)
+	@$(BIN)/python -m tools.requirements --install
 
 SECONDS := 600
 fuzz: .venv/.installed-dev ## inputs from outside, damaged in every way: make fuzz SECONDS=600
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
-test-browser: .venv/.installed-dev ## reports in Chromium (Debian: apt install chromium fonts-noto-cjk)
-	$(BIN)/pytest -q -n 2 tests/browser
-
-test-live: .venv/.installed-dev ## real servers: first what is built, then what runs in parallel, then what measures
-	$(BIN)/pgversus servers build $(BUILT_FOR_TESTS)
-	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not measures" tests/live
-	$(BIN)/pytest -q -m measures tests/live
+dist: .uv/.installed ## a wheel and a source archive, in dist/
+	$(UV) build --quiet
 
 format: .venv/.installed-dev ## is the code formatted? (mend with: .venv/bin/ruff format)
 	$(BIN)/ruff format --check .

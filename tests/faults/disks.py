@@ -122,6 +122,7 @@ DISKS = (
         play=_play_build,
         tries=10,
         why_not=why_no_mount,
+        needs_tools=True,
     ),
     _full("full-results", "the disk of the results becomes full", lambda line: line.directory / "results", 10**7),
     _full("full-clusters", "the disk of clusters and logs becomes full", lambda line: line.runs, 4 * 10**9),

@@ -33,6 +33,8 @@ class Fault:
     tries_in_tests: int = 1
     why_not: Callable[[], str] = field(default=lambda: "")
     """Why it cannot be done on this host; empty where it can."""
+    needs_tools: bool = False
+    """Whether it builds a server from source."""
 
 
 @dataclass(slots=True)

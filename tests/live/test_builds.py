@@ -19,6 +19,8 @@ from pgversus.builds.unpacking import unpack
 from pgversus.host.identity import server_user
 from tests.live.conftest import QUICK, CommandLine
 
+pytestmark = pytest.mark.needs_tools
+
 RELEASE = "17"
 LARGE, CHECKED = f"{RELEASE}+blocksize=32", f"{RELEASE}+cassert"
 SEQSCAN = "SELECT count(*) FROM pgbench_accounts WHERE abalance <> 0;"

@@ -4,7 +4,11 @@ import pytest
 
 from tests.faults.catalog import FAULTS, fetch_server, play
 
-TRIES = [(name, seed) for name, fault in FAULTS.items() for seed in range(1, fault.tries_in_tests + 1)]
+TRIES = [
+    pytest.param(name, seed, marks=pytest.mark.needs_tools if fault.needs_tools else ())
+    for name, fault in FAULTS.items()
+    for seed in range(1, fault.tries_in_tests + 1)
+]
 
 
 @pytest.fixture(scope="session", autouse=True)

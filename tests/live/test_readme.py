@@ -59,7 +59,9 @@ def test_the_demo_is_the_comparison_that_readme_shows_below_it() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("line", COMPARISONS)
+@pytest.mark.parametrize(
+    "line", [pytest.param(line, marks=pytest.mark.needs_tools if "17+" in line else ()) for line in COMPARISONS]
+)
 def test_a_command_of_readme_runs(command_line: CommandLine, line: str) -> None:
     arguments = shlex.split(line)[1:]
     command_line.directory = ROOT
