@@ -1,4 +1,4 @@
-"""So many tries of each fault, and a table: `python -m tests.faults --tries 5 --fault kill-guard --seed 1`."""
+"""Run a number of tries of each fault and print a table: `python -m tests.faults --tries 5 --fault kill-guard`."""
 
 import argparse
 import signal
@@ -14,10 +14,10 @@ _WORKERS = 3
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the table; 1 where something did not hold."""
+    """Print the table; return 1 if an invariant was violated."""
     asked = _parser().parse_args(arguments)
     for number in (signal.SIGINT, signal.SIGTERM):
-        # Also in the background of a script, where they are ignored.
+        # Background jobs of a script ignore these signals by default.
         signal.signal(number, signal.default_int_handler)
     faults = [FAULTS[name] for name in asked.fault or FAULTS]
     fetch_server()
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
             for future in as_completed(running):
                 _count(*running[future], _outcome(future), tallies)
         except KeyboardInterrupt:
-            print("interrupted: no further try is begun", file=sys.stderr)
+            print("interrupted: no further tries are started", file=sys.stderr)
             pool.shutdown(cancel_futures=True)
     _print_table(faults, tallies)
     return int(any(tally.violations for tally in tallies.values()))
@@ -47,10 +47,10 @@ def _count(fault: Fault, seed: int, outcome: Outcome, tallies: dict[str, Tally])
 
 
 def _outcome(future: Future[Outcome]) -> Outcome:
-    """An error of the try itself is a violation as well: a run that hangs, for one."""
+    """Return the outcome; an error of the try itself, such as a hanging run, is a violation as well."""
     try:
         return future.result()
-    except Exception as error:  # noqa: BLE001 - one try that fails must not hide the others
+    except Exception as error:  # noqa: BLE001 - one failing try must not hide the others
         return Outcome(moment="?", end="?", violations=(f"{type(error).__name__}: {error}",))
 
 

@@ -29,18 +29,18 @@ FAULTS: Mapping[str, Fault] = {
 
 
 def fetch_server() -> None:
-    """Have the server of all tries in the user's cache: a try is no time to fetch it."""
+    """Fetch the server of all tries into the user's cache, so that no try has to."""
     silence = NoProgress()
     provide([parse_server(SERVER)], USUAL_MANNER, open_cache(), server_user(), silence.say, silence)
 
 
 def play(fault: Fault, seed: int) -> Outcome:
-    """One try; the same seed gives the same moment, as far as a run takes as long."""
+    """Run one try; the same seed gives the same moment, as far as runs take equally long."""
     with tempfile.TemporaryDirectory(prefix="pgversus-fault-", dir="/tmp") as name:
         directory = Path(name)
         directory.chmod(0o755)
-        # What a run leaves among temporary files is seen there.
+        # A run's remains among temporary files are found there.
         (directory / "tmp").mkdir()
         with own_command_line(users_cache(), directory) as line:
             line.environment["TMPDIR"] = str(directory / "tmp")
-            return fault.play(line, Random(f"{fault.name} {seed}"))  # noqa: S311 - a moment is no secret
+            return fault.play(line, Random(f"{fault.name} {seed}"))  # noqa: S311 - a moment is not a secret

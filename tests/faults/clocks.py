@@ -1,4 +1,4 @@
-"""The time of day jumps at a random moment, forwards or backwards, and comes back."""
+"""The time of day jumps at a random moment, forwards or backwards, and returns."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""A disk that becomes full at a random moment and stays so until the run has ended: a small file system of its own."""
+"""A disk that becomes full at a random moment until the run has ended: a small file system of its own."""
 
 import os
 import subprocess
@@ -18,40 +18,40 @@ from tests.live.conftest import CommandLine
 _AGAIN_S = 0.05
 _BUILT = f"{SERVER.partition('.')[0]}+cassert"
 _BUILDING_S = 20.0
-# Of unpacking, configuring and the beginning of compiling; all of that takes longer than a try may.
+# Unpacking, configuring and the beginning of compiling; a complete build takes too long for a try.
 
 
 def why_no_mount() -> str:
-    """Why no file system can be mounted here; empty where one can."""
+    """Return why no file system can be mounted here; empty if one can."""
     return "" if os.geteuid() == 0 else "only root may mount a file system"
 
 
 class SmallDisk:
-    """A file system in memory, whose size is what is used of it once it is to be full."""
+    """A file system in memory; to fill it, its size is reduced to what is used."""
 
     def __init__(self, place: Path, size_bytes: int, mode: str) -> None:
-        """place: an empty directory of the try's own, made when it is missing."""
+        """place: an empty directory of this try, created if it is missing."""
         self._place, self._size_bytes = place, size_bytes
         place.mkdir(exist_ok=True)
-        # Nothing of anybody's is hidden beneath it.
+        # Hide nothing beneath the mount.
         assert not list(place.iterdir())
         self._mount(f"size={size_bytes},mode={mode}", "tmpfs")
 
     def fill(self) -> None:
-        """Leave no room for a further page."""
+        """Leave no free page."""
         found = os.statvfs(self._place)
-        # 0 would be no limit at all.
+        # 0 would mean no limit.
         used = max(1, found.f_blocks - found.f_bfree) * found.f_frsize
         # More may be used by now.
         with suppress(subprocess.CalledProcessError):
             self._mount(f"remount,size={used}")
 
     def clear(self) -> None:
-        """Give back the room that it had."""
+        """Restore the original size."""
         self._mount(f"remount,size={self._size_bytes}")
 
     def unmount(self) -> None:
-        """Take it away, also while something is still open on it, which the checks have reported by then."""
+        """Unmount it, even if files are still open on it, which the checks have reported by then."""
         subprocess.run(["umount", "--lazy", str(self._place)], check=True)
 
     def _mount(self, options: str, kind: str = "") -> None:
@@ -61,7 +61,7 @@ class SmallDisk:
 
 @contextmanager
 def small_disk(place: Path, size_bytes: int, mode: str) -> Iterator[SmallDisk]:
-    """A file system of this size for as long as this lasts."""
+    """Yield a file system of this size; unmount it at the end."""
     disk = SmallDisk(place, size_bytes, mode)
     try:
         yield disk
@@ -70,7 +70,7 @@ def small_disk(place: Path, size_bytes: int, mode: str) -> Iterator[SmallDisk]:
 
 
 def keep_full(disk: SmallDisk, run: Watched) -> None:
-    """Leave no room until the run has ended: what its programs free in between goes as well."""
+    """Keep the disk full until the run has ended, including space that its programs free meanwhile."""
     while run.is_running():
         disk.fill()
         with suppress(subprocess.TimeoutExpired):
@@ -93,7 +93,7 @@ def _full(name: str, what: str, place_of: Callable[[CommandLine], Path], size_by
 
 
 def _play_build(line: CommandLine, rng: Random) -> Outcome:
-    """A build from source, all of it on the small disk; nothing of it is left, and it is not built again."""
+    """Build from source on the small disk; check that nothing is left. The build is not repeated."""
     disk_place = line.cache / "disk"
     with small_disk(disk_place, 2 * 10**9, "755") as disk:
         for name in ("builds", "staging"):

@@ -1,4 +1,4 @@
-"""A fault: something bad that is done to a run at a random moment, and the outcome of one try."""
+"""A fault: an event that strikes a run at a random moment, and the outcome of one try."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -10,36 +10,36 @@ from tests.live.conftest import CommandLine
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The end of one try."""
+    """The outcome of one try."""
 
     moment: str
     """The phase of the run in which the fault struck."""
     end: str
-    """How the struck run ended, and what became of it afterwards."""
+    """How the struck run ended, and what happened afterwards."""
     violations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """A name, what is done, and how often it is tried."""
+    """A fault: its name, what it does, and the number of tries."""
 
     name: str
     what: str
-    """Done at the random moment, in one line."""
+    """Description in one line."""
     play: Callable[[CommandLine, Random], Outcome]
-    """One try: do it to a run that this starts, and find what does not hold afterwards."""
+    """Run one try: start a run, strike it, and return the violations."""
     tries: int = 10
     """In `make bench-faults`."""
     tries_in_tests: int = 1
     why_not: Callable[[], str] = field(default=lambda: "")
-    """Why it cannot be done on this host; empty where it can."""
+    """Why it is not possible on this host; empty if it is."""
     needs_tools: bool = False
     """Whether it builds a server from source."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """All tries of one fault."""
+    """Totals over all tries of one fault."""
 
     moments: Counter[str] = field(default_factory=Counter)
     ends: Counter[str] = field(default_factory=Counter)

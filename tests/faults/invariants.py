@@ -1,4 +1,4 @@
-"""What must hold after a fault: nothing finished is lost, nothing is left, no half verdict, no error but ours."""
+"""Invariants after a fault: no finished block is lost, nothing is left behind, no premature verdict, no bug."""
 
 import io
 import json
@@ -29,13 +29,13 @@ StoredBlocks = Mapping[tuple[str, int, int], tuple[tuple[Any, ...], ...]]
 """Rows by table, context and block."""
 _TABLES = ("block", "trial", "window", "latency_histogram")
 _CLEANED_S = 30.0
-"""In which a guard cleans up, with its wait for the servers."""
+"""Time for a guard to clean up, including its wait for the servers."""
 _NO_CLAIM = {Verdict.UNDECIDED, Verdict.INVALID}
 _ENDS = {0, 2, 3, 4, 5, 130}
 
 
 def stored_blocks(folder: Path) -> StoredBlocks:
-    """Every row of every block in a results folder; nothing where there are no results."""
+    """Return every row of every block in a results folder; empty without results."""
     if not holds_results(folder):
         return {}
     with closing(sqlite3.connect(f"{(folder / FILE_NAME).absolute().as_uri()}?mode=ro", uri=True)) as database:
@@ -43,7 +43,7 @@ def stored_blocks(folder: Path) -> StoredBlocks:
         blocks = database.execute("SELECT context, block FROM block").fetchall()
         return {
             (table, context, block): tuple(
-                # Table names are our own words.
+                # Table names are constants.
                 database.execute(f'SELECT * FROM "{table}" WHERE (context, block) = (?, ?)', (context, block))  # noqa: S608
             )
             for context, block in blocks
@@ -52,14 +52,14 @@ def stored_blocks(folder: Path) -> StoredBlocks:
 
 
 def lost(before: StoredBlocks, after: StoredBlocks) -> Iterator[str]:
-    """Rows that stood in results and are not there any more as they were."""
+    """Yield rows of earlier results that are missing or changed."""
     for key, rows in before.items():
         if after.get(key) != rows:
             yield f"lost or changed: {key[0]} of block {key[2]} of context {key[1]}"
 
 
 def half_measured(folder: Path) -> Iterator[str]:
-    """Blocks that lack a trial, finished trials that lack a window, failed trials with a number."""
+    """Yield blocks that lack a trial, finished trials that lack a window, failed trials with a number."""
     if not holds_results(folder):
         return
     with closing(sqlite3.connect(folder / FILE_NAME)) as database:
@@ -86,7 +86,7 @@ def half_measured(folder: Path) -> Iterator[str]:
 
 
 def failed_trials(folder: Path) -> list[str]:
-    """The words of every trial that has failed in these results."""
+    """Return the message of every failed trial in these results."""
     if not holds_results(folder):
         return []
     with closing(sqlite3.connect(folder / FILE_NAME)) as database:
@@ -94,7 +94,7 @@ def failed_trials(folder: Path) -> list[str]:
 
 
 def missing_blocks(folder: Path) -> int:
-    """Blocks in which both arms were measured that the study's contexts lack; of all of it where there are none."""
+    """Return the number of blocks with both arms that the study's contexts lack; all of them without results."""
     if not holds_results(folder):
         return BLOCKS
     with closing(sqlite3.connect(folder / FILE_NAME)) as database:
@@ -106,7 +106,7 @@ def missing_blocks(folder: Path) -> int:
 
 
 def shown(folder: Path) -> StudyAnswer:
-    """The answer in a results folder, shown as `pgversus report` does it; StoreError when it is refused."""
+    """Return the answer in a results folder, shown as by `pgversus report`; raise StoreError if it is refused."""
     answer = read_answer(folder)
     print_study_answer(answer, SafeConsole(file=io.StringIO(), width=100), with_published=False)
     json.dumps(study_document(answer), default=list, allow_nan=False)
@@ -114,7 +114,7 @@ def shown(folder: Path) -> StudyAnswer:
 
 
 def dishonest(folder: Path) -> Iterator[str]:
-    """What results say that does not follow from their blocks; they are shown as `pgversus report` shows them."""
+    """Yield claims of results that do not follow from their blocks, as shown by `pgversus report`."""
     if not holds_results(folder):
         return
     try:
@@ -122,7 +122,7 @@ def dishonest(folder: Path) -> Iterator[str]:
     except StoreError as error:
         yield f"the report is refused: {error}"
         return
-    except Exception as error:  # noqa: BLE001 - whatever it is, it would be exit 70
+    except Exception as error:  # noqa: BLE001 - any of them would be exit 70
         yield f"the report fails: {type(error).__name__}: {error}"
         return
     for one in answer.answers:
@@ -131,11 +131,11 @@ def dishonest(folder: Path) -> Iterator[str]:
                 yield f"{result.verdict} after {result.blocks} of {BLOCKS} blocks"
     blocks = [one.analysis.results[0].blocks for one in answer.answers]
     if answer.stopped in {StopReason.BLOCKS, StopReason.DECIDED} and not any(found >= BLOCKS for found in blocks):
-        yield f"said to have ended by {answer.stopped} after {blocks} of {BLOCKS} blocks"
+        yield f"reported as ended by {answer.stopped} after {blocks} of {BLOCKS} blocks"
 
 
 def not_ours(ended: Ended) -> Iterator[str]:
-    """An end that no user should see: a traceback, a bug, a code that is not documented, an error without a slug."""
+    """Yield ends that no user should see: a traceback, a bug, an undocumented exit code, an error without a slug."""
     text = ended.stdout + ended.stderr
     if "Traceback (most recent call last)" in text or "error[bug]" in text:
         yield f"a bug: {text[-600:]}"
@@ -146,7 +146,7 @@ def not_ours(ended: Ended) -> Iterator[str]:
 
 
 def left_behind(line: CommandLine, processes: Iterable[psutil.Process], sockets: Iterable[Path]) -> list[str]:
-    """Whatever of a run is still there some time after its end: processes, files, sockets."""
+    """Return what remains of a run some time after its end: processes, files, sockets."""
     deadline = time.monotonic() + _CLEANED_S
     found = _left(line, processes, sockets)
     while found and time.monotonic() < deadline:
@@ -169,9 +169,9 @@ def _runs(process: psutil.Process) -> bool:
 
 
 def half_kept(line: CommandLine) -> Iterator[str]:
-    """Loaded data in the cache that are not what their record says."""
+    """Yield cached data that do not match their record."""
     for kept in kept_snapshots(Cache(root=line.cache)):
         if kept.record is None:
-            yield f"a kept snapshot without a record: {kept.key}"
+            yield f"a cached snapshot without a record: {kept.key}"
         elif tree_sha256(manifest(kept.directory / "data")) != kept.record.tree_sha256:
-            yield f"a kept snapshot is not what it was: {kept.key}"
+            yield f"a cached snapshot has changed: {kept.key}"

@@ -1,7 +1,7 @@
-"""pgversus for which the time of day is another one while a file is there: jumping_clock.py FILE SECONDS ARGUMENT...
+"""pgversus with a shifted time of day while a file exists: jumping_clock.py FILE SECONDS ARGUMENT...
 
-The clock of the host is not ours to set, and there is none for a single process. So this jump is one of pgversus alone:
-servers and pgbench keep the time, which is harder on it than a jump for all.
+The clock of the host must not be set, and a process has no clock of its own. So only the clock of pgversus jumps:
+servers and pgbench keep the time, which is harder for pgversus than a jump for all.
 """
 
 import sys

@@ -16,38 +16,38 @@ from tests.faults.watched import ABOUT_S, IN_BLOCKS, Phase, Strike, command_of, 
 from tests.live.conftest import CommandLine
 
 Victims = Callable[[list[psutil.Process]], list[psutil.Process]]
-"""Those of a run's processes that may be struck; its own is the first."""
+"""Selects the processes of a run that may be struck; the run itself is the first."""
 WITH_LOAD: Mapping[Phase, float] = MappingProxyType({Phase.FIRST_LOAD: ABOUT_S[Phase.FIRST_LOAD], **IN_BLOCKS})
 WITH_SERVERS: Mapping[Phase, float] = MappingProxyType({Phase.LOAD: ABOUT_S[Phase.LOAD], **WITH_LOAD})
 
 
 def pgversus(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """The run itself."""
+    """Return the run itself."""
     return processes[:1]
 
 
 def guard(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """What would clean up after it."""
+    """Return the guard, which would clean up after the run."""
     return [process for process in processes[1:] if "pgversus.host.guard" in command_of(process)]
 
 
 def postmasters(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """The first processes of its servers."""
+    """Return the postmasters of its servers."""
     return [process for process in processes[1:] if is_postmaster(process)]
 
 
 def backends(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """Sessions on its servers: those of pgbench, and its own."""
+    """Return sessions on its servers: those of pgbench and of pgversus."""
     return [process for process in processes[1:] if "[local]" in " ".join(command_of(process)[:1])]
 
 
 def pgbench(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """Its load, and what loads its data."""
+    """Return its loads, and the processes that load its data."""
     return [process for process in processes[1:] if Path((command_of(process) or [""])[0]).name == "pgbench"]
 
 
 def killed(rng: Random, victims: Victims, strike: Strike) -> bool:
-    """Kill one of them; whether there was one."""
+    """Kill one of them; return whether there was one."""
     found = victims(strike.processes)
     if not found:
         return False

@@ -1,4 +1,4 @@
-"""Servers that get no more memory from a random moment on: they are refused it, or the kernel kills one for it."""
+"""Servers without further memory from a random moment on: allocations fail, or the kernel kills a process."""
 
 import os
 import re
@@ -23,12 +23,12 @@ from tests.live.conftest import CommandLine
 
 
 def _limited(strike: Strike) -> bool:
-    """Give the servers that run now not a page more than they have; whether there was one."""
+    """Limit the running servers to their current address space; return whether there were any."""
     found = [process for process in strike.processes[1:] if is_server(process)]
     for process in found:
         with suppress(psutil.NoSuchProcess):
             size = process.memory_info().vms
-            # As their user: root may do it only with a capability that containers lack. They may end meanwhile.
+            # As their user: root needs a capability that containers lack. Processes may end meanwhile.
             subprocess.run(
                 ["prlimit", f"--pid={process.pid}", f"--as={size}:"],
                 check=False,
@@ -46,7 +46,7 @@ def _play(line: CommandLine, rng: Random) -> Outcome:
 
 
 def _own_group() -> Path | None:
-    """Our control group in the hierarchy that limits memory (version 1); None where there is none to be seen."""
+    """Return the own control group that limits memory (version 1); None if not visible."""
     mount = re.search(r"^\S+ \S+ \S+ / (\S+) .* - cgroup \S+ (?:\S+,)?memory\b", _text("mountinfo"), re.MULTILINE)
     own = re.search(r"^\d+:(?:[^:]+,)?memory(?:,[^:]+)?:(/.*)$", _text("cgroup"), re.MULTILINE)
     return Path(mount[1]) / own[1].lstrip("/") if mount and own else None
@@ -60,11 +60,11 @@ def _why_no_group() -> str:
     group = _own_group()
     if group is None:
         return "no control group of version 1 limits memory"
-    return "" if os.access(group, os.W_OK) else "no control group may be made"
+    return "" if os.access(group, os.W_OK) else "no control group can be created"
 
 
 def _members(group: Path) -> list[str]:
-    """What runs in a control group: command, state, seconds since it began."""
+    """Return the processes in a control group: command, state, seconds since the start."""
     found = []
     for pid in (group / "cgroup.procs").read_text().split():
         with suppress(psutil.NoSuchProcess):
@@ -75,7 +75,7 @@ def _members(group: Path) -> list[str]:
 
 @contextmanager
 def _group() -> Iterator[Path]:
-    """A control group below ours, for this try alone."""
+    """Yield a control group below the own one, for this try only."""
     parent = _own_group()
     assert parent is not None
     group = parent / f"pgversus-fault-{os.getpid()}-{time.monotonic_ns()}"
@@ -83,7 +83,7 @@ def _group() -> Iterator[Path]:
     try:
         yield group
     finally:
-        # What has ended leaves it a moment later.
+        # Processes leave it a moment after they have ended.
         deadline = time.monotonic() + 10
         while group.exists():
             with suppress(OSError):
@@ -93,7 +93,7 @@ def _group() -> Iterator[Path]:
 
 
 def _killed_for_memory(rng: Random, group: Path, strike: Strike) -> bool:
-    """Put the servers into the group, which has room for a little of what they ask for from now on."""
+    """Move the servers into the group, which allows only a part of their further allocations."""
     found = [process for process in strike.processes[1:] if is_server(process)]
     if not found:
         return False

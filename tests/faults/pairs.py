@@ -1,4 +1,4 @@
-"""Two runs at the same time, on one results folder or on one cache alone, of which one is killed."""
+"""Two concurrent runs on one results folder, or on one cache only, of which one is killed."""
 
 import time
 from contextlib import ExitStack
@@ -14,14 +14,14 @@ from tests.faults.watched import ABOUT_S, Watched, watched
 from tests.live.conftest import CommandLine, Ended
 
 _LATEST_S = 3.0
-# After the first one, the second one starts.
+# Delay of the second run after the first.
 _OTHER_SHARE = 0.25
 _IN_USE = "error[store-in-use]"
 _ELSEWHERE = tuple("results-of-the-other" if argument == "results" else argument for argument in RUN)
 
 
 def _play(command: tuple[str, ...], line: CommandLine, rng: Random) -> Outcome:
-    """Kill one of them, mostly the first, if it has not ended by then."""
+    """Kill one of them, usually the first, unless it has ended by then."""
     write_study(line, rng)
     with ExitStack() as stack:
         one = stack.enter_context(watched(line, *RUN))
@@ -39,11 +39,11 @@ def _play(command: tuple[str, ...], line: CommandLine, rng: Random) -> Outcome:
 
 
 def _of_spared(spared: Watched, ended: Ended, struck: Ended, *, shares_folder: bool) -> list[str]:
-    """It ends well, or says that the folder is in use: only where the other one has it."""
+    """Return violations of the spared run: it must succeed, or report that the folder is in use if the other has it."""
     violations = [*not_ours(ended), *dishonest(spared.results)]
     if _IN_USE in ended.stderr and shares_folder:
         return violations
-    # One that was told that the folder is in use has not been killed.
+    # A run that found the folder in use has not been killed.
     if struck.code not in {0, SIGKILL} and not (shares_folder and _IN_USE in struck.stderr):
         violations.append(f"the one to be killed ended with {struck.code}: {struck.stderr[-300:]}")
     if ended.code != 0:

@@ -1,4 +1,4 @@
-"""SIGSTOP for a moment, in a window: of pgversus, of pgbench, of a backend."""
+"""SIGSTOP for a moment during a window: of pgversus, of pgbench, of a backend."""
 
 import re
 import signal
@@ -23,11 +23,11 @@ from tests.live.conftest import CommandLine
 
 _SHORTEST_S, _LONGEST_S = 0.05, 1.0
 _LONGEST_WINDOW_S = 0.02 + LATE_S + 0.05
-# What is longer than a window of this study by more than what counts as lost, and by what a busy host adds.
+# Longer than a window of this study, plus the limit for lost time, plus the delays of a busy host.
 
 
 def _paused(rng: Random, victims: Victims, strike: Strike) -> bool:
-    """Stop one of them in a window, and continue it; whether there was one."""
+    """Stop one of them during a window and continue it; return whether there was one."""
     found = victims(strike.processes)
     if strike.moment != "windows" or not found or not _is_in_a_window(strike.processes):
         return False
@@ -42,19 +42,19 @@ def _paused(rng: Random, victims: Victims, strike: Strike) -> bool:
 
 
 def _is_in_a_window(processes: list[psutil.Process]) -> bool:
-    """Whether a load runs at this moment: between two windows it is stopped."""
+    """Return whether a load is running: between two windows it is stopped."""
     with suppress(psutil.Error):
         return any(process.status() != psutil.STATUS_STOPPED for process in pgbench(processes))
     return False
 
 
 def _at_work(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """Sessions of loads that execute a statement."""
+    """Return the sessions of loads that execute a statement."""
     return [one for one in backends(processes) if re.search(r" postgres \[local\] SELECT", " ".join(command_of(one)))]
 
 
 def _play(victims: Victims, line: CommandLine, rng: Random) -> Outcome:
-    """A window in which time was lost is not among the results."""
+    """Run one try: a window in which time was lost must not be among the results."""
     write_study(line, rng)
     with watched(line, *RUN) as run:
         run.strike(rng, IN_BLOCKS, partial(_paused, rng, victims))

@@ -1,4 +1,4 @@
-"""After a struck run has ended: what must hold, then the same command again, which comes to its end."""
+"""After a struck run: the invariants, then the same command again, which must complete the study."""
 
 from collections.abc import Callable, Iterator
 
@@ -29,10 +29,10 @@ def outcome_of(
     repair: Callable[[], None] = lambda: None,
     may_fail_trials: bool = True,
 ) -> Outcome:
-    """What came of a run that was struck and has ended.
+    """Return the outcome of a run that was struck and has ended.
 
-    repair: makes what was struck good again, before the same command is run again. may_fail_trials: whether the fault
-    is one of an arm, whose trial fails, and not of the host.
+    repair: undoes the fault before the same command is run again. may_fail_trials: whether the fault may fail a trial
+    of an arm, unlike faults of the host.
     """
     violations = list(_after_the_first(run, first))
     kept = stored_blocks(run.results)
@@ -60,7 +60,7 @@ def _after_the_first(run: Watched, ended: Ended) -> Iterator[str]:
 
 
 def _after_the_second(run: Watched, kept: StoredBlocks, ended: Ended) -> Iterator[str]:
-    """The same command again comes to its end, with every block that was there."""
+    """Yield violations unless the same command completes the study, keeping every earlier block."""
     expected = FAILED_TRIALS if failed_trials(run.results) else 0
     if ended.code != expected:
         yield f"the same command again ended with {ended.code}, not {expected}: {(ended.stdout + ended.stderr)[-900:]}"
@@ -78,7 +78,7 @@ def _end(first: Ended, again: Ended, blocks: int) -> str:
 
 
 def how_it_ended(ended: Ended) -> str:
-    """In a few words."""
+    """Return the end of a run in a few words."""
     if ended.code == SIGKILL:
         return "killed"
     if "error[" in ended.stderr:

@@ -1,4 +1,4 @@
-"""The study that is struck: every phase of a run, each as short as it can be."""
+"""The study that is struck: every phase of a run, each as short as possible."""
 
 from random import Random
 
@@ -26,18 +26,18 @@ sql = "DROP TABLE IF EXISTS t; CREATE TABLE t AS SELECT g AS id FROM generate_se
 blocks = {BLOCKS}
 windows = {WINDOWS}
 window = "20ms"
-"""  # noqa: S608 - our own words
+"""  # noqa: S608 - constants
 RUN = ("run", f"{NAME}.toml", "--seed", "5", "--results", "results", "--lang", "en")
-"""The command that is struck, and the one that resumes."""
+"""The command that is struck, and that resumes."""
 
 
 def write_study(line: CommandLine, rng: Random) -> None:
-    """Put the study where the command looks for it; now and then with two contexts, which share servers."""
+    """Write the study file; sometimes with two contexts, which share servers."""
     text = STUDY.replace(_WORKLOAD, _TWO) if rng.random() < _TWO_SHARE else STUDY
     line.write(f"{NAME}.toml", text)
 
 
 def study_of_uri(uri: str) -> str:
-    """The same on a running server, which is compared with itself under another setting."""
+    """Return the study on an external server, compared with itself under a different setting."""
     levels = f'server = ["{uri}"]\ndefault_statistics_target = ["10", "1000"]'
     return 'compare = "default_statistics_target"\n' + STUDY.replace(_SERVERS, levels)

@@ -1,4 +1,4 @@
-"""Results cut off at every byte: refused with an error of ours, or shown as they were."""
+"""Results truncated at every byte: refused with a StoreError, or shown unchanged."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from tests.live.conftest import CommandLine
 
 
 def _play(step: int, line: CommandLine, rng: Random) -> Outcome:
-    """Cut the results of a run to each length, from the longest on; step: bytes between two lengths."""
+    """Truncate the results of a run to each length, the longest first; step: bytes between two lengths."""
     write_study(line, rng)
     ended = line.run(*RUN)
     assert ended.code == 0, ended.stderr
@@ -31,7 +31,7 @@ def _play(step: int, line: CommandLine, rng: Random) -> Outcome:
             found = _document(folder)
         except StoreError:
             continue
-        except Exception as error:  # noqa: BLE001 - whatever it is, it would be exit 70
+        except Exception as error:  # noqa: BLE001 - any of them would be exit 70
             violations.append(f"{length} of {size} bytes: {type(error).__name__}: {error}")
             continue
         complete += 1
@@ -42,7 +42,7 @@ def _play(step: int, line: CommandLine, rng: Random) -> Outcome:
 
 
 def _document(folder: Path) -> str:
-    """All that is said of results, having been shown as `pgversus report` shows them."""
+    """Return the answer as a document, after showing it as `pgversus report` does."""
     return json.dumps(study_document(shown(folder)), default=list)
 
 

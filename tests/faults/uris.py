@@ -1,4 +1,4 @@
-"""A server given by URI that goes away at a random moment, and returns after a while or when the run has ended."""
+"""An external server that goes away at a random moment, and returns after a while or after the run."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ _LONGEST_AWAY_S = 2.0
 
 
 def _gone(server: Server, _: Strike) -> bool:
-    """An immediate shutdown, as at a crash of its host."""
+    """Shut the server down immediately, as in a crash of its host."""
     pid = server.postmaster_pid
     assert pid is not None
     os.kill(pid, signal.SIGQUIT)

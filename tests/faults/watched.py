@@ -1,4 +1,4 @@
-"""A run of pgversus while it runs: how far it is, and which processes belong to it."""
+"""A running pgversus: its progress and its processes."""
 
 import subprocess
 import time
@@ -17,14 +17,14 @@ from tests.faults.study import BLOCKS
 from tests.live.conftest import CommandLine, Ended
 
 PATIENCE_S = 150.0
-"""A run that takes longer hangs: undisturbed it takes ten seconds."""
+"""A longer run hangs: without faults it takes ten seconds."""
 _POLL_S = 0.003
 _IN_WINDOWS = frozenset({"100000", "-t"})
-# Arguments of pgbench: the length of a run that is stopped between its windows, a number of transactions.
+# Arguments of pgbench: the length of a run that is stopped between its windows, or a number of transactions.
 
 
 class Phase(StrEnum):
-    """How far a run is, by what it has said."""
+    """The phase of a run, by its output."""
 
     START = "start"
     LOAD = "load"
@@ -53,24 +53,24 @@ _BLOCKS = (Phase.BLOCK_1, Phase.BLOCK_2, Phase.BLOCK_3)
 ABOUT_S: Mapping[Phase, float] = MappingProxyType(
     {Phase.START: 1.2, Phase.LOAD: 0.9, Phase.FIRST_LOAD: 2.4, **dict.fromkeys(_BLOCKS, 1.4), Phase.END: 0.3}
 )
-"""How long a phase takes, roughly: a strike comes at a random moment of so long."""
+"""Approximate seconds of each phase: a strike comes at a random moment within them."""
 IN_BLOCKS: Mapping[Phase, float] = MappingProxyType({phase: ABOUT_S[phase] for phase in _BLOCKS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strike:
-    """A fault that has struck, and how the run stood a moment before."""
+    """A fault that has struck, and the state of the run just before."""
 
     moment: str
     blocks: StoredBlocks
     processes: list[psutil.Process]
-    """Of the run, its own among them."""
+    """Of the run, including its own."""
     sockets: list[Path]
 
 
 @dataclass(slots=True)
 class Watched:
-    """A run of pgversus whose words go to files, so that they can be read while it runs."""
+    """A run of pgversus whose output goes to files, so that it can be read while it runs."""
 
     line: CommandLine
     arguments: tuple[str, ...]
@@ -80,24 +80,24 @@ class Watched:
 
     @property
     def results(self) -> Path:
-        """Its results folder; one that is not there for a command that has none."""
+        """Its results folder; a missing one for a command without results."""
         _, _, after = " ".join(self.arguments).partition("--results ")
         return self.line.directory / (after.split() or ["none"])[0]
 
     @property
     def phase(self) -> Phase:
-        """How far it is."""
+        """The current phase."""
         text = self.said.read_text(errors="replace")
         return next((phase for words, phase in SAID.items() if words in text), Phase.START)
 
     def is_running(self) -> bool:
-        """Whether it has not ended yet."""
+        """Return whether it has not ended yet."""
         return self.process.poll() is None
 
     def strike(self, rng: Random, phases: Mapping[Phase, float], hit: Callable[["Strike"], bool]) -> bool:
-        """Wait for a random moment of a random phase, then until `hit` has hit something; whether it did in time.
+        """Wait for a random moment of a random phase, then until `hit` succeeds; return whether it did in time.
 
-        phases: those among which one is drawn, each with how long it takes.
+        phases: approximate seconds of the phases to choose from.
         """
         phase = rng.choice(list(phases))
         delay_s = rng.uniform(0, phases[phase])
@@ -118,12 +118,12 @@ class Watched:
         return self.strikes[-1].moment if self.strikes else "after its end"
 
     def end(self) -> Ended:
-        """Wait for its end; TimeoutExpired where it hangs."""
+        """Wait for its end; raise TimeoutExpired if it hangs."""
         self.process.wait(PATIENCE_S)
         return Ended(self.process.returncode, self.said.with_suffix(".out").read_text(), self.said.read_text())
 
     def _interim_result(self) -> Strike:
-        # Blocks first: those that come to it while the processes are looked at have not been promised to anybody.
+        # Blocks first: those that are added while processes are listed need not survive.
         blocks = stored_blocks(self.results)
         processes = self._processes()
         sockets = []
@@ -133,7 +133,7 @@ class Watched:
         return Strike(moment=self._moment(processes), blocks=blocks, processes=processes, sockets=sockets)
 
     def _processes(self) -> list[psutil.Process]:
-        """Its own first, then all that it has started: while it lives, each is its descendant."""
+        """Return its own process first, then all that it has started: while it lives, each is its descendant."""
         with suppress(psutil.Error):
             own = psutil.Process(self.process.pid)
             return [own, *own.children(recursive=True)]
@@ -154,7 +154,7 @@ class Watched:
 
 @contextmanager
 def watched(line: CommandLine, *arguments: str, name: str = "struck") -> Iterator[Watched]:
-    """A run of pgversus, which is killed if it has not ended when this is left."""
+    """Yield a run of pgversus, which is killed at the end if it is still running."""
     said = line.directory / f"{name}.err"
     with said.open("w") as errors, said.with_suffix(".out").open("w") as output:
         process = line.start(*arguments, stdout=output, stderr=errors)
@@ -166,13 +166,13 @@ def watched(line: CommandLine, *arguments: str, name: str = "struck") -> Iterato
 
 
 def is_postmaster(process: psutil.Process) -> bool:
-    """Whether it is a server's first process."""
+    """Return whether it is a postmaster."""
     command = command_of(process)
     return bool(command) and Path(command[0]).name == "postgres" and "listen_addresses=" in command
 
 
 def is_server(process: psutil.Process) -> bool:
-    """Whether it is a process of a server that runs: its first, a session, or one of its own work."""
+    """Return whether it is a process of a running server: postmaster, session, or background process."""
     return is_postmaster(process) or " ".join(command_of(process)).startswith("postgres: ")
 
 

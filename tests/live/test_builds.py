@@ -183,6 +183,6 @@ def test_servers_lists_what_was_built_and_finds_a_changed_file(command_line: Com
         program.write(b"\0")
     ended = command_line.run("servers", "verify", large["name"], PGVERSUS_CACHE=str(mine))
     assert ended.code == 3
-    assert "changed since it was made: bin/initdb" in ended.stdout
+    assert "changed since the build: bin/initdb" in ended.stdout
     assert command_line.run("servers", "remove", large["name"], PGVERSUS_CACHE=str(mine)).code == 0
     assert list((mine / "builds").iterdir()) == []

@@ -118,7 +118,7 @@ def test_what_a_run_left_that_died_with_its_guard_is_swept_by_the_next(command_l
     assert processes_in(command_line.cache), "two orphaned servers"
     ended = command_line.run("compare", *LOAD[:-1], "again", "--blocks", "2")
     assert ended.code == 0, ended.stderr
-    assert "removed what the killed run" in ended.stderr
+    assert "removed the remains of the killed run" in ended.stderr
     assert not any(path.exists() for path in sockets)
 
 

@@ -31,7 +31,7 @@ def test_a_folder_that_a_live_run_holds_is_left_to_it(command_line: CommandLine)
     begun_anew.send_signal(signal.SIGINT)
     _, said = begun_anew.communicate(timeout=60)
     (aside,) = results.parent.glob("s-until-*")
-    assert f"the earlier results are in pgversus-results/{aside.name} now" in said
+    assert f"the earlier results are now in pgversus-results/{aside.name}" in said
     assert trials(aside) == kept
 
 

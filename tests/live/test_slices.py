@@ -312,7 +312,7 @@ def test_a_statement_that_does_not_end_is_a_failed_trial(server: Server, open_di
     asked._loads = [replace(asked._loads[0], longest_s=0.5)]
     try:
         asked.start(0)
-        with pytest.raises(TrialFailedError, match="still at work"):
+        with pytest.raises(TrialFailedError, match="still running"):
             asked.warm_up(0, seed=1)
     finally:
         asked.abandon()

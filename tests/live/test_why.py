@@ -107,7 +107,7 @@ def test_a_rewrite_brings_a_plan_back_that_no_setting_does(
         assert (found["plans_recalled_by"], found["not_measured"]) == ("rewrite.sql", None)
         assert found["plans_s"]["value"] > abs(found["rest_s"]["value"])
     else:
-        assert "the old plan did not come back" in found["not_measured"]
+        assert "the old plan was not restored" in found["not_measured"]
         assert (found["blocks"], found["share_of_plans"]) == (0, None)
     # Nothing is left to be done: the same command only reports.
     again = command_line.run("run", "study.toml", "--trust", "--results", "r", "--json")
@@ -183,7 +183,7 @@ def test_plans_under_other_settings_than_the_load_began_with_are_not_shown(comma
     ended = command_line.run("compare", NEW, NEW, "-i", "-s", "1", "-f", "q.sql", *QUICK, "--json", "--results", "r")
     assert ended.code == 0, ended.stderr
     (words,) = [one["text"] for one in ended.document["caveats"] if one["slug"] == "plans-not-captured"]
-    assert "settings of sessions to come: enable_seqscan" in words
+    assert "settings of new sessions: enable_seqscan" in words
     assert ended.document["plans"] is None
 
 

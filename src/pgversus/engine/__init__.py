@@ -1,8 +1,8 @@
-"""Blocks, looks and stopping. Arms are numbers; servers, clock and progress are given.
+"""Blocks, looks and stopping. Arms are numbers; servers, clock and progress are injected.
 
-testbed.py        what the engine drives, as protocols
-context_state.py  how far one context has come
-scheduler.py      turns, looks, when to stop, how long a study may still take
+testbed.py        protocols of what the engine drives
+context_state.py  the state of one context
+scheduler.py      turns, looks, when to stop, remaining time of a study
 block_runner.py   one start of the servers, and the blocks measured on it
-progress.py       what the outside may watch
+progress.py       events for observers
 """

@@ -1,7 +1,7 @@
-"""One start of the servers, and the blocks that are measured on it: of one context, or of many that share it.
+"""One start of the servers, and the blocks measured on it: of one context, or of many that share it.
 
-The order of windows inside a block makes drift cancel: two arms run as ABBA or BAAB, by a coin, again and again; more
-arms as a random order and its mirror. Every arm then has the same mean position in each pair of rounds, so that a
+The order of windows inside a block cancels drift: two arms run as ABBA or BAAB, by a coin, repeatedly; more arms run in
+a random order followed by its mirror. Every arm then has the same mean position in each pair of rounds, so that a
 linear drift adds nothing to any ratio.
 """
 
@@ -29,12 +29,12 @@ class Session:
     """From 1 in each block."""
     rounds: tuple[tuple[int, ...], ...]
     seed: int
-    """pgbench's random seed, of every arm."""
+    """pgbench's random seed, the same for every arm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockSchedule:
-    """What runs in one block, in order."""
+    """The contents of one block, in order."""
 
     start_order: tuple[int, ...]
     """The arms in the order of their starts."""
@@ -44,9 +44,9 @@ class BlockSchedule:
     """pgbench's random seed of each round: the arms of one round draw the same keys."""
 
     def sessions(self, rounds: int) -> Iterator[Session]:
-        """Yield all rounds in groups of about `rounds`, about equal, during which sessions stay connected.
+        """Yield all rounds in nearly equal groups of about `rounds`, during which sessions stay connected.
 
-        A group holds whole quads, unless `rounds` is 1.
+        A group contains whole quads, unless `rounds` is 1.
         """
         number = max(1, round(len(self.rounds) / rounds))
         size = 1 if rounds == 1 else 2 * math.ceil(len(self.rounds) / number / 2)
@@ -55,9 +55,9 @@ class BlockSchedule:
 
 
 def block_schedule(rng: np.random.Generator, arms: Sequence[int], rounds: int) -> BlockSchedule:
-    """A random order for one block of `rounds` windows of each arm.
+    """Return a random order for one block of `rounds` windows of each arm.
 
-    arms: the indexes that take part. rounds: at least 1; an odd number leaves the last round without its mirror.
+    arms: the indexes that take part. rounds: at least 1; if odd, the last round has no mirror.
     """
     start_order = _shuffled(rng, arms)
     order: list[tuple[int, ...]] = []
@@ -75,14 +75,15 @@ def _shuffled(rng: np.random.Generator, arms: Sequence[int]) -> tuple[int, ...]:
 def run_start(
     states: Sequence[ContextState], testbed: Testbed, clock: Clock, progress: Progress, left_s: float
 ) -> Generator[tuple[ContextState, Block], None, None]:
-    """A start of every arm and on it a block of each course, given away as soon as it is measured.
+    """Start every arm and yield a block of each context, as soon as it is measured.
 
-    There are fewer blocks when a load fails, since it may have killed, and when less than a course's next block is left
-    of the budget, which is asked before each but the first. left_s: of the budget, when this begins.
+    There are fewer blocks if a load fails, since it may have killed a server, and if the next block of a context no
+    longer fits into the budget, which is checked before each block except the first. left_s: of the budget, at the
+    beginning.
 
-    A block's wall time is that of its own load and an equal part of the time that the servers took to start. The last
-    one is given away when the servers have stopped, and pays what remains: the stop, and the parts of courses that were
-    left out. So the blocks of a start have taken as long together as the start has.
+    The wall time of a block is that of its own load plus an equal part of the time that the servers took to start. The
+    last block is yielded when the servers have stopped, and includes the rest: the stop, and the parts of contexts that
+    were left out. So the wall times of the blocks add up to the time of the start.
     """
     began = clock()
     paid_s = 0.0
@@ -116,7 +117,7 @@ def _seconds_without_starts(action: Callable[[], None], starter: "_Starter", clo
 
 
 class _Starter:
-    """The servers of one start: each is started when the first course asks for it, and stays."""
+    """The servers of one start: each is started when the first context needs it, and stays up."""
 
     def __init__(self, trial_runner: TrialRunner, clock: Clock) -> None:
         self._trial_runner = trial_runner
@@ -124,10 +125,10 @@ class _Starter:
         self._outcomes: dict[int, TrialFailedError | None] = {}
         self._stopped = False
         self.seconds = 0.0
-        """That starting has taken so far."""
+        """Time spent on starting so far."""
 
     def start(self, arm: int) -> None:
-        """Start, unless it has been; TrialFailedError, also again for the next course."""
+        """Start an arm unless it is running; raise TrialFailedError on failure, again for each further context."""
         if arm not in self._outcomes:
             began = self._clock()
             try:
@@ -141,18 +142,18 @@ class _Starter:
             raise outcome
 
     def stop_all(self) -> None:
-        """End of the start, once."""
+        """End the start, once."""
         if not self._stopped:
             self._trial_runner.stop_all()
             self._stopped = True
 
 
 class _Attempt:
-    """A course's block while it runs: what was measured, and which arms have failed in it."""
+    """A block of a context while it runs: its measurements, and the arms that have failed in it."""
 
     def __init__(self, state: ContextState, trial_runner: TrialRunner, starter: _Starter, progress: Progress) -> None:
         design = state.comparison.design
-        # The number of the context comes last: numpy pads with zeros, so that a single comparison needs none.
+        # The context number comes last: numpy pads with zeros, so a single comparison needs none.
         rng = np.random.default_rng([design.seed, state.next_number, state.context.number - 1])
         self.state = state
         self._schedule = block_schedule(rng, [BASELINE, *state.open_arms], state.next_rounds)
@@ -168,11 +169,11 @@ class _Attempt:
 
     @property
     def load_has_failed(self) -> bool:
-        """Whether a server may be in a bad state now."""
+        """Whether a server may be in a bad state."""
         return any(failure.phase is not Phase.START for failure in self._failures)
 
     def run(self) -> None:
-        """Start all, warm up all, then measure in sessions; an arm that fails takes no further part."""
+        """Start all arms, warm all up, then measure in sessions; an arm that fails takes no further part."""
         order = self._schedule.start_order
         for arm in order:
             self._try(arm, Phase.START, partial(self._starter.start, arm))
@@ -188,7 +189,7 @@ class _Attempt:
             self._try(arm, Phase.MEASURE, partial(self._count, arm))
 
     def block(self, wall_s: float) -> Block:
-        """The block; arms that failed, or finished no transaction, have words instead of a trial."""
+        """Return the block; arms that failed, or finished no transaction, have a message instead of a trial."""
         trials: dict[int, Trial] = {}
         failures = list(self._failures)
         for arm, windows in self._windows.items():
@@ -211,17 +212,17 @@ class _Attempt:
         )
 
     def _undisturbed(self, session: Session) -> Mapping[int, Sequence[Window]]:
-        """Measure a session, and again as long as any of its windows was disturbed.
+        """Measure a session, repeating it as long as any of its windows was disturbed.
 
-        All arms again, so that none is favoured; in one block at most half as often as it has rounds, of an operation
-        once, then it counts as it is: a host that is always disturbed must not make a study take for ever.
+        All arms are repeated, so that none is favoured. A block repeats at most half as many rounds as it has, an
+        operation only once; then results count as they are: on a host that is always disturbed a study must still end.
         """
         windows = self._session(session, attempt=1)
         attempts = 1
         while any(window.was_disturbed for one in windows.values() for window in one) and self._may_repeat():
             self._repeated_rounds += len(session.rounds)
             attempts += 1
-            # An arm that fails now has failed; the others keep what they had.
+            # An arm that fails now has failed; the others keep their earlier windows.
             windows = {**windows, **self._session(session, attempt=attempts)}
         return windows
 
@@ -233,7 +234,7 @@ class _Attempt:
         name = partial(self._name, number=session.first_round, attempt=attempt)
         is_long = self._design.window_kind is WindowKind.RUN
         if not is_long and session.first_round == 1:
-            # Of short windows only the first is announced: nothing is drawn between them.
+            # Announce only the first of short windows: nothing is drawn between them.
             self._announce(session.rounds[0][0], Phase.MEASURE, 1)
         for number, order in enumerate(session.rounds, session.first_round):
             for arm in order:
@@ -245,7 +246,7 @@ class _Attempt:
         return windows
 
     def _name(self, arm: int, number: int, attempt: int) -> str:
-        """Name a session: `context-1-block-002-arm-0-round-03`, with `-repeated-1` when it is measured again."""
+        """Return the name of a session: `context-1-block-002-arm-0-round-03`, with `-repeated-1` for a repetition."""
         repeated = f"-repeated-{attempt - 1}" if attempt > 1 else ""
         block = f"context-{self.state.context.number}-block-{self.state.next_number:03d}"
         return f"{block}-arm-{arm}-round-{number:02d}{repeated}"
@@ -281,9 +282,9 @@ class _Attempt:
         return any(failure.arm == arm for failure in self._failures)
 
     def _is_pointless(self) -> bool:
-        """Without the baseline, or with nothing but it, nothing can be learned from the rest of the block."""
+        """Return whether the rest of the block is useless: the baseline has failed, or every contender has."""
         if not self._failures:
-            # Asked for every window.
+            # Fast path, since this runs for every window.
             return False
         alive = [arm for arm in self._windows if not self._has_failed(arm)]
         return BASELINE not in alive or alive == [BASELINE]

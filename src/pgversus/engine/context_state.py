@@ -1,7 +1,7 @@
-"""How far one context has come: which of its arms still need blocks, and whether it has ended.
+"""The state of one context: which of its arms still need blocks, and whether it has ended.
 
-A course is moved by its blocks alone. Blocks read back from results move it exactly as they did when they were run,
-which is all that resuming a study takes.
+A context state depends on its blocks only. Blocks read back from results change it exactly as they did when they were
+run, which is all that resuming a study needs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,10 +23,10 @@ MOST_FAILURES_IN_A_ROW = 3
 
 
 class ContextState:
-    """One context while it runs; it has ended when `stopped` is set."""
+    """The state of one running context; it has ended when `stopped` is set."""
 
     def __init__(self, context: Context, verdicts: int) -> None:
-        """verdicts: of the whole study, which share one error."""
+        """verdicts: number of verdicts of the whole study, which share one error probability."""
         self.context = context
         self.comparison: Comparison = context.comparison
         self.rule: LookRule = look_rule(context.comparison.design, verdicts)
@@ -36,28 +36,28 @@ class ContextState:
         # Of the budget, by its verdicts.
         self._share = len(self.open_arms) / verdicts
         self.invalid: set[int] = set()
-        """Contenders of which nothing is claimed because their trials kept failing."""
+        """Contenders without a verdict because their trials kept failing."""
         self.stopped: StopReason | None = None
         self.failure: str | None = None
-        """Why it could not be prepared, so that it gets no block in this run."""
+        """Why the context could not be prepared, so that it gets no block in this run."""
         self.interim_results: dict[int, InterimResult] = {}
-        """How each contender stood when it was last looked at; of one that is decided nothing has changed since."""
+        """The last interim result of each contender; it no longer changes once decided."""
         self.wall_s = 0.0
-        # What its blocks say of that, each looked at once.
+        # Derived from the blocks, each examined once.
         self._is_harmless, self._seen = True, 0
-        # What was asked for after how many blocks, and what it was.
+        # Cached values, each with the number of blocks it is valid for.
         self._asked_left: tuple[int, float | None] = (0, None)
         self._modelled: tuple[int, dict[int, BlockModel]] = (0, {})
         self._asked_rounds: tuple[int, int] | None = None
 
     @property
     def next_number(self) -> int:
-        """The number of the block that comes next."""
+        """The number of the next block."""
         return len(self.blocks) + 1
 
     @property
     def blocks(self) -> list[Block]:
-        """Those that were run so far."""
+        """The blocks so far."""
         return self.samples.blocks
 
     @property
@@ -69,7 +69,7 @@ class ContextState:
     def shares_starts(self) -> bool:
         """Whether it may be measured on the starts of other contexts.
 
-        Not once its load has failed, which may kill, nor once it has written, which wears the data of the others.
+        Not after its load has failed, which may kill servers, nor after it has written, which changes the others' data.
         """
         self._is_harmless = self._is_harmless and all(map(_is_harmless, self.blocks[self._seen :]))
         self._seen = len(self.blocks)
@@ -77,9 +77,9 @@ class ContextState:
 
     @property
     def next_rounds(self) -> int:
-        """Rounds of the next block: as designed, until the blocks show with how many an answer comes soonest.
+        """Rounds of the next block: as designed, until the blocks show which number gives the soonest answer.
 
-        Of several contenders the one that asks for most has its way.
+        With several contenders, the largest number is used.
         """
         if self._asked_rounds is None or self._asked_rounds[0] != len(self.blocks):
             design = self.comparison.design
@@ -90,7 +90,7 @@ class ContextState:
 
     @property
     def _models(self) -> dict[int, BlockModel]:
-        """By open contender, of which blocks are known well enough; asked for once after each block."""
+        """By open contender, if its blocks allow a model; computed once after each block."""
         if self._modelled[0] != len(self.blocks):
             design = self.comparison.design
             arms = self.open_arms if may_choose_rounds(design) else []
@@ -100,7 +100,7 @@ class ContextState:
 
     @property
     def seconds_per_block(self) -> float:
-        """What the next block will cost: as much as those so far; before the first one, the load of its windows."""
+        """Time of the next block: the mean so far; before the first one, that of its windows."""
         if self._models:
             rounds = self.next_rounds
             return max(model.block_s(rounds) for model in self._models.values())
@@ -110,26 +110,26 @@ class ContextState:
         return (len(self.open_arms) + 1) * (design.measured_s_per_block + design.warm_up_s)
 
     def fits_into(self, left_s: float) -> bool:
-        """Whether its next block would end within what is left of the budget; the first only needs something left."""
+        """Return whether its next block would end within the remaining budget; the first only needs some left."""
         return self.is_fixed or left_s > (self.seconds_per_block if self.blocks else 0.0)
 
     def begin(self, preparation: Preparation) -> None:
-        """Its arms are ready and its design is final."""
+        """Set the preparation: its arms are ready and its design is final."""
         self.preparation = preparation
         self.comparison = replace(self.comparison, design=preparation.design)
         self._asked_left, self._asked_rounds = (0, None), None
 
     def forget_plans(self) -> None:
-        """Of what was found, plans take the most room, and nothing that runs needs them."""
+        """Discard the plans, which take the most memory and are not needed by the run."""
         if self.preparation is not None:
             self.preparation = replace(self.preparation, plans=None)
 
     def fail(self, words: str) -> None:
-        """It cannot be prepared: nothing of it is measured in this run."""
+        """End it because it cannot be prepared: none of it is measured in this run."""
         self.failure, self.stopped = words, StopReason.FAILED
 
     def resume_from(self, preparation: Preparation | None, failure: str | None, blocks: Sequence[Block]) -> None:
-        """Come as far as an earlier run had; blocks in the order in which they were run."""
+        """Restore the state of an earlier run; blocks in the order in which they were run."""
         if preparation is not None:
             self.begin(preparation)
         if failure is not None:
@@ -139,7 +139,7 @@ class ContextState:
         self._look([arm.index for arm in self.comparison.contenders])
 
     def take(self, block: Block) -> dict[int, InterimResult]:
-        """Add the next block; how each contender stands after it that was open before it."""
+        """Add the next block; return the interim results of the contenders that were open before it."""
         self._add(block)
         return self._look(self.open_arms)
 
@@ -148,10 +148,10 @@ class ContextState:
         self.wall_s += block.wall_s
 
     def _look(self, arms: Sequence[int]) -> dict[int, InterimResult]:
-        """Where these contenders stand now, and with them the course.
+        """Update the interim results of these contenders, and with them the state of the context.
 
-        Looking once after many blocks ends as looking after each of them: a contender whose verdict was known got no
-        further block, so its last look is the one that decided.
+        One look after many blocks gives the same result as a look after each: a contender with a verdict got no further
+        block, so its last look is the one that decided.
         """
         interim_results = {arm: self._interim_result(arm) for arm in arms}
         self.interim_results |= interim_results
@@ -160,12 +160,12 @@ class ContextState:
         return interim_results
 
     def looks(self, interim_results: Mapping[int, InterimResult], left_s: float) -> dict[int, Look]:
-        """The same with the time that each may still take, for whoever watches. left_s: of the study's budget."""
+        """Return the looks: interim results with the remaining time of each. left_s: of the study's budget."""
         return {arm: self._look_at(arm, interim, max(0.0, left_s)) for arm, interim in interim_results.items()}
 
     @property
     def seconds_left(self) -> float | None:
-        """Until all its arms have an answer at today's noise, whatever the budget; None where nobody can tell."""
+        """Time until all its arms have an answer at the current noise, regardless of the budget; None if unknown."""
         if self.stopped is not None:
             return 0.0
         if self._asked_left[0] != len(self.blocks):
@@ -177,17 +177,17 @@ class ContextState:
         if not self.is_fixed and any(map(self._is_before_first_look, interim_results.values())):
             return None
         needed = [self._blocks_left(arm, interim) for arm, interim in interim_results.items()]
-        # A block is of all open arms, so that the one that needs most decides.
+        # A block includes all open arms, so the one that needs most decides.
         return None if None in needed else max(blocks or 0 for blocks in needed) * self.seconds_per_block
 
     def _failures_in_a_row(self, arm: int) -> int:
-        """The last blocks that gave a contender no ratio, whichever of the two arms had failed."""
+        """Count the last blocks that gave a contender no ratio, whichever of the two arms had failed."""
         last = takewhile(lambda block: not block.has(BASELINE, arm), reversed(self.blocks))
         return sum(1 for _ in last)
 
     def _interim_result(self, arm: int) -> InterimResult:
         interim = interim_result(self.samples, self.comparison, self.rule, arm)
-        # Only one that is open can become invalid: whoever is decided is absent from blocks, and has not failed.
+        # Only an open one can become invalid: a decided contender is absent from blocks without having failed.
         if self._is_undecided(interim) and self._failures_in_a_row(arm) >= MOST_FAILURES_IN_A_ROW:
             self.invalid.add(arm)
             return replace(interim, verdict=Verdict.INVALID)
@@ -212,7 +212,7 @@ class ContextState:
         return interim.blocks < self.rule.first_look
 
     def _blocks_left(self, arm: int, interim: InterimResult) -> int | None:
-        """Until an answer at today's noise, or until the first look before that; None where nobody can tell."""
+        """Return the blocks until an answer at the current noise, before that until the first look; None if unknown."""
         design = self.comparison.design
         if design.fixed_blocks is not None:
             return max(0, design.fixed_blocks - interim.blocks)
@@ -241,7 +241,7 @@ class ContextState:
                 return StopReason.FAILED
             return StopReason.DECIDED if design.fixed_blocks is None else StopReason.BLOCKS
         if design.fixed_blocks is not None:
-            # Blocks with a failed trial are run again, but not for ever.
+            # Blocks with a failed trial are repeated, up to a limit.
             return StopReason.FAILED if len(self.blocks) >= 2 * design.fixed_blocks else None
         return StopReason.BLOCKS if len(self.blocks) >= design.max_blocks else None
 

@@ -1,4 +1,4 @@
-"""What the outside may watch while a comparison runs. Nothing is reported inside a window of load."""
+"""Events for observers of a running comparison. Nothing is reported inside a window of load."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,110 +12,110 @@ from pgversus.study.study import Context
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """How a contender stands after a block, and how long it may still take."""
+    """The interim result of a contender after a block, and its remaining time."""
 
     interim_result: InterimResult
     seconds_left: float | None
-    """Until an answer at today's noise, at most the budget; until the first look before that. None: nobody can tell."""
+    """Until an answer at the current noise, at most the budget; before that until the first look. None if unknown."""
     blocks_left: int | None = None
-    """The same in blocks, whatever the budget; None also where there would be too many."""
+    """The same in blocks, regardless of the budget; None also if there would be too many."""
     is_before_first_look: bool = False
     """Whether these are blocks until the first look, not until an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeEstimate:
-    """How far a study has come, and how long it may still take."""
+    """The progress of a study, and its remaining time."""
 
     contexts: int
-    """Of the whole study."""
+    """In the whole study."""
     ended: int
-    """Those that get no more blocks."""
+    """Contexts that get no more blocks."""
     spent_s: float
-    """On blocks, those of earlier runs included."""
+    """On blocks, including those of earlier runs."""
     budget_s: float | None
-    """None where the number of blocks was given, so that no budget ends it."""
+    """None if the number of blocks was given, so that no budget ends it."""
     seconds_left: float | None
-    """None: nobody can tell."""
+    """None if unknown."""
     is_at_most: bool = False
-    """Whether that is what is left of the budget, because nobody can tell how much of it is needed."""
+    """Whether this is the remaining budget, because the time needed is unknown or exceeds it."""
 
 
 class Progress(Protocol):
-    """Takes what happens, as it happens."""
+    """Receives events as they happen."""
 
     def say(self, line: str) -> None:
-        """Something worth a line."""
+        """Report a line of text."""
 
     def fetching(self, name: str, size: int) -> None:
-        """A download has so many bytes."""
+        """Report a download and its size in bytes."""
 
     def building(self, name: str, done: int, total: int) -> None:
-        """So many steps of a build from source are done, of about so many."""
+        """Report the finished steps of a build from source, and their approximate total."""
 
     def at(self, sentence: str, /, **values: object) -> None:
-        """Report the current step while nothing is measured: an untranslated sentence, and the values of its places."""
+        """Report the current step while nothing is measured: an untranslated sentence and its placeholder values."""
 
     def resumed(self, context: Context, comparison: Comparison, looks: Mapping[int, Look]) -> None:
-        """A context has blocks of an earlier run; looks by contender."""
+        """Report that a context has blocks of an earlier run; looks by contender."""
 
     def attributing(self, words: str, number: int, total: int) -> None:
-        """The verdicts are known. What follows measures what plans account for, as a study of its own.
+        """Report that the verdicts are known and an attribution of plan changes begins, as a study of its own.
 
-        words: the contender whose plans they are, the number-th of total.
+        words: the contender to be attributed, the number-th of total.
         """
 
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
-        """A context is ready to be measured; the comparison has its final design."""
+        """Report that a context is ready to be measured; the comparison has its final design."""
 
     def time_estimate(self, look_out: Callable[[], TimeEstimate]) -> None:
-        """How far the study has come is something else now; also told when it begins.
+        """Report that the progress of the study has changed; also called when it begins.
 
-        look_out: asks it of every context of the study, for whoever shows it.
+        look_out: computes the estimate from every context of the study, on demand.
         """
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
-        """The next thing that runs; round_number counts from 1 while measuring, else it is 0."""
+        """Report the next step; round_number counts from 1 while measuring, otherwise it is 0."""
 
     def doing(self, line: str) -> None:
-        """What a long operation is at; the only thing that is reported while something is timed."""
+        """Report the step of a long operation; the only event during a timed interval."""
 
     def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
-        """A block is over; looks by contender, elapsed_s of the blocks of this context."""
+        """Report a finished block; looks by contender, elapsed_s of the blocks of this context."""
 
 
 class NoProgress:
-    """Progress for callers that watch nothing."""
+    """Progress for callers that observe nothing."""
 
     def say(self, line: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def fetching(self, name: str, size: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def building(self, name: str, done: int, total: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def at(self, sentence: str, /, **values: object) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def resumed(self, context: Context, comparison: Comparison, looks: Mapping[int, Look]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def attributing(self, words: str, number: int, total: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def time_estimate(self, look_out: Callable[[], TimeEstimate]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def doing(self, line: str) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
-        """Nothing."""
+        """Do nothing."""

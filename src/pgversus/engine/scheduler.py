@@ -1,10 +1,9 @@
 """Blocks, looks, and when to stop: for one context or for many.
 
-A block starts every arm afresh, warms all of them up and measures them in short windows in an order that cancels drift.
-After each block the verdict is asked; an arm whose verdict is known gets no more blocks, and neither does a context
-whose arms are all known. Contexts take turns, those with the fewest blocks first, so that an interrupted study knows a
-little of everything. The engine knows arms by number and drives a Site by a Clock, so that the whole of it can be
-simulated.
+A block starts every arm, warms all of them up and measures them in short windows, in an order that cancels drift. After
+each block the verdicts are updated; an arm with a verdict gets no more blocks, and neither does a context whose arms
+all have one. Contexts take turns, those with the fewest blocks first, so that an interrupted study has some results for
+each. The engine knows arms by number and drives a Testbed with a Clock, so that all of it can be simulated.
 """
 
 import re
@@ -26,7 +25,7 @@ from pgversus.study.servers import RunningServer
 
 
 def time_estimate(states: Sequence[ContextState], budget_s: float) -> TimeEstimate:
-    """Of all courses of a study. budget_s: for the blocks of all of them."""
+    """Estimate the time of all contexts of a study. budget_s: for the blocks of all of them."""
     spent_s = sum(state.wall_s for state in states)
     waiting = [state for state in states if state.stopped is None]
     left_s = max(0.0, budget_s - spent_s)
@@ -44,7 +43,7 @@ def time_estimate(states: Sequence[ContextState], budget_s: float) -> TimeEstima
 
 
 def _asked_s(waiting: Sequence[ContextState]) -> float | None:
-    """What all of them still ask for; None as soon as one cannot tell."""
+    """Return the time that all of them still need; None if unknown for any."""
     total = 0.0
     for state in waiting:
         seconds = state.seconds_left
@@ -55,7 +54,7 @@ def _asked_s(waiting: Sequence[ContextState]) -> float | None:
 
 
 def _fixed_s(states: Sequence[ContextState], waiting: Sequence[ContextState]) -> float | None:
-    """Where numbers of blocks were given; a course without a block is taken to be as slow as those that have some.
+    """Return the time for given numbers of blocks; a context without blocks is assumed to be as slow as the others.
 
     None before the first block of all.
     """
@@ -71,10 +70,10 @@ def _fixed_state_s(state: ContextState, usual_s: float) -> float:
     return (state.comparison.design.fixed_blocks or 0) * usual_s if seconds is None else seconds
 
 
-# Streams of their own beside those of the blocks, [seed, number of the block, number of the context - 1].
+# Separate from the random streams of the blocks, [seed, number of the block, number of the context - 1].
 _TURNS, _TOGETHER = 1, 2
 _MAY_PASS = frozenset({"dataset-changed", "workload-hangs"})
-# Of those that a load or its data have on servers of ours.
+# Temporary failures of a load or its data on managed servers.
 _MAY_PASS_WORDS = re.compile(
     r"server closed the connection unexpectedly|connection to server was lost|perhaps the backend died"
     r"|the database system is |terminating connection (?:because of crash|due to unexpected postmaster exit)"
@@ -82,12 +81,12 @@ _MAY_PASS_WORDS = re.compile(
     r"|could not fork new process|was ended by signal|exit code -\d"
     r"|its last line is cut short"
 )
-# A process was killed, for want of memory for one: of psql, pgbench, or one of the server's; a log was not written.
+# A process was killed, for example for lack of memory: psql, pgbench, or one of the server's; or a log was not written.
 
 Keep = Callable[[ContextState, Block], None]
-"""Takes each finished block before anything else is done with it."""
+"""Stores each finished block before anything else is done with it."""
 KeepPreparation = Callable[[ContextState], None]
-"""Takes each context once it is prepared, or cannot be for good."""
+"""Stores each context once it is prepared, or permanently fails to be."""
 
 
 def run_parts(
@@ -102,10 +101,10 @@ def run_parts(
     keep: Keep,
     keep_preparation: KeepPreparation,
 ) -> StopReason:
-    """Run the courses of each part to their end before those of the next; otherwise as run_courses.
+    """Run the contexts of each part to their end before those of the next; otherwise like run_contexts.
 
-    Of the budget that is left a part gets its share by the number of its courses, so that the last ones are measured
-    as well. begin_part: makes room for the data of a part that has something open.
+    Each part gets a share of the remaining budget in proportion to its contexts, so that the last ones are measured as
+    well. begin_part: frees disk space for the data of a part that has open contexts.
     """
     ended_by_budget = False
     states = [state for part in parts for state in part]
@@ -145,7 +144,7 @@ def _tell_of_earlier_runs(states: Sequence[ContextState], budget_s: float, progr
 
 
 def _share_s(parts: Sequence[Sequence[ContextState]], number: int, budget_s: float) -> float:
-    """Seconds for a part, its blocks of earlier runs included."""
+    """Return the seconds for a part, including its blocks of earlier runs."""
     left_s = _left_s(budget_s, [state for part in parts[:number] for state in part])
     return left_s * len(parts[number]) / sum(map(len, parts[number:]))
 
@@ -163,12 +162,12 @@ def run_contexts(
     others: int = 0,
     estimate_of_all: Callable[[], TimeEstimate] | None = None,
 ) -> StopReason:
-    """Run blocks until every course has ended, the budget is over, or Ctrl-C; why no further block was run.
+    """Run blocks until every context has ended, the budget is over, or Ctrl-C; return why no further block was run.
 
-    budget_s: wall-clock seconds of blocks of all courses, those of earlier runs included. The order of everything
-    follows from seeds and from stored blocks alone, so that a resumed study goes on as the interrupted one would have.
-    others: courses of the study besides these. outlook_of_all: with them, for whoever watches; None where there are no
-    others. PgversusError when the only course there is cannot be prepared.
+    budget_s: wall-clock seconds for blocks of all contexts, including those of earlier runs. The order of everything
+    follows from seeds and stored blocks only, so that a resumed study continues as the interrupted one would have.
+    others: number of other contexts in the study. estimate_of_all: time estimate including them, for observers; None
+    if there are none. Raises PgversusError if the only context cannot be prepared.
     """
     look_out = estimate_of_all or partial(time_estimate, states, budget_s)
     ready: set[int] = set()
@@ -196,14 +195,14 @@ def run_contexts(
                     progress.block_finished(measured.context, block, looks, measured.wall_s)
     except KeyboardInterrupt:
         if is_new and not ready:
-            # Nothing is kept yet, so there is nothing to be shown.
+            # Nothing is stored yet, so there is nothing to show.
             raise
         return StopReason.INTERRUPTED
     return _how_all_ended(states)
 
 
 def _how_all_ended(states: Sequence[ContextState]) -> StopReason:
-    """Decided, unless one had all its blocks before; failed where every one has failed."""
+    """Return decided, unless a context ended with all its blocks; failed if every context has failed."""
     reasons = {state.stopped for state in states}
     if reasons == {StopReason.FAILED}:
         return StopReason.FAILED
@@ -215,15 +214,15 @@ def _left_s(budget_s: float, states: Sequence[ContextState]) -> float:
 
 
 def _next(states: Sequence[ContextState], seed: int) -> ContextState:
-    """One of those with the fewest blocks, by chance."""
+    """Return a random one of those with the fewest blocks."""
     fewest = min(state.next_number for state in states)
     return _by_chance([state for state in states if state.next_number == fewest], seed, fewest, _TURNS)[0]
 
 
 def _by_chance(states: Sequence[ContextState], seed: int, number: int, stream: int) -> list[ContextState]:
-    """In a random order, in which each stays before or behind each other one, whoever else is there."""
+    """Return a random order, in which the relative order of two contexts does not depend on the others."""
     highest = max(state.context.number for state in states)
-    # A place for every context there is up to the highest: none moves when others have ended, or had their turn.
+    # Draw a place for every number up to the highest: none moves when others have ended, or had their turn.
     places = np.random.default_rng([seed, number, 0, stream]).random(highest + 1)
     return sorted(states, key=lambda state: float(places[state.context.number]))
 
@@ -231,9 +230,9 @@ def _by_chance(states: Sequence[ContextState], seed: int, number: int, stream: i
 def _prepare(
     state: ContextState, testbed: Testbed, keep: KeepPreparation, progress: Progress, *, is_only: bool
 ) -> bool:
-    """Whether it is ready; a context that cannot be prepared ends without stopping the others.
+    """Return whether it is ready; a context that cannot be prepared ends without stopping the others.
 
-    What would fail again by itself is kept; anything else the next run tries again.
+    Permanent failures are stored; others are tried again by the next run.
     """
     known = state.preparation
     try:
@@ -254,10 +253,10 @@ def _prepare(
 
 
 def _fails_for_good(error: PgversusError, state: ContextState) -> bool:
-    """Whether the same load on the same data fails again, whatever the moment.
+    """Return whether the same load on the same data would always fail again.
 
-    A server of somebody else may be back, a changed file may be put back, a larger budget may help, and what was killed
-    may not be the next time.
+    An external server may come back, a changed file may be restored, a larger budget may help, and a killed process
+    may survive the next time.
     """
     if any(isinstance(arm.server, RunningServer) for arm in state.comparison.arms):
         return False
@@ -267,7 +266,7 @@ def _fails_for_good(error: PgversusError, state: ContextState) -> bool:
 
 
 def _sharing(state: ContextState, others: Sequence[ContextState], testbed: Testbed) -> list[ContextState]:
-    """The others that are as far and can be measured on the same start."""
+    """Return the others that have as many blocks and can be measured on the same start."""
     if not state.shares_starts:
         return []
     return [

@@ -1,4 +1,4 @@
-"""What the engine drives. The real ones are in lab/; simulated ones serve calibration."""
+"""Protocols of what the engine drives. Real implementations are in lab/; simulated ones serve calibration."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -8,65 +8,65 @@ from pgversus.records.trials import Window
 from pgversus.study.study import Context
 
 Clock = Callable[[], float]
-"""Seconds from a fixed moment, never going back."""
+"""Seconds since a fixed moment, monotonic."""
 
 
 class TrialFailedError(Exception):
-    """An arm could not be started, warmed up or measured; the message holds the failing program's own words."""
+    """An arm could not be started, warmed up or measured; the message includes that of the failing program."""
 
 
 class TrialHungError(TrialFailedError):
-    """A load was ended because it took far longer than it should."""
+    """A load was ended because it took far too long."""
 
 
 class TrialRunner(Protocol):
-    """Servers under the load of one context, one for each arm."""
+    """The servers of one context under load, one for each arm."""
 
     def start(self, arm: int) -> None:
-        """Start an arm's server afresh. TrialFailedError when it does not come up."""
+        """Start a fresh server for an arm. Raise TrialFailedError if it does not come up."""
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
-        """Put load on an arm and throw the numbers away; levels that must not be taken in a window, by counter.
+        """Run the load on an arm, discard its numbers, and return levels that cannot be read in a window, by counter.
 
-        TrialFailedError when the load fails.
+        Raise TrialFailedError if the load fails.
         """
 
     def measure(self, arm: int, seed: int, name: str) -> None:
-        """Measure one window of load. TrialFailedError when it fails: never a number then.
+        """Measure one window of load. Raise TrialFailedError if it fails, never return a number then.
 
-        The first window of a session connects the clients, whose keys follow from the seed. name: of the files that may
-        be kept of this session; no other session of the study has it.
+        The first window of a session connects the clients, whose keys follow from the seed. name: for the files that
+        may be stored for this session; unique in the study.
         """
 
     def collect(self, arm: int) -> Sequence[Window]:
-        """End the arm's session and return its windows in order. TrialFailedError when they cannot be read."""
+        """End the arm's session and return its windows in order. Raise TrialFailedError if they cannot be read."""
 
     def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
-        """Return what was counted in all windows of the arm in this block together, where it is not with each window.
+        """Return the counters of all windows of the arm in this block together, except those stored with each window.
 
-        transactions: of the windows that count; others may have been measured again.
-        TrialFailedError when the server does not answer.
+        transactions: in the windows that count; others may have been repeated.
+        Raise TrialFailedError if the server does not answer.
         """
 
     def abandon(self) -> None:
-        """End sessions that are still open, whose windows nobody wants. Never fails."""
+        """End sessions that are still open and discard their windows. Never fails."""
 
     def stop_all(self) -> None:
-        """End of a block: stop whatever runs. Never fails."""
+        """End a block: stop all that is running. Never fails."""
 
 
 class Testbed(Protocol):
-    """Where the contexts of a study are prepared and measured."""
+    """Prepares and measures the contexts of a study."""
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
-        """Load what is not loaded yet and try the load; PgversusError when the context cannot be measured.
+        """Load missing data and try the load; raise PgversusError if the context cannot be measured.
 
-        known: what an earlier run of the same study found; then nothing is tried again, and what is found now must
+        known: preparation from an earlier run of the same study; the load is then not tried again, and the data must
         agree with it.
         """
 
     def trial_runner(self, context: Context) -> TrialRunner:
-        """The apparatus of a prepared context."""
+        """Return the trial runner of a prepared context."""
 
     def can_share_start(self, one: Context, other: Context) -> bool:
-        """Whether both prepared contexts can be measured on one start of the same servers without harm to either."""
+        """Return whether both prepared contexts can share one start of the same servers without harm to either."""

@@ -1,4 +1,4 @@
-"""From a results folder to what is said of it: the same for a run that has just ended and for one of years ago."""
+"""From a results folder to an answer: the same for a run that has just ended and for one from years ago."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class _ClientFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Facts:
-    """What a report needs of the facts around the trials."""
+    """The facts around the trials that a report needs."""
 
     host: dict[str, Any]
     client: _ClientFacts
@@ -51,7 +51,7 @@ _FACTS = TypeAdapter(_Facts)
 
 
 def read_answer(folder: Path) -> StudyAnswer:
-    """Everything that can be said of the results in a folder; StoreError when they cannot be read."""
+    """Return the answer that the results in a folder support; StoreError if they cannot be read."""
     stored = read_results(folder)
     facts = _facts(stored, folder)
     return _study_answer(stored, facts, folder, _attributed(stored, facts, folder))
@@ -97,7 +97,7 @@ def _facts(stored: StoredStudy, folder: Path) -> _Facts:
     except ValidationError as error:
         raise unreadable(folder, error) from error
     if not isinstance(facts.host.get("cpus"), int):
-        raise unreadable(folder, "the fact host does not tell its processors")
+        raise unreadable(folder, "the fact host does not report the number of processors")
     return facts
 
 
@@ -152,7 +152,7 @@ def _answer(
         blocks=tuple(state.blocks),
         wall_s=state.wall_s,
         study_wall_s=study_wall_s,
-        # A study file has a title; a comparison of the command line has none.
+        # A study file has a title; a comparison from the command line has none.
         is_from_file=bool(study.title),
         client=f"pgbench {facts.client.version} ({facts.client.origin})",
         host=facts.host,
@@ -173,7 +173,7 @@ def _compared(one: StoredContext, folder: Path) -> PlansAnswer | None:
 
 
 def _attributed(stored: StoredStudy, facts: _Facts, results: Path) -> dict[int, dict[int, AttributionResult]]:
-    """By context and contender, where it was measured or could not be."""
+    """Return attribution results, or why they are missing, by context and contender."""
     found: dict[int, dict[int, AttributionResult]] = {}
     contenders = {one.context.number: len(one.context.comparison.contenders) for one in stored.contexts}
     for context, measured in attributed_contexts(results).items():
@@ -186,7 +186,7 @@ def _attributed(stored: StoredStudy, facts: _Facts, results: Path) -> dict[int, 
     for key, words in facts.not_attributed.items():
         context, contender = map(int, key.split("-"))
         known = found.setdefault(context, {}).get(contender)
-        # The run that has measured it may have ended before it said so.
+        # A run may have measured it and ended before recording that.
         if known is None or known.found is None:
             found[context][contender] = _not_measured(words)
     return found
@@ -201,8 +201,8 @@ def _read_attributed(folder: Path) -> AttributionResult:
     workloads = [arm.workload for one in stored.contexts for arm in one.context.comparison.arms]
     loads = [workload for workload in workloads if isinstance(workload, PgbenchWorkload)]
     if len(stored.contexts) != 1 or len(workloads) != ARMS or len(loads) != ARMS:
-        raise unreadable(folder, "a study that does not say what plans account for")
-    # Of what plans account for nothing is attributed in its turn.
+        raise unreadable(folder, "not a study of what plans account for")
+    # An attribution has no attributions of its own.
     study = _study_answer(stored, _facts(stored, folder), folder, {})
     if not study.answers:
         return _not_measured(study.unanswered[0].words)

@@ -1,6 +1,6 @@
-"""The servers of all arms of a context, as they are started and stopped together.
+"""The servers of all arms of a context, started and stopped together.
 
-Contexts whose arms are the same servers with the same settings and data share one set, and then its starts.
+Contexts whose arms have the same servers, settings and data share one set of servers, and so its starts.
 """
 
 from abc import ABC, abstractmethod
@@ -21,11 +21,11 @@ from pgversus.study.workload import Operation
 
 _USUAL_CONNECTIONS = 100
 _SPARE_CONNECTIONS = 10
-# For pgversus' own sessions and the reserved ones; more clients than fit raise max_connections on every arm.
+# For pgversus' own sessions and the reserved ones; more clients than this raise max_connections on every arm.
 
 
 class ArmServer(ABC):
-    """What an arm's load connects to."""
+    """The server that an arm's load connects to."""
 
     def __init__(self, arm: Arm) -> None:
         self.arm = arm
@@ -33,52 +33,52 @@ class ArmServer(ABC):
     @property
     @abstractmethod
     def target(self) -> Target:
-        """Where sessions connect to."""
+        """Connection parameters for sessions."""
 
     @property
     @abstractmethod
     def can_restart(self) -> bool:
-        """Whether blocks begin with a fresh start."""
+        """Whether each block begins with a fresh start."""
 
     @property
     @abstractmethod
     def copy_is_cheap(self) -> bool:
-        """Whether fresh data cost so little that every block may have them, even for a load that reads only."""
+        """Whether fresh data are cheap enough for every block, even for a read-only load."""
 
     @property
     @abstractmethod
     def data_directory(self) -> Path | None:
-        """Where its data lie on this host; None for a server that somebody else runs."""
+        """Data directory on this host; None for an external server."""
 
     @property
     @abstractmethod
     def postmaster_pid(self) -> int | None:
-        """Its postmaster's process id while it runs; None for a server that somebody else runs."""
+        """Process id of the running postmaster; None if stopped or external."""
 
     @property
     @abstractmethod
     def log(self) -> Path | None:
-        """What the server says, while it runs; None for a server that somebody else runs."""
+        """Log file of the running server; None for an external server."""
 
     @abstractmethod
     def make_copy(self) -> None:
-        """A copy of the snapshot to start on, where there is none yet; the server is stopped."""
+        """Copy the snapshot to start on, unless a copy exists; the server must be stopped."""
 
     @abstractmethod
     def start(self) -> None:
-        """Start afresh, on the copy that is there, else on a new one. ServerError when it fails."""
+        """Start a fresh server on the existing copy, or else on a new one. Raise ServerError on failure."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop; one that is not started is no error."""
+        """Stop the server; do nothing if it is not running."""
 
     @abstractmethod
     def forget_copy(self) -> None:
-        """Remove the copy, so that the next start has fresh data; the server is stopped."""
+        """Remove the copy, so that the next start has fresh data; the server must be stopped."""
 
 
 class ManagedServer(ArmServer):
-    """A server of ours: the snapshot stays untouched, the load runs on a copy of it."""
+    """A managed server: the load runs on a copy of the snapshot, which stays untouched."""
 
     def __init__(
         self,
@@ -100,61 +100,61 @@ class ManagedServer(ArmServer):
 
     @property
     def target(self) -> Target:
-        """Its socket."""
+        """The Unix-domain socket of the server."""
         return self._server.target
 
     @property
     def can_restart(self) -> bool:
-        """Always."""
+        """Always true."""
         return True
 
     @property
     def copy_is_cheap(self) -> bool:
-        """Up to 1 GiB a copy takes about a second."""
+        """Whether the snapshot is at most 1 GiB, which takes about a second to copy."""
         return self._is_cheap
 
     @property
     def data_directory(self) -> Path:
-        """The copy."""
+        """The copy of the snapshot."""
         return self._server.cluster.data_directory
 
     @property
     def postmaster_pid(self) -> int | None:
-        """While it runs."""
+        """Process id of the running postmaster; None if stopped."""
         return self._server.postmaster_pid
 
     @property
     def log(self) -> Path:
-        """In the run's directory."""
+        """Log file in the run's directory."""
         return self._log
 
     def make_copy(self) -> None:
-        """A copy of the snapshot, unless it is there."""
+        """Copy the snapshot, unless a copy exists."""
         if not self.data_directory.exists():
             copy_cluster(self._snapshot, self.data_directory)
 
     def start(self) -> None:
-        """Start on the copy; a new one of the snapshot when there is none."""
+        """Start on the existing copy, or on a new copy of the snapshot."""
         self.stop()
         self.make_copy()
         try:
             self._server.start()
         except ServerError as error:
-            # Of all its settings the user knows his own.
+            # Name only the user's own settings.
             error.where = ", ".join([self.arm.label, *map(str, self.arm.settings)])
             raise
 
     def stop(self) -> None:
-        """Stop; one that is not started is no error."""
+        """Stop the server; do nothing if it is not running."""
         self._server.stop()
 
     def forget_copy(self) -> None:
-        """Remove it."""
+        """Remove the copy."""
         remove_directory(self.data_directory)
 
 
 class ExternalServer(ArmServer):
-    """A server that somebody else runs: connected to, never restarted, its data never put back."""
+    """An external server: never restarted, and its data never restored."""
 
     def __init__(self, arm: Arm, uri: str) -> None:
         super().__init__(arm)
@@ -162,46 +162,46 @@ class ExternalServer(ArmServer):
 
     @property
     def target(self) -> Target:
-        """Its URI, with the arm's settings in the connection."""
+        """The server's URI, with the arm's settings in the connection."""
         return self._target
 
     @property
     def can_restart(self) -> bool:
-        """Never."""
+        """Always false."""
         return False
 
     @property
     def copy_is_cheap(self) -> bool:
-        """There is none to be had."""
+        """Always false: there is no copy."""
         return False
 
     @property
     def data_directory(self) -> None:
-        """Nothing that we know of."""
+        """Always None: unknown."""
 
     @property
     def postmaster_pid(self) -> None:
-        """Not ours to know: it may run on another host."""
+        """Always None: the server may run on another host."""
 
     @property
     def log(self) -> None:
-        """Wherever it may be."""
+        """Always None: unknown."""
 
     def make_copy(self) -> None:
-        """Nothing: its data are where they are."""
+        """Do nothing: the data stay in place."""
 
     def start(self) -> None:
-        """Nothing: it runs already."""
+        """Do nothing: the server is already running."""
 
     def stop(self) -> None:
-        """Nothing: it is not ours to stop."""
+        """Do nothing: pgversus does not stop external servers."""
 
     def forget_copy(self) -> None:
-        """Nothing: there is none."""
+        """Do nothing: there is no copy."""
 
 
 def common_settings(study: Study) -> dict[str, str]:
-    """What every server of a study gets besides its arm's own settings, so that it can run its loads on this host."""
+    """Return the settings that every server of a study needs, besides its arm's own, to run its loads on this host."""
     common = {}
     clients = max(arm.workload.clients for context in study.contexts for arm in context.comparison.arms)
     if clients + _SPARE_CONNECTIONS > _USUAL_CONNECTIONS:
@@ -212,14 +212,14 @@ def common_settings(study: Study) -> dict[str, str]:
 
 
 def server_settings(arm: Arm, common: Mapping[str, str]) -> dict[str, str]:
-    """The settings of an arm's server: what every server of the study gets, then the arm's own."""
-    # It would clean up behind an operation's preparation, at a moment of its own.
+    """Return the settings of an arm's server: the common ones, then the arm's own."""
+    # Autovacuum would clean up after an operation's preparation at an arbitrary moment.
     quiet = {"autovacuum": "off"} if isinstance(arm.workload, Operation) else {}
     return {**common, **quiet, **{setting.name: setting.value for setting in arm.settings}}
 
 
 class ServerSet:
-    """Servers by arm, and whether their data are fresh in each block."""
+    """The servers of all arms, and whether each block starts with fresh data."""
 
     def __init__(self, servers: Sequence[ArmServer]) -> None:
         self.servers = tuple(servers)
@@ -230,14 +230,14 @@ class ServerSet:
         self._own_growth: dict[int, dict[str, float]] = {}
 
     def start(self, arm: int) -> None:
-        """Start one server; ServerError when it does not come up."""
+        """Start one server; raise ServerError if it does not come up."""
         self._in_memory[arm] = False
         self.servers[arm].start()
 
     def read_in(self, arm: int, *, prewarms: bool) -> None:
-        """Make a server that has started ready for a load: its data read in where that can be done, nothing dirty.
+        """Prepare a started server for a load: prewarm its data if possible, and write out all dirty pages.
 
-        What was written until now is remembered, so that writing is noticed at the end. ServerError when it fails.
+        Stores the number of rows written so far, so that writes are noticed at the end. Raises ServerError on failure.
         """
         server = self.servers[arm]
         with connect(server.target) as connection:
@@ -248,16 +248,16 @@ class ServerSet:
             self._written_before[arm] = catalog.rows_written(connection)
 
     def counters(self, arm: int) -> CounterSession:
-        """The session in which an arm's counters are read, open as long as its server runs."""
+        """Return the session that reads an arm's counters, open as long as its server runs."""
         if arm not in self._counters:
             session = self._counters[arm] = CounterSession(self.servers[arm].target)
             if arm not in self._own_growth:
-                # A property of the version and its catalog, so that once is enough.
+                # A property of the version and its catalog, so one measurement is enough.
                 self._own_growth[arm] = session.own_growth()
         return self._counters[arm]
 
     def own_growth(self, arm: int) -> Mapping[str, float]:
-        """What reading an arm's counters adds to them, once they have been read."""
+        """Return what reading an arm's counters adds to them; empty before the first reading."""
         return self._own_growth.get(arm, {})
 
     def stop(self, arm: int) -> None:
@@ -266,13 +266,13 @@ class ServerSet:
         self.servers[arm].stop()
 
     def stop_all(self, *, writes: bool) -> None:
-        """Stop every server of ours. Copies are removed where they are worn, or cheap to make anew."""
+        """Stop every managed server. Remove copies that the load has changed or that are cheap to replace."""
         for arm in tuple(self._counters):
-            # An open session would be waited for when the writes are counted.
+            # Counting the writes would wait for an open session.
             self._close_counters(arm)
         forgets = writes or self._needs_fresh_copies
         try:
-            # A load that seemed to read only; its trials tell which one of those that share the servers it was.
+            # The load seemed read-only; the trials show which of the contexts that share these servers wrote.
             forgets = forgets or self._wrote()
         finally:
             self._written_before.clear()
@@ -286,12 +286,12 @@ class ServerSet:
     def _needs_fresh_copies(self) -> bool:
         """Whether each block needs a fresh copy: copies are cheap, and data are read from disk or the page cache.
 
-        Data that shared buffers hold are laid out again by each start.
+        Data in shared buffers get a new layout with each start anyway.
         """
         return self._copies_are_cheap and not all(self._in_memory.values())
 
     def forget_copies(self, *, only_cheap: bool = False) -> None:
-        """Remove the copies that were kept; the servers are stopped."""
+        """Remove the remaining copies; the servers must be stopped."""
         if self._copies_are_cheap or not only_cheap:
             for server in self.servers:
                 server.forget_copy()
@@ -308,15 +308,15 @@ class ServerSet:
         try:
             return wrote_since(self.servers[arm], self._written_before[arm])
         except PgversusError:
-            # A server that died in this block. Its failed trial says so; recovery changes its copy: unlogged tables are
-            # empty afterwards.
+            # The server died in this block, as its failed trial reports. Recovery changes its copy: it empties unlogged
+            # tables.
             return True
 
 
 def wrote_since(server: ArmServer, before: int) -> bool:
-    """Whether rows were changed since the count was `before`, or a crash has reset it.
+    """Return whether rows have changed since the count was `before`, or a crash has reset the count.
 
-    Waits until ended sessions have reported.
+    Waits until ended sessions have reported their statistics.
     """
     with connect(server.target) as connection:
         catalog.wait_for_reports(connection)

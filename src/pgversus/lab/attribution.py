@@ -1,7 +1,7 @@
-"""What changed plans account for: measured after the verdicts, for each contender that is decided.
+"""What plan changes account for: measured after the verdicts, for each contender with a decided verdict.
 
-Each is a study of its own (study/counterfactual.py), measured by the same engine on the same servers and data, in a
-folder of its own beneath the results, so that it is kept, gone on with and reported as any other.
+Each attribution is a study of its own (study/counterfactual.py), measured by the same engine on the same servers and
+data. Its folder lies beneath the results, so that it is stored, resumed and reported like any other study.
 """
 
 import math
@@ -26,38 +26,38 @@ from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.translation import N_
 
 _TIMES_FIXED = 3.0
-# Of as many blocks again, if every verdict is faster or slower; and room for slow old plans.
+# Times the blocks of a comparison: as many again if every verdict is faster or slower, and time for slow old plans.
 
 Measure = Callable[[Study, Path], StopReason]
-"""Measures a study and keeps it in a folder, going on with what is there of the same question."""
+"""Measures a study and stores it in a folder, resuming existing results of the same question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """One contender whose plans are to be accounted for."""
+    """One contender whose plan changes are to be attributed."""
 
     of: Study
     context: Context
-    """As the study asks it; what is read back has no users and passwords in it."""
+    """As given in the study; stored contexts have users and passwords removed."""
     answer: Answer
     contender: int
     recall: PlanRestoration
     folder: Path
-    """Of its own results."""
+    """For the results of this attribution."""
 
     @property
     def key(self) -> str:
-        """Of the context and the arm."""
+        """Number of the context and of the arm, for example `3-1`."""
         return f"{self.context.number}-{self.contender}"
 
     @property
     def words(self) -> str:
-        """Which contender it is."""
+        """Name of the contender, with its context."""
         return self.context.located(self.context.comparison.arms[self.contender].label)
 
     @property
     def seconds_per_block(self) -> float:
-        """Estimated from the trials of its comparison, by their number of windows."""
+        """Estimated running time, scaled from the trials of its comparison by the number of windows."""
         trials = sum(len(block.trials) for block in self.answer.blocks)
         (asked,) = self.asked(FIRST_LOOK).contexts
         shorter = asked.comparison.design.rounds / self.design.rounds
@@ -72,22 +72,22 @@ class _Wanted:
         return replace(design, rounds=round(fmean(known))) if known else design
 
     def asked(self, blocks: int, rounds: int | None = None) -> Study:
-        """Return the study that measures it in so many blocks. rounds: of each; None for as long a block as before."""
+        """Return the study that measures it in `blocks` blocks. rounds: of each block; None for as many as before."""
         return counterfactual_study(
             self.of, self.context, self.design, self.contender, self.recall, blocks=blocks, rounds=rounds
         )
 
     def asked_again(self, stored: Design) -> Study | None:
-        """Return the same study with as many blocks and rounds as stored results have; None if those are not fixed."""
+        """Return the study with the blocks and rounds of stored results; None if those are not fixed."""
         return None if stored.fixed_blocks is None else self.asked(stored.fixed_blocks, stored.rounds)
 
 
 def attribute(study: Study, results: Path, measure: Measure, progress: Progress) -> dict[str, str]:
-    """Measure what plans account for wherever that can be told; what has been measured before is left as it is.
+    """Measure what plan changes account for wherever that is possible; leave finished attributions as they are.
 
-    By context and arm (`3-1`) why it was not measured, where it was not. All together take no longer than the budget of
-    the study, on top of it; where the number of blocks was given, no longer than three times its blocks. An error or
-    Ctrl-C takes nothing from the verdicts.
+    Returns why an attribution was not measured, by context and arm (`3-1`). All attributions together take no longer
+    than the budget of the study, in addition to it; with a fixed number of blocks, no longer than three times its
+    blocks. An error or Ctrl-C leaves the verdicts untouched.
     """
     not_attributed: dict[str, str] = {}
     try:
@@ -109,14 +109,14 @@ def attribute(study: Study, results: Path, measure: Measure, progress: Progress)
             if stopped is StopReason.INTERRUPTED:
                 break
     except KeyboardInterrupt:
-        progress.say("interrupted: the verdicts are known, and what plans account for is not")
+        progress.say("interrupted: the verdicts are complete, but what plans account for was not measured")
     except PgversusError as error:
         progress.say(f"what plans account for was not measured: {error.what} ({error.where}): {error.found}")
     return not_attributed
 
 
 def _measured(one: _Wanted, room_s: float, measure: Measure, progress: Progress) -> StopReason | None:
-    """How it ended; None where there is no room for it."""
+    """Return how the measurement ended; None if the budget has no room for it."""
     earlier = _so_far(one)
     if earlier is not None:
         study = earlier.asked
@@ -134,7 +134,7 @@ def _wanted(study: Study, results: Path) -> Iterator[_Wanted]:
     for answer in read_answer(results).answers:
         context = contexts[answer.context.number]
         for result in answer.analysis.results:
-            # Plans are read of those alone that are decided: there may be thousands.
+            # Read plans only for decided verdicts: there may be thousands.
             plans = answer.plans() if result.verdict in DIFFERENT else None
             arm = context.comparison.arms[result.contender]
             if plans is None or not isinstance(arm.workload, PgbenchWorkload):
@@ -149,14 +149,14 @@ def _wanted(study: Study, results: Path) -> Iterator[_Wanted]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Earlier:
-    """An attribution that has been measured, in whole or in part."""
+    """An attribution that has been measured completely or in part."""
 
     asked: Study
     has_ended: bool
 
 
 def _so_far(one: _Wanted) -> _Earlier | None:
-    """Return what has been measured of this very question; None if nothing has: another rewrite may be named now."""
+    """Return earlier results of the same question; None if there are none. The rewrite may have changed since."""
     if not holds_results(one.folder):
         return None
     stored = read_results(one.folder)
@@ -172,16 +172,16 @@ def _has_ended(one: _Wanted) -> bool:
 
 
 def _allowed_s(study: Study, wanted: Sequence[_Wanted]) -> float:
-    """Seconds for all of them."""
+    """Return the seconds allowed for all attributions together."""
     if any(one.answer.comparison.design.fixed_blocks is None for one in wanted):
         return study.budget_s
     return _TIMES_FIXED * max((one.answer.study_wall_s for one in wanted), default=0.0)
 
 
 def _blocks(one: _Wanted, room_s: float) -> int | None:
-    """As many as the comparison had, if that tells the parts well, or as there is room for.
+    """Return the number of blocks: as many as the comparison had, within useful limits and the time left.
 
-    None where that is too few to tell anything.
+    None if that is too few for a result.
     """
     fixed = one.answer.comparison.design.fixed_blocks
     most = min(MOST_BLOCKS, max(FIRST_LOOK, len(one.answer.blocks)) if fixed is None else fixed)

@@ -1,4 +1,4 @@
-"""What was asked of a build, against what runs: read back from the server, refused where it is something else."""
+"""Verification of builds: the properties of the running server are read back, and a mismatch is refused."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -16,14 +16,14 @@ _BYTES_PER_KB = 1024
 
 
 def compiled_in(fingerprint: Fingerprint) -> dict[str, str]:
-    """What the running server says of how it was built."""
+    """Return the build properties that the running server reports."""
     found = {name: fingerprint.settings[name].value for name in _COMPILED_IN if name in fingerprint.settings}
     configured = fingerprint.properties.configuration.get("CONFIGURE")
     return found if configured is None else {**found, "CONFIGURE": configured}
 
 
 def built_from(build: Build | None, baseline: Build | None) -> BuiltFrom | None:
-    """What a build of ours was made from, and what has changed since the baseline's commit."""
+    """Return the inputs of a build by pgversus, and the changes since the baseline's commit."""
     made = build.made_from if build is not None else None
     if made is None:
         return None
@@ -43,7 +43,7 @@ def built_from(build: Build | None, baseline: Build | None) -> BuiltFrom | None:
 
 
 def check_same_build(label: str, build: Build | None, fingerprint: Fingerprint) -> None:
-    """BuildError when the running server is not what was to be built."""
+    """Raise BuildError if the running server does not match the requested build."""
     made = build.made_from if build is not None else None
     if build is None or made is None:
         return
@@ -57,19 +57,19 @@ def check_same_build(label: str, build: Build | None, fingerprint: Fingerprint) 
         wrong.append("JIT")
     if wrong:
         raise BuildError(
-            "the server that runs is not the one that was to be built",
+            "the running server does not match the requested build",
             slug="build-not-as-asked",
             where=label,
-            found=", ".join(f"{name} {found.get(name, 'not told')}" for name in wrong),
+            found=", ".join(f"{name} {found.get(name, 'not reported')}" for name in wrong),
             expected=", ".join(f"{name} {asked[name]}" for name in wrong),
-            to_do=f"pgversus servers remove {build.bin_directory.parent.name}, and run it again to build it anew",
+            to_do=f"pgversus servers remove {build.bin_directory.parent.name}, then run again to rebuild it",
         )
 
 
 def drop_requested_differences(
     differences: Sequence[Difference], builds: Sequence[Build | None]
 ) -> tuple[Difference, ...]:
-    """Differences between builds but for those that the servers' names ask for: those are what is compared."""
+    """Return the differences between builds without those requested by server names, which are being compared."""
     options = [build.made_from.options if build is not None and build.made_from else NO_OPTIONS for build in builds]
     asked = _names_of(options)
     is_handed_on = len({one.handed_on for one in options}) > 1
@@ -94,24 +94,24 @@ def _asked(version: str, options: BuildOptions) -> dict[str, str]:
 def _found(fingerprint: Fingerprint, options: BuildOptions) -> dict[str, str]:
     found = {name: setting.value for name, setting in fingerprint.settings.items()}
     flags = options.cflags or ""
-    # configure adds its own to them.
+    # configure adds flags of its own.
     has_flags = set(flags.split()) <= set(fingerprint.build_flags.split())
     return {**found, "CFLAGS": flags if has_flags else fingerprint.build_flags}
 
 
 def _is_compiler(told: str, asked: str) -> bool:
-    """By their versions: configure, meson and the compiler itself each call it otherwise."""
+    """Compare compilers by version: configure, meson and the compiler itself name it differently."""
     number = _NUMBER.search(told)
     return number is None or number[0] in asked
 
 
 def _names_of(options: Sequence[BuildOptions]) -> set[tuple[str, str]]:
-    """Kind and name of every difference that follows from options in which these builds differ."""
+    """Return kind and name of every difference that follows from differing options of these builds."""
     follows: Mapping[str, Sequence[tuple[str, str]]] = {
         "block_size_kb": (
             ("build", "--with-blocksize"),
             ("setting", "block_size"),
-            # A number of pages without a unit, made the same bytes (study/comparison.py).
+            # A number of pages without a unit, scaled to the same number of bytes (study/comparison.py).
             ("setting", "bgwriter_lru_maxpages"),
         ),
         "wal_block_size_kb": (("build", "--with-wal-blocksize"), ("setting", "wal_block_size")),
@@ -128,7 +128,7 @@ def _names_of(options: Sequence[BuildOptions]) -> set[tuple[str, str]]:
 
 
 def library_differences(libraries: Sequence[frozenset[str]]) -> tuple[Difference, ...]:
-    """One where builds are linked with other libraries. libraries: of each arm; empty where nobody tells."""
+    """Return a difference if builds link different libraries. libraries: of each arm; empty if unknown."""
     told = [one for one in libraries if one]
     if len(set(told)) < 2:  # noqa: PLR2004 - alike, or nothing to compare with
         return ()

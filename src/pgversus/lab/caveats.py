@@ -1,4 +1,4 @@
-"""Caveats from what was seen: shown beside the verdict, never fixed in silence."""
+"""Caveats from what was observed: shown next to the verdict, never corrected silently."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,7 @@ from pgversus.text.translation import _, both, translate_stored
 
 
 def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explained: str) -> Iterator[Caveat]:
-    """The gravest first. plans: as captured; not_explained: why there are none although they were asked for."""
+    """Yield caveats, the gravest first. not_explained: why requested plans are missing; empty if they are not."""
     if not_explained:
         text = _("the plans were not captured: {words}", words=not_explained)
         yield Caveat(slug="plans-not-captured", text=text)
@@ -72,8 +72,8 @@ def caveats(
 ) -> tuple[Caveat, ...]:
     """Every reason to trust this comparison less, the gravest first.
 
-    cpus: that the host could use. failure: why the last run could not go on with it.
-    plans: as they were captured, where they were.
+    cpus: processors available to the host. failure: why the last run could not continue this context.
+    plans: as captured; None if they were not.
     """
     facts, differences, blocks = preparation.arms, preparation.differences, samples.blocks
     measured = [measured_of(arm, blocks) for arm in comparison.arms]
@@ -96,7 +96,7 @@ def caveats(
 
 
 def _few_processors(comparison: Comparison) -> Iterator[Caveat]:
-    """Servers that had clearly fewer processors than there were to divide."""
+    """Yield a caveat if the servers had clearly fewer processors than the host."""
     servers = len(comparison.design.server_processors)
     cpus = servers + len(comparison.design.client_processors)
     if servers and servers < _LEAST_SHARE_OF_SERVERS * cpus:
@@ -206,7 +206,7 @@ def _not_restarted(comparison: Comparison, facts: Sequence[ArmFacts], *, writes:
 def _late_writes(
     preparation: Preparation, blocks: Sequence[Block], measured: Sequence[ArmMeasurement]
 ) -> Iterator[Caveat]:
-    """A load that did not write when it was tried, so that it was measured as one that reads only."""
+    """Yield a caveat for a load that seemed read-only in the first run, was measured as such, and then wrote."""
     totals = (one.counters.total(name) for one in measured for name in ROWS_WRITTEN)
     if preparation.writes or all(total == 0 for total in totals):
         return
@@ -261,7 +261,7 @@ def _failed_transactions(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]
 
 
 def _unclocked(comparison: Comparison, measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
-    """With a rate there is no way around what pgbench did not measure (workload/pgbench_log.py)."""
+    """With a rate, latencies that pgbench did not measure cannot be recovered (workload/pgbench_log.py)."""
     workload = comparison.workload
     if not isinstance(workload, PgbenchWorkload) or not workload.is_open_loop:
         return
@@ -287,7 +287,7 @@ def _interrupted(stopped: StopReason) -> Iterator[Caveat]:
 
 
 def _parts(differences: Sequence[Difference], kind: str, arm: int) -> list[str]:
-    """What of this kind an arm has otherwise than the baseline."""
+    """Return the differences of this kind between an arm and the baseline."""
     return [_held_against(d, arm) for d in differences if d.kind == kind and d.values[0] != d.values[arm]]
 
 

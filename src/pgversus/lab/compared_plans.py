@@ -1,4 +1,4 @@
-"""The plans of all arms, side by side: each contender's against the baseline's."""
+"""Comparison of the plans of all arms: each contender's with the baseline's."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _RELATION = re.compile(r'"Relation Name": ("(?:[^"\\]|\\.)*")')
 
 
 def compared(labels: Sequence[str], plans: CapturedPlans) -> PlansAnswer:
-    """What has changed for each statement. labels: of the arms, the baseline first."""
+    """Return the plan changes of each statement. labels: of the arms, the baseline first."""
     captured = plans.arms
     found = []
     for contender in range(1, len(labels)):
@@ -41,8 +41,8 @@ def compared(labels: Sequence[str], plans: CapturedPlans) -> PlansAnswer:
 
 
 def check_same_statements(labels: Sequence[str], captured: Sequence[Captured]) -> None:
-    """WorkloadError where an arm was sent other statements: a script may go another way by what it reads."""
-    # By number alone: a script may have another name where the workload is what is compared.
+    """Raise WorkloadError if the arms were sent different statements: a script may branch on what it reads."""
+    # Compare by number: script names may differ where the workload is compared.
     sent = [[one.statement.number for one in arm.statements] for arm in captured]
     for contender in range(1, len(labels)):
         if sent[contender] != sent[0]:
@@ -50,23 +50,23 @@ def check_same_statements(labels: Sequence[str], captured: Sequence[Captured]) -
 
 
 def check_plan_restored(labels: Sequence[str], plans: CapturedPlans) -> None:
-    """WorkloadError where the contender with the baseline's plans (study/counterfactual.py) has other ones after all.
+    """Raise WorkloadError if the contender under the baseline's plans (study/counterfactual.py) has different plans.
 
-    Sorts of rows that are in order already may be missing. Where the contender has the baseline's plan anyway, and it
-    only goes another way, it must go as on the baseline.
+    Sorts of already sorted rows may be missing. If the contender's plan is the baseline's anyway and only its execution
+    differs, it must execute as on the baseline.
     """
     triples = list(zip(*(arm.statements for arm in plans.arms), strict=True))
-    # Where plans have changed, those are recalled; how others go is none of it.
+    # If plans have changed, those are restored; how the others execute does not matter.
     has_other_plans = any(_logics(one[BASELINE_AGAIN]) != _logics(one[CONTENDER_AGAIN]) for one in triples)
     for one in triples:
         if not _is_recalled(one[OLD_PLANS], one[BASELINE_AGAIN], one[CONTENDER_AGAIN], how_it_goes=not has_other_plans):
             raise WorkloadError(
-                "the old plan did not come back",
+                "the old plan was not restored",
                 slug="workload-plan-not-recalled",
                 where=f"{one[OLD_PLANS].statement.words}, on {labels[OLD_PLANS]}",
-                found="another plan, or one that goes another way",
+                found="a different plan, or one that is executed differently",
                 expected=f"the plan of {labels[BASELINE_AGAIN]}",
-                to_do="name a rewrite in the study that is planned as it was (pgversus plans shows how it is)",
+                to_do="add a rewrite to the study that gets the old plan (pgversus plans shows it)",
             )
 
 
@@ -77,7 +77,7 @@ def _logics(one: CapturedStatement) -> Sequence[str]:
 def _is_recalled(
     recalled: CapturedStatement, old: CapturedStatement, new: CapturedStatement, *, how_it_goes: bool
 ) -> bool:
-    """how_it_goes: whether it is to go as on the baseline as well, where it does not by itself."""
+    """how_it_goes: whether it must also execute as on the baseline, if it does not by itself."""
     if recalled.explained is None or old.explained is None or new.explained is None:
         return (recalled.explained is None) == (old.explained is None)
     planned = [examined(read_plans(one.planned, "")[0]) for one in (recalled.explained, old.explained)]
@@ -87,7 +87,7 @@ def _is_recalled(
     was_other = difference(run[BASELINE_AGAIN], run[CONTENDER_AGAIN])
     is_other = difference(run[BASELINE_AGAIN], run[OLD_PLANS])
     if was_other.level is not PlanLevel.BEHAVIOUR:
-        # What recalled another statement must not make this one spill.
+        # Restoring another statement's plan must not make this one spill.
         return not has_other_spills(is_other)
     if not how_it_goes:
         return True
@@ -97,18 +97,18 @@ def _is_recalled(
 
 
 def _plan(one: CapturedStatement, label: str) -> Plan:
-    assert one.explained is not None  # noqa: S101 - asked of those that have a plan
+    assert one.explained is not None  # noqa: S101 - called only for statements with a plan
     return read_plans(one.explained.run, label)[0]
 
 
 def _other_statements(labels: tuple[str, str], sent: Sequence[Sequence[int]]) -> WorkloadError:
     return WorkloadError(
-        "the arms are sent other statements, so their plans cannot be held against each other",
+        "the arms are sent different statements, so their plans cannot be compared",
         slug="workload-other-statements",
         where=f"{labels[0]} and {labels[1]}",
         found=f"{len(sent[0])} and {len(sent[1])} statements",
         expected="the same statements on every arm",
-        to_do="give a script that takes the same way on all arms",
+        to_do="use a script that takes the same branches on all arms",
     )
 
 
@@ -117,13 +117,13 @@ def _same_rows(one: CapturedStatement, other: CapturedStatement) -> bool | None:
 
 
 def other_rows(plans: CapturedPlans, contender: int) -> list[str]:
-    """The statements of which a contender returns other rows than the baseline, where both were looked at."""
+    """Return the statements for which a contender returns different rows than the baseline, if both were checked."""
     pairs = zip(plans.arms[0].statements, plans.arms[contender].statements, strict=True)
     return [pair[0].statement.words for pair in pairs if _same_rows(*pair) is False]
 
 
 def _unlike_statistics(labels: Sequence[str], captured: Sequence[Captured]) -> list[UnlikeStatistics]:
-    """Of tables that some plan reads: others have no say in it."""
+    """Only for tables that some plan reads: the others have no influence."""
     texts = [one.explained.planned for arm in captured for one in arm.statements if one.explained is not None]
     read = {json.loads(name) for text in texts for name in _RELATION.findall(text)}
     base = {name: digest for name, digest in captured[0].statistics.items() if name.rpartition(".")[2] in read}

@@ -1,7 +1,7 @@
-"""The user's consent to what a study file asks for: a flag, or a yes that is remembered. Decided here and nowhere else.
+"""The user's consent to what a study file requests: a flag, or a stored yes. Decided in this module only.
 
-A study file may come from anybody, and pgversus may be run by root. One that keeps to servers of pgversus' own and to
-its own folder needs no consent.
+A study file may come from anybody, and pgversus may run as root. A study that is confined to managed servers and its
+own folder needs no consent.
 """
 
 import os
@@ -17,15 +17,15 @@ from pgversus.host.directories import make_directory
 from pgversus.lab.studies import OpenedStudy
 
 Ask = Callable[[OpenedStudy], bool]
-"""Asks the user whether a study may do what it asks for."""
+"""Asks the user whether a study may do what it requests."""
 
 
 def opened_with_consent(open_it: Callable[..., OpenedStudy], *, trust: bool, ask: Ask | None) -> OpenedStudy:
-    """Return a study that may be run; StudyError with all that it asks for when it may not.
+    """Return a study that may be run; raise StudyError with everything that it requests if it may not.
 
-    open_it: open_study() with all arguments but reads_outside.
+    open_it: open_study() with all arguments except reads_outside.
     trust: whether the user has consented beforehand.
-    ask: None where nobody can be asked.
+    ask: None if nobody can be asked.
     """
     opened = open_it(reads_outside=trust)
     if trust:
@@ -33,7 +33,7 @@ def opened_with_consent(open_it: Callable[..., OpenedStudy], *, trust: bool, ask
     has_just_agreed = _require(opened, ask)
     if not opened.has_unread_files:
         return opened
-    # Now that they may be read, what stands in them is judged as well.
+    # The files may be read now, so judge their contents as well.
     whole = open_it(reads_outside=True)
     if has_just_agreed and whole.access == opened.access:
         _remember(whole)
@@ -43,22 +43,22 @@ def opened_with_consent(open_it: Callable[..., OpenedStudy], *, trust: bool, ask
 
 
 def has_consent(opened: OpenedStudy) -> bool:
-    """Return whether a study needs no consent, or has been given it before."""
+    """Return whether a study needs no consent or has been given it before."""
     return opened.access.is_none or opened.digest in _remembered()
 
 
 def _require(opened: OpenedStudy, ask: Ask | None) -> bool:
-    """Return whether the user was asked just now, and agreed."""
+    """Return whether the user was asked just now and agreed."""
     if has_consent(opened):
         return False
     if ask is None or not ask(opened):
         raise StudyError(
-            "this study asks for more than servers of pgversus' own and the files of its folder",
+            "this study requests more than managed servers and the files of its folder",
             slug="study-not-trusted",
             where=opened.study.file_name,
             found="\n".join(opened.access.lines),
             expected="your consent",
-            to_do="read the study and its files; to run it with all of this add --trust (from Python trust=True)",
+            to_do="read the study and its files; to run it, add --trust (from Python trust=True)",
         )
     _remember(opened)
     return True
@@ -69,7 +69,7 @@ def _state_file() -> Path:
 
 
 def _remembered() -> frozenset[str]:
-    """The digests of all studies that were trusted; none where somebody else could have written them."""
+    """Return the digests of all trusted studies; empty if another user could have written the file."""
     try:
         with _state_file().open(encoding="ascii") as file:
             status = os.fstat(file.fileno())
@@ -82,7 +82,7 @@ def _remembered() -> frozenset[str]:
 
 def _remember(opened: OpenedStudy) -> None:
     file = _state_file()
-    # Where it cannot be written the question is asked again.
+    # If the file cannot be written, the user is asked again next time.
     with suppress(OSError):
         make_directory(file.parent, 0o700)
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW

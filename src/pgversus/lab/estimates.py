@@ -1,4 +1,4 @@
-"""What a study would do on this host, without doing it; and, once that is shown, the refusal of one without room."""
+"""Dry runs: what a study would do on this host; and the refusal of a study that does not fit."""
 
 import shutil
 import tempfile
@@ -26,19 +26,19 @@ from pgversus.study.study import Study
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun:
-    """What would be done."""
+    """What a run would do."""
 
     study: Study
-    """Without the treatments that servers on this host are known to lack a setting for."""
+    """Without the treatments for which the servers on this host are known to lack a setting."""
     needs: Needs
     downloads: tuple[str, ...]
     """Builds that are not in the cache yet."""
     to_build: tuple[str, ...]
     """Servers that are built from source and not in the cache yet."""
     not_asked: tuple[str, ...]
-    """Servers of which nothing is known, because they are the study's and nobody was to ask them."""
+    """Servers without known properties: the study names them and they were not to be queried."""
     free_bytes: int
-    """Where data would lie."""
+    """Where data would be stored."""
     blocks_there: int
     """Of an earlier run of the same study."""
     results: str
@@ -53,14 +53,14 @@ def dry_run(
     asks_servers: bool = False,
     is_trusted: bool = False,
 ) -> DryRun:
-    """What running this study would do; PgversusError for what would be refused, as far as that is known by now.
+    """Return what running this study would do; raise PgversusError for what is already known to be refused.
 
-    A study that has no room is no error yet: its plan is what one wants to see then. Without asks_servers
-    nothing that the study names is run, and nobody is connected to: builds in the cache answer for themselves.
+    A study without enough room raises no error here, because its plan must be shown first. Without asks_servers, no
+    program or server that the study names is run or connected to; only builds in the cache are queried.
 
-    afresh: whatever there is already.
-    asks_servers: whether servers that the study names are asked for versions and settings.
-    is_trusted: whether the study has the user's consent, so that its servers may get passwords of the environment.
+    afresh: whether to ignore existing results.
+    asks_servers: whether servers that the study names are queried for versions and settings.
+    is_trusted: whether the user has consented to the study, so that its servers may get passwords of the environment.
     """
     cache = open_cache()
     check_folder(results, may_hold_results=True)
@@ -70,7 +70,7 @@ def dry_run(
     possible = _with_possible_settings(study, here, user, target_of)
     not_asked = here.not_asked if asks_servers else (*here.not_asked, *_running_servers(study))
     if earlier is not None and not (study.skips_missing_settings and (here.downloads or here.to_build or not_asked)):
-        # Else only the servers that are not here yet know what is left of the study.
+        # Otherwise only the servers that are not here yet determine what is left of the study.
         check_same_study(earlier, possible, results)
     return DryRun(
         study=possible,
@@ -85,7 +85,7 @@ def dry_run(
 
 
 def check_disk_space(found: DryRun) -> None:
-    """HostError when what was found would not fit on this host."""
+    """Raise HostError if a dry run found that the study does not fit on this host."""
     check_room(found.needs, open_cache())
 
 
@@ -105,10 +105,10 @@ def _running_servers(study: Study) -> list[str]:
 
 
 def _with_possible_settings(study: Study, here: BuildsHere, user: ServerUser, target_of: TargetOf | None) -> Study:
-    """Ask the servers that are here; each processor asks 30 to 70 levels a second."""
+    """Query the servers that are here; each processor checks 30 to 70 levels per second."""
     with tempfile.TemporaryDirectory(prefix="pgversus-") as name:
         directory = Path(name)
-        # For the servers' user to enter.
+        # The servers' user must be able to enter it.
         directory.chmod(0o755)
         ask = partial(ask_program, user=user, directory=directory)
         return with_possible_settings(study, ask_of(here.builds, ask, target_of))

@@ -1,4 +1,4 @@
-"""Servers on this host and the contents of the cache, and taking them out."""
+"""Servers on this host, the contents of the cache, and their removal."""
 
 import re
 import shutil
@@ -25,55 +25,55 @@ _INSTALLED = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql
 _MOST_SHOWN = 3
 _CFLAGS = re.compile(r"^CFLAGS = (.*)$", re.MULTILINE)
 _SAYS_LITTLE = re.compile(r"-W(?![lap],)\S*|-fno-strict-aliasing|-fwrapv|-fexcess-precision=standard")
-# Warnings, and what configure gives every build.
+# Warnings, and flags that configure adds to every build.
 
 
 def installed_servers(cache: Cache, user: ServerUser) -> list[ServerHere]:
-    """Those in the cache by name, then those that others installed. user: whom their programs are asked as."""
+    """Return cached servers by name, then installed ones. user: the user to run their programs as."""
     return [*(_cached(build, user) for build in cached_builds(cache)), *_installed(user)]
 
 
 def named_builds(cache: Cache, names: Sequence[str]) -> list[CachedBuild]:
-    """The builds in the cache with these names, all without one; StudyError for a name that is nobody's."""
+    """Return the cached builds with these names, or all if names is empty; raise StudyError for an unknown name."""
     builds = {build.name: build for build in cached_builds(cache)}
     for name in names:
         if name not in builds:
             near = get_close_matches(name, builds, n=1)
             raise StudyError(
-                f'"{name}" is no server in the cache',
+                f'unknown server "{name}" in the cache',
                 slug="cache-unknown-name",
                 where="pgversus servers",
                 found=f'"{name}"',
-                expected="a name that pgversus servers shows",
-                to_do=f"{near[0]}, if that is meant" if near else "pgversus servers shows what is there",
+                expected="a name shown by pgversus servers",
+                to_do=f"{near[0]}, if that is meant" if near else "list the servers with: pgversus servers",
             )
     return [builds[name] for name in dict.fromkeys(names)] if names else list(builds.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What looking at every file of a build has shown."""
+    """The result of checking every file of a build."""
 
     problems: tuple[str, ...]
-    """What is wrong with it; empty where it is as it was when it was made."""
+    """Empty if the build is unchanged."""
     has_checksums: bool
-    """Whether there is something to hold its files against: an earlier pgversus kept nothing of the kind."""
+    """Whether checksums exist to compare the files with: earlier versions of pgversus stored none."""
 
     def __str__(self) -> str:
-        """In words."""
+        """Return the result as text."""
         if self.problems:
             return "; ".join(self.problems)
-        return "as it was made" if self.has_checksums else "it runs; when it was fetched no checksums were kept"
+        return "unchanged" if self.has_checksums else "runs; no checksums were stored when it was fetched"
 
 
 def verified(build: CachedBuild, user: ServerUser) -> Verified:
-    """What is wrong with a build in the cache: files that changed, libraries that are missing, another version.
+    """Return the problems of a cached build: changed files, missing libraries, a different version.
 
-    user: whom its programs are asked as.
+    user: the user to run its programs as.
     """
     manifest = read_manifest(build.directory)
     if manifest is None:
-        return Verified(problems=("it is not whole: its manifest cannot be read",), has_checksums=False)
+        return Verified(problems=("incomplete: its manifest cannot be read",), has_checksums=False)
     known, programs = manifest.files_sha256, build.directory / manifest.bin
     problems = (
         *_changes(build, known or {}, has_checksums=known is not None),
@@ -86,16 +86,16 @@ def _changes(build: CachedBuild, known: Mapping[str, str], *, has_checksums: boo
     changed = changed_files(build.directory, known) if has_checksums else []
     if changed:
         more = f" and {len(changed) - _MOST_SHOWN} more" if len(changed) > _MOST_SHOWN else ""
-        yield f"changed since it was made: {', '.join(changed[:_MOST_SHOWN])}{more}"
+        yield f"changed since the build: {', '.join(changed[:_MOST_SHOWN])}{more}"
 
 
 def _what_does_not_run(programs: Path, version: str, user: ServerUser) -> Iterator[str]:
     if missing := missing_libraries(programs, user):
-        yield f"libraries are missing: {', '.join(missing)}"
+        yield f"missing libraries: {', '.join(missing)}"
         return
     try:
         if (found := read_version(programs, user)) != version:
-            yield f"it says that it is {found}"
+            yield f"reports version {found}"
     except BuildError as error:
         yield error.found
 
@@ -118,7 +118,7 @@ def _cached(build: CachedBuild, user: ServerUser) -> ServerHere:
 
 
 def _words(made: MadeFrom) -> str:
-    """What tells it from others with the same options: source, manner where it is not the usual one, compiler."""
+    """Return what distinguishes builds with the same options: source, manner unless it is the usual one, compiler."""
     system = [] if made.manner.system in (None, BuildSystem.CONFIGURE) else [made.manner.system.value]
     profile = [] if made.manner.profile is BuildProfile.MINIMAL else [made.manner.profile.value]
     return ", ".join([made.source.words, *profile, *system, made.compiler])
@@ -130,7 +130,7 @@ def _installed(user: ServerUser) -> Iterator[ServerHere]:
         try:
             version = read_version(directory, user)
         except BuildError:
-            # A client alone, or one that cannot run here: no server to compare.
+            # A client alone, or a server that cannot run here: nothing to compare.
             continue
         yield ServerHere(
             name=str(directory),
@@ -146,7 +146,7 @@ def _installed(user: ServerUser) -> Iterator[ServerHere]:
 
 
 def _block_size(programs: Path, user: ServerUser) -> int | None:
-    """As the program itself says it, which takes no cluster."""
+    """Return the block size that the program reports, which needs no cluster; None if it cannot."""
     arguments = [str(programs / "postgres"), "-C", "block_size", "-c", "config_file=/dev/null", "-D", "/"]
     try:
         told = run(arguments, user=user, directory=Path("/")).stdout.strip()
@@ -170,11 +170,11 @@ def _telling(flags: str) -> str:
 
 
 _KEY_SHOWN = 4
-# Digits of a key that are enough to name it, where they are one's alone.
+# Digits of a key that are enough to name it, if they are unique.
 
 
 def cached_things(cache: Cache) -> list[CachedThing]:
-    """Everything in the cache, builds first."""
+    """Return everything in the cache, builds first."""
     return [
         *map(_build_shown, cached_builds(cache)),
         *map(_source_shown, stored_tarballs(cache)),
@@ -184,14 +184,14 @@ def cached_things(cache: Cache) -> list[CachedThing]:
 
 
 def named(things: Sequence[CachedThing], names: Sequence[str]) -> list[CachedThing]:
-    """Those with these names; the first digits of a snapshot's key do. StudyError for a name that is nobody's."""
+    """Return the named things; a snapshot may be named by the first digits of its key. StudyError if unknown."""
     return [_named(things, name) for name in dict.fromkeys(names)]
 
 
 def take_out(cache: Cache, things: Sequence[CachedThing]) -> list[CachedThing]:
-    """Remove these from the cache; those that a run uses stay and come back. OSError when one cannot be removed.
+    """Remove things from the cache and return those that stay because a run uses them. OSError if a removal fails.
 
-    Loaded data go at once, since a run that uses them has them in its own directory.
+    Snapshots are removed at once, since a run that uses one has it in its own directory.
     """
     builds = {build.name: build for build in cached_builds(cache)}
     stay = []
@@ -215,14 +215,12 @@ def _named(things: Sequence[CachedThing], name: str) -> CachedThing:
     ]
     if len(found) != 1:
         raise StudyError(
-            f'"{name}" is the name of nothing in the cache'
-            if not found
-            else f'"{name}" is the beginning of more than one name',
+            f'"{name}" is not in the cache' if not found else f'"{name}" is the beginning of more than one name',
             slug="cache-unknown-name",
             where="the cache",
             found=", ".join(thing.name for thing in found) or f'"{name}"',
-            expected="a name that pgversus cache shows, or the first digits of a snapshot's",
-            to_do="pgversus cache shows what is there",
+            expected="a name shown by pgversus cache, or the first digits of a snapshot's name",
+            to_do="list the contents with: pgversus cache",
         )
     return found[0]
 
@@ -256,7 +254,7 @@ def _ccache_shown(directory: Path) -> Iterator[CachedThing]:
             name=directory.name,
             size_bytes=sum(found.st_size for found in files),
             last_used=max(found.st_mtime for found in files),
-            what="what was compiled: equal files are not compiled again",
+            what="compiler output, reused for unchanged files",
         )
 
 

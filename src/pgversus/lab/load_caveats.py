@@ -1,12 +1,12 @@
-"""Caveats from what servers and host counted in the windows, and from how the windows of a block compare.
+"""Caveats from the counters of servers and host, and from how the windows of a block compare.
 
-Each is a reason to distrust a number and none changes it. Limits are those of docs/statistics.md, "Caveats".
+Each is a reason to distrust a number; none changes it. The limits are those of docs/statistics.md, "Caveats".
 
-Waiting for a processor is not a sign of pressure: more clients than processors wait by design, and how many processes
-a server starts is often what is compared. What other programs take from the processors is measured as their time.
+Waiting for a processor is not a sign of pressure: more clients than processors wait by design, and the number of
+processes that a server starts is often what is compared. CPU time used by other programs is measured directly.
 
-Where an arm does not keep up with a rate (`-R`), pgbench begins transactions later and later, and latencies count
-from the scheduled start.
+If an arm does not keep up with a rate (`-R`), pgbench begins transactions later and later, and latencies count from the
+scheduled start.
 """
 
 import itertools
@@ -37,26 +37,26 @@ class ArmMeasurement:
     trials: Sequence[Trial]
     counters: CounterTable
     seconds: float
-    """Of all windows."""
+    """Sum of all windows."""
 
 
 def measured_of(arm: Arm, blocks: Sequence[Block]) -> ArmMeasurement:
-    """Of all blocks that hold the arm."""
+    """Return the finished trials of an arm from all blocks that contain it."""
     trials = [block.trials[arm.index] for block in blocks if arm.index in block.trials]
     return ArmMeasurement(arm, trials, counter_table(trials), math.fsum(trial.seconds for trial in trials))
 
 
 _MEMORY = 0.01
-"""Share of the windows. Both working sets must fit into memory, and then nothing ever waits for it."""
+"""Share of the windows. Both working sets must fit into memory, in which case nothing ever waits for it."""
 _DISK = 0.10
 _QUIET_BYTES_PER_S = 1e6
-"""What any disk moves in a hundredth of the time: servers that move less make nobody wait for a tenth of it."""
+"""What any disk transfers in 1 % of the time: servers that move less cannot cause waits for 10 % of it."""
 _MOVED_PAGES = ("buffers_read", "checkpoint_buffers_written", "background_buffers_written")
 _MOVED_BYTES = ("wal_bytes", "temp_bytes", "server_io_write_bytes", "server_io_extend_bytes")
 
 
 def pressure_caveats(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
-    """What made processes wait that should not have to. measured: every arm of the comparison."""
+    """Yield caveats for avoidable waits. measured: every arm of the comparison."""
     for one in measured:
         memory, disk = (_waited(one, f"pressure_{what}_s") for what in ("memory", "io"))
         if memory > _MEMORY:
@@ -84,38 +84,38 @@ def pressure_caveats(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
 
 
 def _waited(one: ArmMeasurement, name: str) -> float:
-    """Share of all windows; 0 where a trial does not tell."""
+    """Return the share of all windows spent waiting; 0 if a trial does not report it."""
     total = one.counters.total(name)
     return 0.0 if total is None else total / one.seconds
 
 
 def _leaves_disk_alone(one: ArmMeasurement) -> bool:
-    """Whether its server hardly asked the system for anything; of all arms, as one's pages are written in any window.
+    """Return whether its server requested almost no I/O. Check all arms, as one's pages may be written in any window.
 
-    A page that was asked of the system may have been in its cache: better to say nothing than to blame others.
+    Requested pages may have been in the page cache; in doubt no caveat is better than blaming other programs.
     """
     pages = sum(one.counters.column(name) for name in _MOVED_PAGES)
     others = np.nansum([one.counters.column(name) for name in _MOVED_BYTES], axis=0)
     limits = np.array([_QUIET_BYTES_PER_S * trial.seconds for trial in one.trials])
-    # What is not told compares as false.
+    # NaN, for values that are not reported, compares as false.
     return bool((PAGE_BYTES * pages + others < limits).all())
 
 
 _REACHED = 0.95
 """Share of the rate, over all windows together."""
 _CHANCE = 3.5
-"""Standard deviations of how many transactions pgbench schedules, which is Poisson's: their root."""
+"""Standard deviations of the number of scheduled transactions; it is Poisson distributed, so that is its root."""
 
 
 def rate_caveats(comparison: Comparison, one: ArmMeasurement) -> Iterator[Caveat]:
-    """Whether this arm finished fewer transactions than its rate asks for. Nothing of a load without a rate."""
+    """Yield a caveat if this arm finished fewer transactions than its rate requires; none for a load without a rate."""
     workload = one.arm.workload
     if not isinstance(workload, PgbenchWorkload) or workload.rate is None:
         return
-    # One that failed was begun all the same.
+    # Failed transactions were begun as well.
     begun = sum(trial.transactions + trial.failed for trial in one.trials)
     asked = workload.rate * one.seconds
-    # A window lasts until its last transactions have ended, and none is scheduled then: one for each client at most.
+    # A window lasts until its last transactions end, and none are scheduled meanwhile: at most one for each client.
     last = workload.clients * comparison.design.rounds * len(one.trials)
     if begun < _REACHED * asked and asked - begun > last + _CHANCE * math.sqrt(asked):
         yield Caveat(
@@ -140,7 +140,7 @@ _TREND_T = 3.5
 _FEWEST_FOR_TREND = 4
 _CORRELATION, _FEWEST_FOR_CORRELATION = 0.5, 12
 _FEW_TRANSACTIONS = 3
-"""For each client and window: below this the end of the last transaction is a large part of the window."""
+"""For each client and window: below this, the end of the last transaction is a large part of the window."""
 
 _BECAME_FASTER = N_(
     "{arm} became {share} faster from the first to the second half of its blocks: a longer warm-up would show it as it "
@@ -155,9 +155,9 @@ _BECAME_SLOWER = N_(
 def load_caveats(
     comparison: Comparison, samples: Samples, measured: Sequence[ArmMeasurement], *, cpus: int
 ) -> Iterator[Caveat]:
-    """What was wrong with the load or the host, the gravest first.
+    """Yield problems of the load or the host, the gravest first.
 
-    measured: every arm in the blocks of these samples. cpus: that the host could use.
+    measured: every arm in the blocks of these samples. cpus: processors available to the host.
     """
     for one in measured:
         if one.trials:
@@ -177,14 +177,14 @@ def load_caveats(
 
 
 def _share(one: ArmMeasurement, seconds: float | None, capacity: float) -> float | None:
-    """Of what all windows could have had; None where a trial does not tell."""
+    """Return the share of what all windows could have had; None if a trial does not report it."""
     return None if seconds is None else seconds / (capacity * one.seconds)
 
 
 def _client_bound(one: ArmMeasurement) -> Iterator[Caveat]:
     arm = one.arm
     if not isinstance(arm.workload, PgbenchWorkload):
-        # What its client does is part of an operation.
+        # An operation includes the work of its client.
         return
     share = _share(one, one.counters.total("client_cpu_s"), arm.workload.threads)
     if share is not None and share > _CLIENT_BOUND:
@@ -227,7 +227,7 @@ def _disturbed(one: ArmMeasurement, cpus: int) -> Iterator[Caveat]:
 
 
 def _foreign_cpu_s(counters: CounterTable) -> float | None:
-    """Of all trials; None where one does not tell."""
+    """Return the sum over all trials; None if a trial does not report it."""
     total = float(np.maximum(foreign_cpu_s(counters.column), 0.0).sum())
     return None if math.isnan(total) else total
 
@@ -317,9 +317,9 @@ def _autovacuum(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
 
 
 def _one_sided(measured: Sequence[ArmMeasurement], names: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """Contenders where something happened that did not on the baseline, or the other way round, with both counts.
+    """Yield contenders on which something happened that did not on the baseline, or vice versa, with both counts.
 
-    Chance, or a difference between the arms; a cost either way.
+    Whether by chance or because the arms differ, it affects one side only.
     """
     sums = [_sum(one, names) for one in measured]
     counts = [number for number in sums if number is not None]
@@ -339,14 +339,14 @@ def _one_sided(measured: Sequence[ArmMeasurement], names: Sequence[str]) -> Iter
 
 
 def _sum(one: ArmMeasurement, names: Sequence[str]) -> float | None:
-    """Over all trials, 0 for none; None where one does not tell."""
+    """Return the sum over all trials, 0 without trials; None if a trial does not report it."""
     totals = [one.counters.total(name) for name in names] if one.trials else [0.0]
     told = [total for total in totals if total is not None]
     return math.fsum(told) if len(told) == len(totals) else None
 
 
 def _drift(comparison: Comparison, samples: Samples) -> Iterator[Caveat]:
-    """Ratios that follow one another: what the arms are compared on does not stay the same."""
+    """Yield a caveat if the ratios of consecutive blocks are correlated: conditions change during the measurement."""
     if len(samples.blocks) < _FEWEST_FOR_CORRELATION:
         return
     for arm in comparison.contenders:
@@ -370,7 +370,7 @@ def _drift(comparison: Comparison, samples: Samples) -> Iterator[Caveat]:
 
 
 def _log_ratios(samples: Samples, metric: Metric, arm: int) -> list[float]:
-    """ln(contender / baseline) of the metric that carries the verdict, where a block tells it of both."""
+    """Return ln(contender / baseline) of the metric that decides, for blocks that have both values."""
     pairs = zip(samples.logs(metric, arm), samples.logs(metric, BASELINE), strict=True)
     ratios = (other - base for other, base in pairs if other is not None and base is not None)
     return [ratio for ratio in ratios if math.isfinite(ratio)]

@@ -1,7 +1,7 @@
-"""A context that is measured by the load of pgbench.
+"""A context measured by a pgbench load.
 
-A first load is run on every arm and its numbers discarded. A script that cannot run fails here, once, with pgbench's
-own message, and not in every block.
+A first load runs on every arm and its numbers are discarded. A script that cannot run fails here once, with pgbench's
+own message, instead of in every block.
 """
 
 import math
@@ -33,30 +33,30 @@ from pgversus.text.units import AUTO
 from pgversus.workload.pgbench_run import PgbenchLoad, run_window
 
 _PILOT_S = 1.0
-# The shortest that pgbench can run by the clock.
+# The shortest run that pgbench can time.
 _LOOK_S = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PilotResult:
-    """What the first load showed."""
+    """The results of the first load."""
 
     writes: bool
     """Whether any arm's load changed rows."""
     slowest_latency_s: float
     """Mean latency of the slowest arm."""
     latency_p99_s: float
-    """99th percentile of the latency, of the arm where it is longest."""
+    """99th percentile of the latency on the arm where it is highest."""
     longest_transaction_s: float
     """The slowest transaction of any arm."""
     connect_s: float
     """Time that the slowest arm took to connect all clients."""
     replies_wait: bool
-    """Whether any server waited for its client to read a reply, which was larger than what a socket holds."""
+    """Whether any server waited for its client to read a reply, because it exceeded what a socket holds."""
 
 
 def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: Design) -> PilotResult:
-    """Each arm's load on each started arm in turn; WorkloadError with pgbench's words when it fails on one."""
+    """Run each arm's load in turn on the started arms; raise WorkloadError with pgbench's message if one fails."""
     windows, writes, replies_wait = [], False, False
     for server, load in zip(arms, loads, strict=True):
         seconds = max(design.warm_up_s if design.warm_up_is_given else _PILOT_S, least_window_s(load.workload.rate))
@@ -73,7 +73,7 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: D
                 where=f"{load.workload.name}, on {server.arm.label}",
                 found=str(error),
                 expected=f"transactions that end within {load.longest_s:.0f} s, this context's part of the budget",
-                to_do="see what they wait for, or give a larger --budget: with it the same command tries again",
+                to_do="find out what they wait for, or run the same command with a larger --budget",
             ) from error
         except TrialFailedError as error:
             raise WorkloadError(
@@ -82,7 +82,7 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: D
                 where=f"{load.workload.name}, on {server.arm.label}",
                 found=str(error),
                 expected="a load that runs without errors on every arm",
-                to_do="these are pgbench's own words; mend the script, its data or its variables",
+                to_do="this is pgbench's own message; fix the script, its data or its variables",
             ) from error
         windows.append(window)
         replies_wait = replies_wait or (watch is not None and watch.found)
@@ -98,7 +98,7 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: D
 
 
 class _Replies(BackgroundThread):
-    """Looks now and then whether a server waits for its client to read a reply."""
+    """Polls whether a server waits for its client to read a reply."""
 
     def __init__(self, target: Target) -> None:
         super().__init__("replies")
@@ -114,7 +114,7 @@ class _Replies(BackgroundThread):
             finally:
                 sessions.close()
         except ServerError:
-            # The load fails for the same reason, and says so.
+            # The load fails for the same reason and reports it.
             return
 
 
@@ -123,20 +123,20 @@ def _p99_s(window: Window) -> float:
 
 
 class ExplainArms(Protocol):
-    """Asks a context's servers for plans: the plans, or why there are none."""
+    """Captures plans on a context's servers: returns the plans, or why there are none."""
 
     def __call__(
         self, servers: Sequence[ArmServer], loads: Sequence[PgbenchLoad], pilot: PilotResult, *, comparison: Comparison
     ) -> tuple[CapturedPlans | None, str]:
-        """servers: of all arms, started, after their first load; contexts that share them are sent other things."""
+        """servers: of all arms, running, after their first load; contexts that share them send different statements."""
 
 
 _SLOW_CONNECT_S = 0.2
-# Below this the time of connecting is a small part of the shortest window.
+# Below this, connecting takes a small part of the shortest window.
 
 
 class LoadRunner:
-    """pgbench against the servers of a context."""
+    """pgbench on the servers of a context."""
 
     def __init__(
         self,
@@ -149,9 +149,10 @@ class LoadRunner:
         contexts: int,
         explain: ExplainArms | None,
     ) -> None:
-        """workload: the baseline's. loads: one for each arm. prewarms: whether every arm can read its data in.
+        """workload: the baseline's. loads: one for each arm. prewarms: whether every arm can prewarm its data.
 
-        contexts: of the study, which share its budget. explain: asks the started servers for plans; None asks nothing.
+        contexts: number of contexts of the study, which share its budget. explain: captures plans on the running
+        servers; None to skip this.
         """
         self._comparison = comparison
         self._workload = workload
@@ -162,7 +163,7 @@ class LoadRunner:
         self._explain = explain
 
     def try_out(self) -> FirstRun:
-        """A first load on every arm, all servers started; then the plans of what it sent, with its data in memory."""
+        """Run a first load on every arm, all servers running; then capture the plans, with the data in memory."""
         comparison, servers = self._comparison, self._servers
         writes = True
         try:
@@ -203,7 +204,7 @@ class LoadRunner:
         )
 
     def _may_pause(self, settings: Sequence[Settings]) -> bool:
-        """Whether pgbench may be stopped between windows, and the servers tell when they have finished."""
+        """Return whether pgbench may be stopped between windows, and the servers report when they have finished."""
         return (
             can_pause()
             and not any(load.workload.pauses for load in self._loads)
@@ -212,7 +213,7 @@ class LoadRunner:
         )
 
     def _processors(self, design: Design) -> Processors:
-        """Where a server is not ours to start, only the client is pinned, and only if the user asks for it."""
+        """With external servers, pin only the client, and only at the user's request."""
         if all(server.can_restart for server in self._servers.servers):
             return split_processors(design.pin)
         if design.pin == AUTO:
@@ -220,7 +221,7 @@ class LoadRunner:
         return replace(split_processors(design.pin), servers=())
 
     def _explained(self, pilot: PilotResult, settings: Sequence[Settings]) -> tuple[CapturedPlans | None, str]:
-        """Plans are those of what is measured only where sessions still have the settings that the load began with."""
+        """Discard the plans if the load has changed session settings: they would not be those of the measured load."""
         if self._explain is None:
             return None, ""
         plans, words = self._explain(self._servers.servers, self._loads, pilot, comparison=self._comparison)
@@ -229,11 +230,11 @@ class LoadRunner:
             {name for was, has in zip(settings, now, strict=True) for name in has if was.get(name) != has[name]}
         )
         if changed:
-            return None, f"the load has changed settings of sessions to come: {', '.join(changed)}"
+            return None, f"the load has changed settings of new sessions: {', '.join(changed)}"
         return plans, words
 
     def trial_runner(self, preparation: Preparation) -> TrialRunner:
-        """Windows of load, warm or cold."""
+        """Return the trial runner for windows of load, warm or cold."""
         loads = tuple(
             replace(
                 load,
@@ -257,5 +258,5 @@ _APPARATUS: Mapping[WindowKind, type[WarmTrialRunner]] = {
 
 
 def _connect_allowance_s(pilot: PilotResult) -> int:
-    """Twice of what it took once: a window in which nobody is connected in time is a failed trial."""
+    """Return twice the time measured once: a window in which no client connects in time is a failed trial."""
     return math.ceil(2 * pilot.connect_s) if pilot.connect_s > _SLOW_CONNECT_S else 0

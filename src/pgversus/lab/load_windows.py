@@ -1,7 +1,7 @@
-"""The engine's apparatus on real servers and a real pgbench, warm or cold.
+"""The trial runner on real servers and a real pgbench, warm or cold.
 
-In windows of a few transactions the server's counters are read once before all windows of a block and once after
-them, since reading takes longer than a window. What sessions did outside the windows that count is removed in
+With windows of a few transactions, the server's counters are read once before all windows of a block and once after
+them, since reading takes longer than a window. The work of sessions outside the counted windows is removed in
 proportion to the transactions.
 """
 
@@ -35,11 +35,11 @@ _STEADY = 1.05
 
 
 def run_until_steady(load: Callable[[float, int], Window], seconds: float, seed: int) -> None:
-    """Two halves of a warm-up, then more of them as long as each is over 5 % faster than the one before.
+    """Run two halves of a warm-up, then more as long as each is over 5 % faster than the one before.
 
-    load: runs for so many seconds, with a random seed, which is another one each time, so that it warms more than the
-    rows of one draw. seconds: of the two halves; too few for two are one run. Four times as long at most; whatever is
-    not steady by then is seen in the windows (docs/statistics.md).
+    load: runs for a number of seconds with a random seed. The seed changes each time, to warm more than the rows of one
+    draw. seconds: of both halves; if too short for two, there is one run. The warm-up takes at most four times as
+    long; if the load is not steady by then, the windows show it (docs/statistics.md).
     """
     if seconds < 2 * _SHORTEST_HALF_S:
         load(seconds, seed)
@@ -57,14 +57,14 @@ clock = time.monotonic
 
 
 class WarmTrialRunner:
-    """The servers of one context under its load, with their data read in."""
+    """The servers of one context under warm load."""
 
     def __init__(
         self, servers: ServerSet, loads: Sequence[PgbenchLoad], preparation: Preparation, *, prewarms: bool = False
     ) -> None:
-        """loads: one for each arm; they differ only where the workload is what is compared.
+        """loads: one for each arm; they differ only if the workload is what is compared.
 
-        prewarms: whether every arm can read its data in; a warm arm against a cold one would be no comparison.
+        prewarms: whether every arm can prewarm its data; comparing a warm arm with a cold one would be unfair.
         """
         self._set = servers
         self._loads = loads
@@ -74,21 +74,21 @@ class WarmTrialRunner:
         self._windows: defaultdict[int, list[Window]] = defaultdict(list)
 
     def start(self, arm: int) -> None:
-        """A fresh start, on fresh data where that matters; then the data are read in, and a checkpoint."""
+        """Start a fresh server, on fresh data where that matters; then prewarm its data and run a checkpoint."""
         try:
             self._start(arm)
             self._set.read_in(arm, prewarms=self._prewarms)
             self._set.counters(arm)
         except HostError:
-            # A full disk is no property of this arm: what was measured is kept, and the study can go on later.
+            # A full disk is not a property of this arm: results are kept, and the study can be resumed later.
             raise
         except PgversusError as error:
             raise trial_failed(error) from error
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
-        """Load until it is steady, whose numbers are thrown away but for the most memory that the server held.
+        """Run the load until it is steady and discard its numbers, except the peak memory of the server.
 
-        Before it the size of the database is read, as every block finds it.
+        Reads the size of the database first, in the state in which every block starts.
         """
         server = self._set.servers[arm]
         try:
@@ -99,7 +99,7 @@ class WarmTrialRunner:
         with PeakMemory(pid) if pid is not None else nullcontext() as peak:
             self._load_until_steady(arm, seed)
         try:
-            # Its sessions report as they end, before 15 later still, and are not to report into the first window.
+            # Its sessions report statistics when they end, before version 15 even later; not into the first window.
             self._set.counters(arm).read(settled=True)
         except PgversusError as error:
             raise trial_failed(error) from error
@@ -107,23 +107,23 @@ class WarmTrialRunner:
         return levels if most is None else {**levels, "server_memory_peak_bytes": float(most)}
 
     def measure(self, arm: int, seed: int, name: str) -> None:
-        """Measure one window of load, and what was counted in it."""
+        """Measure one window of load and its counters."""
         self._windows[arm].append(self._measured(arm, seed, name))
 
     def collect(self, arm: int) -> Sequence[Window]:
-        """Return the windows since the last time."""
+        """Return the windows since the last call."""
         return self._windows.pop(arm, [])
 
-    def counted(self, arm: int, transactions: int) -> Mapping[str, float]:  # noqa: ARG002 - the engine asks every apparatus
+    def counted(self, arm: int, transactions: int) -> Mapping[str, float]:  # noqa: ARG002 - the protocol has it
         """Return nothing: each window has its counters."""
         return {}
 
     def abandon(self) -> None:
-        """Forget windows that nobody wants; no load runs between two windows."""
+        """Discard the windows; no load runs between two windows."""
         self._windows.clear()
 
     def stop_all(self) -> None:
-        """Stop every server of ours; before that, notice a load that writes after all."""
+        """Stop every managed server, after checking whether a read-only load has written."""
         self._set.stop_all(writes=self._writes)
 
     def _start(self, arm: int) -> None:
@@ -146,11 +146,11 @@ class WarmTrialRunner:
                     finished = stack.enter_context(
                         finished_load(load, server.target, self._design.window_s, seed, log_name=name)
                     )
-                # Before the log is read, which takes long enough to be taken for work of other programs.
+                # Before the log is read, which takes long enough to look like the work of other programs.
                 after = read_after(server, counters)
                 window = read_window(load, finished)
         except (HostError, StoreError):
-            # A full disk, or a log that cannot be kept, says nothing of this arm.
+            # A full disk, or a log that cannot be stored, is not a failure of this arm.
             raise
         except PgversusError as error:
             raise trial_failed(error) from error
@@ -160,10 +160,10 @@ class WarmTrialRunner:
 
 
 class ColdTrialRunner(WarmTrialRunner):
-    """The same with every window on a server just started, whose files are out of the system's page cache."""
+    """A trial runner whose every window starts on a fresh server with its files evicted from the page cache."""
 
     def start(self, arm: int) -> None:
-        """Fresh data; that the server starts is seen here once, and in each window again."""
+        """Start on fresh data once, to see that the server starts; each window starts it again."""
         try:
             self._start(arm)
         except HostError:
@@ -172,31 +172,31 @@ class ColdTrialRunner(WarmTrialRunner):
             raise trial_failed(error) from error
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
-        """A window from cold for the memory that the server held in it; what it leaves there is gone before the next.
+        """Run one cold window for the peak memory of the server; its effects on caches are gone before the next.
 
-        In a window that counts, reading the memory would disturb.
+        In a counted window, reading the memory would disturb the measurement.
         """
         self._restart_cold(arm)
         return super().warm_up(arm, seed)
 
     def measure(self, arm: int, seed: int, name: str) -> None:
-        """Measure one window from cold."""
+        """Measure one cold window."""
         still_cached = self._restart_cold(arm)
         window = self._measured(arm, seed, name)
-        # Where nobody can look, it is taken as not evicted: a caveat too many is better than one too few.
+        # If unknown, assume that nothing was evicted: a superfluous caveat is better than a missing one.
         levels = {"still_cached_share": 1.0 if still_cached is None else still_cached}
         self._windows[arm].append(replace(window, levels=levels))
 
     def _load_until_steady(self, arm: int, seed: int) -> None:
-        """Only once: from cold nothing becomes steady."""
+        """Run once only: a cold load does not become steady."""
         run_window(self._loads[arm], self._set.servers[arm].target, self._design.warm_up_s, seed)
 
     def _restart_cold(self, arm: int) -> float | None:
-        """The share of its files that is still cached; None where nobody can look."""
+        """Return the share of its files that is still cached; None if unknown."""
         server = self._set.servers[arm]
         try:
             self._set.stop(arm)
-            assert server.data_directory is not None  # noqa: S101 - a cold cache is refused for servers of others
+            assert server.data_directory is not None  # noqa: S101 - a cold cache is refused for external servers
             still_cached = evict(server.data_directory)
             self._start(arm)
         except PgversusError as error:
@@ -205,7 +205,7 @@ class ColdTrialRunner(WarmTrialRunner):
 
 
 def trial_failed(error: PgversusError) -> TrialFailedError:
-    """Return the failure of an arm, in the words of the error."""
+    """Return the failure of an arm with the message of the error."""
     return TrialFailedError(f"{error.what}: {error.found}")
 
 
@@ -216,13 +216,13 @@ _NOTHING_READ = Reading(server={}, host={})
 
 @dataclass(slots=True)
 class BlockWork:
-    """What the load of an arm has done since its warm-up in this block."""
+    """The work of an arm's load since its warm-up in this block."""
 
     before: Reading = _NOTHING_READ
     transactions: int = 0
 
     def counters(self, after: Reading, own_growth: Mapping[str, float], transactions: int) -> dict[str, float]:
-        """Return the server's counters; what grows with the load only in the share of so many transactions."""
+        """Return the server's counters, scaling those that grow with the load to this number of transactions."""
         share = transactions / self.transactions if self.transactions else 0.0
         growth = grown(self.before, after, own_growth)
         return {
@@ -238,24 +238,24 @@ class ShortWindowRunner(WarmTrialRunner):
     def __init__(
         self, servers: ServerSet, loads: Sequence[PgbenchLoad], preparation: Preparation, *, prewarms: bool = False
     ) -> None:
-        """Take the same as WarmApparatus."""
+        """Take the arguments of WarmTrialRunner."""
         super().__init__(servers, loads, preparation, prewarms=prewarms)
         self._preparation = preparation
         self._done: dict[int, BlockWork] = {}
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
-        """Warm up, then read the counters from which the windows are counted."""
+        """Warm up, then read the counters at the start of the windows."""
         levels = super().warm_up(arm, seed)
         try:
             before = read_before(self._set.servers[arm], self._set.counters(arm))
-            # What the warm-up did is not among it.
+            # Exclude the work of the warm-up.
             self._done[arm] = BlockWork(before=before)
         except PgversusError as error:
             raise trial_failed(error) from error
         return levels
 
     def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
-        """Return what the server counted; what host and client did is with each window."""
+        """Return the server's counters; those of host and client are stored with each window."""
         try:
             after = read_after(self._set.servers[arm], self._set.counters(arm))
         except PgversusError as error:
@@ -263,7 +263,7 @@ class ShortWindowRunner(WarmTrialRunner):
         return self._done[arm].counters(after, self._own_growth(arm), transactions)
 
     def _own_growth(self, arm: int) -> Mapping[str, float]:
-        """What pgversus itself has added to the counters."""
+        """Return what pgversus itself has added to the counters."""
         return self._set.own_growth(arm)
 
 
@@ -277,7 +277,7 @@ class TransactionRunner(ShortWindowRunner):
         self._windows[arm].append(window)
 
     def _load_until_steady(self, arm: int, seed: int) -> None:
-        """Run a few executions: a session is new in each window anyway."""
+        """Run a few executions: each window has a new session anyway."""
         design = self._preparation.design
         windows = design.warm_up_s / max(design.window_s, _SHORTEST_S)
         transactions = max(_WARM_UP_EXECUTIONS, math.ceil(windows * (design.window_transactions or 1)))

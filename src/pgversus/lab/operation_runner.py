@@ -1,4 +1,4 @@
-"""A context that is measured as an operation: each repetition on a copy of its own, while no other server runs."""
+"""A context measured as an operation: each repetition on its own copy, while no other server runs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ from pgversus.workload.operation_run import OperationEnvironment, run_operation,
 
 
 class Repetitions:
-    """One arm's operation on a fresh copy, as often as wanted."""
+    """Runs one arm's operation on a fresh copy, any number of times."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Repetitions:
         prewarms: bool,
         progress: Progress,
     ) -> None:
-        """operations: one for each arm. scratch: where programs run; removed after each repetition."""
+        """operations: one for each arm. scratch: working directory of programs; removed after each repetition."""
         self._progress = progress
         self._operations = operations
         self.servers = servers
@@ -50,9 +50,9 @@ class Repetitions:
         self._prewarms = prewarms
 
     def run(self, arm: int, patience_s: float, *, before: Callable[[ArmServer], None] = lambda _: None) -> Window:
-        """From a fresh copy to the end of the operation, verified; TrialFailedError when anything of it fails.
+        """Run the operation on a fresh copy and verify it; raise TrialFailedError if any part fails.
 
-        before: called with the started server before anything is timed.
+        before: called with the running server before anything is timed.
         """
         server = self.servers.servers[arm]
         try:
@@ -67,22 +67,22 @@ class Repetitions:
             self.end(arm)
 
     def end(self, arm: int) -> None:
-        """Stop the arm's server and remove its copy, which is worn."""
+        """Stop the arm's server and remove its used copy."""
         self.servers.stop(arm)
         self.servers.servers[arm].forget_copy()
         remove_directory(self._scratch)
 
     def _begin(self, arm: int, server: ArmServer) -> dict[str, float]:
-        """A server on a fresh copy in the declared state of caches, the same for every arm; levels found before."""
+        """Start a server on a fresh copy with caches in the declared state, as on every arm; return initial levels."""
         self.end(arm)
         server.make_copy()
-        assert server.data_directory is not None  # noqa: S101 - an operation is refused for servers of others
+        assert server.data_directory is not None  # noqa: S101 - an operation is refused for external servers
         levels = {}
         if self._cache is CacheState.COLD:
             cached = evict(server.data_directory)
             levels["still_cached_share"] = 1.0 if cached is None else cached
         else:
-            # A copy that shares its blocks with the snapshot has no page in the cache, a written one has them all.
+            # A copy that shares its blocks with the snapshot has no page in the cache; a written copy has all of them.
             read_in(server.data_directory)
         server.start()
         with connect(server.target) as connection:
@@ -126,7 +126,7 @@ class Repetitions:
 
 
 class OperationTrialRunner:
-    """The engine's apparatus: everything happens in `measure`, so that each arm has the host for itself."""
+    """The trial runner of operations: everything happens in `measure`, so that each arm has the host to itself."""
 
     def __init__(self, repetitions: Repetitions, patience_s: float) -> None:
         self._repetitions = repetitions
@@ -134,10 +134,10 @@ class OperationTrialRunner:
         self._windows: dict[int, Window] = {}
 
     def start(self, arm: int) -> None:
-        """Nothing yet: a server is started on a fresh copy when it is its turn."""
+        """Do nothing: a server starts on a fresh copy when its turn comes."""
 
-    def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:  # noqa: ARG002 - the engine asks alike for all
-        """Nothing: an operation runs once."""
+    def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:  # noqa: ARG002 - the protocol has it
+        """Do nothing: an operation runs once."""
         return {}
 
     def measure(self, arm: int, seed: int, name: str) -> None:  # noqa: ARG002 - the same
@@ -153,11 +153,11 @@ class OperationTrialRunner:
         return {}
 
     def abandon(self) -> None:
-        """Forget an operation that nobody wants."""
+        """Discard an operation."""
         self._windows.clear()
 
     def stop_all(self) -> None:
-        """Stop whatever runs, and remove its copy."""
+        """Stop every running server and remove its copy."""
         self._repetitions.servers.stop_all(writes=True)
 
 
@@ -165,14 +165,14 @@ class OperationRunner:
     """An operation on the servers of a context."""
 
     def __init__(self, operation: Operation, repetitions: Repetitions, design: Design, *, patience_s: float) -> None:
-        """operation: the baseline's. patience_s: with the first repetition, of which nobody knows how long it takes."""
+        """operation: the baseline's. patience_s: for the first repetition, whose duration is unknown."""
         self._operation = operation
         self._repetitions = repetitions
         self._design = design
         self._patience_s = patience_s
 
     def try_out(self) -> FirstRun:
-        """The operation once on every arm, one after the other."""
+        """Run the operation once on every arm, one after the other."""
         settings: list[Settings] = []
         windows = [
             self._first(arm, server, lambda started: settings.append(session_settings(started)))
@@ -187,7 +187,7 @@ class OperationRunner:
         )
 
     def trial_runner(self, preparation: Preparation) -> TrialRunner:
-        """One repetition in each block."""
+        """Return the trial runner, with one repetition in each block."""
         return OperationTrialRunner(self._repetitions, preparation.patience_s)
 
     def _first(self, arm: int, server: ArmServer, before: Callable[[ArmServer], None]) -> Window:
@@ -201,7 +201,7 @@ class OperationRunner:
                 where=where,
                 found=str(error),
                 expected=f"an operation that ends within {self._patience_s:.0f} s, this context's part of the budget",
-                to_do="see what it waits for, or give a larger --budget: with it the same command tries again",
+                to_do="find out what it waits for, or run the same command with a larger --budget",
             ) from error
         except TrialFailedError as error:
             raise WorkloadError(
@@ -209,6 +209,6 @@ class OperationRunner:
                 slug="workload-failed",
                 where=where,
                 found=str(error),
-                expected="an operation that runs without errors on every arm, after which what must hold does",
-                to_do="mend it, what prepares its state, or what must hold after it",
+                expected="an operation that runs without errors on every arm and then passes its verification",
+                to_do="fix the operation, its preparation, or its verification",
             ) from error

@@ -1,4 +1,4 @@
-"""The plans of all arms of a context, on their own servers: captured, held against each other, and brought back."""
+"""The plans of all arms of a context on their own servers: captured, compared, and restored."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -46,9 +46,9 @@ def capture(
     with_rows: bool,
     begin: Callable[[int], None] = lambda _: None,
 ) -> Captured:
-    """The plans of these statements, in this order; WorkloadError with the server's words when one fails.
+    """Return the plans of these statements, in order; raise WorkloadError with the server's message if one fails.
 
-    label: of the arm. with_rows: also hash what each returns. begin: told the number of each statement, from 1.
+    label: of the arm. with_rows: also hash the rows of each statement. begin: called with the number of each, from 1.
     """
 
     def captured_one(number: int, one: Statement) -> CapturedStatement:
@@ -73,7 +73,7 @@ def _captured(label: str, connection: Connection, statement: Statement, *, with_
         rows = rows_digest(connection, statement.text) if with_rows else None
         explained = explain(connection, statement)
         if _DECLARES.match(statement.text):
-            # EXPLAIN runs its query, and there is no cursor yet for statements behind it.
+            # EXPLAIN runs the query but creates no cursor for the statements that follow.
             connection.execute(statement.text.encode())
         return CapturedStatement(statement=statement, explained=explained, rows=rows)
     except psycopg.Error as error:
@@ -83,7 +83,7 @@ def _captured(label: str, connection: Connection, statement: Statement, *, with_
             where=f"{statement.words}, on {label}",
             found=str(error).strip(),
             expected="a statement that runs on every arm",
-            to_do="these are the server's own words; mend the script, its data or its variables",
+            to_do="this is the server's own message; fix the script, its data or its variables",
         ) from error
 
 
@@ -97,21 +97,21 @@ def _has_plan(connection: Connection, text: str) -> bool:
 
 
 _WANTED = 200
-"""Plans of each arm, so that one that is taken once in fifty is seen at least once in all but 2 % of cases."""
+"""Plans of each arm, so that a plan used once in 50 executions is seen at least once with 98 % probability."""
 _LEAST_S = 1.0
 _SEED = 2
-# Not that with which the statements were told: other values may have other plans.
+# Not the seed used to capture statements: different values may have different plans.
 _OF_PGBENCH = re.compile(r'"Query Text": "(?:select count\(\*\) from pgbench_branches|select o\.n, p\.partstrat)')
-# What pgbench itself asks before it runs a built-in script: how many branches, and whether tables are partitioned.
+# Queries of pgbench itself before a built-in script: number of branches, and whether tables are partitioned.
 _ENTRY = re.compile(r"plan:\n((?:\t.*\n?)+)")
 
 
 def sampled(
     servers: Sequence[ArmServer], loads: Sequence[PgbenchLoad], pilot: PilotResult, plans: CapturedPlans
 ) -> tuple[SampledPlans, ...]:
-    """For each arm, how many plans were told and which of them nobody has captured; its load runs for a second or more.
+    """Sample plans under load on each arm: their number, and those not among the captured ones. Takes a second or more.
 
-    servers: started. pilot: what the first load has shown.
+    servers: running. pilot: results of the first load.
     """
     return tuple(
         _sampled(server, load, pilot, captured)
@@ -121,9 +121,9 @@ def sampled(
 
 def _sampled(server: ArmServer, load: PgbenchLoad, pilot: PilotResult, captured: Captured) -> SampledPlans:
     if server.log is None:
-        return SampledPlans(told=0, others=0, failure="the log of a server that somebody else runs is not ours to read")
+        return SampledPlans(told=0, others=0, failure="the log of an external server cannot be read")
     seconds = max(_LEAST_S, least_window_s(load.workload.rate), 2 * pilot.slowest_latency_s)
-    # Of the slowest arm, so that others tell more of theirs.
+    # The rate of the slowest arm, so that faster arms yield more plans.
     tps = load.workload.rate or load.workload.clients / pilot.slowest_latency_s
     share = min(1.0, _WANTED / max(1.0, tps * seconds * len(captured.statements)))
     before = server.log.stat().st_size
@@ -135,13 +135,13 @@ def _sampled(server: ArmServer, load: PgbenchLoad, pilot: PilotResult, captured:
     known = {_shape(one.explained.planned) for one in captured.statements if one.explained is not None}
     told = list(_told(server.log, before))
     if not told:
-        return SampledPlans(told=0, others=0, failure="auto_explain told none in the time of one window")
+        return SampledPlans(told=0, others=0, failure="auto_explain logged no plans within one window")
     others = [text for text in told if _shape(text) not in known]
     return SampledPlans(told=len(told), others=len(others), example=others[0] if others else None)
 
 
 def _telling(target: Target, share: float) -> Target:
-    """The same sessions with auto_explain in them, which tells this share of statements."""
+    """Return the target with auto_explain loaded in its sessions, logging this share of statements."""
     return with_options(
         target,
         {
@@ -155,7 +155,7 @@ def _telling(target: Target, share: float) -> Target:
 
 
 def _told(log: Path, before: int) -> Iterator[str]:
-    """Plans in what was logged since the log was so long: each line of them begins with a tab."""
+    """Yield the plans logged since the log had this length: each of their lines begins with a tab."""
     with log.open("rb") as file:
         file.seek(before)
         text = file.read().decode(errors="replace")
@@ -173,29 +173,29 @@ _SAMPLING = N_("running the load once more on every arm, to see its plans")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explainer:
-    """How plans are asked for."""
+    """Options for capturing plans."""
 
     client: Client
-    """The pgbench that tells what a workload sends."""
+    """The pgbench that captures the statements of a workload."""
     scratch: Path
-    """For scripts as they are told."""
+    """Directory for scripts while they are captured."""
     with_rows: bool
-    """Whether what statements return is compared as well."""
+    """Whether the rows that statements return are compared as well."""
     searches: bool = True
-    """Whether settings are looked for that bring the baseline's plans back."""
+    """Whether to search for settings that restore the baseline's plans."""
     samples: bool = False
-    """Whether the load is run once more, to see that the plans under it are those that were captured."""
+    """Whether to run the load again, to check that its plans are the captured ones."""
     progress: Progress = field(default_factory=NoProgress)
-    """Is told which statement is explained on which arm."""
+    """Receives the statement and arm being explained."""
 
     def explain(self, servers: Sequence[ArmServer], comparison: Comparison) -> CapturedPlans:
-        """The plans of every arm, whose servers are started; PgversusError where they cannot be had or compared.
+        """Return the plans of every arm; raise PgversusError if they are unavailable or not comparable.
 
-        comparison: what the arms are sent; contexts that share servers differ in it. What is compared is not changed
-        in the search for an old plan. What is written is rolled back.
+        comparison: the statements of the arms; contexts that share servers differ in it. The search for an old plan
+        does not change what is compared. Writes are rolled back. The servers must be running.
         """
         captured = []
-        # One after the other, so that each has the host for itself.
+        # One after the other, so that each has the host to itself.
         for server, arm in zip(servers, comparison.arms, strict=True):
             assert isinstance(arm.workload, PgbenchWorkload)  # noqa: S101 - an operation has no plans to compare
             statements = statements_of(arm.workload, self.client, server.target, self.scratch)
@@ -228,7 +228,7 @@ def explained_or_why_not(
     *,
     comparison: Comparison,
 ) -> tuple[CapturedPlans | None, str]:
-    """The plans, or in words why there are none: what is measured does not hang on them. HostError ends the run."""
+    """Return the plans, or why there are none: a measurement does not depend on them. HostError ends the run."""
     try:
         plans = explainer.explain(servers, comparison)
     except HostError:
@@ -244,14 +244,14 @@ def explained_or_why_not(
 def explained_counterfactual(
     explainer: Explainer,
     servers: Sequence[ArmServer],
-    loads: Sequence[PgbenchLoad],  # noqa: ARG001 - what it is asked with is the same for all
+    loads: Sequence[PgbenchLoad],  # noqa: ARG001 - the protocol has it
     pilot: PilotResult,  # noqa: ARG001 - the same
     *,
     comparison: Comparison,
 ) -> tuple[CapturedPlans, str]:
-    """The plans of a contender with the baseline's plans, the baseline, and the contender; nothing is searched.
+    """Return the plans of the contender under the baseline's plans, of the baseline, and of the contender; no search.
 
-    WorkloadError where the first two do not have the same plans: measuring them would tell nothing.
+    WorkloadError if the first two have different plans: measuring them would be meaningless.
     """
     plans = replace(explainer, searches=False).explain(servers, comparison)
     check_plan_restored([arm.label for arm in comparison.arms], plans)
@@ -259,9 +259,9 @@ def explained_counterfactual(
 
 
 def compare_plans(study: Study, user: ServerUser, client: Client, progress: Progress) -> PlansAnswer:
-    """The plans of a comparison's workload on each arm, held against the baseline's; nothing is left behind.
+    """Compare the plans of a comparison's workload on each arm with the baseline's; leave nothing behind.
 
-    study: of one context. PgversusError of any kind when its servers cannot be had, loaded or asked.
+    study: with one context. PgversusError of any kind if its servers cannot be provided, loaded or queried.
     """
     with open_resources(study, user, progress) as resources, ExitStack() as stack:
         testbed = PostgresTestbed(
@@ -280,7 +280,7 @@ def compare_plans(study: Study, user: ServerUser, client: Client, progress: Prog
             servers = testbed.servers_of(context).servers
             for server in servers:
                 server.start()
-            progress.say("asking every arm for its plans")
+            progress.say("capturing the plans of every arm")
             explainer = Explainer(
                 client=client, scratch=resources.directory.root / "told", with_rows=True, progress=progress
             )

@@ -1,6 +1,6 @@
-"""Which settings bring the baseline's plan back on a contender: each is tried, and held against it.
+"""Search for settings that restore the baseline's plan on a contender: each is tried and its plan compared.
 
-What brings a plan back is no proof of what the difference in speed comes from: that has to be measured.
+Restoring a plan does not prove that it causes the difference in speed: that has to be measured.
 """
 
 import math
@@ -35,7 +35,7 @@ _QUERY = re.compile(r"[\s(]*(?:SELECT|VALUES|WITH|TABLE)\b", re.IGNORECASE)
 _INTO = re.compile(r"\bINTO\b", re.IGNORECASE)
 _WRITES = re.compile(r'"Node Type": "(?:ModifyTable|LockRows)"')
 _LONGEST_S = 20.0
-"""For one statement; planning it takes milliseconds, and there are some hundred candidates."""
+"""For one statement; planning takes milliseconds, and there are a few hundred candidates."""
 
 
 def undoings(
@@ -46,10 +46,10 @@ def undoings(
     *,
     begin: Callable[[int], None] = lambda _: None,
 ) -> list[PlanOverride | None]:
-    """For each statement the settings that bring its plan back; None where none does, or nothing has changed.
+    """Return for each statement the settings that restore its plan; None if none does, or nothing has changed.
 
-    target: the contender, started. factors: what is compared, which is not tried. What is written is rolled back.
-    begin: told the number of each statement, from 1.
+    target: the contender, running. factors: the compared settings, which are not tried. Writes are rolled back.
+    begin: called with the number of each statement, from 1.
     """
 
     def undoing_one(number: int, old: CapturedStatement, new: CapturedStatement) -> PlanOverride | None:
@@ -62,7 +62,7 @@ def undoings(
         for one in candidates(baseline.settings, contender.settings)
         if not fixed & {name for name, _ in one.settings}
     ]
-    # Of what is set otherwise on the two the other value has been tried.
+    # If a setting differs between the two, the baseline's value is already among the candidates.
     memory = {
         name: found
         for name, found in contender.settings.items()
@@ -91,13 +91,13 @@ def _undoing(
             may_go_so = _that_may_go_so(changed, tried, memory)
             found = _that_goes_so(connection, old, new.statement, changed, may_go_so)
     if not _only_reads(new):
-        # Later statements find what it has written.
+        # Later statements depend on what it has written.
         connection.execute(new.statement.text.encode())
     return found
 
 
 def _only_reads(one: CapturedStatement) -> bool:
-    """Whether it may be left out; in doubt it is run."""
+    """Return whether a statement may be skipped; in doubt it is run."""
     if one.rows is not None:
         return True
     if one.explained is None or _WRITES.search(one.explained.planned) or _INTO.search(one.statement.text):
@@ -108,11 +108,11 @@ def _only_reads(one: CapturedStatement) -> bool:
 def _that_plans_so(
     connection: Connection, old: CapturedStatement, statement: Statement, tried: Sequence[Candidate]
 ) -> PlanOverride | None:
-    """The first with which the planner makes the old plan; else the first with which sorts alone are missing.
+    """Return the first candidate that yields the old plan; else the first that differs only in missing sorts.
 
-    statement: as the contender is sent it.
+    statement: as sent to the contender.
     """
-    assert old.explained is not None  # noqa: S101 - asked of those that have a plan
+    assert old.explained is not None  # noqa: S101 - called only for statements with a plan
     wanted = examined(read_plans(old.explained.planned, "")[0])
     ends = time.monotonic() + _LONGEST_S
     near = None
@@ -135,12 +135,12 @@ def _that_goes_so(
     changed: PlanDifference,
     tried: Sequence[Candidate],
 ) -> PlanOverride | None:
-    """The first with which the same plan goes as it went; else the first with which it spills as it did.
+    """Return the first candidate that executes the plan as before; else the first that spills as before.
 
-    It has to be run: only what is set otherwise is tried, and where a spill is gone, or new, what bounds memory.
-    changed: from the old plan to that of the contender.
+    The statement has to be run, so few are tried: settings that differ and, if a spill is gone or new, limits of
+    memory. changed: from the old plan to the contender's.
     """
-    assert old.explained is not None  # noqa: S101 - asked of those that have a plan
+    assert old.explained is not None  # noqa: S101 - called only for statements with a plan
     wanted, plan = read_plans(old.explained.run, "")[0], examined(read_plans(old.explained.planned, "")[0]).logics
     ends = time.monotonic() + _LONGEST_S
     near = None
@@ -150,7 +150,7 @@ def _that_goes_so(
             break
         explained = _with(connection, one, statement)
         if explained is None or examined(read_plans(explained.planned, "")[0]).logics != plan:
-            # Another plan may take for ever, and is not what is looked for.
+            # Another plan may run far too long and is of no interest.
             continue
         explained = _with(connection, one, statement, run_within_s=left_s)
         found = None if explained is None else difference(wanted, read_plans(explained.run, "")[0])
@@ -174,9 +174,9 @@ def _that_may_go_so(
 def _with(
     connection: Connection, candidate: Candidate, statement: Statement, *, run_within_s: float | None = None
 ) -> Explained | None:
-    """What EXPLAIN tells under these settings; None where the server refuses one, or the statement fails with them.
+    """Return the EXPLAIN output under these settings; None if the server refuses one or the statement fails.
 
-    run_within_s: run it as well, and give it up after so long; None asks for the plan alone.
+    run_within_s: also run the statement, with this timeout in seconds; None to plan it only.
     """
     limit = () if run_within_s is None else (("statement_timeout", str(math.ceil(1000 * run_within_s))),)
     try:

@@ -1,4 +1,4 @@
-"""What one run works with: builds of every server, private directories, data that are kept from run to run."""
+"""Resources of one run: builds of every server, private directories, cached data."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -29,19 +29,19 @@ from pgversus.study.study import Study
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResources:
-    """Made once for each run; everything in it is gone when the run is over, but for what the cache keeps."""
+    """Created once for each run; everything except the cache is removed at its end."""
 
     study: Study
-    """With the settings that its servers can have."""
+    """With the settings that its servers support."""
     cache: Cache
     builds: Mapping[ServerName, Build | None]
-    """None for a server that somebody else runs."""
+    """None for an external server."""
     directory: RunDirectory
     kept: SnapshotCache
 
     @property
     def common_settings(self) -> dict[str, str]:
-        """What every server of the run gets besides its arm's own settings, whichever of its studies it is in."""
+        """Settings that every server of the run needs besides its arm's own, in all of its studies."""
         return common_settings(self.study)
 
     def snapshots(
@@ -52,9 +52,9 @@ class RunResources:
         loaded_before: frozenset[ServerName] = frozenset(),
         note_loaded: Callable[[RunningServer], None] = lambda _: None,
     ) -> Snapshots:
-        """Where the data of this run are made. loaded_before: running servers that hold the study's data already.
+        """Return the snapshots of this run. loaded_before: external servers that already hold the study's data.
 
-        note_loaded: takes each running server as soon as the study's data are on it.
+        note_loaded: called with each external server as soon as it holds the study's data.
         """
         return Snapshots(
             self.directory,
@@ -71,14 +71,14 @@ class RunResources:
 def open_resources(
     study: Study, user: ServerUser, progress: Progress, earlier: StoredStudy | None = None
 ) -> Iterator[RunResources]:
-    """Fetch or build the servers of a study and make room for its data; PgversusError where that cannot be done.
+    """Fetch or build the servers of a study and free disk space for its data; raise PgversusError on failure.
 
-    earlier: results that are gone on with; the builds are then those that they were measured with.
+    earlier: results to resume; uses the builds that they were measured with.
     """
     most_kept = most_kept_bytes()
     cache = open_cache()
     for name in sweep(cache.runs):
-        progress.say(f"removed what the killed run {name} had left")
+        progress.say(f"removed the remains of the killed run {name}")
     make_room(needs_of(study), cache, progress.say)
     with failures_of_the_host(cache.root):
         builds = _provide(study, earlier, cache, user, progress)
@@ -89,7 +89,7 @@ def open_resources(
             ask = partial(ask_program, user=user, directory=directory.settings_directory())
             study = with_possible_settings(study, ask_of(builds, ask))
         kept = SnapshotCache(cache, directory, progress, most_kept)
-        # However the run ends; what starts servers later has stopped them by then.
+        # Trim however the run ends; by then all servers have been stopped.
         stack.callback(kept.trim)
         yield RunResources(study=study, cache=cache, builds=builds, directory=directory, kept=kept)
 
@@ -97,7 +97,7 @@ def open_resources(
 def _provide(
     study: Study, earlier: StoredStudy | None, cache: Cache, user: ServerUser, progress: Progress
 ) -> dict[ServerName, Build | None]:
-    """A build for every server of the study, all at once, so that they come from one family; the ones of `earlier`."""
+    """Provide the builds of all servers together, so that they come from one family; those of `earlier` if given."""
     names = study.servers
     meant = names if earlier is None else as_measured_before(names, earlier.facts)
     compilers = {} if earlier is None else compilers_before(names, meant, earlier.facts, cache)

@@ -22,13 +22,13 @@ from pgversus.study.study import Study
 from pgversus.text.redaction import message_without_secrets
 
 _AS_IT_IS = "surrogateescape"
-# Of bytes that are no UTF-8.
+# For bytes that are not valid UTF-8.
 _LARGEST_ENTRY = 10_000_000
-# Bytes: more than any statement of a person, and as much as may be held in memory.
+# Bytes: more than any statement written by hand, and small enough to hold in memory.
 
 
 class ResultsWriter:
-    """Writes what happens to the results folder, whose file is made when there is something to keep."""
+    """Writes the results of a run; creates the file when there is something to store."""
 
     def __init__(
         self,
@@ -40,39 +40,39 @@ class ResultsWriter:
         begin: Callable[[], None],
         stack: ExitStack,
     ) -> None:
-        """facts: what this run is carried out with. stack: closes the file at its end.
+        """facts: environment and options of this run. stack: closes the file at its end.
 
-        begin: called before a new file is made, so that a run with nothing to keep puts nothing aside.
+        begin: called before a new file is created, so that a run without results does not move earlier ones away.
         """
         self._study = study
         self._folder = folder
         self._earlier = earlier
         self._begins = begin
         self._stack = stack
-        # Until it has ended otherwise; nobody will be there to say so after kill -9.
+        # The default until the run ends: kill -9 leaves no chance to record it.
         self._facts = {"ended": StopReason.INTERRUPTED.value, "not_prepared": {}, **facts}
         self._results: Results | None = None
         self._loaded = set(labels_of_loaded(earlier)) if earlier is not None else set()
 
     def keep_loaded(self, server: RunningServer) -> None:
-        """That a server of somebody else holds the study's data: from now on they cannot be loaded again."""
+        """Record that an external server holds the study's data: they cannot be loaded again."""
         self._loaded.add(label_of_running(server))
         self._open().add_fact(LOADED, sorted(self._loaded))
 
     def keep_fact(self, name: str, value: Any) -> None:
-        """Something else that was found."""
+        """Record another fact."""
         self._open().add_fact(name, value)
 
     def keep_preparation(self, state: ContextState) -> None:
-        """What was found while a context was prepared."""
+        """Store the preparation of a context."""
         self._open().add_preparation(state.context.number, state.preparation, state.failure)
 
     def keep(self, state: ContextState, block: Block) -> None:
-        """A block, before anything else is done with it."""
+        """Store a block, before anything else is done with it."""
         self._open().add_block(state.context.number, block)
 
     def end(self, stopped: StopReason, states: Sequence[ContextState]) -> None:
-        """Why it ended, and why contexts could not be prepared in it."""
+        """Record why the run ended, and why contexts could not be prepared."""
         words = {str(state.context.number): state.failure for state in states if state.failure is not None}
         self._open().add_fact("not_prepared", words)
         self._open().add_fact("ended", stopped.value)
@@ -84,7 +84,7 @@ class ResultsWriter:
         return self._results
 
     def _begin(self) -> Results:
-        # Before the first block: what is asked, on what, in which order (the seed); nothing rests on memory.
+        # Before the first block: question, environment and order (the seed), so that a resume needs no memory.
         hidden = without_secrets(self._study)
         self._begins()
         return Results.begin(self._folder, hidden.fact, hidden.contexts, self._facts)
@@ -92,7 +92,7 @@ class ResultsWriter:
     def _go_on(self, earlier: StoredStudy) -> Results:
         results = Results(self._folder)
         if earlier.study != study_without_secrets(self._study.fact):
-            # Its words, and what is of interest in it: of its contexts nothing has changed.
+            # Its texts and quantities of interest may have changed; its contexts have not.
             results.add_study(self._study.fact)
         for name, value in self._facts.items():
             results.add_fact(name, value)
@@ -100,8 +100,8 @@ class ResultsWriter:
 
 
 def keep_server_logs(directory: RunDirectory, results: Path) -> None:
-    """What the servers said, beside the results, abridged: the run's own directory goes with the run."""
-    # A server of somebody else has no log here, and a full disk is no reason to lose the answer.
+    """Append the servers' logs to the results, abridged and redacted: the run's own directory is temporary."""
+    # An external server has no log here, and a full disk is no reason to lose the results.
     with suppress(OSError):
         for log in directory.server_logs():
             if holds_results(results):
@@ -114,7 +114,7 @@ def keep_server_logs(directory: RunDirectory, results: Path) -> None:
 
 
 def _entries(log: IO[bytes]) -> Iterator[str]:
-    """The entries of a server's log: lines that begin with a tab belong to the one before, as those of a statement."""
+    """Yield the entries of a server log: lines that begin with a tab continue the previous one, as in statements."""
     entry: list[str] = []
     size = 0
     for line in log:

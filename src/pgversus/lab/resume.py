@@ -1,4 +1,4 @@
-"""Whether a run may go on with earlier results: the same question."""
+"""Whether a run may resume earlier results: only those of the same question."""
 
 import re
 import time
@@ -21,74 +21,74 @@ from pgversus.study.study import Context, Study
 
 
 class EarlierResults(StrEnum):
-    """What is done with results that are in the folder already."""
+    """How to treat results that already exist in the folder."""
 
     REFUSE = "refuse"
-    """They are an error."""
+    """Raise an error."""
     RESUME = "go on"
-    """They are gone on with."""
+    """Resume them."""
     MOVE_AWAY = "put aside"
-    """The folder is renamed once there is something to keep, and a new one begun."""
+    """Rename the folder once there is something to store, and begin a new one."""
 
 
 class ResultsFolder:
-    """A results folder that is locked for this run, and what is in it."""
+    """A results folder that is locked for this run, and its contents."""
 
     def __init__(self, folder: Path, earlier: EarlierResults, stack: ExitStack) -> None:
-        """stack: gives up what is locked at its end."""
+        """stack: releases the locks at its end."""
         self._folder = folder
         self._puts_aside = earlier is EarlierResults.MOVE_AWAY
         self._stack = stack
         self.earlier: StoredStudy | None = None
-        """Results that are gone on with."""
+        """Results to resume."""
         if earlier is EarlierResults.RESUME and holds_results(folder):
             self.earlier = read_results(folder)
 
     @property
     def is_ours(self) -> bool:
-        """Whether what is in the folder belongs to this run."""
+        """Whether the contents of the folder belong to this run."""
         return not self._puts_aside
 
     def begin(self) -> Path | None:
-        """Put aside what is there and is not gone on with, and lock the folder that takes its place.
+        """Move away existing results that are not resumed, and lock the folder that takes their place.
 
-        Its new name, or None where nothing was there. StoreError when it cannot be renamed, or another run was faster.
+        Returns the new name, or None if there were none. StoreError if renaming fails, or another run came first.
         """
         aside = move_away(self._folder, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())) if self._puts_aside else None
         self._puts_aside = False
         if aside is not None:
             self._stack.enter_context(locked_folder(self._folder))
-            # What was written in between is nobody's to overwrite.
+            # Do not overwrite what was written in the meantime.
             check_folder(self._folder)
         return aside
 
 
 @contextmanager
 def results_folder(folder: Path, earlier: EarlierResults) -> Iterator[ResultsFolder]:
-    """The folder, locked until the end. What is put aside in it stays as it is until the run begins.
+    """Yield the folder, locked until the end. Results to be moved away stay in place until the run begins.
 
-    StoreError when another run has it, when it cannot be written, and for results that are refused or unreadable.
+    StoreError if another run has locked it, if it is not writable, or if its results are refused or unreadable.
     """
     may_hold_results = earlier is not EarlierResults.REFUSE
     check_folder(folder, may_hold_results=may_hold_results)
     if earlier is EarlierResults.MOVE_AWAY:
-        # Where it is renamed.
+        # The parent directory, in which it is renamed.
         check_folder(folder.absolute().parent, may_hold_results=True)
     with ExitStack() as stack:
         stack.enter_context(locked_folder(folder))
-        # Again: what was written in between is nobody's to overwrite.
+        # Check again: do not overwrite what was written in the meantime.
         check_folder(folder, may_hold_results=may_hold_results)
         yield ResultsFolder(folder, earlier, stack)
 
 
-# What a resumed study may have otherwise: more time never spoils an answer (docs/statistics.md), and a setup file is
-# known by its hash, wherever it lies now and however the way to it is written. A rewrite is in no arm.
+# Allowed changes: more time never invalidates a result (docs/statistics.md), and a setup file is identified by its
+# hash, not its path. Rewrites do not take part in any arm.
 _MAY_CHANGE = re.compile(r"budget_s|dataset\.(setup_files|prepare)\.\d+\.path|workload\.rewrite(\..*)?")
-# Said with what follows from it: each of these has changed only where a value beside it has, or its list.
+# Implied changes: each of these changes only together with a related value or its list, which is reported.
 _IMPLIED = re.compile(
     r"(.*\.)?length|window_kind|window_is_given|slice_s|rounds_are_given|rounds_per_session|warm_up_is_given"
 )
-# The names of study files and options, where the code has others.
+# The names of study files and options, if they differ from those in the code.
 _WORDS = {
     "window_s": "window in s",
     "window_transactions": "window in tx",
@@ -103,21 +103,21 @@ _WORDED = re.compile("|".join(rf"^{re.escape(name)}(?![a-z_])" for name in _WORD
 _MOST_LETTERS = 60
 
 _Change = tuple[str, str, str]
-"""What it is, how it was, how it is now."""
+"""Name, earlier value, current value."""
 
 
 def changes_between(earlier: Sequence[Context], now: Sequence[Context]) -> Iterator[str]:
-    """Each change once, with both values, and for which contexts and arms unless it holds for all."""
+    """Yield each change once, with both values, and with its contexts and arms unless it holds for all."""
     before, after = {one.label: one for one in earlier}, {one.label: one for one in now}
     if len(before) != len(after):
         yield f"{len(before)} contexts, now {len(after)}"
     if gone := [label for label in before if label not in after]:
-        yield f"no longer there: {_listed(gone)}"
+        yield f"removed: {_listed(gone)}"
     if new := [label for label in after if label not in before]:
-        yield f"new: {_listed(new)}"
+        yield f"added: {_listed(new)}"
     both = [label for label in before if label in after]
     if both != [label for label in after if label in before]:
-        yield "contexts in another order"
+        yield "contexts in a different order"
     found: dict[_Change, list[str]] = {}
     for label in both:
         for change in _changes_of_context(before[label], after[label]):
@@ -164,13 +164,13 @@ def _fact(context: Context) -> dict[str, Any]:
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> Iterator[_Change]:
     had, has = dict(_leaves(before, "")), dict(_leaves(now, ""))
     differ = [key for key in {**had, **has} if had.get(key) != has.get(key) and not _MAY_CHANGE.fullmatch(key)]
-    # Never nothing: what is left out says no more than the rest, unless there is no rest.
+    # If only implied changes remain, report those.
     for key in [key for key in differ if not _IMPLIED.fullmatch(key)] or differ:
         yield _WORDED.sub(lambda name: _WORDS[name[0]], key), _shown(had.get(key)), _shown(has.get(key))
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Path and value of everything that is not made of parts; what has a name is known by it, not by its position."""
+    """Yield path and value of every scalar; items with a name are identified by it, not by position."""
     match value:
         case dict():
             for key, inner in value.items():
@@ -195,37 +195,37 @@ def _shown(value: Any) -> str:
 
 
 LOADED = "loaded"
-"""The fact with the labels of running servers on which the study's data have been loaded."""
+"""The fact with the labels of external servers on which the study's data have been loaded."""
 _MOST_SHOWN = 8
 
 
 def without_secrets(study: Study) -> Study:
-    """The same study as it may be shown and stored."""
+    """Return the study without secrets, as it may be shown and stored."""
     return replace(study, contexts=tuple(_without_secrets(context) for context in study.contexts))
 
 
 def check_same_study(earlier: StoredStudy, study: Study, folder: Path) -> None:
-    """StoreError that says what has changed when the results are those of another question."""
+    """Raise StoreError with the changes if the results are those of a different question."""
     changes = list(_changes(earlier, without_secrets(study)))
     if changes:
         more = f"; and {len(changes) - _MOST_SHOWN} more" if len(changes) > _MOST_SHOWN else ""
         raise StoreError(
-            "these are the results of another question, and the two are not mixed",
+            "the earlier results are those of a different study",
             slug="store-other-study",
             where=str(folder),
             found="; ".join(changes[:_MOST_SHOWN]) + more,
             expected="the study as it was when its first block was run",
-            to_do="put it back to go on, or begin afresh with --new",
+            to_do="undo the changes to resume, or start again with --new",
         )
 
 
 def is_same_question(earlier: StoredStudy, study: Study) -> bool:
-    """Whether these results are those of this study."""
+    """Return whether these results are those of this study."""
     return not list(_changes(earlier, without_secrets(study)))
 
 
 def state_so_far(context: Context, stored: StoredContext, verdicts: int, budget_s: float) -> ContextState:
-    """How far a context has come, with the budget of the last run: that may change, and nothing else of a design."""
+    """Return the state of a context, with the budget of the last run: the only part of a design that may change."""
     preparation = stored.preparation
     if preparation is not None and preparation.design.budget_s != budget_s:
         preparation = replace(preparation, design=replace(preparation.design, budget_s=budget_s))
@@ -235,34 +235,34 @@ def state_so_far(context: Context, stored: StoredContext, verdicts: int, budget_
 
 
 def loaded_before(earlier: StoredStudy, study: Study) -> frozenset[ServerName]:
-    """Running servers on which an earlier run has loaded the study's data."""
+    """Return the external servers on which an earlier run has loaded the study's data."""
     prepared = _running_servers(study, [one.preparation is not None for one in earlier.contexts])
-    # A run that ended between loading and the end of the first preparation.
+    # A run may have ended after loading but before the end of the first preparation.
     labels = labels_of_loaded(earlier)
     everywhere = _running_servers(study, [True] * len(study.contexts))
     return prepared | {server for server in everywhere if label_of_running(server) in labels}
 
 
 def labels_of_loaded(earlier: StoredStudy) -> frozenset[str]:
-    """Labels of the running servers that are known to have been loaded."""
+    """Return the labels of external servers that are known to have been loaded."""
     return frozenset(earlier.facts.get(LOADED, ()))
 
 
 def worn_before(earlier: StoredStudy, study: Study) -> frozenset[ServerName]:
-    """Those of them whose data its loads have changed since, or may have."""
+    """Return the loaded external servers whose data the study's loads have changed since, or may have."""
     may_have = _running_servers(study, [_may_have_written(one) for one in earlier.contexts])
     return loaded_before(earlier, study) & may_have
 
 
 def _may_have_written(one: StoredContext) -> bool:
     if one.preparation is None:
-        # Nobody knows whether the run ended while this load was tried for the first time.
+        # The run may have ended during the first load.
         return True
     return one.preparation.writes or any(trial.has_written for block in one.blocks for trial in block.trials.values())
 
 
 def _running_servers(study: Study, chosen: Sequence[bool]) -> frozenset[RunningServer]:
-    """Those of the chosen contexts. The study's own: in results URIs are without users and passwords."""
+    """Return the external servers of the chosen contexts, from the study: URIs in results lack users and passwords."""
     return frozenset(
         arm.server
         for context, is_chosen in zip(study.contexts, chosen, strict=True)

@@ -1,7 +1,7 @@
-"""What a study is carried out with, and the refusal to mix blocks of two clients, two machines or two builds.
+"""The environment of a study, and the refusal to mix blocks of different clients, machines or builds.
 
-Each is kept as a fact with the results. A ratio is one of two arms in one block; blocks that were measured with other
-means are blocks of another question.
+Each is stored as a fact with the results. A ratio compares two arms in one block; blocks from a different environment
+answer a different question.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,12 +31,12 @@ Fact = Mapping[str, Any]
 
 _HOST = ("machine", "cpu_model", "cpus", "cpus_usable", "file_system")
 _MEMORY_SHARE = 0.05
-# A kernel keeps some megabytes more or less for itself after an update; another machine has another size.
+# An update may change the kernel's own share by a few megabytes; another machine differs by more.
 _WORTH_A_LINE = ("kernel", "libc", "governor", "transparent_hugepage")
 
 
 def build_facts(builds: Mapping[ServerName, Build | None]) -> dict[str, Fact]:
-    """What each server's program is, by the server's name in full; servers of somebody else have none."""
+    """Return the properties of each server's program, by the server's full name; external servers have none."""
     return {
         name_in_full(name): {
             "origin": build.origin,
@@ -50,14 +50,14 @@ def build_facts(builds: Mapping[ServerName, Build | None]) -> dict[str, Fact]:
 
 
 def client_facts(client: Client) -> Fact:
-    """What puts the load on."""
+    """Return the properties of the pgbench that generates the load."""
     return {"version": client.version, "origin": client.origin, "sha256": _sha256(client.pgbench)}
 
 
 def as_measured_before(names: Sequence[ServerName], earlier: Mapping[str, Any]) -> list[ServerName]:
-    """The same servers, each release as the version and the family that were measured before.
+    """Return the same servers, with each release pinned to the version and family that were measured before.
 
-    17 may mean a newer one by now, and another family may have it. earlier: the facts of the results.
+    By now 17 may mean a newer version, and another family may provide it. earlier: the facts of the results.
     """
     before = earlier.get("builds", {})
     return [_as_measured(name, before) for name in names]
@@ -66,10 +66,10 @@ def as_measured_before(names: Sequence[ServerName], earlier: Mapping[str, Any]) 
 def compilers_before(
     names: Sequence[ServerName], meant: Sequence[ServerName], earlier: Mapping[str, Any], cache: Cache
 ) -> dict[ServerName, str]:
-    """By which compiler each server was built that was measured before and is in the cache still.
+    """Return the compiler of each server that was measured before and is still in the cache.
 
-    The compiler of this host may have been updated since, and what it made before is what is gone on with. names: of
-    the study. meant: what as_measured_before makes of them.
+    The compiler of this host may have been updated since; a resumed run uses the earlier build. names: of the study.
+    meant: the result of as_measured_before for them.
     """
     before = earlier.get("builds", {})
     found: dict[ServerName, str] = {}
@@ -77,7 +77,7 @@ def compilers_before(
         fact = {} if isinstance(name, RunningServer) else before.get(name_in_full(name), {})
         build = built(cache, name_of_key(fact["artifact_sha256"])) if fact.get("origin") == FROM_SOURCE else None
         if build is not None and build.made_from is not None:
-            # A release of which nobody says otherwise is built beside the others.
+            # A plain release is built from source if another server of the study is.
             found[SourceBuild(source=one) if isinstance(one, Release) else as_asked(one)] = build.made_from.compiler
     return found
 
@@ -94,7 +94,7 @@ def _as_measured(name: ServerName, before: Mapping[str, Fact]) -> ServerName:
         case Release() if origin in [family.value for family in BuildFamily]:
             return replace(version, family=BuildFamily(origin))
         case Release() if origin == FROM_SOURCE:
-            # Because of another server of the study, which is one of it still.
+            # Built from source because another server of the study is, which still holds.
             return version
         case SourceBuild(source=Release()):
             return replace(name, source=version)
@@ -103,7 +103,7 @@ def _as_measured(name: ServerName, before: Mapping[str, Fact]) -> ServerName:
 
 
 def _released(text: str) -> Release | None:
-    """The release of this version; None for what is none."""
+    """Return the release with this version; None if the text is not a version."""
     try:
         version = parse_server(text)
     except StudyError:
@@ -112,7 +112,7 @@ def _released(text: str) -> Release | None:
 
 
 def check_same_builds(earlier: Mapping[str, Any], now: Mapping[str, Fact], folder: Path) -> None:
-    """StoreError when a server is not the one that was measured before.
+    """Raise StoreError if a server is not the one measured before.
 
     earlier: the facts of the results. now: build_facts().
     """
@@ -120,48 +120,48 @@ def check_same_builds(earlier: Mapping[str, Any], now: Mapping[str, Fact], folde
     for name, build in now.items():
         if name in before and before[name] != build:
             raise _another(
-                f"{name} is another build than the one measured before",
+                f"{name} is a different build than the one measured before",
                 folder,
                 slug="store-other-build",
                 before=before[name],
                 now=build,
-                to_do="put the build back, as it was; or begin afresh with --new",
+                to_do="restore the earlier build, or start again with --new",
             )
 
 
 def check_same_client(earlier: Mapping[str, Any], now: Fact, folder: Path) -> None:
-    """StoreError when another pgbench puts the load on."""
+    """Raise StoreError if a different pgbench generates the load."""
     before = earlier.get("client", now)
     if before != now:
         raise _another(
-            "this pgbench is not the one that measured before, and another pgbench is another load",
+            "this pgbench is not the one that measured the earlier blocks, and its load may differ",
             folder,
             slug="store-other-client",
             before=before,
             now=now,
-            to_do="use the same pgbench (--pgbench) and the same release of pgversus; or begin afresh with --new",
+            to_do="use the same pgbench (--pgbench) and the same release of pgversus, or start again with --new",
         )
 
 
 def check_same_host(earlier: Mapping[str, Any], now: Fact, folder: Path) -> None:
-    """StoreError when this is not the machine of the earlier blocks, or not as big as it was."""
+    """Raise StoreError if this is not the machine of the earlier blocks, or its size has changed."""
     before = earlier.get("host", now)
     names = [name for name in _HOST if before.get(name) != now.get(name)]
     if _is_another_size(before.get("memory_bytes"), now.get("memory_bytes")):
         names.append("memory_bytes")
     if names:
         raise _another(
-            "this is not the machine of the earlier blocks, and blocks of two machines are not mixed",
+            "this is not the machine of the earlier blocks, and blocks of different machines are not mixed",
             folder,
             slug="store-other-host",
             before={name: before.get(name) for name in names},
             now={name: now.get(name) for name in names},
-            to_do="go on there, with the same processors and the same file system; or begin afresh with --new",
+            to_do="resume there, with the same processors and the same file system, or start again with --new",
         )
 
 
 def changes_of_host(earlier: Mapping[str, Any], now: Fact) -> Iterator[str]:
-    """What an update or a reboot has changed of the machine: worth a line, no reason to refuse."""
+    """Yield changes of the machine by an update or a reboot: worth a line, but no reason to refuse."""
     before = earlier.get("host", now)
     for name in _WORTH_A_LINE:
         if before.get(name) != now.get(name):
@@ -173,7 +173,7 @@ def _is_another_size(before: int | None, now: int | None) -> bool:
 
 
 def _sha256(program: Path) -> str | None:
-    # A program may be executable for us and not readable: then its version has to do.
+    # A program may be executable but not readable; then its version has to suffice.
     with suppress(OSError):
         return file_sha256(program)
     return None
@@ -186,6 +186,6 @@ def _another(what: str, folder: Path, *, slug: str, before: Fact, now: Fact, to_
 
 
 def _words(other: Fact, one: Fact) -> str:
-    """What `one` is: its version, and everything in which it is not the other."""
+    """Return the version in `one`, and everything in which it differs from `other`."""
     shown = [f"{name} {value}" for name, value in one.items() if name == "version" or other.get(name) != value]
     return ", ".join(shown)

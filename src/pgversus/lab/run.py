@@ -1,7 +1,7 @@
 """One study, from names to blocks on disk: a comparison of two servers, or a matrix of thousands.
 
-What was measured is read back from the results folder (lab/answer.py), so that a report made years later says what was
-said at the end of the run.
+Results are always read back from the results folder (lab/answer.py), so that a report made years later equals the one
+at the end of the run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,24 +60,24 @@ from pgversus.text.redaction import without_secrets
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyResources:
-    """What studies that are measured one after the other in one run have in common."""
+    """Resources shared by all studies that are measured one after the other in one run."""
 
     resources: RunResources
     client: Client
     snapshots: Snapshots
     worn_before: frozenset[ServerName]
-    """Running servers whose data loads have changed since they were loaded, or may have."""
+    """External servers whose data loads have changed since they were loaded, or may have."""
     kept_logs: Path | None
-    """Where transaction logs are kept; None to throw them away."""
+    """Where transaction logs are stored; None to discard them."""
     progress: Progress
 
 
 def measure(
     study: Study, bench: StudyResources, earlier: StoredStudy | None, writer: ResultsWriter, explain: ExplainArms | None
 ) -> StopReason:
-    """Measure a study to its end and keep what is found; why it ended. Its servers are stopped when this is left.
+    """Measure a study to its end and store the results; return why it ended. All its servers are stopped on exit.
 
-    earlier: its results so far, which are gone on with. explain: asks each context's servers for plans.
+    earlier: results so far, which are resumed. explain: captures plans on each context's servers.
     """
     with ExitStack() as stack:
         testbed = PostgresTestbed(
@@ -110,7 +110,7 @@ def measure(
 
 
 def _states(study: Study, earlier: StoredStudy | None) -> list[ContextState]:
-    """Every context as far as it has come."""
+    """Return the current state of every context."""
     if earlier is None:
         return [ContextState(context, study.verdicts) for context in study.contexts]
     return [
@@ -125,7 +125,7 @@ def _parts(study: Study, states: Sequence[ContextState]) -> list[list[ContextSta
 
 
 def _begin_part(part: Sequence[ContextState], testbed: PostgresTestbed, cache: Cache, progress: Progress) -> None:
-    """Data of earlier parts go, and as much of what is kept for later runs as this one needs the room of."""
+    """Remove the data of earlier parts, and as much of the cache as this part needs disk space."""
     contexts = [state.context for state in part]
     there = testbed.keep_only(contexts)
     free_up(disk_bytes(contexts) - there, cache, progress.say)
@@ -133,29 +133,29 @@ def _begin_part(part: Sequence[ContextState], testbed: PostgresTestbed, cache: C
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """What a study is carried out with."""
+    """Options of a run."""
 
     user: ServerUser
     client: Client
     results: Path
     earlier: EarlierResults
-    """What is done with results that are in that folder already."""
+    """How to treat results that already exist in that folder."""
     keep_logs: bool = False
-    """Whether pgbench's transaction logs are kept among the results."""
+    """Whether pgbench's transaction logs are stored with the results."""
     plans: bool = True
-    """Whether plans are captured, and what those that changed account for is measured."""
+    """Whether to capture plans and measure what plan changes account for."""
     sample_plans: bool = False
-    """Whether the load is run once more with auto_explain, to see that plans under it are those that were captured."""
+    """Whether to run the load again with auto_explain, to check that its plans are the captured ones."""
     check_rows: bool = False
-    """Whether arms are held against each other by what statements return, before anything is measured."""
+    """Whether to compare the rows that statements return on each arm before measuring."""
     command: str = ""
-    """What was typed, without secrets; empty where a program asks."""
+    """The command line without secrets; empty when called from a program."""
 
 
 def run_study(study: Study, options: RunOptions, progress: Progress) -> StopReason:
-    """Fetch, load, measure, keep; why it ended. Everything started is stopped and removed when this returns or raises.
+    """Fetch, load, measure and store; return why it ended. Everything started is stopped and removed on exit.
 
-    PgversusError of any kind when it cannot be begun; once blocks run, failures and Ctrl-C become part of the results.
+    PgversusError of any kind if the run cannot begin; once blocks run, failures and Ctrl-C become part of the results.
     """
     with results_folder(options.results, options.earlier) as folder:
         return _run(study, options, folder, progress)
@@ -186,7 +186,7 @@ def _run(study: Study, options: RunOptions, folder: ResultsFolder, progress: Pro
             progress.say(f"left out: {one.label} ({one.reason})")
         stack.callback(_keep_server_logs, resources.directory, folder, options.results)
         writer = _writer(study, options.results, folder, facts, progress, stack)
-        # A comparison that is never gone on with leaves nothing behind when it fails before its first block.
+        # A comparison that cannot be resumed leaves nothing behind if it fails before its first block.
         note_loaded = (lambda _: None) if options.earlier is EarlierResults.REFUSE else writer.keep_loaded
         before = frozenset() if earlier is None else loaded_before(earlier, study)
         explain = partial(explained_or_why_not, _explainer(resources, options, progress)) if options.plans else None
@@ -221,7 +221,7 @@ def _asked(study: Study, options: RunOptions) -> Invocation:
 def _measure_attribution(
     study: Study, results: Path, *, bench: StudyResources, facts: Mapping[str, Any], explainer: Explainer
 ) -> StopReason:
-    """Going on with what is there, unless it is of another question: of another rewrite."""
+    """Resume existing results, unless they belong to a different question, such as a different rewrite."""
     is_other = holds_results(results) and not is_same_question(read_results(results), study)
     earlier = EarlierResults.MOVE_AWAY if is_other else EarlierResults.RESUME
     with results_folder(results, earlier) as folder, ExitStack() as stack:
@@ -254,7 +254,7 @@ def _explainer(resources: RunResources, options: RunOptions, progress: Progress)
 
 def _move_away(folder: ResultsFolder, progress: Progress) -> None:
     if aside := folder.begin():
-        progress.say(f"the earlier results are in {aside} now")
+        progress.say(f"the earlier results are now in {aside}")
 
 
 def _keep_server_logs(directory: RunDirectory, folder: ResultsFolder, results: Path) -> None:
@@ -265,16 +265,16 @@ def _keep_server_logs(directory: RunDirectory, folder: ResultsFolder, results: P
 def _check_what_is_known(
     earlier: StoredStudy, study: Study, host: Mapping[str, Any], client: Mapping[str, Any], folder: Path
 ) -> None:
-    """Everything that can be refused without the servers."""
+    """Refuse everything that can be refused without the servers."""
     if not study.skips_missing_settings:
-        # Else only its servers know what is left of the study.
+        # Otherwise only its servers determine what is left of the study.
         check_same_study(earlier, study, folder)
     check_same_client(earlier.facts, client, folder)
     check_same_host(earlier.facts, host, folder)
 
 
 def _check_client(study: Study, client: Client) -> None:
-    """Servers of somebody else may ask for more than the client can, or refuse the user that it runs as."""
+    """An external server may require more than the client supports, or reject the user that it runs as."""
     arms = [arm for context in study.contexts for arm in context.comparison.arms]
     with_files = {arm.server for arm in arms if arm.dataset.setup_files}
     for server in study.servers:

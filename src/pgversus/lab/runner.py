@@ -1,7 +1,7 @@
-"""How a context is measured, by load or as an operation: tried once, then by an apparatus for the engine.
+"""How a context is measured, by load or as an operation: tried once, then by a trial runner for the engine.
 
-A server, pgbench or psql that fails for lack of disk space reports it in its own words, and so does pgbench whose
-server is away. Taken for a property of an arm, such a failure would be stored with the results and never tried again.
+A server, pgbench or psql that runs out of disk space reports it in its own words, and so does pgbench if its server is
+away. Mistaken for a property of an arm, such a failure would be stored with the results and never tried again.
 """
 
 import os
@@ -30,43 +30,43 @@ from pgversus.stats.counters import difference
 from pgversus.study.design import Design
 
 Settings = Mapping[str, SettingValue]
-"""By name."""
+"""Settings by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstRun:
-    """What running the workload once on every arm has shown."""
+    """The results of running the workload once on every arm."""
 
     design: Design
-    """Fitted to the workload; from here on it does not change."""
+    """Fitted to the workload and final."""
     settings: tuple[Settings, ...]
-    """Of each arm, as a session of the workload has them."""
+    """For each arm, as in a session of the workload."""
     writes: bool
     """Whether any arm's rows were changed."""
     connect_allowance_s: int = 0
-    """Whole seconds by which each run of pgbench is longer, because its -T begins before its clients are connected."""
+    """Whole seconds added to each run of pgbench, because its -T begins before its clients are connected."""
     connect_s: float = 0.0
     """Time that the slowest arm took to connect all clients."""
     longest_transaction_s: float
     """The slowest transaction of any arm, or the slowest operation."""
     plans: CapturedPlans | None = None
-    """None for an operation, or where nobody asked for them."""
+    """None for an operation, or if not requested."""
     not_explained: str = ""
-    """Why there are none although they were asked for."""
+    """Why requested plans are missing."""
 
 
 class WorkloadRunner(Protocol):
     """One context's workload on its servers."""
 
     def try_out(self) -> FirstRun:
-        """Run it on every arm and throw the numbers away; WorkloadError when it cannot be run on one."""
+        """Run it on every arm and discard the numbers; raise WorkloadError if it cannot run on one."""
 
     def trial_runner(self, preparation: Preparation) -> TrialRunner:
-        """What the engine drives, as it was prepared."""
+        """Return the trial runner for the engine, as prepared."""
 
 
 def session_settings(server: ArmServer) -> Settings:
-    """Of a started server, as a session of the workload has them."""
+    """Return the settings of a running server as a session of the workload has them."""
     with connect(server.target, as_the_load=True) as connection:
         return catalog.session_settings(connection)
 
@@ -76,29 +76,29 @@ CPUS = os.cpu_count() or 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """Everything that was told at one moment, by name."""
+    """All counters at one moment, by name."""
 
     server: dict[str, float]
     host: dict[str, float]
 
 
 def read_before(server: ArmServer, session: CounterSession) -> Reading:
-    """The reading before a window: the host last, so that our own questions are not in it."""
+    """Read before a window: the host last, to exclude the cost of reading."""
     counters = session.read()
     return Reading(server=counters | _processes(server), host=read_host_of(server))
 
 
 def read_after(server: ArmServer, session: CounterSession) -> Reading:
-    """The reading after a window: the host first; the server once the ended sessions have reported."""
+    """Read after a window: the host first; the server once the ended sessions have reported."""
     host = read_host_of(server)
     counters = session.read(settled=True)
     return Reading(server=counters | _processes(server), host=host)
 
 
 def grown(before: Reading, after: Reading, own: Mapping[str, float]) -> dict[str, float]:
-    """How much each counter grew; one that is missing on a side is absent.
+    """Return the growth of each counter that is present in both readings.
 
-    own: what the reading before has itself added, which is no work of the load.
+    own: growth caused by the reading before, which is not work of the load.
     """
     server = difference(before.server, after.server)
     load = {name: max(0.0, value - own.get(name, 0.0)) for name, value in server.items()}
@@ -106,7 +106,7 @@ def grown(before: Reading, after: Reading, own: Mapping[str, float]) -> dict[str
 
 
 def read_host_of(server: ArmServer) -> dict[str, float]:
-    """Return the counters of the host that the server runs on; none of another host."""
+    """Return the counters of the server's host; empty if it is a different host."""
     return read_host(server.data_directory) if server.data_directory is not None else {}
 
 
@@ -119,14 +119,14 @@ def _processes(server: ArmServer) -> dict[str, float]:
 
 
 _LONGEST_AWAY_S, _POLL_S = 30.0, 0.5
-# A restart, or the recovery of a small server after a crash, takes less.
+# Longer than a restart, or the recovery of a small server after a crash.
 
 
 @contextmanager
 def failures_of_the_host(directory: Path) -> Iterator[None]:
-    """HostError in place of whatever failed in here because a disk is full, or the host did not do its part.
+    """Raise HostError instead of any failure in the block that is caused by a full disk or by the host.
 
-    directory: of the run, whose file system is looked at when the words do not tell.
+    directory: of the run; its file system is checked if the message does not identify the cause.
     """
     try:
         yield
@@ -145,7 +145,7 @@ def failures_of_the_host(directory: Path) -> Iterator[None]:
 
 
 class FailureSortingRunner:
-    """An apparatus under which failures of the host, and of servers of others that stay away, end the run, no trial."""
+    """A trial runner that ends the run, not a trial, when the host fails or an external server stays away."""
 
     def __init__(
         self, trial_runner: TrialRunner, servers: Sequence[ArmServer], directory: Path, progress: Progress
@@ -162,7 +162,7 @@ class FailureSortingRunner:
             self._trial_runner.start(arm)
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
-        """Warm an arm up."""
+        """Warm up an arm."""
         with self._failures(arm):
             return self._trial_runner.warm_up(arm, seed)
 
@@ -172,7 +172,7 @@ class FailureSortingRunner:
             self._trial_runner.measure(arm, seed, name)
 
     def collect(self, arm: int) -> Sequence[Window]:
-        """End a session."""
+        """End a session and return its windows."""
         with self._failures(arm):
             return self._trial_runner.collect(arm)
 
@@ -201,7 +201,7 @@ class FailureSortingRunner:
 
 
 def _wait_for(server: ArmServer, progress: Progress) -> None:
-    """Return when a server of somebody else takes sessions, at once in most cases; ServerError when it stays away."""
+    """Return when an external server accepts sessions, usually at once; raise ServerError if it stays away."""
     end = time.monotonic() + _LONGEST_AWAY_S
     is_told = False
     while True:
@@ -219,21 +219,21 @@ def _wait_for(server: ArmServer, progress: Progress) -> None:
 
 def _away(server: ArmServer, error: ServerError) -> ServerError:
     return ServerError(
-        "a server that somebody else runs has gone away in the middle of a run",
+        "an external server has gone away during the run",
         slug="server-away",
         where=server.arm.label,
         found=error.found,
-        expected=f"a session, {_LONGEST_AWAY_S:.0f} s after a load failed on it at the latest",
-        to_do=f"see that it runs; {WHAT_IS_KEPT}",
+        expected=f"a session within {_LONGEST_AWAY_S:.0f} s after a load failed on it",
+        to_do=f"check that it runs; {WHAT_IS_KEPT}",
     )
 
 
 def _host_failed(error: OSError, directory: Path) -> HostError:
     return HostError(
-        "this host failed in the middle of a run",
+        "this host failed during the run",
         slug="host-failed",
         where=str(error.filename or directory),
         found=error.strerror or str(error),
         expected="files that can be written and read, programs that can be started",
-        to_do=f"see to it; {WHAT_IS_KEPT}",
+        to_do=f"fix the host; {WHAT_IS_KEPT}",
     )

@@ -1,4 +1,4 @@
-"""Every level of every setting put to every server that is to have it, before anything is loaded."""
+"""Validation of every level of every setting on every server that uses it, before anything is loaded."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,9 +17,9 @@ from pgversus.study.study import Context, Skipped, Study
 from pgversus.text.redaction import value_without_secrets
 
 Ask = Callable[[ServerName, Setting], SettingAnswer | None]
-"""What a server says of a setting; None where it cannot be asked."""
+"""Asks a server about a setting; returns None if the server is unavailable."""
 TargetOf = Callable[[str, Sequence[Setting]], Target]
-"""From the URI of a running server and settings to how it is connected to."""
+"""Maps the URI of a running server and settings to connection parameters."""
 
 
 def ask_of(
@@ -27,9 +27,9 @@ def ask_of(
     ask_program: Callable[[Build, Setting], SettingAnswer],
     target_of: TargetOf | None = uri_target,
 ) -> Ask:
-    """Asks the program of a build, or a session where the server runs already; nobody where neither is to be had.
+    """Return a function that asks a build's program, or a session of a running server; None if neither is available.
 
-    target_of: None where running servers are not asked.
+    target_of: None if running servers are not to be queried.
     """
     is_there = cache(lambda uri: target_of is not None and accepts_sessions(target_of(uri, ())))
 
@@ -45,10 +45,10 @@ def ask_of(
 
 
 def with_possible_settings(study: Study, ask: Ask) -> Study:
-    """The study without what its servers cannot have, where it allows that; StudyFileError with all refusals else.
+    """Return the study without unavailable settings if it allows that; else raise StudyFileError with all refusals.
 
-    A setting that a server lacks and another one has: as a level of a factor its treatment is left out, as a shared one
-    it is left out of that server's settings. One that no server has is refused: its name is wrong.
+    If a server lacks a setting that another one has, its treatment is left out for a level of a factor, and a shared
+    setting is left out for that server. A setting that no server has is refused: its name is wrong.
     """
     answers = _answers(study, ask)
 
@@ -59,7 +59,7 @@ def with_possible_settings(study: Study, ask: Ask) -> Study:
     if len(problems) == 1:
         raise problems[0]
     if problems:
-        count = f"{len(problems)} settings cannot be had"
+        count = f"{len(problems)} settings are not accepted"
         raise StudyFileError(count, slug="study-settings", where=study.name, problems=tuple(problems))
     return _without_missing(study, answer) if study.skips_missing_settings else study
 
@@ -68,10 +68,10 @@ _Answer = Callable[[Arm, Setting], SettingAnswer | None]
 
 
 def _answers(study: Study, ask: Ask) -> Mapping[tuple[ServerName, Setting], SettingAnswer | None]:
-    """What each server says of each of its settings, asked once."""
+    """Return the answer of each server for each of its settings, each asked once."""
     arms = (arm for context in study.contexts for arm in context.comparison.arms)
     questions = list(dict.fromkeys((arm.server, setting) for arm in arms for setting in arm.settings))
-    # Each question waits for a program or a session: a study with hundreds of levels would wait for them in turn.
+    # Each question waits for a program or a session: hundreds of levels in sequence would take too long.
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         return dict(zip(questions, pool.map(lambda question: ask(*question), questions), strict=True))
 
@@ -84,10 +84,10 @@ def _problems(study: Study, answer: _Answer) -> Iterator[StudyError]:
             for setting in arm.settings:
                 found = answer(arm, setting)
                 if found is None or not found.is_unknown:
-                    # A server that cannot be asked may have it.
+                    # A server that is unavailable may have it.
                     had.add(setting.name)
                 if found is not None and found.value is None:
-                    # Of an unknown name no value is worth a word of its own.
+                    # For an unknown name the values do not matter.
                     key = setting.name, "" if found.is_unknown else setting.value, found.words
                     refused.setdefault(key, _Refusal(name=setting.name, answer=found)).add(setting.value, arm.label)
     for one in refused.values():
@@ -99,7 +99,7 @@ def _problems(study: Study, answer: _Answer) -> Iterator[StudyError]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Refusal:
-    """What servers have refused in the same words; values and labels once each, in order."""
+    """Refusals by servers with the same message; values and labels once each, in order."""
 
     name: str
     answer: SettingAnswer
@@ -112,23 +112,23 @@ class _Refusal:
 
     def error(self, *, others_have_it: bool) -> StudyError:
         if others_have_it:
-            to_do = 'a study file may say if_missing = "skip" for settings that one server lacks'
+            to_do = 'to skip settings that a server lacks, set if_missing = "skip" in the study file'
         elif self.answer.nearest is not None:
             to_do = f"{self.answer.nearest}, if that is meant"
         else:
-            to_do = "these are the server's own words; mend the name or the value"
+            to_do = "this is the server's own message; fix the name or the value"
         return StudyError(
             "a server refuses a setting",
             slug="study-setting-refused",
             where=f"{self.name} = {', '.join(self.values)}, on {', '.join(self.labels)}",
             found=self.answer.words,
-            expected="a name and a value that every server of the study takes",
+            expected="a name and a value that every server of the study accepts",
             to_do=to_do,
         )
 
 
 def _same_levels(study: Study, answer: _Answer) -> Iterator[StudyError]:
-    """Levels of the compared setting that are one and the same to the server."""
+    """Yield an error for levels of the compared setting that are identical to the server."""
     seen = set()
     for context in study.contexts:
         comparison = context.comparison
@@ -145,7 +145,7 @@ def _same_levels(study: Study, answer: _Answer) -> Iterator[StudyError]:
                     continue
                 ours, theirs = answer(comparison.baseline, base), answer(arm, level)
                 same = ours is not None and theirs is not None and ours.value == theirs.value is not None
-                # In a product of several settings a level may stay while another one changes.
+                # In a product of several settings, one level may stay while another one changes.
                 alone = [s for s in arm.settings if s not in comparison.baseline.settings] == [level]
                 if same and alone and (name, base.value, level.value) not in seen:
                     seen.add((name, base.value, level.value))
@@ -162,7 +162,7 @@ def _without_missing(study: Study, answer: _Answer) -> Study:
             lacking = [setting for setting in arm.settings if _lacks(answer, arm, setting)]
             if any(setting.name in fixed for setting in lacking):
                 label = f"{context.label} {arm.label}".strip()
-                skipped.append(Skipped(label=label, reason=f"no {lacking[0].name} in it"))
+                skipped.append(Skipped(label=label, reason=f"unknown setting {lacking[0].name}"))
             else:
                 kept = tuple(setting for setting in arm.settings if setting not in lacking)
                 arms.append(replace(arm, index=len(arms), settings=kept))
@@ -175,7 +175,7 @@ def _without_missing(study: Study, answer: _Answer) -> Study:
             where=study.name,
             found="; ".join(f"{one.label}: {one.reason}" for one in skipped[:3]),
             expected="a comparison whose baseline and one contender have the setting",
-            to_do="take the setting out, or compare servers that have it",
+            to_do="remove the setting, or compare servers that have it",
         )
     return replace(study, contexts=tuple(contexts), skipped=tuple(skipped))
 
@@ -196,5 +196,5 @@ def _same(name: str, *levels: str) -> StudyError:
         where=name,
         found=" and ".join(value_without_secrets(name, level) for level in levels),
         expected="levels that differ",
-        to_do="leave one of them out; for an A/A comparison name the server twice",
+        to_do="remove one of them; for an A/A comparison name the server twice",
     )

@@ -1,8 +1,8 @@
 """Load in slices of one run of pgbench, which is stopped between them (docs/adr/0015-windows.md).
 
-Where the kernel places a client and its server process is random and persists for their lifetime. On a host with two
-processors it causes most of the spread of fast statements (docs/statistics.md, "Places"). Here it is drawn for every
-quad, the same for all arms; a moment later the kernel is free to move them.
+The kernel's placement of a client and its server process is random and persists for their lifetime. On a host with two
+processors it causes most of the spread of fast statements (docs/statistics.md, "Places"). Here a placement is drawn for
+every quad, the same for all arms; a moment later the kernel is free to move them.
 """
 
 import os
@@ -49,7 +49,7 @@ _FEW_PROCESSORS = 4
 
 
 class Placement:
-    """The processors of one arm's session; the sessions of all arms have the same seed, and so the same places."""
+    """The processors of one arm's session; sessions of all arms use the same seed and so the same placements."""
 
     def __init__(self, design: Design, seed: int) -> None:
         usable = sorted(os.sched_getaffinity(0))
@@ -58,12 +58,12 @@ class Placement:
         self._rng = np.random.default_rng(seed)
         self._windows = 0
         self._is_permitted = True
-        # Which server process serves which thread is not told. On few processors it matters whether they share one, so
-        # there all threads begin on the same.
+        # It is unknown which server process serves which thread. With few processors it matters whether they share one,
+        # so there all threads begin on the same one.
         self._share_one = len(usable) < _FEW_PROCESSORS
 
     def begin(self, clients: Sequence[int], servers: Sequence[int]) -> None:
-        """Put threads of the client and processes of the server where the next window begins."""
+        """Place the client's threads and the server's processes for the next window."""
         if self._windows % _WINDOWS_OF_QUAD == 0:
             for_clients = self._rng.permutation(self._clients).tolist()
             self._for_clients = for_clients[:1] if self._share_one else for_clients
@@ -73,12 +73,12 @@ class Placement:
             return
         place(clients, self._for_clients)
         if not place(servers, self._for_servers):
-            # A client that is placed without its server processes would only be in their way.
+            # Clients that are placed without their server processes would only get in their way.
             self._is_permitted = False
             release(clients, self._clients)
 
     def free(self, clients: Sequence[int], servers: Sequence[int]) -> None:
-        """Let them go."""
+        """Release the placement."""
         release(clients, self._clients)
         release(servers, self._servers)
 
@@ -90,7 +90,7 @@ _FIRST_LOAD_S = 0.01
 # After connecting: the first transactions, which fill the caches of a session.
 _CLOCK_READINGS = 5
 _PLACED_S = 0.002
-# From the beginning of a window, in which all tasks wake up. The two of a single client stay for the whole window.
+# From the start of a window, when all tasks wake up. With a single client both stay for the whole window.
 
 
 class SliceRunner(ShortWindowRunner):
@@ -99,15 +99,15 @@ class SliceRunner(ShortWindowRunner):
     def __init__(
         self, servers: ServerSet, loads: Sequence[PgbenchLoad], preparation: Preparation, *, prewarms: bool = False
     ) -> None:
-        """Take the same as WarmApparatus."""
+        """Take the arguments of WarmTrialRunner."""
         super().__init__(servers, loads, preparation, prewarms=prewarms)
         self._watches: dict[int, LoadSessions] = {}
         self._sessions: dict[int, _Session] = {}
         self._watching: dict[int, dict[str, float]] = {}
-        """What watching has added to the server's counters in this block."""
+        """Counter growth of the servers caused by watching in this block."""
 
     def _load_until_steady(self, arm: int, seed: int) -> None:
-        """Run one session, as those that are measured: data are in memory already, and each session warms its own."""
+        """Run one session like the measured ones: data are already in memory, and each session warms its own caches."""
         seconds = self._preparation.design.warm_up_s
         self._watch(arm)
         if seconds >= 1:
@@ -131,7 +131,7 @@ class SliceRunner(ShortWindowRunner):
         return ended.windows
 
     def abandon(self) -> None:
-        """End open sessions, and our own."""
+        """End open sessions and those of pgversus."""
         for session in self._sessions.values():
             session.kill()
         self._sessions.clear()
@@ -141,13 +141,13 @@ class SliceRunner(ShortWindowRunner):
         self._watches.clear()
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
-        """Warm up, then read the counters from which the windows are counted."""
+        """Warm up, then read the counters at the start of the windows."""
         levels = super().warm_up(arm, seed)
         self._watch(arm).mark()
         return levels
 
     def _own_growth(self, arm: int) -> Mapping[str, float]:
-        """Add what watching has taken to what reading has."""
+        """Return the growth from reading and watching together."""
         growth = dict(super()._own_growth(arm))
         for name, seconds in self._watching.get(arm, {}).items():
             growth[name] = growth.get(name, 0.0) + seconds
@@ -174,7 +174,7 @@ class SliceRunner(ShortWindowRunner):
 
     @contextmanager
     def _ending(self, arm: int) -> Iterator[None]:
-        """End a session that fails at once, so that it takes nothing from the windows of other arms."""
+        """End a failing session at once, so that it does not disturb the windows of other arms."""
         try:
             yield
         except TrialFailedError:
@@ -184,7 +184,7 @@ class SliceRunner(ShortWindowRunner):
 
 @contextmanager
 def _failing_the_trial() -> Iterator[None]:
-    """A server that does not answer any more has failed under its load."""
+    """Turn an error of a server that no longer answers into a failed trial."""
     try:
         yield
     except PgversusError as error:
@@ -193,15 +193,15 @@ def _failing_the_trial() -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SessionResult:
-    """What a session has done."""
+    """The results of a session."""
 
     windows: list[Window]
     transactions: int
-    """Those outside the windows included."""
+    """Including those outside the windows."""
 
 
 class _Session:
-    """One run of pgbench against one arm, stopped but for its windows."""
+    """One run of pgbench on one arm, stopped except during its windows."""
 
     def __init__(
         self,
@@ -221,24 +221,24 @@ class _Session:
         self._program: PausableProgram | None = None
         self._processes: list[int] = []
         self._logs_seen: float | None = None
-        """The epoch at which pgbench was first seen to have opened its logs."""
+        """The epoch at which the open logs of pgbench were first seen."""
         self._begins: list[int] = []
-        """When each window began, in microseconds since 1970 by pgbench's clock."""
+        """The start of each window, in microseconds since 1970 by pgbench's clock."""
         self._stops: list[Stop] = []
-        """The stop before the first window, and that of each window."""
+        """The stop before the first window, and the stop of each window."""
         self._host: dict[str, float] = {}
         self._opened = now()
         self._time_was_lost = False
 
     def open(self, seed: int) -> None:
-        """Connect the clients, run for a moment, and stop. TrialFailedError when pgbench ends before."""
+        """Connect the clients, run for a moment, and stop. Raise TrialFailedError if pgbench ends before."""
         client = self._load.client
         make_private(client.user, self._load.scratch)
-        # Whether there are logs tells how far pgbench has come.
+        # The logs show how far pgbench has come.
         clear_logs(self._load, self._log_prefix, None)
         arguments = pgbench_command(self._load, self._target, ("-T", _LONGEST_RUN_S), seed, self._log_prefix)
         environment = client.environment(self._target)
-        # pgbench reads the time of day once and counts on by the monotonic clock; so do we, at the same moment.
+        # pgbench reads the time of day once and then follows the monotonic clock; so does this, from the same moment.
         self._epoch_ns = _epoch_ns()
         self._began = self._now() / 1e6
         with started_on(self._load.processors):
@@ -246,7 +246,7 @@ class _Session:
         self._wait_until_connected()
         self._pause()
         while self._connected() != self._processes:
-            # One that ended was none of a client's.
+            # One of them has ended, so it did not belong to a client.
             self._running.resume()
             self._wait_until_connected()
             self._pause()
@@ -254,7 +254,7 @@ class _Session:
         self._tasks = threads_of(self._running.pid), self._processes
 
     def run(self, seconds: float) -> None:
-        """Continue for one window, and until what was sent in it is answered."""
+        """Continue for one window, and until everything sent in it is answered."""
         self._places.begin(*self._tasks)
         begin = self._now()
         self._running.resume()
@@ -268,15 +268,15 @@ class _Session:
         self._stops.append(self._drained())
 
     def add_host(self, growth: Mapping[str, float]) -> None:
-        """Add what the host counted in a window."""
+        """Add the host's counters of a window."""
         for name, value in growth.items():
             self._host[name] = self._host.get(name, 0.0) + value
 
     def close(self) -> _SessionResult:
-        """End the run. TrialFailedError with pgbench's own words when it fails, or when its log cannot be read."""
+        """End the run. Raise TrialFailedError with pgbench's message if it fails, or if its log cannot be read."""
         limit_s = self._load.longest_s
         try:
-            # The signal on which pgbench lets its clients finish, as at the end of -T.
+            # On this signal pgbench lets its clients finish, as at the end of -T.
             finished = self._running.finish(signal.SIGALRM, limit_s)
             check_end(finished, limit_s)
             return self._ended(finished)
@@ -284,21 +284,21 @@ class _Session:
             clear_logs(self._load, self._log_prefix, self._log_name)
 
     def kill(self) -> None:
-        """End it whatever it does. Never fails."""
+        """Kill pgbench in any state. Never fails."""
         if self._program is not None:
             self._program.kill()
         clear_logs(self._load, self._log_prefix, None)
 
     @property
     def _running(self) -> PausableProgram:
-        assert self._program is not None  # noqa: S101 - a session is opened before anything else is done with it
+        assert self._program is not None  # noqa: S101 - a session is opened first
         return self._program
 
     def _now(self) -> int:
         return (time.monotonic_ns() + self._epoch_ns) // 1000
 
     def _wait_until_connected(self) -> None:
-        """Wait until all clients are connected, and have been so for as long as the first load takes."""
+        """Wait until all clients are connected, and have been for as long as the first load takes."""
         clients = self._load.workload.clients
         changed = time.monotonic()
         self._processes = []
@@ -310,16 +310,16 @@ class _Session:
                 return
             if self._running.has_ended():
                 self._fail_ended()
-            # A client that fails ends its session, and the others go on.
+            # A client that fails ends its session, and the others continue.
             patience_s = (_NEXT_CLIENT_S if found else _CONNECT_TIMEOUT_S) + self._load.connect_allowance_s
             if time.monotonic() - changed > patience_s:
                 self._fail_clients("pgbench's clients were not connected in time")
             time.sleep(_FIRST_LOAD_S if len(found) == clients else _CONNECT_POLL_S)
 
     def _connected(self) -> list[int]:
-        """Return the server processes of the clients; sessions that these open by themselves come after them."""
-        # pgbench has closed a first connection of its own when it opens its logs, then connects its clients. On a busy
-        # host the server process of that connection may be there for a while; it executes nothing any more.
+        """Return the server processes of the clients; sessions that they open themselves come later."""
+        # pgbench closes a first connection of its own before it opens its logs and connects its clients. On a busy host
+        # the server process of that connection may linger, but it executes nothing.
         if self._logs_seen is None:
             if not log_files(self._load, self._log_prefix):
                 return []
@@ -342,17 +342,17 @@ class _Session:
         if found is None:
             with _failing_the_trial():
                 self._watch.terminate(self._processes)
-            raise TrialHungError(f"a statement is still at work {self._load.longest_s:.0f} s after its window")
+            raise TrialHungError(f"a statement is still running {self._load.longest_s:.0f} s after its window")
         if len(found) != self._load.workload.clients:
             self._fail_clients("a session of pgbench's clients has ended")
         self._time_was_lost = self._time_was_lost or any(one.was_stopped for one in found)
-        # By the same clock of the same host, unless somebody sets it meanwhile.
+        # The same clock of the same host, unless it is set in the meantime.
         now = self._now()
         sessions = ((round(1e6 * one.began), min(max(stopped, round(1e6 * one.finished)), now)) for one in found)
         return Stop(stopped=stopped, sessions=tuple(sessions))
 
     def _fail_clients(self, problem: str) -> NoReturn:
-        # pgbench goes on as long as one client does; the signal on which it lets them finish ends it.
+        # pgbench continues as long as one client does; this signal lets the clients finish and ends it.
         finished = self._running.finish(signal.SIGALRM, self._load.longest_s)
         check_end(finished, self._load.longest_s)
         raise TrialFailedError(f"{problem}\n{output_of(finished)}")
@@ -378,7 +378,7 @@ class _Session:
         was_disturbed = self._time_was_lost or self._running.was_meddled_with or clocks_disagree(self._opened, now())
         counters = self._counters_of_a_window(finished, windows, summary.transactions)
         windows = [replace(one, counters=counters, was_disturbed=was_disturbed) for one in windows]
-        # What belongs to the whole session is kept with its first window.
+        # Values of the whole session are stored with its first window.
         windows[:1] = [
             replace(one, failed=summary.failed, connect_s=summary.connect_s, output=output_of(finished))
             for one in windows[:1]
@@ -388,13 +388,13 @@ class _Session:
     def _counters_of_a_window(
         self, finished: Finished, windows: Sequence[Window], transactions: int
     ) -> Mapping[str, float]:
-        """What host and pgbench used in all windows, in equal parts: nobody asks for that of a single one."""
+        """Return the usage of host and pgbench in equal parts for all windows; single windows are never examined."""
         share = sum(window.transactions for window in windows) / transactions if transactions else 0.0
         client = {"client_cpu_s": share * finished.cpu_s, "client_cpu_user_s": share * finished.cpu_user_s}
         return {name: value / len(windows) for name, value in {**self._host, **client}.items()}
 
     def _mean_latency_s(self, found: Sequence[Slice], seconds: float) -> float:
-        """Mean of the known latencies; where there is none, what it must be in a closed loop (Little's law)."""
+        """Return the mean of the known latencies; without any, that of a closed loop by Little's law."""
         known = sum(one.histogram.total for one in found)
         if known:
             return sum(one.latency_sum_s for one in found) / known
@@ -407,7 +407,7 @@ def _epoch_ns() -> int:
     for _ in range(_CLOCK_READINGS):
         before, epoch, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
         offsets.append((after - before, epoch - (before + after) // 2))
-    # Of the reading during which we were not kept waiting.
+    # The reading with the shortest delay.
     return min(offsets)[1]
 
 

@@ -1,4 +1,4 @@
-"""Study files on disk: a path, or the name of a bundled study; and where their results go."""
+"""Study files on disk: a path, or the name of a bundled study; and where their results are stored."""
 
 import hashlib
 import os
@@ -20,12 +20,12 @@ from pgversus.study.study import Study
 
 STUDY_FILE = "study.toml"
 _MOST_SHOWN = 300
-# More is no path but what stands in a file.
+# Longer text is not a path but the contents of a file.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyPath:
-    """A study file that is there."""
+    """An existing study file."""
 
     name: str
     """For messages and folders."""
@@ -33,52 +33,52 @@ class StudyPath:
 
     @property
     def is_bundled(self) -> bool:
-        """Whether it comes with pgversus."""
+        """Whether it is bundled with pgversus."""
         return self.file.resolve().is_relative_to(library().resolve())
 
     def text(self) -> str:
-        """The study file's text; StudyError when it cannot be read."""
+        """Return the text of the study file; raise StudyError if it cannot be read."""
         if self.file.exists() and not self.file.is_file():
-            # A device may have no end, and a pipe no beginning.
+            # A device may never end, and a pipe may never begin.
             raise _no_study(str(self.file), "a directory, a pipe or a device")
         try:
             return self.file.read_bytes().decode()
         except OSError as error:
             raise _no_study(str(self.file), error.strerror or str(error)) from error
         except UnicodeDecodeError as error:
-            raise _no_study(str(self.file), f"no UTF-8: {error.reason} at byte {error.start}") from error
+            raise _no_study(str(self.file), f"invalid UTF-8: {error.reason} at byte {error.start}") from error
 
 
 class StudyFiles:
-    """The files that a study names, noted as they are read."""
+    """The files that a study names, recorded as they are read."""
 
     def __init__(self, folder: Path, *, reads_outside: bool) -> None:
-        """folder: that of the study file. reads_outside: whether files that lie elsewhere are read as well."""
+        """folder: of the study file. reads_outside: whether to read files outside of it as well."""
         self._folder = folder.absolute()
         self._reads_outside = reads_outside
         self.contents: dict[str, bytes | None] = {}
-        """By absolute path; None for one outside of the folder that was not read."""
+        """By absolute path; None for an unread file outside of the folder."""
         self.outside: list[str] = []
-        """Those outside of the folder, as the study names them."""
+        """Files outside of the folder, as the study names them."""
 
     def read(self, path: str) -> tuple[str, bytes | None]:
-        """The absolute path and the content of a file that the study names; OSError when it cannot be read."""
+        """Return absolute path and content of a file that the study names; raise OSError if it cannot be read."""
         try:
             file = self._folder / path
             target = file.resolve()
             is_outside = not target.is_relative_to(self._folder.resolve())
         except (ValueError, RuntimeError) as error:
-            # A byte 0, or links that lead to one another.
+            # A null byte, or a loop of links.
             raise OSError(str(error)) from error
         if is_outside:
             self.outside.append(path)
         if is_outside and not self._reads_outside:
-            # Not even looked at: reading some files does something, and a share may be behind a path.
+            # Do not even look: reading some files has side effects, and the path may lead to a network share.
             content = None
         elif target.exists() and not target.is_file():
             raise OSError(f"{path} is a directory, a pipe or a device")
         else:
-            # Where the link led when it was judged.
+            # Read the resolved target, which is the one that was judged.
             content = target.read_bytes()
         self.contents[str(file)] = content
         return str(file), content
@@ -86,30 +86,30 @@ class StudyFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedStudy:
-    """A study that was read, and what it takes to run it."""
+    """A study that was read, and what is needed to run it."""
 
     study: Study
     results: Path
     access: HostAccess
-    """What needs the user's consent; nothing of a bundled study."""
+    """What needs the user's consent; empty for a bundled study."""
     digest: str
-    """SHA-256 of what was judged: the study file, the files that it names, where its servers are, what it asks for."""
+    """SHA-256 of what was judged: the study file, the files it names, the paths of its servers, its requests."""
     has_unread_files: bool
     """Whether files outside of its folder were left unread."""
 
 
 def library() -> Path:
-    """The folder of the bundled studies."""
+    """Return the folder of the bundled studies."""
     return Path(str(resources.files("pgversus"))) / "library"
 
 
 def bundled_names() -> list[str]:
-    """The names of the bundled studies."""
+    """Return the names of the bundled studies."""
     return sorted(path.parent.name for path in library().glob(f"*/{STUDY_FILE}"))
 
 
 def find_study(text: str) -> StudyPath:
-    """The study file that is meant; StudyError with the nearest names when there is none."""
+    """Return the study file with this path or name; raise StudyError with the nearest names if there is none."""
     path = Path(text)
     try:
         if path.is_dir():
@@ -124,7 +124,7 @@ def find_study(text: str) -> StudyPath:
 
 
 def _name_of(file: Path) -> str:
-    """The file's own name, or the folder's for a study.toml; `.` and `..` are the folders that they stand for."""
+    """Return the name of the file, or of the folder for a study.toml, with `.` and `..` resolved."""
     if file.name != STUDY_FILE:
         return file.name
     folder = file.parent
@@ -132,17 +132,17 @@ def _name_of(file: Path) -> str:
 
 
 def find_bundled(name: str) -> Path:
-    """The folder of a bundled study; StudyError with the nearest names when there is none."""
+    """Return the folder of a bundled study; raise StudyError with the nearest names if there is none."""
     if name in bundled_names():
         return library() / name
     near = get_close_matches(name, bundled_names(), n=3, cutoff=0.4)
     raise StudyError(
-        "there is no such study",
+        "unknown study",
         slug="study-unknown-study",
         where=f"study {_shown(name)}",
         found=f'"{_shown(name)}"',
         expected=f"a study file, or a bundled study: {', '.join(bundled_names())}",
-        to_do=f"pgversus run {near[0]}" if near else "pgversus studies lists the bundled ones",
+        to_do=f"pgversus run {near[0]}" if near else "list the bundled studies with: pgversus studies",
     )
 
 
@@ -156,12 +156,12 @@ def open_study(
     afresh: bool = False,
     reads_outside: bool = False,
 ) -> OpenedStudy:
-    """Read the study that is meant, and find the folder of its results; StudyError or StudyFileError when it is none.
+    """Read a study and find the folder of its results; raise StudyError or StudyFileError if it is invalid.
 
-    Nothing that it asks for is done. lab/consent.py decides whether it may be run.
+    Nothing that it requests is done. lab/consent.py decides whether it may be run.
 
-    seed: in place of the file's. Where neither has one it is that of the results that are there already, else it is
-    drawn. afresh: whatever is there. reads_outside: whether files outside of the folder of the study file are read.
+    seed: overrides the file's. If neither is given, the seed of existing results is used, or else a random one.
+    afresh: ignore existing results. reads_outside: whether to read files outside of the folder of the study file.
     """
     path = find_study(text)
     content = path.text()
@@ -195,7 +195,7 @@ def open_study(
 
 
 def _digest(text: str, files: Mapping[str, bytes | None], servers: Iterable[ServerName], access: HostAccess) -> str:
-    # Another profile of the same file may ask for more.
+    # Another profile of the same file may request more.
     whole = hashlib.sha256(f"{text}\0{access}\0".encode(errors="surrogatepass"))
     for name, content in sorted(files.items()):
         whole.update(b"\0file\0" + os.fsencode(name))
@@ -203,17 +203,17 @@ def _digest(text: str, files: Mapping[str, bytes | None], servers: Iterable[Serv
     for server in servers:
         source = server.source if isinstance(server, SourceBuild) else server
         if isinstance(source, LocalPath | Checkout):
-            # The same words mean another place in another directory.
+            # The same relative path means a different place in another directory.
             whole.update(b"\0place\0" + os.fsencode(Path(source.path).absolute()))
     return whole.hexdigest()
 
 
 def _seed_of(folder: Path) -> int | None:
-    """The seed of the results in this folder; None where there are none that can be read."""
+    """Return the seed of the results in this folder; None if there are no readable ones."""
     try:
         return read_seed(folder) if holds_results(folder) else None
     except (StoreError, OSError):
-        # Whoever goes on with them says what is wrong with them.
+        # The problem is reported when they are resumed.
         return None
 
 
@@ -229,5 +229,5 @@ def _no_study(where: str, found: str) -> StudyError:
         where=_shown(where),
         found=found,
         expected="a TOML file in UTF-8",
-        to_do="pgversus studies copy NAME gives one to begin with",
+        to_do="copy a bundled study to start from: pgversus studies copy NAME",
     )

@@ -1,4 +1,4 @@
-"""Where a study is carried out on this host: builds, loaded data, servers and loads, each made when first needed."""
+"""The testbed of a study on this host: builds, loaded data, servers and loads, each created on first use."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -37,7 +37,7 @@ from pgversus.study.workload import Operation, PgbenchWorkload
 from pgversus.workload.pgbench_run import PgbenchLoad, write_scripts
 
 _CLIENTS_PER_SECOND = 50
-# Connections that any host makes in a second; only the first load has to guess.
+# Connections that any host can open in a second; needed for the first load only.
 
 _ArmKey = tuple[ServerName, Dataset, tuple[Setting, ...], bool]
 
@@ -52,7 +52,7 @@ class _Ready:
 
 
 class PostgresTestbed:
-    """The engine's site on real servers."""
+    """The engine's testbed on real servers."""
 
     def __init__(
         self,
@@ -69,12 +69,12 @@ class PostgresTestbed:
         worn_before: frozenset[ServerName] = frozenset(),
         explain: ExplainArms | None = None,
     ) -> None:
-        """snapshots: of this run. common: settings that every server of the run gets.
+        """snapshots: of this run. common: settings of every server of the run.
 
-        stack: stops all servers at its end, and removes what they ran on. kept_logs: where transaction logs are kept;
-        None to throw them away. worn_before: running servers whose data loads of this study have changed since they
-        were loaded, or may have, so that they are neither what was loaded nor equal. explain: asks a context's started
-        servers for plans; None asks for none.
+        stack: stops all servers and removes their data at its end. kept_logs: where transaction logs are stored; None
+        to discard them. worn_before: external servers whose data loads of this study have changed since they were
+        loaded, or may have, so that they differ from the loaded data and from each other. explain: captures plans on a
+        context's running servers; None to skip this.
         """
         self._study = study
         self._builds = builds
@@ -90,13 +90,13 @@ class PostgresTestbed:
         self._sets: dict[tuple[_ArmKey, ...], ServerSet] = {}
         self._scripts: dict[PgbenchWorkload, tuple[Path | None, ...]] = {}
         self._ready: dict[int, _Ready] = {}
-        # Before any server is registered to be stopped, so that it runs when they are.
+        # Registered before any server is, so that it runs after they are stopped.
         stack.callback(self._forget_copies)
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
-        """Load what is not loaded yet and try the load; PgversusError when the context cannot be measured.
+        """Load missing data and try the load; raise PgversusError if the context cannot be measured.
 
-        HostError when it is this host that failed: the context may be tried again.
+        HostError if this host failed: the context may be tried again.
         """
         with failures_of_the_host(self._directory.root):
             return self._prepare(context, known)
@@ -121,25 +121,25 @@ class PostgresTestbed:
         return preparation
 
     def servers_of(self, context: Context) -> ServerSet:
-        """The servers of a context with its data, none of them started; PgversusError when it cannot be loaded."""
+        """Return the servers of a context with its data, all stopped; raise PgversusError if it cannot be loaded."""
         with failures_of_the_host(self._directory.root):
             return self._loaded(context)[1]
 
     def trial_runner(self, context: Context) -> TrialRunner:
-        """The apparatus of a prepared context."""
+        """Return the trial runner of a prepared context."""
         ready = self._ready[context.number]
         self._forget_other_copies(ready.servers)
         return ready.trial_runner
 
     def keep_only(self, contexts: Sequence[Context]) -> int:
-        """Remove the data that none of these contexts need; bytes of loaded data that stay."""
+        """Remove the data that none of these contexts need; return the bytes of loaded data that stay."""
         self._forget_copies()
         self._sets.clear()
         self._ready.clear()
         return self._snapshots.keep_only([arm for context in contexts for arm in context.comparison.arms])
 
     def _forget_other_copies(self, used: ServerSet) -> None:
-        """Of other servers only big copies stay: together the others would need more room than was counted."""
+        """Keep only big copies of other servers: together the cheap ones would exceed the estimated disk space."""
         for servers in self._sets.values():
             if servers is not used:
                 servers.forget_copies(only_cheap=True)
@@ -149,7 +149,7 @@ class PostgresTestbed:
             servers.forget_copies()
 
     def can_share_start(self, one: Context, other: Context) -> bool:
-        """Whether both only read, warm, on the same servers."""
+        """Return whether both only read, with warm caches, on the same servers."""
         first, second = self._ready[one.number], self._ready[other.number]
         return (
             first.servers is second.servers
@@ -198,7 +198,7 @@ class PostgresTestbed:
     def _workload_runner(self, context: Context, servers: ServerSet, snapshots: Sequence[Snapshot]) -> WorkloadRunner:
         comparison, workload = context.comparison, context.comparison.workload
         prewarms = all(snapshot.has_prewarm for snapshot in snapshots)
-        # Of the first run nobody knows yet how slow it is.
+        # The speed of the first run is still unknown.
         contexts = len(self._study.contexts)
         patience_s = first_patience_s(comparison.design, contexts)
         if isinstance(workload, PgbenchWorkload):
@@ -283,11 +283,11 @@ class PostgresTestbed:
 
 
 def _check_external_servers(context: Context) -> None:
-    """A server of somebody else cannot be restarted, so what it has in memory stays; nor can its data be put back."""
+    """Refuse cold caches and operations on external servers: they cannot be restarted, nor their data restored."""
     arms = [arm.label for arm in context.comparison.arms if isinstance(arm.server, RunningServer)]
     if arms and isinstance(context.comparison.workload, Operation):
         raise StudyError(
-            "an operation changes what it is done to, and a running server's data cannot be put back",
+            "an operation changes its data, and those of an external server cannot be restored",
             slug="study-operation-running-server",
             where=", ".join(arms),
             found=context.comparison.workload.name,
@@ -296,19 +296,19 @@ def _check_external_servers(context: Context) -> None:
         )
     if arms and context.comparison.cache is CacheState.COLD:
         raise StudyError(
-            "a running server cannot be measured from a cold cache",
+            "an external server cannot be measured with a cold cache",
             slug="study-cold-running-server",
             where=", ".join(arms),
             found='cache = "cold"',
             expected="servers that pgversus starts itself",
-            to_do='name a version or a bin directory, or ask for cache = "warm"',
+            to_do='name a version or a bin directory, or set cache = "warm"',
         )
     if arms and context.comparison.dataset.full_statistics:
         raise StudyError(
-            "the statistics of a running server are not ours to change",
+            "pgversus does not change the statistics of an external server",
             slug="study-statistics-of-running-server",
             where=", ".join(arms),
-            found="full statistics asked for",
+            found="full statistics requested",
             expected="servers that pgversus starts itself, on copies of its own",
-            to_do="leave it out; or raise default_statistics_target there and analyze both",
+            to_do="remove it, or raise default_statistics_target on the servers and run ANALYZE on both",
         )

@@ -1,6 +1,6 @@
-"""What a run finds, as plain data that every layer above shares. Pure.
+"""Records of a run, as plain data that every layer above shares. Pure.
 
 trials.py       windows, trials, blocks, latency histograms
-preparation.py  what is known of a context before its first block; caveats
-plans.py        captured plans, and the settings that may restore one
+preparation.py  properties of a context before its first block; caveats
+plans.py        captured plans, and settings that may restore one
 """

@@ -1,4 +1,4 @@
-"""The captured plans of each arm of a context, and the settings that may restore one."""
+"""The captured plans of each arm of a context, and settings that may restore one."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,34 +11,34 @@ from pgversus.text.translation import _
 _ON, _OFF = "on", "off"
 _SWITCH = "enable_"
 _MEMORY = {"hash_mem_multiplier": 1.0, "work_mem": 64.0}
-"""What bounds the memory of an operator, with the least value that it may have."""
+"""Settings that limit the memory of an operator, with their minimum."""
 _LESS, _MORE = (0.9, 0.8, 0.7, 0.6, 0.5, 0.25), (1.1, 1.25, 1.5, 2.0, 4.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerSetting:
-    """One, as a session has it."""
+    """One setting, as in a session."""
 
     value: str
     default: str
     """Compiled in."""
     is_switch: bool
-    """On or off."""
+    """Whether it is on or off."""
 
 
 class OverrideReason(StrEnum):
-    """Why something is tried."""
+    """Why a candidate is tried."""
 
     NEW_SWITCH = "new switch"
     """The baseline's version does not have it."""
     CHANGED_DEFAULT = "changed default"
-    """Its default is another one there."""
+    """Its default is different on the baseline."""
     OTHER_VALUE = "other value"
-    """It is set otherwise there."""
+    """Its value is different on the baseline."""
     SWITCH = "switch"
-    """It forbids a kind of operator, in whatever version."""
+    """It disables a kind of operator, in any version."""
     MEMORY = "memory"
-    """It bounds memory, of which another version needs more or less for the same rows."""
+    """It limits memory, of which a different version needs more or less for the same rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,32 +50,32 @@ class Candidate:
 
     @property
     def words(self) -> str:
-        """`enable_hashjoin = off, enable_mergejoin = off`."""
+        """The settings as text: `enable_hashjoin = off, enable_mergejoin = off`."""
         return ", ".join(f"{name} = {value}" for name, value in self.settings)
 
 
 class RemainingDifference(StrEnum):
-    """What may be left of a difference when an old plan is back."""
+    """Differences that may remain when an old plan is restored."""
 
     SORTS = "sorts"
-    """Of rows that are in order anyway."""
+    """Of rows that are sorted anyway."""
     BATCHES = "batches"
-    """It spills as it did, in other portions."""
+    """It spills as before, with a different number of batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOverride:
-    """What brings an old plan back."""
+    """Settings that restore an old plan."""
 
     candidate: Candidate
     but_for: RemainingDifference | None = None
-    """What still tells it from the old plan; None where nothing does."""
+    """The remaining difference from the old plan; None if there is none."""
 
 
 def candidates(baseline: Mapping[str, PlannerSetting], contender: Mapping[str, PlannerSetting]) -> Iterator[Candidate]:
-    """What to try on the contender: its new switches, then what is set otherwise, then switches, one and two at once.
+    """Yield candidates for the contender: its new switches, then differing settings, then switches, one or two.
 
-    Both: settings by name, as a session of the load has them.
+    Both arguments: settings by name, as in a session of the load.
     """
     for name, found in contender.items():
         if name not in baseline and found.is_switch and found.value == _ON:
@@ -95,7 +95,7 @@ def candidates(baseline: Mapping[str, PlannerSetting], contender: Mapping[str, P
 
 
 def memory_candidates(contender: Mapping[str, PlannerSetting], *, is_less: bool) -> Iterator[Candidate]:
-    """Bounds of memory that are a little lower and then much, or higher: hashes alone first, then everything."""
+    """Yield memory limits in growing distance, lower or higher: for hashes alone first, then for everything."""
     for name, least in _MEMORY.items():
         found = contender.get(name)
         if found is None:
@@ -109,21 +109,21 @@ def memory_candidates(contender: Mapping[str, PlannerSetting], *, is_less: bool)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One of a script."""
+    """One statement of a script."""
 
     script: str
     number: int
     """In its script, from 1."""
     text: str
-    """With its variables filled."""
+    """With the values of its variables."""
     template: str | None = None
-    """As pgbench prepares it, with $1 and so on in the place of variables; None where it is not prepared."""
+    """As prepared by pgbench, with $1 and so on in place of variables; None if it is not prepared."""
     parameters: tuple[str, ...] = ()
-    """What $1 and so on stand for."""
+    """The values of $1 and so on."""
 
     @property
     def words(self) -> str:
-        """Which one it is, and what it says, on one line without passwords."""
+        """Name and text of the statement, on one line without passwords."""
         return _(
             "{script}, statement {number}: {text}",
             script=self.script,
@@ -134,7 +134,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """One statement, as EXPLAIN's JSON tells it."""
+    """One statement in the JSON format of EXPLAIN."""
 
     planned: str
     """Without running it."""
@@ -144,7 +144,7 @@ class Explained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsDigest:
-    """What a statement returned, whatever the order of its rows."""
+    """Digest of the rows that a statement returned, regardless of their order."""
 
     rows: int
     digest: str
@@ -156,44 +156,44 @@ class CapturedStatement:
 
     statement: Statement
     explained: Explained | None
-    """None for one that has no plan: SET, CREATE and their like."""
+    """None for a statement without a plan, such as SET or CREATE."""
     rows: RowsDigest | None
-    """None where it returns nothing to compare, or nobody asked."""
+    """None if it returns nothing to compare, or if not requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Captured:
-    """All of a workload on one server."""
+    """All captured statements of a workload on one server."""
 
     statements: tuple[CapturedStatement, ...]
     statistics: Mapping[str, str]
-    """By table a hash over what ANALYZE has found."""
+    """Hash of the statistics from ANALYZE, by table."""
     settings: Mapping[str, PlannerSetting]
-    """What decides how statements are planned, as a session of the load has it."""
+    """Planner settings, as in a session of the load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledPlans:
-    """What auto_explain told of one arm's statements while its load ran."""
+    """Plans of one arm's statements that auto_explain logged under load."""
 
     told: int
     others: int
-    """Those whose operators are in no plan that was captured."""
+    """Plans whose operators match no captured plan."""
     example: str | None = None
     """The JSON of one of these."""
     failure: str = ""
-    """Why nothing was told."""
+    """Why nothing was logged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedPlans:
-    """All of a context, whose arms were sent the same statements."""
+    """All plans of a context, whose arms were sent the same statements."""
 
     arms: tuple[Captured, ...]
     """The baseline first."""
     undone_by: tuple[tuple[PlanOverride | None, ...], ...]
-    """For each contender, for each statement, the settings with which it is planned or goes as on the baseline."""
+    """For each contender and statement, the settings that restore the baseline's plan or its execution."""
     is_searched: bool = True
-    """Whether such settings were looked for."""
+    """Whether such settings were searched for."""
     sampled: tuple[SampledPlans, ...] = ()
-    """Of each arm, where that was asked for."""
+    """Of each arm, if requested."""

@@ -1,4 +1,4 @@
-"""What is known of a context once its arms are loaded and its load has been tried; caveats."""
+"""The properties of a context once its arms are loaded and its load has been tried; caveats."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,101 +10,101 @@ from pgversus.text.translation import N_, _
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caveat:
-    """A reason to trust a result less, shown beside it."""
+    """A reason to trust a result less, shown next to it."""
 
     slug: str
     """Stable name for programs, such as mixed-builds."""
     text: str
-    """One sentence for people: what was seen, and on which arms."""
+    """One sentence for people: what was observed, and on which arms."""
     arm: int | None = None
-    """Index of the only contender it concerns; None when it concerns every verdict."""
+    """Index of the only contender it concerns; None if it concerns every verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Something in which the arms differ besides what the user asked to compare."""
+    """A difference between the arms besides the requested one."""
 
     kind: str
     """setting, build, database or index."""
     name: str
-    """The setting's or property's own name."""
+    """The name of the setting or property."""
     values: tuple[str, ...]
-    """One value for each arm, in the order of the arms; an empty text where the arm lacks it."""
+    """One value for each arm, in order; an empty text if the arm lacks it."""
     is_default: bool
-    """True when each arm merely has its version's own default."""
+    """True if each arm merely has its version's own default."""
 
 
 _LEAST_PATIENCE_S, _TIMES_AS_SLOW = 60.0, 20
 
 _SHARE_OF_FIRST_LOAD = 4
-# Of a slow arm a block holds two windows of three transactions, and no look is taken before the fourth block.
+# A block has two windows of three transactions of a slow arm, and the first look is after the fourth block.
 _LEAST_FIXED_PATIENCE_S = 15 * 60.0
-# No budget ends a fixed number of blocks, so that it says little of how slow a transaction may be.
+# No budget ends a fixed number of blocks, so it hardly limits how slow a transaction may be.
 
 RUNNING_SERVER = "running server"
-"""The origin of an arm that somebody else runs."""
+"""The origin of an external server."""
 _ORIGINS = {
     RUNNING_SERVER: N_("running server"),
     "bin directory": N_("bin directory"),
     "source": N_("source"),
 }
-"""In words; others are names."""
+"""As text; other origins are names."""
 
 
 def origin_words(origin: str) -> str:
-    """Where a server came from, as people are told it."""
+    """Return the origin of a server as shown to people."""
     return _(_ORIGINS[origin]) if origin in _ORIGINS else origin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuiltFrom:
-    """What a build of ours was made from, and how."""
+    """The inputs of a managed build."""
 
     source: str
-    """In words: a tarball, a tree, a commit."""
+    """As text: a tarball, a tree, a commit."""
     source_sha256: str
     checked: str | None
-    """Against what the checksum of a tarball was held; None where none is published."""
+    """The source of the checksum that a tarball was verified against; None if none is published."""
     commit: str | None
-    """In full; of a tree with changes, the commit that they were made on."""
+    """Full hash; for a changed tree, the commit that the changes are based on."""
     is_changed: bool
-    """Whether the tree had changes that are in no commit."""
+    """Whether the tree had uncommitted changes."""
     options: tuple[str, ...]
-    """As they stood behind the server's name: blocksize=16."""
+    """As given after the server's name: blocksize=16."""
     profile: str
     system: str
     """configure or meson."""
     diff_stat: str | None = None
-    """What git says has changed since the baseline's commit; None where they are not of one repository."""
+    """Output of git diff --stat since the baseline's commit; None if they are from different repositories."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmFacts:
-    """What an arm turned out to be."""
+    """The properties of an arm."""
 
     version: str
-    """server_version as the server says it."""
+    """server_version as the server reports it."""
     origin: str
-    """wheel, zonky, bin directory, or running server."""
+    """wheel, zonky, source, bin directory, or running server."""
     compiler: str
     flags: str
-    """CFLAGS; empty where the server does not tell."""
+    """CFLAGS; empty if the server does not report them."""
     sha256: str | None
     """Of the artifact that the build came from."""
     data: str = ""
-    """Hash over names, rows and digests of all its tables: equal data have equal hashes, also days later."""
+    """Hash of names, rows and digests of all its tables: equal data have equal hashes, even days later."""
     compiled_in: Mapping[str, str] = field(default_factory=dict)
-    """What the running server says of its build: sizes of blocks and segments, debug_assertions, CONFIGURE."""
+    """Build properties that the running server reports: block and segment sizes, debug_assertions, CONFIGURE."""
     built_from: BuiltFrom | None = None
-    """Of a build from source."""
+    """For a build from source."""
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """Bytes of each table and index, as they were loaded."""
+    """Bytes of each table and index after loading."""
 
 
 def first_patience_s(design: Design, contexts: int) -> float:
-    """How long the first load is waited for beyond its length, of which nobody knows yet how slow it is.
+    """Return how long to wait for the first load beyond its length; its speed is still unknown.
 
-    A quarter of the context's equal part of the budget: a transaction that takes longer leaves no time for an answer.
+    A quarter of the context's equal part of the budget: a slower transaction would leave no time for an answer.
     """
     least_s = _LEAST_PATIENCE_S if design.fixed_blocks is None else _LEAST_FIXED_PATIENCE_S
     return min(design.budget_s, max(least_s, design.budget_s / contexts / _SHARE_OF_FIRST_LOAD))
@@ -112,7 +112,7 @@ def first_patience_s(design: Design, contexts: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preparation:
-    """The end of preparing a context: from here on nothing of it changes."""
+    """The final properties of a context, from the end of its preparation."""
 
     design: Design
     """With windows fitted to the load."""
@@ -121,21 +121,21 @@ class Preparation:
     writes: bool
     """Whether the first load changed rows, so that every block needs fresh data."""
     connect_allowance_s: int
-    """Whole seconds by which each run of pgbench is longer, because its -T begins before its clients are connected."""
+    """Whole seconds added to each run of pgbench, because its -T begins before its clients are connected."""
     connect_s: float = 0.0
     """Time that the slowest arm took to connect all clients in the first load."""
     longest_transaction_s: float = 0.0
     """The slowest transaction of the first load on any arm."""
     plans: CapturedPlans | None = None
-    """Kept in tables of their own; None where there are none."""
+    """Stored in separate tables; None if there are none."""
     not_explained: str = ""
-    """Why there are none although they were asked for."""
+    """Why requested plans are missing."""
 
     @property
     def patience_s(self) -> float:
-        """Beyond its own length, how long a window is waited for before it is given up as one that hangs.
+        """How long to wait for a window beyond its length, in seconds, before treating it as hanging.
 
-        Long enough for a window that is twenty times as slow as anything seen, and never the budget of all contexts.
+        Long enough for a window twenty times as slow as anything observed, but never more than the whole budget.
         """
         seen_s = max(self.design.window_s, self.longest_transaction_s)
         return min(self.design.budget_s, max(_LEAST_PATIENCE_S, _TIMES_AS_SLOW * seen_s))

@@ -1,4 +1,4 @@
-"""What was measured: windows make a trial, the trials of all arms make a block; latencies as histograms.
+"""Measurements: windows make a trial, the trials of all arms make a block; latencies are histograms.
 
 Latencies are counts in log-spaced bins, each 1 % wide. A quantile read from them is within 1 % of the exact one,
 merging is adding, and a trial of a million transactions stores a few hundred numbers. Below 100 microseconds the
@@ -37,7 +37,7 @@ class LatencyHistogram:
 
     @classmethod
     def from_microseconds(cls, latencies: npt.NDArray[np.int64]) -> "LatencyHistogram":
-        """The histogram of latencies given in whole microseconds; zero counts as one."""
+        """Return the histogram of latencies in whole microseconds; zero counts as one."""
         if latencies.size == 0:
             return cls(0, np.zeros(0, dtype=np.int64))
         bins = (np.log(np.maximum(latencies, 1)) / BIN_WIDTH).astype(np.int64)
@@ -51,16 +51,16 @@ class LatencyHistogram:
 
     @property
     def least(self) -> float:
-        """The lower edge of the first bin in seconds: no latency is below it. ValueError when it is empty."""
+        """Lower edge of the first bin, in seconds: no latency is below it. Raises ValueError if empty."""
         if not self.counts.size:
             raise ValueError("no least of 0 transactions")
         return math.exp(self.first_bin * BIN_WIDTH) * _UNIT_S
 
     def quantile(self, q: float) -> float:
-        """The latency in seconds below which a share q of the transactions lies.
+        """Return the latency in seconds below which a share q of the transactions lies.
 
-        Inside its bin the distribution is taken as even on the log scale, so the answer moves with every
-        transaction and never leaves the bin. ValueError for an empty histogram or q outside (0, 1].
+        Within a bin the distribution is assumed uniform on the log scale, so the result changes with every transaction
+        and never leaves the bin. ValueError for an empty histogram or q outside (0, 1].
         """
         if not 0 < q <= 1 or not self.counts.size:
             raise ValueError(f"no quantile {q} of {self.total} transactions")
@@ -73,7 +73,7 @@ class LatencyHistogram:
 
 
 def merge(histograms: Sequence[LatencyHistogram]) -> LatencyHistogram:
-    """The sum of all; an empty histogram for none."""
+    """Return the sum of all histograms; an empty one for none."""
     filled = [histogram for histogram in histograms if histogram.counts.size]
     if not filled:
         return LatencyHistogram(0, np.zeros(0, dtype=np.int64))
@@ -87,7 +87,7 @@ def merge(histograms: Sequence[LatencyHistogram]) -> LatencyHistogram:
 
 
 NO_LATENCIES = merge(())
-"""Of what is timed as a whole."""
+"""For what is timed as a whole."""
 
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
@@ -95,74 +95,74 @@ _NOTHING: Mapping[str, float] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """One measured interval on one arm: of load, or an operation from its beginning to its end."""
+    """One measured interval on one arm: of load, or an operation from start to end."""
 
     transactions: int
     """Finished in this window; an operation counts as one."""
     seconds: float
-    """Length of the window, without the time of connecting."""
+    """Length of the window, excluding the time of connecting."""
     latency_sum_s: float
-    """Sum of the latencies of its transactions; one that nobody knows is taken as long as the mean of the others."""
+    """Sum of the latencies of its transactions; unknown ones count as the mean of the others."""
     latency_max_s: float
     histogram: LatencyHistogram
     failed: int = 0
     """Transactions that ended in a serialization failure or a deadlock."""
     unclocked: int = 0
-    """Transactions whose latency the load generator did not measure, and of which nobody knows it."""
+    """Transactions whose latency the load generator did not measure, so that it is unknown."""
     connect_s: float = 0.0
     """Time of connecting before the window."""
     output: str = ""
-    """What the load generator printed, whole."""
+    """Complete output of the load generator."""
     counters: Mapping[str, float] = field(default_factory=dict)
-    """What servers and host counted while it lasted, by name."""
+    """Counters of servers and host during the window, by name."""
     levels: Mapping[str, float] = field(default_factory=dict)
-    """What does not add up over windows; of a trial the largest counts."""
+    """Values that do not add up over windows; the largest counts for a trial."""
     steps: Mapping[str, float] = field(default_factory=dict)
     """Seconds of each step of an operation, by name."""
     was_disturbed: bool = False
-    """Whether time was lost in it, or, of a long one, the host tells that something else had it meanwhile.
+    """Whether time was lost in it or, in a long window, the host was busy with other work.
 
-    Other work hits both arms of a pair of short windows alike, or is averaged out.
+    In pairs of short windows, other work affects both arms alike or is averaged out.
     """
 
 
 class Trial(NamedTuple):
     """One arm in one block: one start of its server, as sums over its windows.
 
-    A tuple, like the block, because a study has a hundred thousand: a frozen dataclass takes five times as long to
-    make.
+    A tuple, like the block, because a study has a hundred thousand of them and a frozen dataclass takes five times as
+    long to create.
     """
 
     arm: int
     transactions: int
     seconds: float
-    """Sum of its windows, without connecting."""
+    """Sum of its windows, excluding connecting."""
     latency_sum_s: float
     latency_max_s: float
     quantiles: Mapping[float, float]
-    """Latency in seconds by q, over all windows; empty where there was no latency to read."""
+    """Latency in seconds by q, over all windows; empty without latencies."""
     latency_min_s: float | None = None
-    """Exact to 1 %; None where there was no latency to read."""
+    """Within 1 %; None without latencies."""
     failed: int = 0
     """Transactions that did not succeed."""
     unclocked: int = 0
-    """Transactions whose latency nobody knows."""
+    """Transactions with unknown latency."""
     trend: float | None = None
-    """ln of the throughput of the second half of its windows over the first; None where a half has none."""
+    """ln of the throughput ratio of the second to the first half of its windows; None if a half has no throughput."""
     counters: Mapping[str, float] = _NOTHING
-    """What servers and host counted in the windows, by name (study/counters.py); one that nobody tells is absent."""
+    """Counters of servers and host in the windows, by name (study/counters.py); unavailable ones are absent."""
     steps: Mapping[str, float] = _NOTHING
     """Seconds of each step of an operation, by name; empty for a load."""
     ratio_error: float | None = None
     """Standard error of ln(this arm / the baseline) in throughput from its own windows (stats/block_model.py)."""
     window_count: int | None = None
-    """None for older results, where every block has as many as the design says."""
+    """None for older results, where every block has the designed number."""
     windows: tuple[Window, ...] = ()
-    """Empty when it was read back from results: the sums are all that is ever asked of a finished trial."""
+    """Empty if read back from results: a finished trial only needs the sums."""
 
     @property
     def tps(self) -> float:
-        """Transactions per second over all windows together: stalls belong to what is compared."""
+        """Transactions per second over all windows together, including stalls, which are part of the comparison."""
         return self.transactions / self.seconds
 
     @property
@@ -172,7 +172,7 @@ class Trial(NamedTuple):
 
     @property
     def has_written(self) -> bool:
-        """Whether its load was seen to change rows. Where autovacuum ran they may be its own, so nothing is claimed."""
+        """Whether its load is known to have changed rows; false if autovacuum ran, which may have changed them."""
         written = any(self.counters.get(name, 0.0) > 0 for name in ROWS_WRITTEN)
         return written and not any(self.counters.get(name, 0.0) > 0 for name in MAINTENANCE)
 
@@ -182,15 +182,15 @@ class Trial(NamedTuple):
         return merge([window.histogram for window in self.windows])
 
     def value(self, quantity: Quantity) -> float | None:
-        """A quantity of this trial in its base unit.
+        """Return a quantity of this trial in its base unit.
 
-        None for a quantile where there was no latency to read, and for what a load or an operation does not have.
+        None for a quantile without latencies, and for quantities that a load or an operation does not have.
         """
         return value_of(quantity)(self)
 
 
 def value_of(quantity: Quantity) -> Callable[[Trial], float | None]:
-    """How a quantity is had of a trial: for who asks many trials for the same."""
+    """Return a function that reads a quantity from a trial, for use on many trials."""
     match quantity:
         case StepTime(step=step):
             return lambda trial: trial.steps.get(step)
@@ -215,7 +215,7 @@ def trial_of(
 ) -> Trial:
     """Return the trial of these windows.
 
-    levels: seen before them. counters: of all of them together, beside those of each.
+    levels: read before them. counters: of all of them together, in addition to those of each.
     """
     histogram = merge([window.histogram for window in windows])
     longest = max(window.latency_max_s for window in windows)
@@ -226,7 +226,7 @@ def trial_of(
         latency_sum_s=sum(window.latency_sum_s for window in windows),
         latency_max_s=longest,
         latency_min_s=histogram.least if histogram.total else None,
-        # Inside its bin a quantile may be read a little above the largest latency there was.
+        # Within its bin a quantile may be read slightly above the largest latency.
         quantiles={q: min(histogram.quantile(q), longest) for q in QUANTILES.values()} if histogram.total else {},
         failed=sum(window.failed for window in windows),
         unclocked=sum(window.unclocked for window in windows),
@@ -242,7 +242,7 @@ def trial_of(
 
 
 def _trend(windows: Sequence[Window]) -> float | None:
-    """With an odd number the middle window belongs to neither half."""
+    """With an odd number of windows, the middle one belongs to neither half."""
     half = len(windows) // 2
     first, second = (_tps(part) for part in (windows[:half], windows[len(windows) - half :]))
     return math.log(second / first) if first > 0 and second > 0 else None
@@ -254,7 +254,7 @@ def _tps(windows: Sequence[Window]) -> float:
 
 
 def _added(counters: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Sums of what every window has."""
+    """Return the sums of the counters that every window has."""
     everywhere = set(counters[0]).intersection(*counters[1:])
     return {name: math.fsum(one[name] for one in counters) for name in counters[0] if name in everywhere}
 
@@ -265,7 +265,7 @@ def _largest(levels: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 
 class Phase(StrEnum):
-    """Where in a block something happened."""
+    """The phase of a block."""
 
     START = "start"
     WARM_UP = "warm-up"
@@ -274,27 +274,27 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedTrial:
-    """A trial that gave no number: kept with its words, never counted."""
+    """A trial without a result: stored with its message, never counted."""
 
     arm: int
     phase: Phase
     words: str
-    """What the program that failed said of it."""
+    """Message of the program that failed."""
 
 
 class Block(NamedTuple):
     """Trials close in time, at most one of each arm."""
 
     number: int
-    """From 1, failed blocks included."""
+    """From 1, including failed blocks."""
     trials: Mapping[int, Trial]
     """By arm; an arm that failed or took no part is absent."""
     failures: tuple[FailedTrial, ...] = ()
     wall_s: float = 0.0
-    """From the first start to the last stop."""
+    """From the first start to the last stop, in seconds."""
     repeated_rounds: int = 0
-    """Rounds measured again because they were disturbed; what was measured first counts for nothing."""
+    """Rounds measured again because they were disturbed; their first measurements are discarded."""
 
     def has(self, *arms: int) -> bool:
-        """Whether each of these arms has a finished trial here."""
+        """Return whether each of these arms has a finished trial in this block."""
         return self.trials.keys() >= {*arms}

@@ -70,14 +70,14 @@ def test_it_lists_by_itself_servers_and_nothing_else(cache: Cache) -> None:
 @pytest.mark.usefixtures("cache")
 def test_what_is_as_it_was_made_is_said() -> None:
     ended = typed("verify")
-    assert ended.stdout.splitlines() == ["wheel-17.8: as it was made", "zonky-17.8: as it was made"]
+    assert ended.stdout.splitlines() == ["wheel-17.8: unchanged", "zonky-17.8: unchanged"]
     assert ended.return_value == ExitCode.DONE
 
 
 def test_one_that_has_changed_is_said_and_fails(cache: Cache) -> None:
     (cache.builds / "zonky-17.8" / "bin" / "initdb").write_text("another")
     ended = typed("verify", "zonky-17.8")
-    assert ended.stdout == "zonky-17.8: changed since it was made: bin/initdb\n"
+    assert ended.stdout == "zonky-17.8: changed since the build: bin/initdb\n"
     assert ended.return_value == ExitCode.HOST
     assert typed("verify").return_value == ExitCode.HOST
     assert typed("verify", "wheel-17.8").return_value == ExitCode.DONE

@@ -49,20 +49,20 @@ def test_the_same_generator_gives_the_same_order(seed: int, arms: list[int], rou
 
 
 @given(SEED, ARMS, st.integers(1, 12))
-def test_each_round_has_a_seed_that_pgbench_takes(seed: int, arms: list[int], rounds: int) -> None:
+def test_each_round_has_a_seed_that_pgbench_accepts(seed: int, arms: list[int], rounds: int) -> None:
     seeds = schedule(seed, arms, rounds).seeds
     assert len(seeds) == rounds
     assert all(1 <= value < 2**31 - 1 for value in seeds)
 
 
-def test_successive_blocks_of_one_generator_have_other_seeds() -> None:
+def test_successive_blocks_of_one_generator_have_different_seeds() -> None:
     rng = np.random.default_rng(1)
     seeds = [seed for _ in range(20) for seed in block_schedule(rng, [0, 1], 4).seeds]
     assert len(set(seeds)) == 80
 
 
 @pytest.mark.parametrize("arms", [[0, 1], [0, 1, 2]])
-def test_chance_decides_who_is_first(arms: list[int]) -> None:
+def test_the_first_arm_is_random(arms: list[int]) -> None:
     rng = np.random.default_rng(3)
     plans = [block_schedule(rng, arms, 2) for _ in range(600)]
     for first in (Counter(plan.rounds[0][0] for plan in plans), Counter(plan.start_order[0] for plan in plans)):

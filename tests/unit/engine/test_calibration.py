@@ -1,4 +1,4 @@
-"""Simulated studies by the whole engine keep what is promised of false alarms. Full size: make bench-calibration."""
+"""Studies simulated by the whole engine keep the promised rate of false alarms. Full size: make bench-calibration."""
 
 import math
 from dataclasses import replace
@@ -25,7 +25,7 @@ SHORT, LONG = DESIGNS["short"], DESIGNS["long"]
 
 
 def most_false_alarms(studies: int) -> float:
-    # With fixed seeds this is one number, and three standard errors above the promise is a break.
+    # With fixed seeds this is one number; three standard errors above the promise is a failure.
     return studies * 0.05 + 3 * math.sqrt(studies * 0.05 * 0.95)
 
 
@@ -35,7 +35,7 @@ def false_alarms(outcomes: list[Outcome]) -> int:
 
 @pytest.mark.parametrize("windows", sorted(DESIGNS))
 @pytest.mark.parametrize("host", sorted(HOSTS))
-def test_identical_servers_are_called_different_at_most_as_often_as_promised(host: str, windows: str) -> None:
+def test_identical_servers_are_called_different_no_more_often_than_promised(host: str, windows: str) -> None:
     outcomes = [simulate(host, (1.0,), seed, 14, windows=windows) for seed in range(STUDIES)]
     assert false_alarms(outcomes) <= most_false_alarms(STUDIES)
     assert sum(not outcome.covered for outcome in outcomes) <= most_false_alarms(STUDIES)
@@ -62,7 +62,7 @@ def test_three_contenders_share_one_promise(windows: str) -> None:
     assert false_alarms(outcomes) <= most_false_alarms(STUDIES)
 
 
-def test_short_windows_decide_sooner_than_long_ones_where_noise_is_flicker() -> None:
+def test_short_windows_decide_sooner_than_long_ones_under_flicker_noise() -> None:
     walls = {
         windows: sum(simulate("rough", (1.1,), seed, 40, windows=windows).wall_s for seed in range(20))
         for windows in DESIGNS
@@ -70,7 +70,7 @@ def test_short_windows_decide_sooner_than_long_ones_where_noise_is_flicker() -> 
     assert walls["short"] < walls["long"] / 3
 
 
-def test_only_long_windows_are_measured_again_and_only_where_the_host_reports() -> None:
+def test_only_long_windows_are_repeated_and_only_if_the_host_reports() -> None:
     repeated = {
         (host, windows): sum(simulate(host, (1.0,), seed, 6, windows=windows).repeated_rounds for seed in range(5))
         for host in ("stolen", "untold")
@@ -80,7 +80,7 @@ def test_only_long_windows_are_measured_again_and_only_where_the_host_reports() 
     assert set(repeated.values()) == {0}
 
 
-def test_a_block_takes_as_long_as_its_starts_sessions_windows_and_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_block_time_is_the_sum_of_starts_sessions_windows_and_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(DESIGNS, "short", replace(SHORT, rounds_are_given=True))
     outcome = simulate("quiet", (1.1,), 1, 4)
     sessions = round(SHORT.rounds / SHORT.rounds_per_session) + 1
@@ -89,13 +89,13 @@ def test_a_block_takes_as_long_as_its_starts_sessions_windows_and_pauses(monkeyp
     assert outcome.measured_s == pytest.approx(outcome.blocks * 2 * SHORT.rounds * SHORT.window_s)
 
 
-def test_the_designs_are_a_short_and_a_long_one() -> None:
+def test_the_designs_have_short_and_long_windows() -> None:
     assert (SHORT.window_kind, LONG.window_kind) == (WindowKind.SLICE, WindowKind.RUN)
     assert SHORT.window_s < 0.05
     assert LONG.window_s >= 1
 
 
-def test_the_noise_of_the_rough_host_is_that_of_the_shared_guest_it_was_fitted_to() -> None:
+def test_the_noise_of_the_rough_host_matches_the_shared_guest_it_was_fitted_to() -> None:
     variances = np.zeros((len(WINDOWS_S), 2))
     records = 15
     for seed in range(records):
@@ -107,8 +107,8 @@ def test_the_noise_of_the_rough_host_is_that_of_the_shared_guest_it_was_fitted_t
     assert np.all(np.abs(np.log(ratios)) < np.log(1.3))
 
 
-def test_white_noise_shrinks_with_the_root_of_the_window() -> None:
-    # The record says so only if the cutting is right.
+def test_white_noise_shrinks_with_the_square_root_of_the_window() -> None:
+    # The recording shows this only if it is cut correctly.
     work = np.concatenate([[0.0], np.cumsum(np.exp(np.random.default_rng(1).normal(0, 0.1, 40_000)))])
     times = np.arange(len(work), dtype=np.float64) * 0.01
     for passes in (1, 10, 100):

@@ -1,4 +1,4 @@
-"""How long a study may still take, on pretended servers that need no time."""
+"""The remaining time of a study, on simulated servers that need no time."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.builders import comparison, rate_block
 
 
 def state(number: int, *ratios: float, fixed: int | None = None) -> ContextState:
-    """One with a block of 10 seconds for each ratio."""
+    """A context state with a block of 10 seconds for each ratio."""
     asked = comparison(design=Design(fixed_blocks=fixed, seed=7))
     made = ContextState(Context(number=number, levels=(), comparison=asked), 1)
     for block, ratio in enumerate(ratios, 1):
@@ -22,7 +22,7 @@ def state(number: int, *ratios: float, fixed: int | None = None) -> ContextState
 UNDECIDED = (1.03, 0.98, 1.05, 0.99)
 
 
-def test_it_is_what_all_courses_still_ask_for() -> None:
+def test_the_estimate_is_the_sum_over_all_contexts() -> None:
     one, other = state(1, *UNDECIDED), state(2, 1.5, 1.51, 1.5, 1.52)
     assert (one.stopped, other.stopped) == (None, StopReason.DECIDED)
     needed_s = one.seconds_left
@@ -34,7 +34,7 @@ def test_it_is_what_all_courses_still_ask_for() -> None:
 
 
 @pytest.mark.parametrize("others", [[state(2)], [state(2, 1.03)], []])
-def test_where_nobody_can_tell_or_more_is_asked_for_it_is_at_most_what_the_budget_has(
+def test_an_unknown_or_excessive_estimate_is_limited_by_the_budget(
     others: list[ContextState],
 ) -> None:
     states = [state(1, *UNDECIDED), *others]
@@ -42,17 +42,17 @@ def test_where_nobody_can_tell_or_more_is_asked_for_it_is_at_most_what_the_budge
     assert (found.seconds_left, found.is_at_most) == (60.0 - found.spent_s, True)
 
 
-def test_a_given_number_of_blocks_is_ended_by_no_budget() -> None:
+def test_no_budget_ends_a_given_number_of_blocks() -> None:
     found = time_estimate([state(1, 1.0, 1.1, fixed=6), state(2, fixed=6)], 5.0)
-    # Four blocks of ten seconds, and six that are taken to be as long.
+    # Four blocks of ten seconds, and six that are assumed to be as long.
     assert found == TimeEstimate(contexts=2, ended=0, spent_s=20.0, budget_s=None, seconds_left=100.0)
 
 
-def test_before_the_first_block_nobody_can_tell_how_long_given_blocks_take() -> None:
+def test_the_time_of_given_blocks_is_unknown_before_the_first() -> None:
     assert time_estimate([state(1, fixed=6)], 5.0).seconds_left is None
 
 
-def test_a_look_tells_blocks_until_the_first_look_and_then_until_an_answer() -> None:
+def test_a_look_reports_blocks_until_the_first_look_and_then_until_an_answer() -> None:
     def look(one: ContextState) -> Look:
         return one.looks(one.interim_results, 1000.0)[1]
 
@@ -64,7 +64,7 @@ def test_a_look_tells_blocks_until_the_first_look_and_then_until_an_answer() -> 
     assert look(state(1, 1.5, 1.51, 1.5, 1.52)).blocks_left == 0
 
 
-def test_what_a_course_asks_for_is_told_once_for_each_number_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_estimate_of_a_context_is_computed_once_for_each_number_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def forecast(*_: object) -> int:
@@ -80,7 +80,7 @@ def test_what_a_course_asks_for_is_told_once_for_each_number_of_blocks(monkeypat
     assert len(asked) == 2
 
 
-def test_where_nobody_watches_nobody_asks() -> None:
+def test_no_estimate_is_computed_without_an_observer() -> None:
     def look_out() -> TimeEstimate:
         raise AssertionError
 

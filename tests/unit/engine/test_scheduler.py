@@ -28,7 +28,7 @@ LATENCIES = LatencyHistogram.from_microseconds(np.array([1000, 1100, 1200]))
 
 @dataclass
 class Pretended:
-    """Servers whose speed is given, and whose every action is written down."""
+    """Servers of given speed that record every action."""
 
     tps: dict[int, float]
     journal: list[tuple[str, int]] = field(default_factory=list)
@@ -42,9 +42,9 @@ class Pretended:
     stop_s: float = 0.0
     writes: Callable[[int, int], bool] = lambda _context, _block: False
     names: list[str] = field(default_factory=list)
-    """Of its windows, in the order in which they were measured."""
+    """Names of the windows, in the order of their measurement."""
     open: dict[int, list[Window]] = field(default_factory=dict)
-    """Windows of sessions that have not ended, by arm."""
+    """Windows of open sessions, by arm."""
     disturbed: Callable[[int], bool] = lambda _window: False
     """By the number of the window, over all arms and blocks."""
 
@@ -106,7 +106,7 @@ def comparison(arms: int = 2, **design: object) -> Comparison:
 
 @dataclass
 class PretendedSite:
-    """Contexts on pretended servers, all the same ones unless told."""
+    """Contexts on simulated servers, all alike unless stated otherwise."""
 
     host: Pretended
     shares: bool = False
@@ -136,7 +136,7 @@ class PretendedSite:
 
 @dataclass
 class PretendedContext:
-    """What one context does on the servers; the journal says whose windows they are."""
+    """The trial runner of one context; the journal records whose windows they are."""
 
     host: Pretended
     number: int
@@ -194,7 +194,7 @@ def run_all(
     kept: list[tuple[int, Block]] | None = None,
     budget_s: float = 1e6,
 ) -> StopReason:
-    """kept: takes (context, block) as they are finished."""
+    """Run all contexts. kept: receives (context, block) of each finished block."""
     finished = [] if kept is None else kept
     return run_contexts(
         states,
@@ -225,7 +225,7 @@ def blocks_of(journal: list[tuple[str, int]]) -> list[list[tuple[str, int]]]:
 
 
 @pytest.mark.parametrize("arms", [2, 3, 5])
-def test_every_block_starts_warms_and_measures_every_arm_in_mirrored_rounds(arms: int) -> None:
+def test_every_block_starts_warms_up_and_measures_every_arm_in_mirrored_rounds(arms: int) -> None:
     host = Pretended(dict.fromkeys(range(arms), 100.0))
     run(comparison(arms, fixed_blocks=3), host)
     everybody = list(range(arms))
@@ -240,7 +240,7 @@ def test_every_block_starts_warms_and_measures_every_arm_in_mirrored_rounds(arms
         assert rounds[3] == rounds[2][::-1]
 
 
-def test_a_round_that_was_disturbed_is_measured_again_by_all_arms_in_the_same_order() -> None:
+def test_a_disturbed_round_is_repeated_for_all_arms_in_the_same_order() -> None:
     # The second window of the first round, at its first try.
     host = Pretended({0: 100.0, 1: 100.0}, disturbed=lambda window: window == 2)
     ended = run(comparison(fixed_blocks=2), host)
@@ -260,7 +260,7 @@ def test_a_round_that_was_disturbed_is_measured_again_by_all_arms_in_the_same_or
     assert not any(window.was_disturbed for window in kept)
 
 
-def test_a_host_that_is_always_disturbed_costs_a_block_no_more_than_half_its_rounds() -> None:
+def test_on_a_host_that_is_always_disturbed_a_block_repeats_at_most_half_its_rounds() -> None:
     host = Pretended({0: 100.0, 1: 100.0}, disturbed=lambda _window: True)
     ended = run(comparison(fixed_blocks=2), host)
     assert [block.repeated_rounds for block in ended.blocks] == [2, 2]
@@ -275,7 +275,7 @@ def test_an_operation_is_repeated_once_and_a_single_long_window_never(metric: Me
     assert [block.repeated_rounds for block in ended.blocks[:2]] == [repeats, repeats]
 
 
-def test_an_arm_that_fails_while_a_round_is_measured_again_has_failed_and_the_rest_goes_on() -> None:
+def test_an_arm_that_fails_in_a_repeated_round_has_failed_and_the_rest_continues() -> None:
     host = Pretended(dict.fromkeys(range(3), 100.0), disturbed=lambda window: window == 1)
     host.fails = lambda what, arm, block: (what, arm, block) == ("measure", 2, 1) and host.seconds > 9
     ended = run(comparison(3, fixed_blocks=2), host)
@@ -283,7 +283,7 @@ def test_an_arm_that_fails_while_a_round_is_measured_again_has_failed_and_the_re
     assert {arm: len(trial.windows) for arm, trial in ended.blocks[0].trials.items()} == {0: 4, 1: 4}
 
 
-def test_chance_decides_who_is_first_and_the_seed_decides_chance() -> None:
+def test_the_order_is_random_and_follows_from_the_seed() -> None:
     journals = []
     for seed in (3, 3, 4):
         host = Pretended({0: 100.0, 1: 100.0})
@@ -302,28 +302,28 @@ def test_a_large_effect_ends_at_the_first_look() -> None:
     assert analyse(ended.state.samples, comparison(), ended.state.rule).results[0].verdict is Verdict.FASTER
 
 
-def test_a_fixed_design_takes_no_look_before_its_end() -> None:
+def test_a_fixed_design_has_no_look_before_its_end() -> None:
     host = Pretended({0: 100.0, 1: 150.0})
     ended = run(comparison(fixed_blocks=7), host)
     assert (ended.stopped, len(ended.blocks)) == (StopReason.BLOCKS, 7)
 
 
-def test_the_number_of_blocks_is_an_end() -> None:
+def test_the_maximum_number_of_blocks_ends_a_context() -> None:
     host = Pretended({0: 100.0, 1: 101.9})
     ended = run(comparison(max_blocks=4, margin=0.001), host)
     assert ended.stopped in (StopReason.BLOCKS, StopReason.DECIDED)
     assert len(ended.blocks) == 4
 
 
-def test_no_block_begins_that_would_end_beyond_the_budget() -> None:
-    # A block takes 2 starts + 2 warm-ups + 8 windows = 12 pretended seconds.
+def test_no_block_begins_that_would_exceed_the_budget() -> None:
+    # A block takes 2 starts + 2 warm-ups + 8 windows = 12 simulated seconds.
     host = Pretended({0: 100.0, 1: 101.0})
     ended = run(comparison(budget_s=35.0), host)
     assert (ended.stopped, len(ended.blocks)) == (StopReason.BUDGET, 2)
     assert host.seconds <= 35
 
 
-def test_an_arm_whose_verdict_is_known_gets_no_more_blocks() -> None:
+def test_an_arm_with_a_verdict_gets_no_more_blocks() -> None:
     host = Pretended({0: 100.0, 1: 150.0, 2: 101.0})
     ended = run(comparison(3, max_blocks=12, margin=0.0001), host)
     taking_part = [sorted(block.trials) for block in ended.blocks]
@@ -332,7 +332,7 @@ def test_an_arm_whose_verdict_is_known_gets_no_more_blocks() -> None:
     assert all(arms == [0, 2] for arms in taking_part[4:])
 
 
-def test_a_failed_trial_has_words_and_no_number_and_the_rest_goes_on() -> None:
+def test_a_failed_trial_has_a_message_and_no_result_and_the_rest_continues() -> None:
     host = Pretended({0: 100.0, 1: 150.0}, fails=lambda action, arm, block: (action, arm, block) == ("measure", 1, 2))
     ended = run(comparison(), host)
     assert ended.stopped is StopReason.DECIDED
@@ -343,7 +343,7 @@ def test_a_failed_trial_has_words_and_no_number_and_the_rest_goes_on() -> None:
     assert analyse(ended.state.samples, comparison(), ended.state.rule).results[0].blocks == 4
 
 
-def test_an_arm_that_fails_again_and_again_is_invalid_and_the_others_are_decided() -> None:
+def test_an_arm_that_keeps_failing_is_invalid_and_the_others_are_decided() -> None:
     host = Pretended({0: 100.0, 1: 150.0, 2: 150.0}, fails=lambda action, arm, _block: (action, arm) == ("start", 1))
     asked = comparison(3)
     ended = run(asked, host)
@@ -362,7 +362,7 @@ def test_a_baseline_that_keeps_failing_makes_everything_invalid(action: str) -> 
     assert all(not block.has(0) for block in ended.blocks)
 
 
-def test_a_study_has_failed_where_every_context_has_and_is_decided_where_one_is() -> None:
+def test_a_study_has_failed_if_every_context_has_and_is_decided_if_one_is() -> None:
     failing = Pretended({0: 100.0, 1: 150.0}, fails=lambda what, arm, _block: (what, arm) == ("measure", 0))
     assert run_all(study(2), PretendedSite(failing)) is StopReason.FAILED
     only_one = PretendedSite(Pretended({0: 100.0, 1: 150.0}), unpreparable=frozenset({2}))
@@ -377,7 +377,7 @@ def test_a_trial_without_a_transaction_is_a_failed_trial() -> None:
 
 
 @pytest.mark.parametrize("at", range(1, 60))
-def test_an_interrupt_at_any_step_stops_the_servers_and_keeps_whole_blocks(at: int) -> None:
+def test_an_interrupt_at_any_step_stops_the_servers_and_keeps_complete_blocks(at: int) -> None:
     host = Pretended({0: 100.0, 1: 101.0}, interrupt_at=at)
     finished: list[tuple[int, Block]] = []
     ended = run(comparison(max_blocks=50, margin=0.0001), host, finished)
@@ -389,7 +389,7 @@ def test_an_interrupt_at_any_step_stops_the_servers_and_keeps_whole_blocks(at: i
     assert len(kept) == (at - 1) // 12, "12 actions make a block"
 
 
-def test_the_time_that_may_be_left_is_at_most_what_all_contexts_leave_of_the_budget() -> None:
+def test_the_remaining_time_is_limited_by_the_remaining_budget_of_all_contexts() -> None:
     told: list[float] = []
 
     class Watching(NoProgress):
@@ -408,7 +408,7 @@ def test_the_time_that_may_be_left_is_at_most_what_all_contexts_leave_of_the_bud
         keep=lambda _course, _block: None,
         keep_preparation=lambda _course: None,
     )
-    # The first look, with 12 blocks of 12 s run, or 10 of them.
+    # The first look, after 12 blocks of 12 s, or 10 of them.
     assert told
     assert max(told) <= 200.0 - 10 * 12.0
 
@@ -417,7 +417,7 @@ def names(kept: list[tuple[int, Block]]) -> list[tuple[int, int]]:
     return [(context, block.number) for context, block in kept]
 
 
-def test_contexts_take_turns_in_an_order_drawn_anew_each_time() -> None:
+def test_contexts_take_turns_in_a_fresh_random_order() -> None:
     kept: list[tuple[int, Block]] = []
     run_all(study(6, fixed_blocks=5), PretendedSite(Pretended({0: 100.0, 1: 101.0})), kept)
     turns = [names(kept)[i : i + 6] for i in range(0, 30, 6)]
@@ -426,7 +426,7 @@ def test_contexts_take_turns_in_an_order_drawn_anew_each_time() -> None:
     assert len({tuple(context for context, _ in turn) for turn in turns}) > 1
 
 
-def test_a_context_whose_verdicts_are_known_gets_no_more_blocks() -> None:
+def test_a_context_with_all_verdicts_gets_no_more_blocks() -> None:
     host = Pretended({0: 100.0, 1: 100.0})
     host.tps_of = {2: {0: 100.0, 1: 300.0}}
     states, kept = study(3, max_blocks=12, margin=0.0001), list[tuple[int, Block]]()
@@ -435,7 +435,7 @@ def test_a_context_whose_verdicts_are_known_gets_no_more_blocks() -> None:
     assert [len(state.blocks) for state in states] == [12, 4, 12]
 
 
-def test_a_context_that_cannot_be_prepared_has_words_and_the_others_go_on() -> None:
+def test_a_context_that_cannot_be_prepared_has_a_message_and_the_others_continue() -> None:
     states = study(3, fixed_blocks=2)
     testbed = PretendedSite(Pretended({0: 100.0, 1: 101.0}), unpreparable=frozenset({2}))
     run_all(states, testbed)
@@ -445,7 +445,7 @@ def test_a_context_that_cannot_be_prepared_has_words_and_the_others_go_on() -> N
 
 
 def on_server(state: ContextState, server: ServerName) -> ContextState:
-    """The same with its last arm on this server."""
+    """The comparison with its last arm on this server."""
     asked = state.comparison
     arms = (*asked.arms[:-1], replace(asked.arms[-1], server=server))
     return ContextState(replace(state.context, comparison=replace(asked, arms=arms)), 1)
@@ -487,7 +487,7 @@ SOMEBODYS = RunningServer(uri="postgresql:///x")
         (SOMEBODYS, ServerError("the connection was lost", slug="server-connection"), False),
     ],
 )
-def test_only_what_would_fail_again_by_itself_is_kept_as_failed(
+def test_only_permanent_failures_are_stored(
     server: ServerName,
     error: PgversusError,
     is_kept: bool,  # noqa: FBT001 - from the table above
@@ -512,7 +512,7 @@ def test_only_what_would_fail_again_by_itself_is_kept_as_failed(
 
 
 @pytest.mark.parametrize("contexts", [1, 3])
-def test_an_interrupt_while_the_first_preparation_is_kept_leaves_nothing_to_be_shown(contexts: int) -> None:
+def test_an_interrupt_while_storing_the_first_preparation_leaves_nothing_to_show(contexts: int) -> None:
     testbed = PretendedSite(Pretended({0: 100.0, 1: 101.0}))
 
     def interrupted(_course: ContextState) -> None:
@@ -541,7 +541,7 @@ def test_contexts_on_the_same_servers_share_their_starts() -> None:
     states = study(3, fixed_blocks=4)
     run_all(states, PretendedSite(host, shares=True))
     starts = blocks_of(host.journal)
-    # Each is prepared when its first turn comes; from the second block on all three go together.
+    # Each is prepared at its first turn; from the second block on, all three share a start.
     assert len(starts) == 3 + 3
     for start in starts[3:]:
         assert [action for action, _ in start].count("start") == 2
@@ -549,12 +549,12 @@ def test_contexts_on_the_same_servers_share_their_starts() -> None:
     assert all(len(state.blocks) == 4 for state in states)
 
 
-# Three contexts are measured once each by themselves (12 actions), then together: 2 starts, and 10 actions of each.
+# Three contexts are measured once alone (12 actions each), then together: 2 starts, and 10 actions each.
 BEFORE_SHARING = 3 * 12
 
 
 @pytest.mark.parametrize(("measured", "kept_of_it"), [(2, 0), (9, 0), (12, 1), (21, 1), (22, 2), (31, 2)])
-def test_a_block_on_a_shared_start_is_kept_as_soon_as_it_is_measured(measured: int, kept_of_it: int) -> None:
+def test_a_block_on_a_shared_start_is_stored_as_soon_as_it_is_measured(measured: int, kept_of_it: int) -> None:
     host = Pretended({0: 100.0, 1: 101.0}, interrupt_at=BEFORE_SHARING + measured + 1)
     kept: list[tuple[int, Block]] = []
     assert run_all(study(3, fixed_blocks=4), PretendedSite(host, shares=True), kept) is StopReason.INTERRUPTED
@@ -563,7 +563,7 @@ def test_a_block_on_a_shared_start_is_kept_as_soon_as_it_is_measured(measured: i
     assert [action for action, _ in host.journal].count("stop") == 4
 
 
-def test_blocks_of_a_shared_start_take_their_own_load_and_equal_parts_of_the_start() -> None:
+def test_time_of_blocks_on_a_shared_start_is_their_load_plus_equal_parts_of_the_start() -> None:
     host = Pretended({0: 100.0, 1: 101.0}, stop_s=5.0)
     states, kept = study(3, fixed_blocks=2), list[tuple[int, Block]]()
     run_all(states, PretendedSite(host, shares=True), kept)
@@ -572,7 +572,7 @@ def test_blocks_of_a_shared_start_take_their_own_load_and_equal_parts_of_the_sta
     assert sum(state.wall_s for state in states) == pytest.approx(host.seconds)
 
 
-def test_the_budget_is_asked_before_each_context_of_a_shared_start() -> None:
+def test_the_budget_is_checked_before_each_context_of_a_shared_start() -> None:
     host = Pretended({0: 100.0, 1: 101.0})
     states = study(6, margin=0.0001, max_blocks=50)
     assert run_all(states, PretendedSite(host, shares=True), budget_s=100.0) is StopReason.BUDGET
@@ -590,7 +590,7 @@ def test_a_load_that_fails_on_a_shared_start_leaves_the_others_for_later() -> No
     assert [sum(block.has(0, 1) for block in state.blocks) for state in states] == [2, 2, 2]
 
 
-def test_a_load_that_fails_is_alone_on_its_starts_from_then_on() -> None:
+def test_a_load_that_has_failed_no_longer_shares_starts() -> None:
     host = Pretended({0: 100.0, 1: 101.0})
     host.fails = lambda action, arm, block: (action, arm, block, host.context) == ("measure", 1, 5, 2)
     states = study(3, fixed_blocks=6)
@@ -601,20 +601,20 @@ def test_a_load_that_fails_is_alone_on_its_starts_from_then_on() -> None:
     assert [sum(block.has(0, 1) for block in state.blocks) for state in states] == [6, 6, 6]
 
 
-def test_a_load_that_writes_after_all_is_alone_on_its_starts_from_then_on() -> None:
+def test_a_load_that_has_written_no_longer_shares_starts() -> None:
     host = Pretended({0: 100.0, 1: 101.0})
     host.writes = lambda context, block: (context, block) == (2, 4)
     states, kept = study(3, fixed_blocks=4), list[tuple[int, Block]]()
     run_all(states, PretendedSite(host, shares=True), kept)
     assert [state.shares_starts for state in states] == [True, False, True]
-    # Three by themselves, one of all three, and for each of two numbers one of two and one of the third.
+    # Three alone, one of all three, then for each of two numbers one of two and one of the third.
     assert len(blocks_of(host.journal)) == 3 + 1 + 2 * 2
     assert [len(state.blocks) for state in states] == [4, 4, 4]
 
 
 @pytest.mark.parametrize("shares", [False, True])
 @pytest.mark.parametrize("at", [1, 5, 13, 40, 52, 61, 77, 89, 100, 120, 141, 170, 180])
-def test_an_interrupted_study_goes_on_as_if_nothing_had_happened(at: int, shares: bool) -> None:  # noqa: FBT001
+def test_a_resumed_study_continues_as_if_never_interrupted(at: int, shares: bool) -> None:  # noqa: FBT001
     undisturbed: list[tuple[int, Block]] = []
     run_all(study(4, fixed_blocks=4), PretendedSite(Pretended({0: 100.0, 1: 101.0}), shares), undisturbed)
     kept: list[tuple[int, Block]] = []
@@ -630,7 +630,7 @@ def test_an_interrupted_study_goes_on_as_if_nothing_had_happened(at: int, shares
     assert [state.stopped for state in again] == [StopReason.BLOCKS] * 4
 
 
-def test_no_context_gets_a_block_that_would_end_beyond_the_budget_of_all() -> None:
+def test_no_context_gets_a_block_that_would_exceed_the_total_budget() -> None:
     host = Pretended({0: 100.0, 1: 101.0})
     states = study(3, margin=0.0001, max_blocks=50)
     assert run_all(states, PretendedSite(host), budget_s=100.0) is StopReason.BUDGET
@@ -638,7 +638,7 @@ def test_no_context_gets_a_block_that_would_end_beyond_the_budget_of_all() -> No
     assert [len(state.blocks) for state in states] in ([3, 3, 2], [3, 2, 3], [2, 3, 3])
 
 
-def test_whoever_watches_is_told_of_earlier_blocks_and_then_how_far_the_whole_study_is() -> None:
+def test_observers_learn_of_earlier_blocks_and_then_of_the_progress_of_the_study() -> None:
     told: list[TimeEstimate] = []
     resumed: list[int] = []
 

@@ -34,7 +34,7 @@ def one_block(folder: Path, contexts: int = 1) -> None:
     results.close()
 
 
-def test_the_budget_that_is_told_is_that_of_the_last_run(tmp_path: Path) -> None:
+def test_reported_budget_is_that_of_the_last_run(tmp_path: Path) -> None:
     one_block(tmp_path)
     assert [one.comparison.design.budget_s for one in read_answer(tmp_path).answers] == [60.0]
     results = Results(tmp_path)
@@ -43,7 +43,7 @@ def test_the_budget_that_is_told_is_that_of_the_last_run(tmp_path: Path) -> None
     assert [one.comparison.design.budget_s for one in read_answer(tmp_path).answers] == [7200.0]
 
 
-def test_contexts_that_the_last_run_could_not_prepare_have_failed_with_its_words(tmp_path: Path) -> None:
+def test_contexts_that_could_not_be_prepared_have_failed_with_the_stored_message(tmp_path: Path) -> None:
     one_block(tmp_path, contexts=3)
     results = Results(tmp_path)
     results.add_fact("not_prepared", {"1": "other rows", "2": "no cold cache"})
@@ -72,7 +72,7 @@ def test_contexts_that_the_last_run_could_not_prepare_have_failed_with_its_words
         ("not_prepared", ["x"]),
     ],
 )
-def test_facts_that_are_damaged_are_said_and_never_a_traceback(tmp_path: Path, name: str, value: object) -> None:
+def test_damaged_facts_are_reported_without_a_traceback(tmp_path: Path, name: str, value: object) -> None:
     one_block(tmp_path)
     results = Results(tmp_path)
     results.add_fact(name, value)
@@ -82,14 +82,14 @@ def test_facts_that_are_damaged_are_said_and_never_a_traceback(tmp_path: Path, n
     assert caught.value.slug == "store-unreadable"
 
 
-def test_facts_that_are_missing_are_said_too(tmp_path: Path) -> None:
+def test_missing_facts_are_reported(tmp_path: Path) -> None:
     asked = Study(name="s", title="t", question="q", contexts=(), seed=7, budget_s=60.0)
     Results.begin(tmp_path, asked.fact, ()).close()
     with pytest.raises(StoreError):
         read_answer(tmp_path)
 
 
-def test_a_context_with_blocks_that_could_not_be_gone_on_with_is_enough_for_the_exit_code(tmp_path: Path) -> None:
+def test_one_context_that_could_not_be_resumed_sets_the_exit_code(tmp_path: Path) -> None:
     one_block(tmp_path)
     results = Results(tmp_path)
     results.add_fact("not_prepared", {"1": "other rows"})

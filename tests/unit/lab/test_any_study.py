@@ -1,4 +1,4 @@
-"""Whatever study a file describes: every block measures every arm that is open once in each round."""
+"""For any study of a file, every block measures every open arm once in each round."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -27,11 +27,11 @@ MOST_CONTEXTS = 40
 
 @dataclass
 class Written:
-    """A site, its apparatus and its clock in one, which write down what is asked of them."""
+    """A testbed, its trial runner and its clock in one, which record all calls."""
 
     rng: Random
     actions: list[tuple[str, int, int]] = field(default_factory=list)
-    """What, of which context, on which arm, since the last block was kept; a start is of no context."""
+    """Action, context and arm since the last block was stored; a start belongs to no context."""
     done: int = 0
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
@@ -57,7 +57,7 @@ class Written:
 
 @dataclass
 class WrittenContext:
-    """What one context asks."""
+    """The trial runner of one context."""
 
     testbed: Written
     number: int
@@ -99,7 +99,7 @@ class WrittenContext:
 
 
 def check_runs(asked: Study, testbed: Written) -> int:
-    """How many blocks of it were run."""
+    """Number of its blocks."""
     states = [ContextState(context, asked.verdicts) for context in asked.contexts]
     numbers: Counter[int] = Counter()
 
@@ -132,7 +132,7 @@ def check_runs(asked: Study, testbed: Written) -> int:
 
 @many(100)
 @given(st.integers(0, 2**64))
-def test_each_arm_that_is_open_runs_once_in_each_round_of_each_block(seed: int) -> None:
+def test_each_open_arm_runs_once_in_each_round_of_each_block(seed: int) -> None:
     rng = Random(seed)  # noqa: S311 - a test, no secret
     blocks = 0
     while not blocks:

@@ -9,7 +9,7 @@ from tests.builders import comparison
 
 
 class Kept(ExternalServer):
-    """A server whose copy is dear."""
+    """A server whose copy is expensive."""
 
     forgotten = False
 

@@ -1,4 +1,4 @@
-"""What plans account for is measured of contenders that are decided, whose changed plans can be brought back."""
+"""Attributions are measured for decided contenders whose changed plans can be restored."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -42,7 +42,7 @@ def study(contexts: int = 1, workload: PgbenchWorkload = WORKLOAD) -> Study:
 
 
 def measured(folder: Path, of: Study, effects: list[float], plans: CapturedPlans) -> None:
-    """Results of a study whose contenders are so many times as fast; a block takes 10 seconds."""
+    """Results of a study with these speed ratios of the contenders; a block takes 10 seconds."""
     facts = {"host": {"cpus": 2}, "client": {"version": "18.6", "origin": "made up"}, "budget_s": of.budget_s}
     results = Results.begin(folder, of.fact, of.contexts, {**facts, "ended": "decided"})
     for context, effect in zip(of.contexts, effects, strict=True):
@@ -63,7 +63,7 @@ def measured(folder: Path, of: Study, effects: list[float], plans: CapturedPlans
 
 
 class Measuring:
-    """In the place of real servers: keeps what is asked, with the old plans as slow as the baseline."""
+    """Fake servers: record the studies, with the old plans as slow as the baseline."""
 
     def __init__(self, act: Callable[[], None] = lambda: None) -> None:
         self.asked: list[Study] = []
@@ -92,7 +92,7 @@ class Measuring:
         return StopReason.BLOCKS
 
 
-def test_a_decided_contender_whose_plan_can_be_brought_back_is_measured_once(tmp_path: Path) -> None:
+def test_decided_contender_with_a_restorable_plan_is_measured_once(tmp_path: Path) -> None:
     asked = study(3)
     measured(tmp_path, asked, [2.0, 1.0, 0.5], plans_of(OLD, NEW, undone_by=OFF))
     measuring = Measuring()
@@ -109,39 +109,39 @@ def test_a_decided_contender_whose_plan_can_be_brought_back_is_measured_once(tmp
 
 
 @pytest.mark.parametrize("plans", [plans_of(OLD, NEW), plans_of(OLD, OLD, undone_by=OFF)])
-def test_where_nothing_can_be_brought_back_nothing_is_measured(tmp_path: Path, plans: CapturedPlans) -> None:
+def test_nothing_is_measured_without_a_restorable_plan(tmp_path: Path, plans: CapturedPlans) -> None:
     measured(tmp_path, study(), [2.0], plans)
     measuring = Measuring()
     assert attribute(study(), tmp_path, measuring, NoProgress()) == {}
     assert measuring.asked == []
 
 
-def test_too_little_time_for_enough_blocks_is_said(tmp_path: Path) -> None:
+def test_too_little_time_for_enough_blocks_is_reported(tmp_path: Path) -> None:
     asked = replace(study(), budget_s=59.0)
     measured(tmp_path, asked, [2.0], plans_of(OLD, NEW, undone_by=OFF))
     assert "no room" in attribute(asked, tmp_path, Measuring(), NoProgress())["1-1"]
 
 
-def test_fewer_blocks_where_there_is_little_time(tmp_path: Path) -> None:
+def test_little_time_means_fewer_blocks(tmp_path: Path) -> None:
     asked = replace(study(), budget_s=75.0)
     measured(tmp_path, asked, [2.0], plans_of(OLD, NEW, undone_by=OFF))
     measuring = Measuring()
     attribute(asked, tmp_path, measuring, NoProgress())
-    # Three trials of 5 seconds in each.
+    # Three trials of 5 seconds in each block.
     assert [one.contexts[0].comparison.design.fixed_blocks for one in measuring.asked] == [5]
 
 
-def test_what_fails_is_said_and_stops_no_other(tmp_path: Path) -> None:
+def test_a_failed_attribution_is_reported_and_the_others_continue(tmp_path: Path) -> None:
     asked = study(2)
     measured(tmp_path, asked, [2.0, 2.0], plans_of(OLD, NEW, undone_by=OFF))
-    errors = [WorkloadError("the old plan did not come back", slug="s", where="q", found="f", expected="e", to_do="t")]
+    errors = [WorkloadError("the old plan was not restored", slug="s", where="q", found="f", expected="e", to_do="t")]
 
     def fail_once() -> None:
         if errors:
             raise errors.pop()
 
     found = attribute(asked, tmp_path, Measuring(fail_once), NoProgress())
-    assert found == {"1-1": "the old plan did not come back (q): f"}
+    assert found == {"1-1": "the old plan was not restored (q): f"}
     results = Results(tmp_path)
     results.add_fact(NOT_ATTRIBUTED, found)
     results.close()
@@ -150,7 +150,7 @@ def test_what_fails_is_said_and_stops_no_other(tmp_path: Path) -> None:
     assert second.attributed[1].found is not None
 
 
-def test_ctrl_c_takes_nothing_from_the_verdicts(tmp_path: Path) -> None:
+def test_ctrl_c_leaves_the_verdicts_untouched(tmp_path: Path) -> None:
     measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
 
     def interrupt() -> None:
@@ -161,7 +161,7 @@ def test_ctrl_c_takes_nothing_from_the_verdicts(tmp_path: Path) -> None:
     assert (one.stopped, one.attributed) == (StopReason.DECIDED, {})
 
 
-def test_one_that_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
+def test_an_interrupted_attribution_is_resumed(tmp_path: Path) -> None:
     measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
     attribute(study(), tmp_path, Measuring(), NoProgress())
     results = Results(attribution_folder(tmp_path, 1, 1))
@@ -173,7 +173,7 @@ def test_one_that_was_interrupted_is_gone_on_with(tmp_path: Path) -> None:
         again.append(of)
         return StopReason.BLOCKS
 
-    # Much of the budget is spent, and yet it is the same question.
+    # Much of the budget is spent, but the question is the same.
     attribute(replace(study(), budget_s=130.0), tmp_path, go_on, NoProgress())
     assert [one.contexts[0].comparison.design.fixed_blocks for one in again] == [8]
 
@@ -208,14 +208,14 @@ def jit(value: str) -> PlanOverride:
         ),
     ],
 )
-def test_all_changed_plans_come_back_together_or_none(
+def test_changed_plans_are_restored_together_or_not_at_all(
     plans: CapturedPlans, workload: PgbenchWorkload, recall: PlanRestoration | None
 ) -> None:
     assert recall_of(compared(("16", "17"), plans).compared, workload) == recall
 
 
-def test_servers_of_others_are_those_of_the_study_and_not_those_of_the_results(tmp_path: Path) -> None:
-    """In results URIs are without users and passwords."""
+def test_uris_of_external_servers_come_from_the_study_not_the_results(tmp_path: Path) -> None:
+    """URIs in results lack users and passwords."""
     uris = ("postgresql://me:secret@db.example/old", "postgresql://me:secret@db.example/new")
     asked = study()
     (context,) = asked.contexts
@@ -234,7 +234,7 @@ def test_servers_of_others_are_those_of_the_study_and_not_those_of_the_results(t
     ]
 
 
-def test_another_rewrite_is_measured_anew(tmp_path: Path) -> None:
+def test_a_different_rewrite_is_measured_again(tmp_path: Path) -> None:
     asked = study(workload=replace(WORKLOAD, rewrite=REWRITE))
     measured(tmp_path, asked, [2.0], plans_of(OLD, NEW))
     attribute(asked, tmp_path, Measuring(), NoProgress())
@@ -251,7 +251,7 @@ def test_another_rewrite_is_measured_anew(tmp_path: Path) -> None:
     assert len(again) == 1
 
 
-def test_what_has_been_measured_takes_no_room_from_what_has_not(tmp_path: Path) -> None:
+def test_finished_attributions_leave_the_time_to_the_others(tmp_path: Path) -> None:
     asked = replace(study(2), budget_s=240.0)
     measured(tmp_path, asked, [2.0, 2.0], plans_of(OLD, NEW, undone_by=OFF))
     first = Measuring()
@@ -267,7 +267,7 @@ def test_what_has_been_measured_takes_no_room_from_what_has_not(tmp_path: Path) 
     assert [one.contexts[0].comparison.design.fixed_blocks for one in (*first.asked, *second.asked)] == [8, 8]
 
 
-def test_a_reason_of_an_earlier_run_hides_nothing_that_was_measured_since(tmp_path: Path) -> None:
+def test_a_reason_from_an_earlier_run_does_not_hide_later_results(tmp_path: Path) -> None:
     measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
     results = Results(tmp_path)
     results.add_fact(NOT_ATTRIBUTED, {"1-1": "no room"})
@@ -277,17 +277,17 @@ def test_a_reason_of_an_earlier_run_hides_nothing_that_was_measured_since(tmp_pa
     assert read_answer(tmp_path).answers[0].attributed[1].found is not None
 
 
-def test_a_damaged_measurement_of_plans_leaves_the_verdict_readable(tmp_path: Path) -> None:
+def test_a_damaged_attribution_leaves_the_verdict_readable(tmp_path: Path) -> None:
     measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
     attribute(study(), tmp_path, Measuring(), NoProgress())
     (attribution_folder(tmp_path, 1, 1) / FILE_NAME).write_bytes(b"no database")
     (one,) = read_answer(tmp_path).answers
     assert "results cannot be read" in one.attributed[1].failure
-    # Nor does a run fail over it.
+    # A run does not fail either.
     assert attribute(study(), tmp_path, Measuring(), NoProgress()) == {}
 
 
-def test_one_that_has_ended_stays_when_the_comparison_gets_blocks_of_another_size(tmp_path: Path) -> None:
+def test_a_finished_attribution_stays_when_block_sizes_change(tmp_path: Path) -> None:
     measured(tmp_path, study(), [2.0], plans_of(OLD, NEW, undone_by=OFF))
     attribute(study(), tmp_path, Measuring(), NoProgress())
     results = Results(tmp_path)

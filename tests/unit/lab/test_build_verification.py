@@ -1,4 +1,4 @@
-"""The server that runs is the one that was to be built, and what was asked for is no surprise."""
+"""The running server must match the requested build, and requested differences are not reported."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +53,7 @@ def running(version: str = f"PostgreSQL 17.8 on x86_64, compiled by {COMPILER}, 
     )
 
 
-def test_what_a_server_says_of_its_build_is_kept() -> None:
+def test_build_properties_that_a_server_reports_are_stored() -> None:
     asked = {name: SETTINGS[name] for name in ("block_size", "wal_block_size", "segment_size", "debug_assertions")}
     assert compiled_in(running()) == asked
     assert compiled_in(running(CONFIGURE="--with-icu")) == {**asked, "CONFIGURE": "--with-icu"}
@@ -72,7 +72,7 @@ def test_what_a_server_says_of_its_build_is_kept() -> None:
         (NO_OPTIONS, running(version="PostgreSQL 17.8 on x86_64-linux, compiled by mycc, 64-bit")),
     ],
 )
-def test_a_server_that_is_as_it_was_asked_for_is_taken(options: BuildOptions, server: Fingerprint) -> None:
+def test_a_server_that_matches_the_request_is_accepted(options: BuildOptions, server: Fingerprint) -> None:
     check_same_build("17", build(options), server)
 
 
@@ -98,7 +98,7 @@ def test_a_server_that_is_as_it_was_asked_for_is_taken(options: BuildOptions, se
         ),
     ],
 )
-def test_a_server_that_is_not_the_one_that_was_to_be_built_is_refused(
+def test_a_server_that_does_not_match_the_request_is_refused(
     options: BuildOptions, server: Fingerprint, found: str, expected: str
 ) -> None:
     with pytest.raises(BuildError) as caught:
@@ -109,12 +109,12 @@ def test_a_server_that_is_not_the_one_that_was_to_be_built_is_refused(
 
 
 @pytest.mark.parametrize("other", [None, FETCHED])
-def test_what_others_have_built_was_asked_for_by_nobody(other: Build | None) -> None:
+def test_other_builds_are_not_verified(other: Build | None) -> None:
     check_same_build("17", other, running(block_size="32768"))
     assert built_from(other, build()) is None
 
 
-def test_what_a_build_was_made_from_is_kept_whole() -> None:
+def test_all_inputs_of_a_build_are_stored() -> None:
     manner = BuildManner(profile=BuildProfile.FULL, system=BuildSystem.MESON)
     source = replace(FACTS, commit="c" * 40, is_changed=True)
     assert built_from(build(BuildOptions(block_size_kb=16, cassert=True), source, manner), None) == BuiltFrom(
@@ -151,7 +151,7 @@ def difference(kind: str, name: str) -> Difference:
         ),
     ],
 )
-def test_only_what_the_names_ask_for_is_no_difference(options: BuildOptions, follow: list[tuple[str, str]]) -> None:
+def test_only_requested_differences_are_dropped(options: BuildOptions, follow: list[tuple[str, str]]) -> None:
     asked = [difference(*one) for one in follow]
     others = [difference("setting", "jit"), difference("build", "--with-icu"), difference("setting", "libraries")]
     arms = [build(options), FETCHED, None]
@@ -160,7 +160,7 @@ def test_only_what_the_names_ask_for_is_no_difference(options: BuildOptions, fol
     assert drop_requested_differences([*asked, *others], alike) == (*asked, *others)
 
 
-def test_options_that_all_arms_have_are_no_difference_that_was_asked_for() -> None:
+def test_options_common_to_all_arms_drop_no_differences() -> None:
     both, one = BuildOptions(handed_on=("with-lz4", "with-zstd")), BuildOptions(handed_on=("with-lz4",))
     found = drop_requested_differences(
         [difference("build", "--with-lz4"), difference("build", "--with-zstd")], [build(both), build(one)]
@@ -168,7 +168,7 @@ def test_options_that_all_arms_have_are_no_difference_that_was_asked_for() -> No
     assert [one.name for one in found] == ["--with-lz4"]
 
 
-def test_libraries_of_which_only_some_arms_have_them_are_a_difference() -> None:
+def test_libraries_of_some_arms_only_are_a_difference() -> None:
     one, other, untold = frozenset({"libz", "liblz4", "libm"}), frozenset({"libz", "libm"}), frozenset[str]()
     (found,) = library_differences([one, other, untold])
     assert (found.kind, found.name, found.values) == ("build", "libraries", ("liblz4", "", ""))

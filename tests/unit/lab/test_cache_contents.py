@@ -1,4 +1,4 @@
-"""What the cache holds is shown as what it is, and named by it."""
+"""The contents of the cache are described and found by name."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,7 @@ def cache(tmp_path: Path) -> Cache:
     return cache
 
 
-def test_everything_is_there_and_said_in_words(cache: Cache) -> None:
+def test_everything_in_the_cache_is_described(cache: Cache) -> None:
     assert [(thing.kind, thing.what) for thing in cached_things(cache)] == [
         (CachedKind.BUILD, "PostgreSQL 17.8 of the zonky family"),
         (
@@ -40,7 +40,7 @@ def test_everything_is_there_and_said_in_words(cache: Cache) -> None:
     assert cached_things(cache)[1].size_bytes == 7000
 
 
-def test_one_that_cannot_be_read_is_shown_and_can_be_removed(cache: Cache) -> None:
+def test_an_unreadable_snapshot_is_shown_and_can_be_removed(cache: Cache) -> None:
     (cache.snapshots / PREPARED.key / "snapshot.json").write_text("{")
     (broken,) = named(cached_things(cache), [PREPARED.key])
     assert broken.what == "not readable"
@@ -48,7 +48,7 @@ def test_one_that_cannot_be_read_is_shown_and_can_be_removed(cache: Cache) -> No
     assert len(cached_things(cache)) == 2
 
 
-def test_the_first_digits_of_a_snapshot_are_its_name_and_of_a_build_all_of_it(cache: Cache) -> None:
+def test_snapshots_are_found_by_prefix_and_builds_by_full_name(cache: Cache) -> None:
     things = cached_things(cache)
     assert [thing.name for thing in named(things, [PREPARED.key[:6], "zonky-17.8"])] == [PREPARED.key, "zonky-17.8"]
     for name in ("zonky-17", PREPARED.key[:2], "nothing", ""):
@@ -57,14 +57,14 @@ def test_the_first_digits_of_a_snapshot_are_its_name_and_of_a_build_all_of_it(ca
         assert caught.value.slug == "cache-unknown-name"
 
 
-def test_a_build_that_a_run_uses_stays_and_all_else_goes(cache: Cache) -> None:
+def test_a_build_in_use_stays_and_everything_else_is_removed(cache: Cache) -> None:
     build = installed(cache, Choice(family=BuildFamily.ZONKY, version=Version(major=17, minor=8)))
     with using_builds([build], cache):
         assert [thing.name for thing in take_out(cache, cached_things(cache))] == ["zonky-17.8"]
     assert [thing.name for thing in cached_things(cache)] == ["zonky-17.8"]
 
 
-def test_tarballs_of_source_are_shown_and_taken_out(cache: Cache) -> None:
+def test_source_tarballs_are_shown_and_removed(cache: Cache) -> None:
     cache.sources.mkdir()
     (cache.sources / "postgresql-17.8.tar.bz2").write_bytes(b"1234")
     (cache.sources / "postgresql-17.8.tar.bz2.sha256").touch()

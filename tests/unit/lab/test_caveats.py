@@ -1,4 +1,4 @@
-"""Caveats from what the arms are and did."""
+"""Caveats from the properties and the trials of the arms."""
 
 from collections.abc import Mapping
 
@@ -27,18 +27,18 @@ def texts(blocks: list[Block], *, writes: bool = False) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["tuples_inserted", "tuples_updated", "tuples_deleted"])
-def test_a_load_that_seemed_to_read_only_and_wrote_is_told_by_its_own_trials(name: str) -> None:
+def test_late_writes_are_found_in_the_trials(name: str) -> None:
     blocks = [block(1, {name: 0.0}), block(2, {name: 3.0}), block(3, {name: 1.0})]
     (text,) = texts(blocks)
     assert "first in block 2 and in 2 of 3" in text
     assert texts(blocks, writes=True) == []
 
 
-def test_rows_that_autovacuum_may_have_written_are_no_late_writes() -> None:
+def test_rows_that_autovacuum_may_have_written_are_not_late_writes() -> None:
     assert texts([block(1, {"tuples_updated": 3.0, "autoanalyze_runs": 1.0}), block(2, {})]) == []
 
 
-def test_blocks_that_the_last_run_could_not_go_on_with_say_why() -> None:
+def test_blocks_that_could_not_be_resumed_have_a_caveat_with_the_reason() -> None:
     known = Preparation(design=Design(), arms=(FACTS, FACTS), differences=(), writes=False, connect_allowance_s=0)
     blocks = [rate_block(1, 1000.0, 1000.0)]
     (first, *_) = caveats(comparison(), known, Samples(blocks), StopReason.DECIDED, cpus=2, failure="other rows")
@@ -62,9 +62,7 @@ def told(*differences: Difference) -> tuple[Caveat, ...]:
         ("database", "collation", "unequal-databases"),
     ],
 )
-def test_what_was_built_otherwise_or_sorts_otherwise_puts_check_before_the_sentence(
-    kind: str, name: str, slug: str
-) -> None:
+def test_different_builds_or_sort_orders_put_check_before_the_sentence(kind: str, name: str, slug: str) -> None:
     (caveat,) = told(Difference(kind=kind, name=name, values=("one", ""), is_default=False))
     assert (caveat.slug, caveat.arm) == (slug, 1)
     assert caveat.text.endswith(f'{name} "one" against nothing')
@@ -72,7 +70,7 @@ def test_what_was_built_otherwise_or_sorts_otherwise_puts_check_before_the_sente
     assert contender_sentence(measured, measured.analysis.results[0]).startswith("CHECK")
 
 
-def test_of_many_differences_of_a_build_the_first_are_shown_and_the_rest_counted() -> None:
+def test_long_lists_of_build_differences_are_shortened_and_counted() -> None:
     many = [Difference(kind="build", name=f"--with-{n}", values=("yes", ""), is_default=False) for n in range(10)]
     (caveat,) = told(*many)
     assert caveat.text.endswith('--with-7 "yes" against nothing; and 2 more')
@@ -82,11 +80,11 @@ def test_of_many_differences_of_a_build_the_first_are_shown_and_the_rest_counted
     ("client", "servers", "words"),
     [((0,), (1,), ["the servers had 1 of 2 processors (--pin)"]), ((0,), (1, 2, 3), []), ((0,), (), []), ((), (), [])],
 )
-def test_servers_that_had_clearly_fewer_processors_than_were_divided_have_a_caveat(
+def test_servers_with_few_of_the_processors_have_a_caveat(
     client: tuple[int, ...], servers: tuple[int, ...], words: list[str]
 ) -> None:
     known = Preparation(design=Design(), arms=(FACTS, FACTS), differences=(), writes=False, connect_allowance_s=0)
     asked = comparison(design=Design(client_processors=client, server_processors=servers))
-    # However many others the host has.
+    # Regardless of further processors of the host.
     found = caveats(asked, known, Samples(), StopReason.DECIDED, cpus=64)
     assert [caveat.text for caveat in found if caveat.slug == "few-processors"] == words

@@ -1,4 +1,4 @@
-"""What was captured on each arm is held against the baseline's, and what makes it doubtful is said first."""
+"""Captured plans of each arm are compared with the baseline's; doubts about them are reported first."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from tests.unit.plans.raw import node, scan
 LABELS = ("16", "17", "18")
 
 
-def test_each_contender_is_held_against_the_baseline() -> None:
+def test_each_contender_is_compared_with_the_baseline() -> None:
     arms = [captured(None, scan("t")), captured(None, scan("t")), captured(None, scan("t", "Index Scan"))]
     check_same_statements(LABELS, arms)
     found = compared(LABELS, CapturedPlans(arms=tuple(arms), undone_by=((None, None), (None, OFF))))
@@ -31,7 +31,7 @@ def test_each_contender_is_held_against_the_baseline() -> None:
     ]
 
 
-def test_other_rows_and_other_statistics_are_said() -> None:
+def test_different_rows_and_statistics_are_reported() -> None:
     arms = captured(scan("t")), captured(scan("t"), rows=4, statistics="b")
     found = compared(LABELS[:2], plans_of(*arms))
     assert [one.same_rows for one in found.compared] == [False]
@@ -41,7 +41,7 @@ def test_other_rows_and_other_statistics_are_said() -> None:
     ]
 
 
-def test_other_statements_are_not_held_against_each_other() -> None:
+def test_different_statements_are_not_compared() -> None:
     with pytest.raises(WorkloadError) as caught:
         check_same_statements(LABELS[:2], [captured(scan("t")), captured(scan("t"), scan("t"))])
     assert (caught.value.slug, caught.value.found) == ("workload-other-statements", "1 and 2 statements")
@@ -58,15 +58,15 @@ def spilled(blocks: int) -> dict[str, Any]:
     ("back", "old", "new"),
     [
         (OLD, OLD, NEW),
-        # The newer planner knows that the rows are in order.
+        # The newer planner knows that the rows are sorted.
         (OLD, node("Sort", OLD, Sort_Key=["t.a"]), NEW),
-        # The plan was never another one: it went another way, and goes as it went.
+        # The plan was always the same: its execution differed, and is as before again.
         (spilled(9), spilled(9), spilled(0)),
         (spilled(0), spilled(0), spilled(0)),
         (None, None, None),
     ],
 )
-def test_an_old_plan_that_came_back_is_taken(
+def test_a_restored_plan_is_accepted(
     back: dict[str, Any] | None, old: dict[str, Any] | None, new: dict[str, Any] | None
 ) -> None:
     check_plan_restored(("17 with the plans of 16", "16", "17"), plans_of(*(captured(one) for one in (back, old, new))))
@@ -75,7 +75,7 @@ def test_an_old_plan_that_came_back_is_taken(
 @pytest.mark.parametrize(
     ("back", "old", "new"), [(NEW, OLD, NEW), (spilled(0), spilled(9), spilled(0)), (None, OLD, NEW)]
 )
-def test_another_plan_than_the_old_one_is_refused(
+def test_a_plan_other_than_the_old_one_is_refused(
     back: dict[str, Any] | None, old: dict[str, Any], new: dict[str, Any]
 ) -> None:
     plans = plans_of(*(captured(one) for one in (back, old, new)))
@@ -86,17 +86,17 @@ def test_another_plan_than_the_old_one_is_refused(
 
 
 def three(*statements: tuple[dict[str, Any], dict[str, Any], dict[str, Any]]) -> CapturedPlans:
-    """Arms whose statements have these plans: with the old plans, on the baseline, on the contender."""
+    """Arms with these plans: the contender under the old plans, the baseline, the contender."""
     return plans_of(*(captured(*arm) for arm in zip(*statements, strict=True)))
 
 
-def test_where_a_plan_has_changed_another_statement_may_go_as_it_likes() -> None:
+def test_if_a_plan_has_changed_other_statements_may_execute_differently() -> None:
     labels = ("17 with the plans of 16", "16", "17")
     check_plan_restored(labels, three((OLD, OLD, NEW), (spilled(0), spilled(9), spilled(0))))
 
 
 @pytest.mark.parametrize("changed", [(OLD, OLD, NEW), (spilled(9), spilled(9), spilled(0))])
-def test_what_recalls_one_plan_must_not_make_another_statement_spill(
+def test_restoring_a_plan_must_not_make_another_statement_spill(
     changed: tuple[dict[str, Any], dict[str, Any], dict[str, Any]],
 ) -> None:
     plans = three(changed, (spilled(9), spilled(0), spilled(0)))

@@ -1,4 +1,4 @@
-"""A study file that asks for more than servers and files of its own is run with the user's consent only."""
+"""A study file that requests more than managed servers and its own files needs the user's consent."""
 
 import shutil
 from functools import partial
@@ -32,14 +32,14 @@ command = "pg_dump -f x.sql"
 
 @pytest.fixture(autouse=True)
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where answers are remembered."""
+    """File that stores the answers."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return tmp_path / "state" / "pgversus" / "trusted-studies"
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Of a study that keeps to its folder."""
+    """Folder of a study that is confined to it."""
     folder = tmp_path / "study"
     folder.mkdir()
     (folder / "query.sql").write_text("SELECT 1;\n")
@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 class Answers:
-    """Somebody at a terminal who gives these answers, and is asked no more often than that."""
+    """A user at a terminal who gives these answers and is not asked more often than that."""
 
     def __init__(self, *answers: bool) -> None:
         self._answers = list(answers)
@@ -71,7 +71,7 @@ def refused(study: Path, ask: Ask | None = None) -> StudyError:
     return caught.value
 
 
-def test_a_study_that_keeps_to_its_folder_needs_no_consent(folder: Path, state: Path) -> None:
+def test_a_study_confined_to_its_folder_needs_no_consent(folder: Path, state: Path) -> None:
     assert opened(folder).access.is_none
     assert not state.exists()
 
@@ -108,7 +108,7 @@ def test_python_refuses_what_the_command_line_refuses(folder: Path) -> None:
     assert not (folder / "r").exists()
 
 
-def test_a_yes_is_remembered_for_the_same_files_and_a_no_is_not(folder: Path, state: Path) -> None:
+def test_a_yes_is_stored_for_the_same_files_and_a_no_is_not(folder: Path, state: Path) -> None:
     (folder / "fill.sql").write_text("\\! date\n")
     no = Answers(False)
     refused(folder, no)
@@ -125,7 +125,7 @@ def test_a_yes_is_remembered_for_the_same_files_and_a_no_is_not(folder: Path, st
     assert opened(folder).study.contexts
 
 
-def test_a_yes_for_one_profile_is_none_for_another_that_asks_for_more(folder: Path) -> None:
+def test_consent_to_one_profile_does_not_cover_one_that_requests_more(folder: Path) -> None:
     (folder / "study.toml").write_text(
         f"{DUMP}[profiles.quick.design]\nbudget = '1h'\n[profiles.full.workload]\ncommand = 'rm -rf data'\n"
     )
@@ -136,7 +136,7 @@ def test_a_yes_for_one_profile_is_none_for_another_that_asks_for_more(folder: Pa
     assert caught.value.found == "runs programs: rm -rf data"
 
 
-def test_a_yes_for_a_server_in_one_directory_is_none_for_another(
+def test_consent_to_a_server_in_one_directory_does_not_cover_another(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "study.toml").write_text(PLAIN.replace("16.12", "./bin"))
@@ -147,7 +147,7 @@ def test_a_yes_for_a_server_in_one_directory_is_none_for_another(
     refused(folder)
 
 
-def test_answers_that_somebody_else_could_have_written_do_not_count(folder: Path, state: Path) -> None:
+def test_answers_that_another_user_could_have_written_are_ignored(folder: Path, state: Path) -> None:
     (folder / "study.toml").write_text(DUMP)
     state.parent.mkdir(parents=True)
     state.write_text(f"{open_study(str(folder)).digest}\n")
@@ -158,7 +158,7 @@ def test_answers_that_somebody_else_could_have_written_do_not_count(folder: Path
         assert not has_consent(open_study(str(folder)))
 
 
-def test_an_answer_that_cannot_be_remembered_still_counts(
+def test_an_answer_that_cannot_be_stored_still_counts(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "study.toml").write_text(DUMP)
@@ -181,7 +181,7 @@ def test_a_file_outside_of_the_folder_is_not_read_without_consent(
     folder: Path, tmp_path: Path, *, is_linked: bool
 ) -> None:
     outside = tmp_path / "outside.sql"
-    # Reading it would be a problem of the file.
+    # Reading it would be reported as a problem of the study file.
     outside.write_bytes(b"\xff")
     if is_linked:
         (folder / "query.sql").unlink()
@@ -209,9 +209,7 @@ def test_published_figures_outside_of_the_folder_are_not_read_without_consent(fo
     assert opened(folder, trust=True).study.published
 
 
-def test_what_stands_in_a_file_outside_of_the_folder_is_judged_once_it_may_be_read(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_files_outside_of_the_folder_are_judged_once_they_may_be_read(folder: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside.sql"
     (folder / "study.toml").write_text(PLAIN.replace("query.sql", "../outside.sql"))
     outside.write_text("SELECT 1;\n")
@@ -224,18 +222,18 @@ def test_what_stands_in_a_file_outside_of_the_folder_is_judged_once_it_may_be_re
     again = Answers(True)
     assert opened(folder, again).study.contexts
     assert opened(folder).study.contexts
-    # The same things asked for by another text are another text.
+    # The same requests in a different text need consent again.
     outside.write_text("SELECT 2;\n\\shell date\n")
     refused(folder)
 
 
-def test_a_folder_that_is_reached_by_a_link_holds_its_files(folder: Path, tmp_path: Path) -> None:
+def test_a_folder_behind_a_link_contains_its_files(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(folder)
     assert opened(tmp_path / "link").access.is_none
 
 
 @pytest.mark.parametrize("name", ["a\\u0000b", "loop"])
-def test_a_name_that_leads_nowhere_is_a_problem_of_the_file(folder: Path, name: str) -> None:
+def test_a_missing_file_is_a_problem_of_the_study_file(folder: Path, name: str) -> None:
     (folder / "loop").symlink_to("loop")
     (folder / "study.toml").write_text(PLAIN.replace("query.sql", name))
     with pytest.raises(StudyError) as caught:

@@ -36,13 +36,13 @@ def whole() -> bytes:
 
 @pytest.fixture
 def folder(tmp_path: Path, whole: bytes) -> Path:
-    """With a copy of it."""
+    """A folder with a copy of it."""
     (tmp_path / FILE_NAME).write_bytes(whole)
     return tmp_path
 
 
 def show(answer: StudyAnswer) -> None:
-    """Every form in which results are shown but pictures; whatever they raise but a StoreError is a bug."""
+    """Show results in every form except pictures; any error other than StoreError is a bug."""
     print_study_answer(answer, SafeConsole(file=io.StringIO(), width=WIDEST), with_published=True)
     assert markdown(answer, with_published=True)
     assert article(answer, lambda _: None)
@@ -53,7 +53,7 @@ def show(answer: StudyAnswer) -> None:
 
 
 def is_shown(folder: Path) -> bool:
-    """Whether it was, and not refused."""
+    """Return whether results were shown, not refused."""
     try:
         with processor_time(20):
             show(read_answer(folder))
@@ -62,12 +62,12 @@ def is_shown(folder: Path) -> bool:
     return True
 
 
-def test_results_as_they_were_written_are_shown(folder: Path) -> None:
+def test_undamaged_results_are_shown(folder: Path) -> None:
     assert is_shown(folder)
     assert page_html(read_answer(folder))
 
 
-def test_arms_whose_names_are_alike_without_their_passwords_are_shown(folder: Path) -> None:
+def test_arms_whose_names_differ_only_in_passwords_are_shown(folder: Path) -> None:
     names = [f"'$.comparison.arms[{arm}].label', 'primary_conninfo=password={arm}'" for arm in range(2)]
     changed(folder, f"UPDATE context SET comparison = json_set(comparison, {', '.join(names)})")  # noqa: S608 - its own file
     assert is_shown(folder)
@@ -77,7 +77,7 @@ def test_arms_whose_names_are_alike_without_their_passwords_are_shown(folder: Pa
 
 
 @pytest.mark.parametrize("column", [f"{table}.{column}" for table, column in PLACES])
-def test_whatever_stands_in_a_column_is_shown_or_refused(folder: Path, whole: bytes, column: str) -> None:
+def test_any_value_in_any_column_is_shown_or_refused(folder: Path, whole: bytes, column: str) -> None:
     table, name = column.split(".")
     for value in VALUES.values():
         (folder / FILE_NAME).write_bytes(whole)
@@ -140,14 +140,14 @@ BAD = [
 
 
 def read_all(folder: Path) -> None:
-    """Plans and distributions are read when they are shown."""
+    """Plans and distributions are read only when they are shown."""
     for one in read_answer(folder).answers:
         one.latencies()
         one.plans()
 
 
 @pytest.mark.parametrize("bad", BAD, ids=[f"{table} {value}"[:60] for table, value in BAD])
-def test_what_pgversus_would_not_write_is_refused(folder: Path, bad: tuple[str, str]) -> None:
+def test_values_that_pgversus_never_writes_are_refused(folder: Path, bad: tuple[str, str]) -> None:
     table, value = bad
     changed(folder, "PRAGMA foreign_keys = OFF", "PRAGMA ignore_check_constraints = ON", f"UPDATE {table} SET {value}")  # noqa: S608 - its own file
     with pytest.raises(StoreError) as caught:
@@ -169,7 +169,7 @@ def test_any_bytes_changed_are_shown_or_refused(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 2**64))
-def test_any_document_with_other_values_is_shown_or_refused(
+def test_any_document_with_changed_values_is_shown_or_refused(
     tmp_path_factory: pytest.TempPathFactory, whole: bytes, seed: int
 ) -> None:
     folder = tmp_path_factory.mktemp("values")
@@ -179,14 +179,14 @@ def test_any_document_with_other_values_is_shown_or_refused(
     shutil.rmtree(folder)
 
 
-def test_an_attribution_that_leads_back_to_its_study_ends(folder: Path) -> None:
+def test_an_attribution_that_contains_its_study_does_not_recurse(folder: Path) -> None:
     place = attribution_folder(folder, 1, 1)
     place.parent.mkdir()
     place.symlink_to(folder, target_is_directory=True)
     assert is_shown(folder)
     assert "no time" in {one.failure for one in read_answer(folder).answers[0].attributed.values()}
     place.unlink()
-    # The same as a folder of its own, over and over.
+    # The same as a folder of its own, endlessly nested.
     inner = folder
     for _ in range(30):
         inner = attribution_folder(inner, 1, 1)
@@ -199,7 +199,7 @@ def test_an_attribution_that_leads_back_to_its_study_ends(folder: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["context-9-arm-1", "context-1-arm-9", "context-" + "9" * 200 + "-arm-1", "context-0-arm-0"]
 )
-def test_an_attribution_of_nothing_in_the_study_is_not_read(folder: Path, name: str) -> None:
+def test_an_attribution_that_is_not_in_the_study_is_not_read(folder: Path, name: str) -> None:
     place = folder / "attributions" / name
     place.mkdir(parents=True)
     (place / FILE_NAME).write_text("no database")

@@ -22,7 +22,7 @@ from pgversus.study.host_access import HostAccess
 from pgversus.study.study import Study
 from tests.unit.postgres.listening import listening
 
-# Takes the settings that stand beside it in a file.
+# Accepts the settings that are listed in a file next to it.
 POSTGRES = """#!/bin/sh
 [ "$1" = --version ] && echo "postgres (PostgreSQL) 17.8" && exit
 grep -qx "$2" "${0%/*}/settings" && echo "${4#*=}" && exit
@@ -67,11 +67,11 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
 
 
 def asked(study: Study, tmp_path: Path) -> DryRun:
-    """What is known of it once its servers were asked."""
+    """The study after its servers were queried."""
     return dry_run(study, tmp_path / "r", USER, asks_servers=True)
 
 
-def test_treatments_that_a_server_here_cannot_have_are_not_counted(study: Study, tmp_path: Path) -> None:
+def test_treatments_that_a_local_server_does_not_support_are_not_counted(study: Study, tmp_path: Path) -> None:
     found = asked(study, tmp_path)
     assert (study.treatments, found.study.treatments) == (4, 2)
     text = dry_run_text(
@@ -88,7 +88,7 @@ def test_treatments_that_a_server_here_cannot_have_are_not_counted(study: Study,
     assert not (tmp_path / "r").exists()
 
 
-def test_what_is_to_be_built_is_said(study: Study, tmp_path: Path) -> None:
+def test_servers_to_be_built_are_listed(study: Study, tmp_path: Path) -> None:
     found = asked(study, tmp_path)
     whole = partial(dry_run_text, found.study, found.needs, free_bytes=1, blocks_there=0, results="r")
     lines = whole(downloads=(), to_build=("17+blocksize=16", "./tree@HEAD")).splitlines()
@@ -102,7 +102,7 @@ def test_what_is_to_be_built_is_said(study: Study, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("study")
-def test_a_server_from_source_that_is_not_here_is_to_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_build_that_is_not_cached_is_to_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PGVERSUS_SOURCES", raising=False)
     (tmp_path / "cache" / "sources").mkdir()
     compiler = tmp_path / "cc-1"
@@ -115,7 +115,7 @@ def test_a_server_from_source_that_is_not_here_is_to_be_built(tmp_path: Path, mo
     assert (found.to_build, found.downloads) == ((server,), ("source of 17.8",))
 
 
-def test_parts_are_said_where_there_are_some(study: Study, tmp_path: Path) -> None:
+def test_parts_are_reported_if_there_are_several(study: Study, tmp_path: Path) -> None:
     needs = asked(study, tmp_path).needs
 
     def text(parts: int) -> str:
@@ -126,7 +126,7 @@ def test_parts_are_said_where_there_are_some(study: Study, tmp_path: Path) -> No
     assert " at once (measured in 17 parts one after another), 2 kB free" in text(17)
 
 
-def test_a_budget_that_cannot_be_enough_is_told_from_one_that_may(study: Study, tmp_path: Path) -> None:
+def test_an_insufficient_budget_is_distinguished_from_a_possible_one(study: Study, tmp_path: Path) -> None:
     needs = asked(study, tmp_path).needs
 
     def text(budget_s: float) -> str:
@@ -140,7 +140,7 @@ def test_a_budget_that_cannot_be_enough_is_told_from_one_that_may(study: Study, 
     assert too_little in text(900.0)
 
 
-def test_a_study_without_room_is_planned_and_refused(study: Study, tmp_path: Path) -> None:
+def test_a_study_without_disk_space_is_planned_and_refused(study: Study, tmp_path: Path) -> None:
     found = asked(study, tmp_path)
     check_disk_space(found)
     with pytest.raises(HostError) as caught:
@@ -149,7 +149,7 @@ def test_a_study_without_room_is_planned_and_refused(study: Study, tmp_path: Pat
 
 
 @pytest.mark.usefixtures("study")
-def test_what_a_server_here_refuses_is_refused(tmp_path: Path) -> None:
+def test_settings_refused_by_a_local_server_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
     file.write_text(file.read_text().replace('if_missing = "skip"', ""))
     with pytest.raises(StudyError) as caught:
@@ -157,13 +157,13 @@ def test_what_a_server_here_refuses_is_refused(tmp_path: Path) -> None:
     assert caught.value.slug == "study-setting-refused"
 
 
-def test_a_results_folder_that_cannot_be_is_refused(study: Study, tmp_path: Path) -> None:
+def test_an_impossible_results_folder_is_refused(study: Study, tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
         dry_run(study, tmp_path / ("r" * 300), USER)
     assert caught.value.slug == "store-unwritable"
 
 
-def test_results_of_another_study_are_refused_before_anything_is_done(study: Study, tmp_path: Path) -> None:
+def test_results_of_a_different_study_are_refused_first(study: Study, tmp_path: Path) -> None:
     possible = asked(study, tmp_path).study
     Results.begin(tmp_path / "r", possible.fact, possible.contexts).close()
     asked(study, tmp_path)
@@ -203,7 +203,7 @@ def of_servers(tmp_path: Path, *servers: str) -> Study:
 
 
 def program(file: Path, marker: Path) -> Path:
-    """One that leaves a mark when it runs."""
+    """A program that creates a file when it runs."""
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(RAN.format(marker=marker))
     file.chmod(0o755)
@@ -211,7 +211,7 @@ def program(file: Path, marker: Path) -> Path:
 
 
 def hostile_tree(tree: Path, marker: Path) -> Path:
-    """A source tree whose repository has git run a program."""
+    """A source tree whose repository makes git run a program."""
     (tree / "src" / "backend").mkdir(parents=True)
     (tree / "configure").touch()
     git = ("git", "-C", str(tree), "-c", "user.name=me", "-c", "user.email=me@example")
@@ -222,7 +222,7 @@ def hostile_tree(tree: Path, marker: Path) -> Path:
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_program_that_a_study_names_runs_when_servers_are_asked_and_not_before(tmp_path: Path) -> None:
+def test_a_program_named_by_a_study_runs_only_when_servers_are_queried(tmp_path: Path) -> None:
     marker = tmp_path / "ran"
     for name in ("postgres", "initdb"):
         program(tmp_path / "bin" / name, marker)
@@ -260,9 +260,7 @@ def in_words(found: DryRun, access: HostAccess = HostAccess()) -> str:  # noqa: 
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_compiler_of_the_studys_own_is_no_reason_to_know_nothing_of_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_custom_compiler_does_not_hide_the_other_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "programs"
     for name in ("gcc", "bison", "flex", "m4", "perl", "make"):
         program(path / name, tmp_path / "ran")
@@ -282,7 +280,7 @@ def test_a_directory_without_a_server_is_refused_without_running_anything(tmp_pa
 
 
 @pytest.mark.usefixtures("cache")
-def test_nobody_is_connected_to_unless_servers_are_asked_and_then_without_the_users_password(
+def test_servers_are_queried_only_on_request_and_without_the_users_password(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGPASSWORD", "Geheim99")
@@ -298,7 +296,7 @@ def test_nobody_is_connected_to_unless_servers_are_asked_and_then_without_the_us
 
 
 @pytest.mark.usefixtures("cache")
-def test_what_needs_consent_is_listed(tmp_path: Path) -> None:
+def test_requests_that_need_consent_are_listed(tmp_path: Path) -> None:
     found = dry_run(of_servers(tmp_path, "postgresql://u:Geheim99@h/db"), tmp_path / "r", USER)
     lines = in_words(found, open_study(str(tmp_path / "s.toml")).access).splitlines()
     assert "connects to: postgresql://h/db" in lines

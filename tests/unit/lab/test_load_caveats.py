@@ -1,4 +1,4 @@
-"""Each caveat appears where its limit is passed, and not below it."""
+"""Each caveat appears above its limit, and not below it."""
 
 import math
 import re
@@ -34,7 +34,7 @@ QUIET = {
 def blocks(
     contender: Mapping[str, float] | None = None, *, number: int = 6, trend: float = 0.0, transactions: int = 1000
 ) -> list[Block]:
-    """Blocks of trials of one second, the contender's with these counters."""
+    """Blocks with trials of one second and these counters of the contender."""
     made = []
     for n in range(1, number + 1):
         block = rate_block(n, 1000.0, 1000.0 * (1.001 if n % 2 else 0.999), transactions=transactions)
@@ -82,7 +82,7 @@ def test_a_counter_beyond_its_limit_is_a_caveat_of_its_arm(
     assert slugs(blocks(below)) == []
 
 
-def test_what_is_not_told_is_no_caveat() -> None:
+def test_counters_that_are_not_reported_raise_no_caveat() -> None:
     silent = [
         block._replace(trials={arm: trial._replace(counters={}) for arm, trial in block.trials.items()})
         for block in blocks()
@@ -90,7 +90,7 @@ def test_what_is_not_told_is_no_caveat() -> None:
     assert slugs(silent) == []
 
 
-def test_checkpoints_on_both_sides_are_none() -> None:
+def test_checkpoints_on_both_sides_raise_no_caveat() -> None:
     both = [
         block._replace(
             trials={
@@ -103,7 +103,7 @@ def test_checkpoints_on_both_sides_are_none() -> None:
     assert slugs(both) == []
 
 
-def test_a_trend_inside_the_blocks_says_that_the_warm_up_was_too_short() -> None:
+def test_a_trend_within_blocks_means_a_short_warm_up() -> None:
     assert slugs(blocks(trend=math.log(1.08))) == [("not-steady", 1)]
     assert slugs(blocks(trend=math.log(1.04))) == []
     assert slugs(blocks(trend=math.log(1.08), number=3)) == []
@@ -115,7 +115,7 @@ def test_advice_names_no_option_since_a_study_file_has_none() -> None:
     assert not [caveat.text for caveat in told if re.search(r"(?<!\w)-{1,2}[a-z]", caveat.text)]
 
 
-def test_a_cold_cache_is_not_expected_to_be_steady_and_is_looked_after() -> None:
+def test_a_cold_cache_need_not_be_steady_but_is_checked() -> None:
     cold = replace(comparison(), cache=CacheState.COLD)
     assert slugs(blocks({"still_cached_share": 0.0}, trend=0.5), cold) == [("cache-not-cold", None)]
     clean = [
@@ -130,7 +130,7 @@ def test_a_cold_cache_is_not_expected_to_be_steady_and_is_looked_after() -> None
     assert slugs(clean, cold) == []
 
 
-def test_few_transactions_are_said_for_windows_and_for_percentiles() -> None:
+def test_few_transactions_are_reported_for_windows_and_percentiles() -> None:
     few = slugs(blocks(transactions=90))
     assert ("few-for-percentile", None) in few
     # 8 windows, 4 clients: 96 transactions are 3 for each client and window.
@@ -139,7 +139,7 @@ def test_few_transactions_are_said_for_windows_and_for_percentiles() -> None:
 
 
 def at_rate(transactions: int, *, failed: int = 0, number: int = 6) -> list[Block]:
-    """Blocks of which the contender finished so many transactions in eight seconds, and the baseline 400."""
+    """Blocks with this number of transactions of the contender in eight seconds, and 400 of the baseline."""
     return [
         block._replace(
             trials={
@@ -156,7 +156,7 @@ def rates(of: list[Block], rate: float | None = 50.0, clients: int = 1) -> list[
     return [caveat for caveat in found(of, comparison(workload=workload)) if caveat.slug == "rate-not-reached"]
 
 
-def test_an_arm_that_does_not_reach_its_rate_is_told_with_both_numbers() -> None:
+def test_a_missed_rate_is_reported_with_both_numbers() -> None:
     (caveat,) = rates(at_rate(320))
     assert caveat.arm == 1
     assert "17.8 reached 40 of 50 transactions per second" in caveat.text
@@ -167,17 +167,17 @@ def test_an_arm_that_does_not_reach_its_rate_is_told_with_both_numbers() -> None
     assert rates(at_rate(320), rate=None) == []
 
 
-def test_a_rate_is_reached_from_95_percent_on_or_where_chance_or_the_ends_of_windows_explain_the_rest() -> None:
+def test_a_rate_counts_as_reached_from_95_percent_or_within_chance_and_window_ends() -> None:
     assert rates(at_rate(373, number=100)) != []
     assert rates(at_rate(381, number=100)) == []
-    # Of one block, 400 asked: a standard deviation is 20 transactions.
+    # One block, 400 expected: the standard deviation is 20 transactions.
     assert rates(at_rate(340, number=1)) == []
     # 8 windows of 8 clients: 64 may end after their windows.
     assert rates(at_rate(340, number=100), clients=8) == []
     assert rates(at_rate(320, failed=80)) == []
 
 
-def test_ratios_that_follow_one_another_are_drift() -> None:
+def test_correlated_ratios_are_drift() -> None:
     drifting = [
         block._replace(
             trials={**block.trials, 1: block.trials[1]._replace(transactions=1000 + 10 * block.number)},
@@ -189,7 +189,7 @@ def test_ratios_that_follow_one_another_are_drift() -> None:
     assert ("drift", 1) not in slugs(drifting, comparison(design=judged_by(Metric.LATENCY_P95)))
 
 
-def test_drift_is_that_of_the_metric_that_carries_the_verdict() -> None:
+def test_drift_is_that_of_the_metric_that_decides() -> None:
     drifting = [
         block._replace(
             trials={**block.trials, 1: block.trials[1]._replace(quantiles={0.95: 0.001 + 0.0001 * block.number})},

@@ -9,7 +9,7 @@ from tests.builders import window
 
 
 class Invocation:
-    """A load that has so many transactions in its runs, one after the other, and remembers what it was asked."""
+    """A load with these numbers of transactions in successive runs, which records its arguments."""
 
     def __init__(self, transactions: Iterator[int]) -> None:
         self.runs: list[tuple[float, int]] = []
@@ -30,13 +30,13 @@ class Invocation:
         ([round(10 * 1.2**n) for n in range(20)], 8),
     ],
 )
-def test_load_goes_on_as_long_as_it_becomes_faster(transactions: Sequence[int], runs: int) -> None:
+def test_warm_up_continues_while_the_load_becomes_faster(transactions: Sequence[int], runs: int) -> None:
     load = Invocation(iter(transactions))
     run_until_steady(load, 4.0, 7)
     assert load.runs == [(2.0, 7 + number) for number in range(runs)]
 
 
-def test_a_second_is_too_short_for_two_halves() -> None:
+def test_one_second_is_too_short_for_two_halves() -> None:
     load = Invocation(repeat(100))
     run_until_steady(load, 1.0, 1)
     assert load.runs == [(1.0, 1)]

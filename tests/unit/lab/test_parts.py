@@ -1,4 +1,4 @@
-"""A study in parts: one to its end before the next is begun, each with its share of the budget."""
+"""A study in parts: each ends before the next begins, and has its share of the budget."""
 
 from collections.abc import Sequence
 
@@ -14,11 +14,11 @@ from pgversus.study.study import Context
 from tests.unit.engine.test_scheduler import Pretended, PretendedSite, study
 
 BLOCK_S = 12.0
-# 2 starts, 2 warm-ups and 8 windows of a pretended second each.
+# 2 starts, 2 warm-ups and 8 windows of one simulated second each.
 
 
 class Run:
-    """What a run in parts did."""
+    """The record of a run in parts."""
 
     def __init__(self, host: Pretended, *, unpreparable: frozenset[int] = frozenset()) -> None:
         self.testbed = PretendedSite(host, unpreparable=unpreparable)
@@ -55,7 +55,7 @@ def in_parts(states: list[ContextState], *sizes: int) -> list[list[ContextState]
     return [states[end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
 
-def test_a_part_ends_before_the_next_one_is_begun() -> None:
+def test_a_part_ends_before_the_next_one_begins() -> None:
     run = Run(equal_servers())
     assert run.parts(in_parts(study(4, fixed_blocks=5), 1, 2, 1)) is StopReason.BLOCKS
     assert run.begun == [[1], [2, 3], [4]]
@@ -64,15 +64,15 @@ def test_a_part_ends_before_the_next_one_is_begun() -> None:
     assert run.kept[15:] == [4] * 5
 
 
-def test_every_part_has_its_share_of_the_budget_and_what_earlier_ones_left() -> None:
+def test_every_part_gets_its_share_of_the_budget_and_unused_time() -> None:
     run = Run(equal_servers())
-    # Never decided; a third of the budget is room for three blocks and a half, the rest for one more each time.
+    # Never decided; a third of the budget fits three and a half blocks, each further part one more.
     stopped = run.parts(in_parts(study(3, margin=0.0001, max_blocks=100), 1, 1, 1), budget_s=3 * 3.5 * BLOCK_S)
     assert stopped is StopReason.BUDGET
     assert [run.kept.count(context) for context in (1, 2, 3)] == [3, 3, 4]
 
 
-def test_a_resumed_study_goes_on_in_the_part_that_was_interrupted() -> None:
+def test_a_resumed_study_continues_in_the_interrupted_part() -> None:
     states = study(3, fixed_blocks=4)
     parts = in_parts(states, 1, 1, 1)
     # In the middle of the second part.
@@ -85,7 +85,7 @@ def test_a_resumed_study_goes_on_in_the_part_that_was_interrupted() -> None:
 
 
 class InterruptedSite(PretendedSite):
-    """Ctrl-C comes while the data of the second context are loaded."""
+    """Simulate Ctrl-C while the data of the second context are loaded."""
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
         if context.number == 2:
@@ -93,7 +93,7 @@ class InterruptedSite(PretendedSite):
         return super().prepare(context, known)
 
 
-def test_an_interrupt_before_the_first_block_of_a_later_part_keeps_what_there_is() -> None:
+def test_an_interrupt_before_a_later_part_keeps_earlier_results() -> None:
     parts = in_parts(study(2, fixed_blocks=4), 1, 1)
     run = Run(equal_servers())
     run.testbed = InterruptedSite(run.testbed.host)
@@ -101,7 +101,7 @@ def test_an_interrupt_before_the_first_block_of_a_later_part_keeps_what_there_is
     assert run.kept == [1] * 4
 
 
-def test_an_interrupt_before_the_first_block_of_all_leaves_nothing_to_be_shown() -> None:
+def test_an_interrupt_before_the_first_block_leaves_nothing_to_show() -> None:
     run = Run(equal_servers())
     run.testbed = InterruptedSite(run.testbed.host)
     with pytest.raises(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""What plans say against a comparison."""
+"""Caveats from plans."""
 
 from dataclasses import replace
 
@@ -29,11 +29,11 @@ ONE_OTHER = SampledPlans(told=200, others=1, example="[]")
         ),
     ],
 )
-def test_what_is_doubtful_is_said(plans: CapturedPlans | None, not_explained: str, slugs: list[str]) -> None:
+def test_doubts_about_plans_are_caveats(plans: CapturedPlans | None, not_explained: str, slugs: list[str]) -> None:
     assert [caveat.slug for caveat in plan_caveats(comparison(), plans, not_explained)] == slugs
 
 
-def test_other_rows_are_said_with_their_statement() -> None:
+def test_different_rows_are_reported_with_their_statement() -> None:
     plans = plans_of(captured(scan("t")), captured(scan("t"), rows=4))
     (caveat,) = plan_caveats(comparison(), plans, "")
     assert caveat.arm == 1

@@ -1,4 +1,4 @@
-"""Waiting for memory and for disk is a caveat where our own servers cannot be the cause, and only there."""
+"""Waits for memory and disk are a caveat only if the compared servers cannot be the cause."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ READS_ONLY = {
     "background_buffers_written": 0.0,
     "wal_bytes": 500.0,
     "temp_bytes": 0.0,
-    # Four clients on two processors: somebody always waits.
+    # Four clients on two processors: one always waits.
     "pressure_cpu_s": 0.97,
     "pressure_io_s": 0.01,
     "pressure_memory_s": 0.0,
@@ -48,15 +48,15 @@ def test_waiting_beyond_its_limit_is_a_caveat_of_its_arm(
 @pytest.mark.parametrize(
     "own", [{"buffers_read": 1000.0}, {"wal_bytes": 2e6}, {"temp_bytes": 2e6}, {"checkpoint_buffers_written": 500.0}]
 )
-def test_waiting_for_disk_is_nobody_elses_where_a_server_of_either_arm_uses_it(own: dict[str, float]) -> None:
+def test_disk_waits_raise_no_caveat_if_either_server_uses_the_disk(own: dict[str, float]) -> None:
     assert found({"pressure_io_s": 0.5, **own}) == []
     assert found({"pressure_io_s": 0.5}, own) == []
 
 
-def test_waiting_for_a_processor_is_none() -> None:
+def test_waiting_for_a_processor_raises_no_caveat() -> None:
     assert found({"pressure_cpu_s": 1.0}, {"pressure_cpu_s": 0.1}) == []
 
 
-def test_a_host_that_does_not_tell_has_none() -> None:
+def test_a_host_without_pressure_counters_raises_no_caveat() -> None:
     silent = rate_block(1, 1000.0, 1000.0, transactions=1000)
     assert list(pressure_caveats([measured_of(arm, [silent]) for arm in comparison().arms])) == []

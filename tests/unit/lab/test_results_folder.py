@@ -1,4 +1,4 @@
-"""What a run does with earlier results in its folder, and that nobody else can do it meanwhile."""
+"""Handling of earlier results in the folder of a run, and its lock."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "r"
 
 
-def test_earlier_results_are_refused_read_or_put_aside(folder: Path) -> None:
+def test_earlier_results_are_refused_read_or_moved_away(folder: Path) -> None:
     with pytest.raises(StoreError) as caught, results_folder(folder, EarlierResults.REFUSE):
         pass
     assert caught.value.slug == "store-not-empty"
@@ -38,7 +38,7 @@ def test_earlier_results_are_refused_read_or_put_aside(folder: Path) -> None:
     assert (aside / FILE_NAME).exists()
 
 
-def test_nothing_is_put_aside_by_a_run_that_does_not_begin(folder: Path) -> None:
+def test_a_run_that_does_not_begin_moves_nothing_away(folder: Path) -> None:
     with results_folder(folder, EarlierResults.MOVE_AWAY):
         pass
     assert [path.name for path in folder.parent.iterdir()] == ["r"]
@@ -47,7 +47,7 @@ def test_nothing_is_put_aside_by_a_run_that_does_not_begin(folder: Path) -> None
     assert [path.name for path in folder.parent.iterdir()] == ["r"]
 
 
-def test_the_folder_in_the_place_of_what_was_put_aside_is_locked_too(folder: Path) -> None:
+def test_the_folder_that_replaces_moved_results_is_locked(folder: Path) -> None:
     with results_folder(folder, EarlierResults.MOVE_AWAY) as held:
         held.begin()
         Results.begin(folder, FACT, []).close()
@@ -60,7 +60,7 @@ def test_the_folder_in_the_place_of_what_was_put_aside_is_locked_too(folder: Pat
 
 
 @pytest.mark.parametrize("earlier", [EarlierResults.RESUME, EarlierResults.MOVE_AWAY])
-def test_the_folder_of_a_live_run_is_neither_gone_on_with_nor_put_aside(folder: Path, earlier: EarlierResults) -> None:
+def test_the_folder_of_a_live_run_is_neither_resumed_nor_moved_away(folder: Path, earlier: EarlierResults) -> None:
     with results_folder(folder, EarlierResults.RESUME):
         with pytest.raises(StoreError) as caught, results_folder(folder, earlier):
             pass

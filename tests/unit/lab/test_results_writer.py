@@ -1,4 +1,4 @@
-"""What a run says of itself in its results, and the next one after it."""
+"""Facts about a run in its results, also after a further run."""
 
 import os
 import sqlite3
@@ -24,7 +24,7 @@ ASKED = Study(name="s", title="t", question="q", contexts=CONTEXTS, seed=7, budg
 
 
 def run(folder: Path, earlier: StoredStudy | None, *, failing: bool, asked: Study = ASKED) -> StoredStudy:
-    """A run in which nothing is measured, and what it keeps."""
+    """A run without measurements, and what it stores."""
     begun: list[Path] = []
     states = [ContextState(context, 2) for context in asked.contexts]
     if failing:
@@ -39,7 +39,7 @@ def run(folder: Path, earlier: StoredStudy | None, *, failing: bool, asked: Stud
     return read_results(folder)
 
 
-def test_what_a_study_says_of_itself_is_what_it_says_now(tmp_path: Path) -> None:
+def test_texts_of_a_study_are_updated_on_resume(tmp_path: Path) -> None:
     first = run(tmp_path, None, failing=False)
     again = replace(ASKED, title="T", question="Q", published="level,tps\n17,1\n", metrics=("wal_bytes",))
     second = run(tmp_path, first, failing=False, asked=again)
@@ -50,7 +50,7 @@ def test_what_a_study_says_of_itself_is_what_it_says_now(tmp_path: Path) -> None
     database.close()
 
 
-def test_what_could_not_be_prepared_is_a_fact_of_one_run(tmp_path: Path) -> None:
+def test_failed_preparations_are_a_fact_of_one_run(tmp_path: Path) -> None:
     first = run(tmp_path, None, failing=True)
     assert first.facts["not_prepared"] == {"2": "it is not there"}
     assert [one.failure for one in first.contexts] == [None, None]
@@ -58,7 +58,7 @@ def test_what_could_not_be_prepared_is_a_fact_of_one_run(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077])
-def test_kept_logs_of_servers_are_private_and_without_passwords(tmp_path: Path, umask: int) -> None:
+def test_stored_server_logs_are_private_and_without_passwords(tmp_path: Path, umask: int) -> None:
     root, results = tmp_path / "run", tmp_path / "results"
     root.mkdir()
     run(results, None, failing=False)
@@ -80,7 +80,7 @@ def test_kept_logs_of_servers_are_private_and_without_passwords(tmp_path: Path, 
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
 
-def test_of_a_long_log_of_a_server_both_ends_are_kept(tmp_path: Path) -> None:
+def test_both_ends_of_a_long_server_log_are_stored(tmp_path: Path) -> None:
     root, results = tmp_path / "run", tmp_path / "results"
     root.mkdir()
     run(results, None, failing=False)

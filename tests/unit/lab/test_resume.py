@@ -1,4 +1,4 @@
-"""Results are gone on with only by the same question; what changed is said."""
+"""Results are resumed only by the same question; changes are reported."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -30,7 +30,7 @@ from pgversus.study.workload import Operation, Step
 from tests.builders import comparison, rate_block
 
 FOLDER = Path("r")
-PASSWORD = "secret"  # noqa: S105 - what must not be found anywhere
+PASSWORD = "secret"  # noqa: S105 - must not be found anywhere
 
 
 def study(asked: Comparison | None = None, contexts: int = 2) -> Study:
@@ -72,7 +72,7 @@ def changed(change: Callable[[Comparison], Comparison]) -> str:
     return caught.value.found
 
 
-def test_the_same_study_goes_on_also_with_more_time() -> None:
+def test_the_same_study_is_resumed_even_with_a_larger_budget() -> None:
     check_same_study(stored(study()), study(), FOLDER)
     more = comparison(design=replace(comparison().design, budget_s=9999.0))
     check_same_study(stored(study()), replace(study(more), budget_s=9999.0), FOLDER)
@@ -84,21 +84,21 @@ def with_setup(path: str, sha256: str) -> Study:
     return study(replace(asked, arms=tuple(replace(arm, dataset=data) for arm in asked.arms)))
 
 
-def test_a_setup_file_is_the_same_wherever_it_lies() -> None:
+def test_a_setup_file_is_identified_regardless_of_its_path() -> None:
     check_same_study(stored(with_setup("/here/a.sql", "0" * 64)), with_setup("/there/x/../a.sql", "0" * 64), FOLDER)
     with pytest.raises(StoreError) as caught:
         check_same_study(stored(with_setup("/here/a.sql", "0" * 64)), with_setup("/here/a.sql", "1" * 64), FOLDER)
     assert caught.value.found.startswith("dataset.setup.1.sha256: 0000")
 
 
-def test_a_bin_directory_is_another_one_elsewhere() -> None:
+def test_a_bin_directory_elsewhere_is_a_different_one() -> None:
     def moved(asked: Comparison) -> Comparison:
         return replace(asked, arms=(asked.arms[0], replace(asked.arms[1], server=LocalPath(path="/there"))))
 
     assert changed(moved).endswith("server.path of 17.8: nothing, now /there")
 
 
-def test_what_changed_is_named_once_with_both_values_in_the_words_of_a_study_file() -> None:
+def test_changes_are_reported_once_with_both_values_in_terms_of_the_study_file() -> None:
     design = comparison().design
     margin = changed(lambda asked: replace(asked, design=replace(design, margin=0.05)))
     assert margin == "margin: 0.02, now 0.05"
@@ -108,7 +108,7 @@ def test_what_changed_is_named_once_with_both_values_in_the_words_of_a_study_fil
     assert rounds == f"windows: {design.rounds}, now 3"
 
 
-def test_what_changed_on_some_arms_is_said_of_them() -> None:
+def test_changes_on_some_arms_name_these_arms() -> None:
     setting = Setting(name="jit", value="off")
     jit = changed(lambda asked: replace(asked, arms=(asked.arms[0], replace(asked.arms[1], settings=(setting,)))))
     assert jit == "settings.jit of 17.8: nothing, now off"
@@ -119,7 +119,7 @@ def test_what_changed_on_some_arms_is_said_of_them() -> None:
     assert label == "arms: 16.12, 17.8, now 16.12, 18.1"
 
 
-def test_what_changed_in_some_contexts_is_said_of_them() -> None:
+def test_changes_in_some_contexts_name_these_contexts() -> None:
     def found(number_changed: int) -> str:
         asked = study(contexts=3)
         cold = replace(comparison(), cache=CacheState.COLD)
@@ -133,28 +133,28 @@ def test_what_changed_in_some_contexts_is_said_of_them() -> None:
     assert found(3) == "cache: warm, now cold"
 
 
-def test_more_contexts_or_another_seed_or_order_are_another_study() -> None:
+def test_different_contexts_seed_or_order_make_a_different_study() -> None:
     turned = replace(study(), contexts=tuple(reversed(study().contexts)))
     for other, words in (
-        (study(contexts=3), "2 contexts, now 3; new: load=c3"),
-        (study(contexts=1), "2 contexts, now 1; no longer there: load=c2"),
-        (study(contexts=9), "2 contexts, now 9; new: load=c3, load=c4, load=c5 and 4 more"),
+        (study(contexts=3), "2 contexts, now 3; added: load=c3"),
+        (study(contexts=1), "2 contexts, now 1; removed: load=c2"),
+        (study(contexts=9), "2 contexts, now 9; added: load=c3, load=c4, load=c5 and 4 more"),
         (replace(study(), seed=8), "seed 7, now 8"),
-        (turned, "contexts in another order"),
+        (turned, "contexts in a different order"),
     ):
         with pytest.raises(StoreError) as caught:
             check_same_study(stored(study()), other, FOLDER)
         assert caught.value.found == words
 
 
-def test_many_changes_are_counted_and_not_all_shown() -> None:
+def test_long_lists_of_changes_are_shortened_and_counted() -> None:
     asked = comparison()
     settings = tuple(Setting(name=f"s{number}", value="1") for number in range(20))
     arms = tuple(replace(arm, settings=settings) for arm in asked.arms)
     assert changed(lambda _: replace(asked, arms=arms)).endswith("settings.s7: nothing, now 1; and 12 more")
 
 
-def test_no_password_is_kept_and_none_is_asked_for_when_going_on() -> None:
+def test_passwords_are_neither_stored_nor_needed_to_resume() -> None:
     asked = comparison()
     uri = RunningServer(uri=f"postgresql://me:{PASSWORD}@db.example/app")
     running = study(replace(asked, arms=(asked.arms[0], replace(asked.arms[1], server=uri))))
@@ -162,7 +162,7 @@ def test_no_password_is_kept_and_none_is_asked_for_when_going_on() -> None:
     check_same_study(stored(running), running, FOLDER)
 
 
-def test_a_course_goes_on_with_the_budget_of_the_last_run() -> None:
+def test_a_context_state_resumes_with_the_budget_of_the_last_run() -> None:
     (first, _) = stored(study(), prepared(writes=False)).contexts
     state = state_so_far(first.context, first, verdicts=2, budget_s=9999.0)
     assert state.comparison.design.budget_s == 9999.0
@@ -170,7 +170,7 @@ def test_a_course_goes_on_with_the_budget_of_the_last_run() -> None:
 
 
 def on_running_servers(asked: Study, servers: Sequence[RunningServer]) -> Study:
-    """The same study with the second arm of each context on one of them."""
+    """The same study with the second arm of each context on one of these servers."""
     contexts = []
     for context, server in zip(asked.contexts, servers, strict=True):
         (first, second) = context.comparison.arms
@@ -179,7 +179,7 @@ def on_running_servers(asked: Study, servers: Sequence[RunningServer]) -> Study:
     return replace(asked, contexts=tuple(contexts))
 
 
-def test_running_servers_that_an_earlier_run_has_loaded_or_worn_are_known_with_their_passwords() -> None:
+def test_external_servers_loaded_or_changed_by_an_earlier_run_are_known_with_passwords() -> None:
     asked = study(contexts=3)
     uris = [RunningServer(uri=f"postgresql://me:{PASSWORD}@db.example/app{number}") for number in range(3)]
     running = on_running_servers(asked, uris)
@@ -192,7 +192,7 @@ def test_running_servers_that_an_earlier_run_has_loaded_or_worn_are_known_with_t
     assert worn_before(replace(earlier, contexts=(first, *earlier.contexts[1:])), running) == set(uris[:2])
 
 
-def test_a_load_that_was_perhaps_being_tried_when_the_run_ended_may_have_changed_the_data() -> None:
+def test_a_load_possibly_tried_when_the_run_ended_may_have_changed_the_data() -> None:
     asked = study(contexts=2)
     uri = RunningServer(uri="postgresql://db.example/app")
     running = on_running_servers(asked, [uri, uri])
@@ -201,7 +201,7 @@ def test_a_load_that_was_perhaps_being_tried_when_the_run_ended_may_have_changed
     assert worn_before(stored(running, reads, reads), running) == set()
 
 
-def test_a_server_that_was_loaded_before_the_run_ended_is_known_before_any_context_is_ready(tmp_path: Path) -> None:
+def test_a_server_loaded_before_the_first_preparation_ended_is_known(tmp_path: Path) -> None:
     uris = [RunningServer(uri=f"postgresql://me:{PASSWORD}@db.example/app{number}") for number in range(3)]
     running = on_running_servers(study(contexts=3), uris)
     for server in uris[:2]:
@@ -210,13 +210,13 @@ def test_a_server_that_was_loaded_before_the_run_ended_is_known_before_any_conte
             ResultsWriter(running, tmp_path, earlier, {}, begin=lambda: None, stack=stack).keep_loaded(server)
     earlier = read_results(tmp_path)
     assert loaded_before(earlier, running) == set(uris[:2])
-    # Nobody knows whether its load was tried.
+    # Its load may have been tried.
     assert worn_before(earlier, running) == set(uris[:2])
     assert PASSWORD not in repr(earlier)
 
 
 def with_commands(password: str, *, rest: str) -> Study:
-    """A study that holds a password in every place that is compared, and something else beside it."""
+    """A study with a password and another text in every place that is compared."""
     sql = f"ALTER ROLE u PASSWORD '{password}'; {rest}"
     steps = (
         Step(name="a", sql=sql),
@@ -242,7 +242,7 @@ def kept_by(asked: Study, folder: Path) -> StoredStudy:
     return read_results(folder)
 
 
-def test_a_changed_password_is_the_same_study_and_a_changed_command_another(tmp_path: Path) -> None:
+def test_a_changed_password_keeps_the_study_and_a_changed_command_does_not(tmp_path: Path) -> None:
     earlier = kept_by(with_commands("Geheim99", rest="one"), tmp_path)
     check_same_study(earlier, with_commands("GanzGeheim7", rest="one"), FOLDER)
     with pytest.raises(StoreError) as caught:
@@ -250,7 +250,7 @@ def test_a_changed_password_is_the_same_study_and_a_changed_command_another(tmp_
     assert "Geheim99" not in caught.value.found
 
 
-def test_each_place_that_holds_a_password_is_still_compared(tmp_path: Path) -> None:
+def test_texts_that_contain_a_password_are_still_compared(tmp_path: Path) -> None:
     before, now = (without_secrets(with_commands("Geheim99", rest=rest)) for rest in ("one", "two"))
     changes = " ".join(changes_between(before.contexts, now.contexts))
     for changed in (

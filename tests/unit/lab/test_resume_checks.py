@@ -1,4 +1,4 @@
-"""Blocks of two builds, two clients or two machines are not mixed; what a reboot changes is no reason to refuse."""
+"""Blocks of different builds, clients or machines are not mixed; changes by a reboot are accepted."""
 
 import json
 from dataclasses import asdict, replace
@@ -59,7 +59,7 @@ def test_builds_of_two_families_have_two_names(build: Build) -> None:
     check_same_builds({"builds": facts}, facts, FOLDER)
 
 
-def test_another_version_under_the_same_name_is_refused(build: Build) -> None:
+def test_a_different_version_under_the_same_name_is_refused(build: Build) -> None:
     name = Release(major=17, minor=None)
     before = {"builds": build_facts({name: build})}
     with pytest.raises(StoreError) as caught:
@@ -68,7 +68,7 @@ def test_another_version_under_the_same_name_is_refused(build: Build) -> None:
     assert (caught.value.found, caught.value.expected) == ("version 17.9", "version 17.8")
 
 
-def test_a_release_is_the_version_and_the_family_that_were_measured_before(build: Build) -> None:
+def test_a_release_resolves_to_the_version_and_family_measured_before(build: Build) -> None:
     major, minor = Release(major=17, minor=None), Release(major=16, minor=4)
     mine = LocalPath(path="/my/bin")
     others: list[ServerName] = [RunningServer(uri="postgresql:///x"), mine, Release(major=18, minor=None)]
@@ -81,7 +81,7 @@ def test_a_release_is_the_version_and_the_family_that_were_measured_before(build
     assert as_measured_before([major], {}) == [major]
 
 
-def test_a_release_that_was_built_is_the_version_that_was_measured_before(build: Build) -> None:
+def test_a_release_built_from_source_resolves_to_the_version_measured_before(build: Build) -> None:
     cassert = BuildOptions(cassert=True)
     made = replace(build, origin="source")
     release, major = Release(major=17, minor=8), Release(major=17, minor=None)
@@ -100,7 +100,7 @@ def test_a_release_that_was_built_is_the_version_that_was_measured_before(build:
     assert as_measured_before(others, {"builds": facts}) == others
 
 
-def test_what_is_gone_on_with_is_what_the_compiler_of_then_has_built(build: Build, tmp_path: Path) -> None:
+def test_a_resumed_run_uses_builds_of_the_earlier_compiler(build: Build, tmp_path: Path) -> None:
     cache = Cache(root=tmp_path / "cache")
     key = "0a1b2c3d4e5f" + 52 * "0"
     home = cache.builds / "source-0a1b2c3d4e5f"
@@ -115,13 +115,13 @@ def test_what_is_gone_on_with_is_what_the_compiler_of_then_has_built(build: Buil
     made = replace(build, origin="source", sha256=key)
     earlier = {"builds": build_facts({release: made, tree: replace(made, sha256="f" * 64)})}
     meant = as_measured_before(names, earlier)
-    # The tree's build is gone.
+    # The tree's build has been removed.
     assert compilers_before(names, meant, earlier, cache) == {
         SourceBuild(source=Release(major=17, minor=8)): "gcc 11",
     }
 
 
-def test_what_was_built_from_no_release_is_named_as_before(build: Build) -> None:
+def test_builds_of_other_sources_keep_their_name(build: Build) -> None:
     sources = (LocalPath(path="./a"), Checkout(path="./a", ref="master"), Download(address="https://h/p.tar"))
     names: list[ServerName] = [SourceBuild(source=source) for source in sources]
     for version in ("17.8", "19devel"):
@@ -132,7 +132,7 @@ def test_what_was_built_from_no_release_is_named_as_before(build: Build) -> None
     assert as_measured_before([unreleased], {"builds": facts}) == [unreleased]
 
 
-def test_another_build_of_the_same_version_in_the_same_directory_is_refused(build: Build) -> None:
+def test_a_different_build_of_the_same_version_in_the_same_directory_is_refused(build: Build) -> None:
     name = LocalPath(path="/my/bin")
     before = {"builds": build_facts({name: build})}
     build.program("postgres").write_text("another")
@@ -143,13 +143,13 @@ def test_another_build_of_the_same_version_in_the_same_directory_is_refused(buil
     assert caught.value.found != caught.value.expected
 
 
-def test_a_program_that_cannot_be_read_is_known_by_its_version(build: Build) -> None:
+def test_an_unreadable_program_is_identified_by_its_version(build: Build) -> None:
     build.program("postgres").unlink()
     facts = build_facts({Release(major=17, minor=None): build})
     assert facts["17"]["postgres_sha256"] is None
 
 
-def test_another_pgbench_is_refused(tmp_path: Path) -> None:
+def test_a_different_pgbench_is_refused(tmp_path: Path) -> None:
     pgbench = tmp_path / "pgbench"
     pgbench.write_text("one")
     client = Client(pgbench=pgbench, psql=tmp_path / "psql", version="18.6", origin="--pgbench", user=MYSELF)
@@ -175,14 +175,14 @@ def test_another_pgbench_is_refused(tmp_path: Path) -> None:
         ("file_system", "tmpfs"),
     ],
 )
-def test_another_machine_is_refused(name: str, value: object) -> None:
+def test_a_different_machine_is_refused(name: str, value: object) -> None:
     with pytest.raises(StoreError) as caught:
         check_same_host({"host": HOST}, {**HOST, name: value}, FOLDER)
     assert caught.value.slug == "store-other-host"
     assert (caught.value.found, caught.value.expected) == (f"{name} {value}", f"{name} {HOST[name]}")
 
 
-def test_an_updated_kernel_is_said_and_goes_on() -> None:
+def test_an_updated_kernel_is_reported_and_accepted() -> None:
     now = {**HOST, "kernel": "Linux 6.1.0-31", "memory_bytes": 7_999_000_000, "free_bytes": 9}
     check_same_host({"host": HOST}, now, FOLDER)
     (line,) = changes_of_host({"host": HOST}, now)

@@ -1,4 +1,4 @@
-"""What is counted in a window is the load's, without the reading of the counters itself."""
+"""Counters of a window are those of the load, without the cost of reading them; failures of the host end the run."""
 
 import errno
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ def reading(**server: float) -> Reading:
     return Reading(server=server, host={"host_cpu_s": server["buffers_hit"]})
 
 
-def test_the_readings_own_work_is_taken_off_and_nothing_falls_below_zero() -> None:
+def test_the_cost_of_reading_is_subtracted_down_to_zero() -> None:
     before = reading(buffers_hit=100.0, tuples_returned=0.0, wal_bytes=5.0)
     after = reading(buffers_hit=180.0, tuples_returned=600.0, wal_bytes=7.0)
     assert grown(before, after, {"buffers_hit": 30.0, "tuples_returned": 601.0}) == {
@@ -36,7 +36,7 @@ SLUG = "host-disk-full"
 
 
 class _Failing:
-    """Measures arm 0 and nothing else."""
+    """A trial runner with one arm."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -77,12 +77,12 @@ def ended_by(error: Exception, directory: Path) -> HostError:
 
 
 @pytest.mark.parametrize("kind", [DatasetError, ServerError, WorkloadError])
-def test_words_of_a_full_disk_are_the_hosts_whoever_says_them(tmp_path: Path, kind: type[PgversusError]) -> None:
+def test_messages_of_a_full_disk_are_failures_of_the_host(tmp_path: Path, kind: type[PgversusError]) -> None:
     error = ended_by(kind("it failed", slug="x", found=f"NOTICE: a\n{NO_ROOM}\n"), tmp_path)
     assert (error.slug, error.found) == (SLUG, NO_ROOM)
 
 
-def test_system_calls_that_fail_are_the_hosts(tmp_path: Path) -> None:
+def test_failing_system_calls_are_failures_of_the_host(tmp_path: Path) -> None:
     full = ended_by(OSError(errno.ENOSPC, "No space left on device", "/x/script-0.sql"), tmp_path)
     assert (full.slug, full.where) == (SLUG, "/x/script-0.sql")
     broken = ended_by(OSError(errno.EIO, "Input/output error", "/x/log.1"), tmp_path)
@@ -92,13 +92,13 @@ def test_system_calls_that_fail_are_the_hosts(tmp_path: Path) -> None:
         assert "pgversus compare, which would begin anew" in error.to_do
 
 
-def test_a_real_full_device_is_known(tmp_path: Path) -> None:
+def test_a_real_full_device_is_recognised(tmp_path: Path) -> None:
     with pytest.raises(HostError) as caught, failures_of_the_host(tmp_path):
         Path("/dev/full").write_text("a script")
     assert caught.value.slug == SLUG
 
 
-def test_without_such_words_the_file_system_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_such_a_message_the_file_system_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cut = TrialFailedError("pgbench counted 90 transactions and logged 57")
     with pytest.raises(TrialFailedError), failures_of_the_host(tmp_path):
         raise cut
@@ -106,7 +106,7 @@ def test_without_such_words_the_file_system_is_looked_at(tmp_path: Path, monkeyp
     assert ended_by(cut, tmp_path).slug == SLUG
 
 
-def test_other_failures_stay_what_they_are(tmp_path: Path) -> None:
+def test_other_failures_are_passed_on_unchanged(tmp_path: Path) -> None:
     for error in (
         DatasetError("the setup file failed", slug="dataset-load-failed", found="ERROR:  division by zero"),
         StoreError("results cannot be written", slug="store-unwritable", found="No space left on device"),
@@ -137,11 +137,11 @@ def assert_ends_the_run(trial_runner: FailureSortingRunner, slug: str) -> None:
         assert (caught.value.slug, caught.value.exit_code) == (slug, ExitCode.HOST)
 
 
-def test_no_trial_fails_because_a_disk_is_full(tmp_path: Path) -> None:
+def test_a_full_disk_does_not_fail_a_trial(tmp_path: Path) -> None:
     assert_ends_the_run(sorting(TrialFailedError(NO_ROOM), tmp_path), SLUG)
 
 
-def test_no_trial_fails_because_a_server_of_somebody_else_stays_away(
+def test_an_external_server_that_stays_away_does_not_fail_a_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "_LONGEST_AWAY_S", 0.0)

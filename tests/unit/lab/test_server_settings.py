@@ -1,4 +1,4 @@
-"""Every level is put to every server once; refusals are said all at once, and what is lacking may be left out."""
+"""Each server is asked once for every level; refusals are reported together, and missing settings may be skipped."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ UNKNOWN = 'unrecognized configuration parameter "io_combine_limit"'
 
 
 class Servers:
-    """Pretended servers: the old one lacks io_combine_limit, work_mem has a range, and units are understood."""
+    """Fake servers: the old one lacks io_combine_limit, work_mem has a range, and units are understood."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[ServerName, Setting]] = []
@@ -47,7 +47,7 @@ def study(
     return Study(name="s", title="t", question="", contexts=tuple(made), seed=1, budget_s=60.0)
 
 
-def test_each_value_is_put_to_each_server_once() -> None:
+def test_each_server_is_asked_once_for_each_value() -> None:
     ask = Servers()
     arms = ((OLD, (("work_mem", "8MB"),)), (NEW, (("work_mem", "8MB"),)))
     asked = study(arms, arms, arms)
@@ -55,7 +55,7 @@ def test_each_value_is_put_to_each_server_once() -> None:
     assert ask.asked == [(server, Setting(name="work_mem", value="8MB")) for server in (OLD, NEW)]
 
 
-def test_only_servers_that_are_there_can_be_asked() -> None:
+def test_only_available_servers_are_asked() -> None:
     builds: dict[ServerName, Build | None] = {OLD: Build(version="16.12", bin_directory=Path("/x"), origin="test")}
     said = SettingAnswer(value="1", words="")
     ask = ask_of({**builds, NEW: None}, lambda _, __: said)
@@ -64,7 +64,7 @@ def test_only_servers_that_are_there_can_be_asked() -> None:
     assert [ask(server, setting) for server in (OLD, NEW, nowhere)] == [said, None, None]
 
 
-def test_all_refusals_are_said_at_once_in_the_servers_own_words() -> None:
+def test_all_refusals_are_reported_together_with_the_servers_messages() -> None:
     asked = study(
         ((OLD, (("work_mem", "1kB"),)), (NEW, (("work_mem", "1kB"), ("io_combine_limit", "8")))),
         ((OLD, (("io_combine_limit", "8"),)), (NEW, (("io_combine_limit", "8"),))),
@@ -77,7 +77,7 @@ def test_all_refusals_are_said_at_once_in_the_servers_own_words() -> None:
     ]
 
 
-def test_a_name_that_no_server_has_is_refused_once_also_where_missing_ones_are_left_out() -> None:
+def test_a_setting_that_no_server_has_is_refused_once_even_if_missing_ones_are_skipped() -> None:
     levels = tuple((OLD, (("io_combine_limit", str(i)),)) for i in range(3))
     for skips in (False, True):
         asked = replace(study(levels, factors=("io_combine_limit",)), skips_missing_settings=skips)
@@ -88,7 +88,7 @@ def test_a_name_that_no_server_has_is_refused_once_also_where_missing_ones_are_l
         assert caught.value.to_do == "io_method, if that is meant"
 
 
-def test_leaving_out_is_proposed_only_where_another_server_has_the_setting() -> None:
+def test_skipping_is_suggested_only_if_another_server_has_the_setting() -> None:
     asked = study(((OLD, (("io_combine_limit", "8"),)), (NEW, (("io_combine_limit", "8"), ("work_mem", "1kB")))))
     with pytest.raises(StudyFileError) as caught:
         with_possible_settings(asked, Servers())
@@ -105,7 +105,7 @@ def test_levels_that_are_the_same_to_the_server_are_refused() -> None:
     assert caught.value.slug == "study-same-levels"
 
 
-def test_a_shared_setting_that_a_server_lacks_is_left_out_of_its_own_settings() -> None:
+def test_a_shared_setting_is_left_out_for_the_server_that_lacks_it() -> None:
     arms = ((OLD, (("io_combine_limit", "8"),)), (NEW, (("io_combine_limit", "8"),)))
     found = with_possible_settings(replace(study(arms), skips_missing_settings=True), Servers())
     assert [arm.settings for arm in found.contexts[0].comparison.arms] == [
@@ -120,10 +120,10 @@ def test_a_level_that_a_server_lacks_is_left_out_with_its_treatment() -> None:
     asked = study(levels, factors=("io_combine_limit",))
     found = with_possible_settings(replace(asked, skips_missing_settings=True), Servers())
     assert [(arm.index, arm.label) for arm in found.contexts[0].comparison.arms] == [(0, "arm0"), (1, "arm1")]
-    assert [(one.label, one.reason) for one in found.skipped] == [("arm2", "no io_combine_limit in it")]
+    assert [(one.label, one.reason) for one in found.skipped] == [("arm2", "unknown setting io_combine_limit")]
 
 
-def test_a_context_without_its_baseline_goes_and_a_study_without_contexts_is_an_error() -> None:
+def test_a_context_without_baseline_is_dropped_and_a_study_without_contexts_is_an_error() -> None:
     arms = ((OLD, (("io_combine_limit", "1"),)), (NEW, (("io_combine_limit", "2"),)))
     good = ((NEW, ()), (NEW, ()))
     asked = replace(study(good, arms, factors=("io_combine_limit",)), skips_missing_settings=True)
@@ -133,7 +133,7 @@ def test_a_context_without_its_baseline_goes_and_a_study_without_contexts_is_an_
     assert caught.value.slug == "study-nothing-left"
 
 
-def test_refusals_of_a_value_are_no_lacking_and_stay_errors() -> None:
+def test_refused_values_stay_errors() -> None:
     asked = replace(study(((NEW, ()), (NEW, (("work_mem", "1kB"),)))), skips_missing_settings=True)
     with pytest.raises(StudyError) as caught:
         with_possible_settings(asked, Servers())

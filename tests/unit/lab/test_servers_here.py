@@ -1,4 +1,4 @@
-"""Which servers are on this host, and whether each is still what it was when it was made."""
+"""The servers on this host, and whether cached ones are unchanged."""
 
 import json
 import os
@@ -40,7 +40,7 @@ MADE = MadeFrom(
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
-    """Nothing is installed by others."""
+    """No installed servers."""
     monkeypatch.setattr(module, "_INSTALLED", (f"{tmp_path}/installed/*/bin",))
     cache = Cache(root=tmp_path / "cache")
     for place in cache.places:
@@ -68,27 +68,27 @@ def found(cache: Cache, name: str) -> CachedBuild:
     return next(build for build in cached_builds(cache) if build.name == name)
 
 
-def test_a_build_that_is_as_it_was_made_has_no_problem(cache: Cache) -> None:
+def test_an_unchanged_build_has_no_problem(cache: Cache) -> None:
     assert problems_of(make(cache, "zonky-17.8")) == []
 
 
-def test_every_file_that_is_not_as_it_was_is_a_problem(cache: Cache) -> None:
+def test_every_changed_file_is_a_problem(cache: Cache) -> None:
     build = make(cache, "zonky-17.8")
     (build.directory / "share" / "postgres.bki").write_text("two")
-    assert problems_of(build) == ["changed since it was made: share/postgres.bki"]
+    assert problems_of(build) == ["changed since the build: share/postgres.bki"]
     (build.directory / "share" / "postgres.bki").unlink()
     (build.directory / "a").touch()
-    assert problems_of(build) == ["changed since it was made: a, share/postgres.bki"]
+    assert problems_of(build) == ["changed since the build: a, share/postgres.bki"]
     for name in "bcd":
         (build.directory / name).touch()
-    assert problems_of(build) == ["changed since it was made: a, b, c and 2 more"]
+    assert problems_of(build) == ["changed since the build: a, b, c and 2 more"]
 
 
-def test_a_program_that_says_something_else_is_a_problem(cache: Cache) -> None:
+def test_a_program_that_reports_a_different_version_is_a_problem(cache: Cache) -> None:
     assert problems_of(make(cache, "zonky-17.8", version="17.8")) == []
     build = make(cache, "zonky-17.9")
     program(build.directory / "bin" / "postgres", POSTGRES.format(version="17.10", block=8192))
-    assert problems_of(build) == ["changed since it was made: bin/postgres", "it says that it is 17.10"]
+    assert problems_of(build) == ["changed since the build: bin/postgres", "reports version 17.10"]
     program(build.directory / "bin" / "postgres", "#!/bin/sh\necho no libicu >&2\nexit 127\n")
     assert list(verified(build, ME).problems)[1:] == ["no libicu"]
     (build.directory / "bin" / "postgres").unlink()
@@ -96,19 +96,19 @@ def test_a_program_that_says_something_else_is_a_problem(cache: Cache) -> None:
 
 
 @pytest.mark.parametrize("manifest", [None, "", "{}", '{"version": "17.8"}'])
-def test_a_build_without_a_whole_manifest_is_not_whole(cache: Cache, manifest: str | None) -> None:
+def test_a_build_without_a_complete_manifest_is_incomplete(cache: Cache, manifest: str | None) -> None:
     build = make(cache, "zonky-17.8")
     if manifest is None:
         (build.directory / "build.json").unlink()
     else:
         (build.directory / "build.json").write_text(manifest)
-    assert problems_of(build) == ["it is not whole: its manifest cannot be read"]
+    assert problems_of(build) == ["incomplete: its manifest cannot be read"]
 
 
-def test_a_build_of_an_earlier_pgversus_cannot_be_checked(cache: Cache) -> None:
+def test_a_build_without_checksums_cannot_be_verified(cache: Cache) -> None:
     found = verified(make(cache, "zonky-17.8", files_sha256=None), ME)
     assert found.problems == ()
-    assert str(found) == "it runs; when it was fetched no checksums were kept"
+    assert str(found) == "runs; no checksums were stored when it was fetched"
 
 
 def test_builds_are_named_as_they_are_shown(cache: Cache) -> None:
@@ -119,9 +119,9 @@ def test_builds_are_named_as_they_are_shown(cache: Cache) -> None:
 
 @pytest.mark.parametrize(
     ("name", "to_do"),
-    [("zonky-16.5", "zonky-16.4, if that is meant"), ("17", "pgversus servers shows what is there")],
+    [("zonky-16.5", "zonky-16.4, if that is meant"), ("17", "list the servers with: pgversus servers")],
 )
-def test_a_name_that_is_nobodys_is_answered_with_the_nearest(cache: Cache, name: str, to_do: str) -> None:
+def test_an_unknown_name_is_answered_with_the_nearest(cache: Cache, name: str, to_do: str) -> None:
     make(cache, "zonky-16.4")
     with pytest.raises(StudyError) as caught:
         named_builds(cache, ["zonky-16.4", name])
@@ -130,7 +130,7 @@ def test_a_name_that_is_nobodys_is_answered_with_the_nearest(cache: Cache, name:
     assert error.to_do == to_do
 
 
-def test_every_server_is_shown_with_what_it_says_of_itself(cache: Cache, tmp_path: Path) -> None:
+def test_every_server_is_shown_with_the_properties_it_reports(cache: Cache, tmp_path: Path) -> None:
     make(cache, "source-0a1b", block=16384, made_from=asdict(MADE))
     make(cache, "zonky-17.8")
     global_ = cache.builds / "zonky-17.8" / "lib" / "pgxs" / "src" / "Makefile.global"
@@ -167,14 +167,14 @@ def test_every_server_is_shown_with_what_it_says_of_itself(cache: Cache, tmp_pat
     )
 
 
-def test_builds_that_were_made_in_another_manner_are_told_apart(cache: Cache) -> None:
+def test_builds_made_in_a_different_manner_are_distinguished(cache: Cache) -> None:
     manner = BuildManner(profile=BuildProfile.FULL, system=BuildSystem.MESON)
     make(cache, "source-1", made_from=asdict(replace(MADE, manner=manner)))
     (only,) = installed_servers(cache, ME)
     assert only.made_from == "commit 0a1b of ./postgres, full, meson, gcc 12"
 
 
-def test_a_server_that_cannot_be_asked_is_shown_without_an_answer(cache: Cache) -> None:
+def test_a_server_that_cannot_be_queried_is_shown_without_properties(cache: Cache) -> None:
     (cache.builds / "zonky-17.8").mkdir()
     (only,) = installed_servers(cache, ME)
     assert (only.version, only.block_size_bytes, only.flags) == ("17.8", None, "")

@@ -1,4 +1,4 @@
-"""All arms of a quad begin in the same places, which follow from the seed of their session."""
+"""All arms of a quad begin with the same placement, which follows from the seed of their session."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ USABLE = os.sched_getaffinity(0)
 
 @pytest.fixture
 def sleeping() -> Iterator[list[int]]:
-    """Four processes of ours."""
+    """Four sleeping processes."""
     programs = [subprocess.Popen(["/bin/sleep", "60"]) for _ in range(4)]
     yield [program.pid for program in programs]
     for program in programs:
@@ -26,7 +26,7 @@ def where(tasks: list[int]) -> list[set[int]]:
     return [os.sched_getaffinity(task) for task in tasks]
 
 
-def test_sessions_of_the_same_seed_begin_in_the_same_places_and_keep_them_for_a_quad(sleeping: list[int]) -> None:
+def test_sessions_with_the_same_seed_share_placements_and_keep_them_for_a_quad(sleeping: list[int]) -> None:
     seen = []
     for arm in range(2):
         places = Placement(Design(), seed=7)
@@ -39,11 +39,11 @@ def test_sessions_of_the_same_seed_begin_in_the_same_places_and_keep_them_for_a_
     assert seen[0] == seen[1]
     assert all(first == second for first, second in zip(seen[0][::2], seen[0][1::2], strict=True))
     assert all(len(place) == 1 for both in seen[0] for place in both)
-    # Chance alone would leave them in one place once in 2^9 runs; the seed is fixed.
+    # By chance they would stay in one place once in 2^9 runs; the seed is fixed.
     assert len({str(both) for both in seen[0]}) > 1 or len(USABLE) == 1
 
 
-def test_they_are_free_to_move_afterwards_and_one_that_has_ended_is_passed_over(sleeping: list[int]) -> None:
+def test_processes_are_released_afterwards_and_ended_ones_are_skipped(sleeping: list[int]) -> None:
     ended = subprocess.Popen(["/bin/true"])
     ended.wait()
     places = Placement(Design(), seed=1)
@@ -53,7 +53,7 @@ def test_they_are_free_to_move_afterwards_and_one_that_has_ended_is_passed_over(
     assert where(sleeping) == [USABLE] * 4
 
 
-def test_client_and_servers_stay_on_processors_of_their_own(sleeping: list[int]) -> None:
+def test_client_and_servers_stay_on_separate_processors(sleeping: list[int]) -> None:
     client, server = min(USABLE), max(USABLE)
     places = Placement(Design(client_processors=(client,), server_processors=(server,)), seed=1)
     for _ in range(4):
@@ -63,9 +63,7 @@ def test_client_and_servers_stay_on_processors_of_their_own(sleeping: list[int])
     assert where(sleeping) == [{client}, {server}, {server}, {server}]
 
 
-def test_where_servers_may_not_be_placed_clients_are_not_either(
-    sleeping: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_clients_are_not_placed_if_servers_cannot_be(sleeping: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.sched_setaffinity
 
     def refused(task: int, processors: Iterable[int]) -> None:

@@ -1,4 +1,4 @@
-"""Which study is meant, with which seed, and where its results go."""
+"""Finding a study file, its seed, and the folder of its results."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ builtin = "select-only"
     [
         ("", 9, None, 9),
         ("[design]\nseed = 5", None, None, 5),
-        # The flag says what is wanted now, and a resumed run then refuses what changed.
+        # The flag takes precedence, and a resumed run then refuses the change.
         ("[design]\nseed = 5", 9, None, 9),
         ("[design]\nseed = 5", 9, 4, 9),
         ("[design]\nseed = 5", None, 4, 5),
@@ -31,7 +31,7 @@ builtin = "select-only"
         ("", None, 4, 4),
     ],
 )
-def test_the_seed_is_that_of_the_flag_else_of_the_file_else_of_earlier_results(
+def test_the_seed_comes_from_the_flag_the_file_or_earlier_results(
     tmp_path: Path, in_file: str, asked: int | None, earlier: int | None, expected: int
 ) -> None:
     file, folder = tmp_path / "s.toml", tmp_path / "r"
@@ -48,7 +48,7 @@ def test_the_seed_is_that_of_the_flag_else_of_the_file_else_of_earlier_results(
     ("text", "found"),
     [("/dev/zero", "a directory, a pipe or a device"), ("empty", "a folder without a study.toml")],
 )
-def test_what_is_no_study_file_is_said_and_not_read(
+def test_a_path_that_is_not_a_study_file_is_reported_and_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, found: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -67,7 +67,7 @@ def test_a_folder_of_the_same_name_does_not_hide_a_bundled_study(
 
 
 @pytest.mark.parametrize("text", [".", "../mine", "study.toml", "inner/..", "{folder}", "{folder}/study.toml"])
-def test_a_study_file_in_a_folder_is_called_as_the_folder(
+def test_a_study_file_in_a_folder_is_named_after_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
     folder = tmp_path / "mine"
@@ -79,7 +79,7 @@ def test_a_study_file_in_a_folder_is_called_as_the_folder(
 
 
 @pytest.mark.parametrize("text", ["x" * 300, TEXT * 100])
-def test_what_can_be_no_path_is_said_in_few_words(text: str) -> None:
+def test_text_that_cannot_be_a_path_is_reported_briefly(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         find_study(text)
     assert len(caught.value.where) < 400

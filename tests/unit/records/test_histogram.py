@@ -44,7 +44,7 @@ def test_quantiles_of_large_random_samples_are_within_one_percent_of_numpys_defa
 
 
 @given(LATENCIES)
-def test_quantiles_never_fall_with_q(latencies: list[int]) -> None:
+def test_quantiles_never_decrease_with_q(latencies: list[int]) -> None:
     histogram = histogram_of(latencies)
     values = [histogram.quantile(q) for q in (0.01, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)]
     assert values == sorted(values)
@@ -59,7 +59,7 @@ def test_quantiles_of_equal_latencies_stay_in_the_bin_of_that_latency(latency: i
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=100))
-def test_no_transaction_is_lost_and_the_ends_are_not_empty(latencies: list[int]) -> None:
+def test_no_transaction_is_lost_and_both_ends_are_not_empty(latencies: list[int]) -> None:
     histogram = histogram_of(latencies)
     assert histogram.total == len(latencies)
     assert histogram.counts[0] > 0
@@ -87,6 +87,6 @@ def test_an_empty_histogram_has_no_quantile() -> None:
 
 
 @pytest.mark.parametrize("q", [0.0, -0.1, 1.0001, math.nan])
-def test_a_share_outside_zero_to_one_is_refused(q: float) -> None:
+def test_a_quantile_outside_zero_to_one_is_refused(q: float) -> None:
     with pytest.raises(ValueError, match="no quantile"):
         histogram_of([100]).quantile(q)

@@ -1,4 +1,4 @@
-"""What is tried to bring an old plan back, in its order."""
+"""Candidates for restoring an old plan, and their order."""
 
 from pgversus.records.plans import Candidate, PlannerSetting, candidates, memory_candidates
 
@@ -14,7 +14,7 @@ def tried(baseline: dict[str, PlannerSetting], contender: dict[str, PlannerSetti
     return [f"{one.why}: {one.words}" for one in candidates(baseline, contender)]
 
 
-def test_new_switches_come_first_then_what_is_set_otherwise_then_all_switches() -> None:
+def test_new_switches_come_first_then_differing_settings_then_all_switches() -> None:
     baseline = {
         "enable_sort": ON,
         "enable_hash": ON,
@@ -42,7 +42,7 @@ def test_new_switches_come_first_then_what_is_set_otherwise_then_all_switches() 
     ]
 
 
-def test_equal_servers_have_their_switches_alone() -> None:
+def test_equal_servers_have_only_switches() -> None:
     assert tried({"jit": ON}, {"jit": ON}) == []
     assert tried({"enable_sort": ON}, {"enable_sort": ON}) == ["switch: enable_sort = off"]
 
@@ -51,7 +51,7 @@ def test_candidates_are_plain_values() -> None:
     assert isinstance(next(candidates({}, {"enable_x": ON})), Candidate)
 
 
-def test_bounds_of_memory_go_down_to_what_they_may_be_and_hashes_alone_come_first() -> None:
+def test_memory_limits_go_down_to_their_minimum_with_hashes_first() -> None:
     settings = {"hash_mem_multiplier": amount("2", "2"), "work_mem": amount("100", "4096")}
     words = [one.words for one in memory_candidates(settings, is_less=True)]
     assert words[:3] == ["hash_mem_multiplier = 1.8", "hash_mem_multiplier = 1.6", "hash_mem_multiplier = 1.4"]

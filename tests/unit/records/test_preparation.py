@@ -1,4 +1,4 @@
-"""A window that hangs is given up long before the budget of a study is gone."""
+"""A hanging window is given up long before the budget of a study is spent."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from pgversus.study.design import Design
         (1.0, 0.5, 40.0, 40.0),
     ],
 )
-def test_patience_is_bound_to_what_the_first_load_showed(
+def test_patience_depends_on_the_first_load(
     window_s: float, longest_s: float, budget_s: float, patience_s: float
 ) -> None:
     known = Preparation(
@@ -42,7 +42,7 @@ def test_patience_is_bound_to_what_the_first_load_showed(
         (72 * 3600.0, 432, 4, 900.0),
     ],
 )
-def test_patience_with_the_first_load_is_a_part_of_what_its_context_may_take(
+def test_patience_with_the_first_load_is_a_part_of_its_contexts_budget(
     budget_s: float, contexts: int, fixed_blocks: int | None, patience_s: float
 ) -> None:
     assert first_patience_s(Design(budget_s=budget_s, fixed_blocks=fixed_blocks), contexts) == patience_s

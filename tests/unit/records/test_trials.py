@@ -13,7 +13,7 @@ LATENCIES = st.lists(st.integers(1, 10**7), min_size=1, max_size=30)
 
 
 @given(st.lists(LATENCIES, min_size=1, max_size=5))
-def test_a_trial_is_all_its_windows_together(groups: list[list[int]]) -> None:
+def test_a_trial_is_the_sum_of_its_windows(groups: list[list[int]]) -> None:
     whole = trial(0, *(window(group, seconds=2.0, failed=1) for group in groups))
     latencies = np.array([latency for group in groups for latency in group])
     assert whole.transactions == latencies.size
@@ -25,12 +25,12 @@ def test_a_trial_is_all_its_windows_together(groups: list[list[int]]) -> None:
     assert whole.histogram.total == latencies.size
 
 
-def test_a_stalled_window_counts_by_its_time_and_not_as_one_of_two() -> None:
+def test_a_stalled_window_is_weighted_by_its_time() -> None:
     whole = trial(0, window([1000] * 100, seconds=1.0), window([1000] * 10, seconds=9.0))
     assert whole.tps == pytest.approx(11.0)
 
 
-def test_a_block_has_an_arm_only_when_its_trial_is_there() -> None:
+def test_a_block_has_an_arm_only_with_its_trial() -> None:
     block = rate_block(1, 100.0, None, 90.0)
     assert block.has(0)
     assert block.has(0, 2)
@@ -39,7 +39,7 @@ def test_a_block_has_an_arm_only_when_its_trial_is_there() -> None:
     assert not Block(number=2, trials={}).has(0)
 
 
-def test_an_operation_has_times_and_nothing_that_loads_have() -> None:
+def test_an_operation_has_times_and_no_quantities_of_loads() -> None:
     whole = operation_block(1, OPERATION, (1.5, 0.25)).trials[0]
     told = {metric: whole.value(metric) for metric in Metric}
     assert {metric for metric, value in told.items() if value is not None} == {Metric.TIME}
