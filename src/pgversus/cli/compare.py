@@ -3,7 +3,6 @@
 import json
 import secrets
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,15 +12,16 @@ from pgversus.cli.options import (
     ANSWER_GROUP,
     PROGRAMS_GROUP,
     GroupedCommand,
-    check_dry_run,
+    check_options,
     exit_code,
     in_asked_manner,
     language_shown,
     means_options,
     measure,
     show_dry_run,
+    terminal_answer,
 )
-from pgversus.cli.output import rendered, write_answer
+from pgversus.cli.output import write_answer
 from pgversus.cli.question import METRICS, arms_options, comparison_of, study_of, variable_options
 from pgversus.errors import ExitCode
 from pgversus.study.comparison import Comparison
@@ -182,7 +182,7 @@ def compare(**options: Any) -> int:
     pgversus compare 16 17 18 -i -s 10 -b tpcb-like -c 8 -j 2
     pgversus compare 15.10 16.6 -i -s 10 --prepare dirty.sql --operation 'VACUUM pgbench_accounts'
     """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
-    check_dry_run(options)
+    check_options(options)
     comparison = comparison_of(options)
     results = _results_folder(options["results"], comparison)
     from pgversus.lab.resume import EarlierResults  # noqa: PLC0415 - `pgversus --help` does without numpy
@@ -193,18 +193,15 @@ def compare(**options: Any) -> int:
         return int(ExitCode.DONE)
     whole = measure(study, options, results, earlier=EarlierResults.REFUSE)
     with use_language(language_shown(options)):
-        text = _text(whole.answers[0], options)
+        text = _json(whole.answers[0]) if options["as_json"] else terminal_answer(whole, options)
     write_answer(text, options["output"], whole.results)
     return int(exit_code(whole, options["fail_on"]))
 
 
-def _text(answer: "Answer", options: Mapping[str, Any]) -> str:
+def _json(answer: "Answer") -> str:
     from pgversus.report.json_document import document  # noqa: PLC0415 - `pgversus --help` does without numpy
-    from pgversus.report.terminal import print_answer  # noqa: PLC0415 - the same
 
-    if options["as_json"]:
-        return json.dumps(document(answer), indent=2, allow_nan=False) + "\n"
-    return rendered(lambda console, columns: print_answer(answer, console, columns), options["output"])
+    return json.dumps(document(answer), indent=2, allow_nan=False) + "\n"
 
 
 def _results_folder(given: str | None, comparison: Comparison) -> Path:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pgversus.cli.output import write_answer
+from pgversus.cli.output import Rendered, rendered, write_answer
 from pgversus.errors import ExitCode
 from pgversus.study.build_options import USUAL_MANNER, BuildManner, BuildProfile, BuildSystem, manner_asked
 from pgversus.text.translation import Language, use_language
@@ -42,6 +42,8 @@ def locale_language(environment: Mapping[str, str]) -> Language:
 
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from pgversus.lab.resume import EarlierResults
     from pgversus.report.answer import StudyAnswer
     from pgversus.study.host_access import HostAccess
@@ -63,6 +65,10 @@ _BUILD_OPTIONS = (
 )
 OUTPUT = click.option(
     "-o", "--output", type=click.Path(), metavar="FILE", help="Write to a file.  [default: standard output]"
+)
+DETAIL = (
+    click.option("-v", "--verbose", is_flag=True, help="Show everything: all tables, plans, counters and conditions."),
+    click.option("-q", "--quiet", is_flag=True, help="Show the verdict sentence only."),
 )
 RUN_AS = click.option(
     "--run-as",
@@ -112,6 +118,7 @@ _OPTIONS = (
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables."),
     OUTPUT,
+    *DETAIL,
     language_option,
 )
 
@@ -135,13 +142,20 @@ class GroupedCommand(click.Command):
             formatter.write_dl(list(records.values()))
 
 
-ANSWER_GROUP = {"Answer": ("as_json", "output", "language", "fail_on", "no_plans", "sample_plans", "check_rows")}
+ANSWER_GROUP = {
+    "Answer": ("verbose", "quiet", "as_json", "output", "language", "fail_on", "no_plans", "sample_plans", "check_rows")
+}
 PROGRAMS_GROUP = {"Servers and programs": ("build_profile", "build_system", "pgbench_path", "run_as", "keep_logs")}
 
 
 def means_options(command: Command) -> Command:
     """Add the flags that say with what is measured."""
     return with_options(command, _OPTIONS)
+
+
+def detail_options(command: Command) -> Command:
+    """Add --verbose and --quiet."""
+    return with_options(command, DETAIL)
 
 
 def build_options(command: Command) -> Command:
@@ -196,8 +210,10 @@ def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlie
         return read_answer(results)
 
 
-def check_dry_run(options: Mapping[str, Any]) -> None:
-    """UsageError for --ask-servers without --dry-run."""
+def check_options(options: Mapping[str, Any]) -> None:
+    """UsageError for options that exclude each other, or that mean nothing without another."""
+    if options["verbose"] and options["quiet"]:
+        raise click.UsageError("--verbose and --quiet exclude each other")
     if options["ask_servers"] and not options["dry_run"]:
         raise click.UsageError("--ask-servers is for --dry-run: a run asks its servers anyway")
 
@@ -242,6 +258,22 @@ def show_dry_run(
     )
     write_answer(text, options["output"], found.results)
     check_disk_space(found)
+
+
+def terminal_answer(answer: "StudyAnswer", options: Mapping[str, Any], *, with_published: bool = False) -> Rendered:
+    """Return the answer as text for a terminal or a pipe: on one screen, complete, or the verdict sentence alone."""
+    from pgversus.report.summary import print_sentences, print_summary  # noqa: PLC0415 - not for `--help`
+    from pgversus.report.terminal import print_study_answer  # noqa: PLC0415 - the same
+
+    def print_to(console: "Console", columns: int | None) -> None:
+        if options["quiet"]:
+            print_sentences(answer, console, columns)
+        elif options["verbose"] or with_published:
+            print_study_answer(answer, console, columns, with_published=with_published)
+        else:
+            print_summary(answer, console, columns)
+
+    return rendered(print_to, options["output"])
 
 
 def language_shown(options: Mapping[str, Any]) -> Language:

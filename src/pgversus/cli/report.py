@@ -3,11 +3,11 @@
 import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pgversus.cli.options import OUTPUT, language_option
+from pgversus.cli.options import OUTPUT, detail_options, language_option, terminal_answer
 from pgversus.cli.output import rendered, write_error, write_out
 from pgversus.errors import ExitCode, PgversusError
 from pgversus.host.output_file import write_file
@@ -152,6 +152,7 @@ _FORMATS = (*_FOR_PEOPLE, "csv", "trials-csv", "json", "parquet", "trials-parque
 )
 @language_option
 @OUTPUT
+@detail_options
 def report(
     results: tuple[str, ...],
     form: str,
@@ -162,6 +163,8 @@ def report(
     *,
     as_json: bool,
     published: bool,
+    verbose: bool,
+    quiet: bool,
 ) -> int:
     """Show the results of a comparison or a study from their RESULTS folder. Nothing is measured again.
 
@@ -183,6 +186,8 @@ def report(
     # and again, would take as long as all the rest.
     gc.disable()
     form = "json" if as_json else form
+    if (verbose or quiet) and form != "terminal":
+        raise click.UsageError("--verbose and --quiet are for --format terminal")
     check_style(style, form)
     of_one = {"--style": style is not None, "--published": published, "--charts": charts_directory is not None}
     two = one_or_two(results, form, of_one)
@@ -191,7 +196,13 @@ def report(
         if two is not None:
             return _write(side_by_side_content(*read_both(two), form, output), form, output, " and ".join(two))
         answer = read_answer(Path(results[0]))
-        content = write_up(answer) if style == "article" else _content(answer, form, output, with_published=published)
+        content = (
+            write_up(answer)
+            if style == "article"
+            else _content(
+                answer, form, {"output": output, "verbose": verbose, "quiet": quiet}, with_published=published
+            )
+        )
     if charts_directory is not None:
         from pgversus.host.facts import has_font_for  # noqa: PLC0415 - only for who wants pictures
 
@@ -227,19 +238,16 @@ def _draw(answer: "StudyAnswer", directory: Path) -> None:
 
 
 def _content(
-    answer: "StudyAnswer", form: str, output: str | None, *, with_published: bool
+    answer: "StudyAnswer", form: str, options: Mapping[str, Any], *, with_published: bool
 ) -> "str | bytes | Iterable[str]":
     # Imported here: `pgversus --help` does without numpy.
     from pgversus.report.json_document import json_pieces, study_document  # noqa: PLC0415
     from pgversus.report.markdown import markdown  # noqa: PLC0415
     from pgversus.report.page.page import page_html  # noqa: PLC0415
-    from pgversus.report.terminal import print_study_answer  # noqa: PLC0415
     from pgversus.report.tidy_tables import csv_lines, parquet_bytes, trial_table, verdict_table  # noqa: PLC0415
 
     forms: Mapping[str, Callable[[], str | bytes | Iterable[str]]] = {
-        "terminal": lambda: rendered(
-            lambda console, columns: print_study_answer(answer, console, columns, with_published=with_published), output
-        ),
+        "terminal": lambda: terminal_answer(answer, options, with_published=with_published),
         "markdown": lambda: markdown(answer, with_published=with_published),
         "html": lambda: page_html(answer),
         "csv": lambda: csv_lines(verdict_table(answer)),

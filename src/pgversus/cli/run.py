@@ -11,15 +11,16 @@ from pgversus.cli.options import (
     ANSWER_GROUP,
     PROGRAMS_GROUP,
     GroupedCommand,
-    check_dry_run,
+    check_options,
     exit_code,
     in_asked_manner,
     language_shown,
     means_options,
     measure,
     show_dry_run,
+    terminal_answer,
 )
-from pgversus.cli.output import rendered, write_answer, write_error
+from pgversus.cli.output import write_answer, write_error
 from pgversus.errors import ExitCode
 from pgversus.text.translation import use_language
 from pgversus.text.units import parse_duration
@@ -66,7 +67,7 @@ def run(**options: Any) -> int:
     pgversus run planner-16-vs-17
     pgversus run my-study.toml --budget 2h --dry-run
     """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
-    check_dry_run(options)
+    check_options(options)
     from pgversus.lab.consent import opened_with_consent  # noqa: PLC0415 - `pgversus --help` does without numpy
     from pgversus.lab.studies import open_study  # noqa: PLC0415 - the same
 
@@ -99,13 +100,12 @@ def run(**options: Any) -> int:
     earlier = EarlierResults.MOVE_AWAY if options["new"] else EarlierResults.RESUME
     answer = measure(study, options, opened.results, earlier=earlier)
     from pgversus.report.json_document import json_pieces, study_document  # noqa: PLC0415 - the same
-    from pgversus.report.terminal import print_study_answer  # noqa: PLC0415 - the same
 
     if options["as_json"]:
         write_answer(json_pieces(study_document(answer)), options["output"], answer.results)
     else:
         with use_language(language_shown(options)):
-            text = rendered(lambda console, columns: print_study_answer(answer, console, columns), options["output"])
+            text = terminal_answer(answer, options)
         write_answer(text, options["output"], answer.results)
     return int(exit_code(answer, options["fail_on"]))
 

@@ -57,7 +57,7 @@ class SafeConsole(Console):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
 
-_LATENCIES = {
+LATENCIES = {
     Metric.LATENCY_MEAN: N_("mean"),
     Metric.LATENCY_P50: N_("p50"),
     Metric.LATENCY_P95: N_("p95"),
@@ -177,7 +177,7 @@ def _latency_table(answer: Answer, *, is_open_loop: bool) -> Table:
     head = _("latency (from the scheduled start)") if is_open_loop else _("latency (closed loop)")
     against = _("vs {baseline}", baseline=comparison.baseline.label)
     rows = terminal_table(head, "", "", against, percent_of_confidence())
-    for metric, words in _LATENCIES.items():
+    for metric, words in LATENCIES.items():
         name = _(words)
         space = " " * (_WIDTH_OF_LATENCY - cell_len(name))
         for arm in comparison.arms:
@@ -265,7 +265,7 @@ def _parts_of_study(page: StudyPage) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(page.title, style="bold")]
     if page.question:
         parts.append(Text(page.question))
-    parts += [Text(""), _verdicts_of_study(page.verdicts), Text("")]
+    parts += [Text(""), verdicts_of_study(page.verdicts), Text("")]
     for found in page.heat_maps:
         parts += [_heat_table(found), Text("")]
     if page.published is not None:
@@ -350,7 +350,7 @@ def _quantities_of_study(rows: Sequence[PlacedQuantityRow]) -> Table:
     return shown
 
 
-def _verdicts_of_study(rows: Sequence[VerdictRow]) -> Table:
+def verdicts_of_study(rows: Sequence[VerdictRow]) -> Table:
     """A column that would say the same in every row becomes part of a head, and one that says nothing goes."""
     metrics, baselines = {row.metric for row in rows}, {row.baseline for row in rows}
     contenders = {row.contender for row in rows}

@@ -6,7 +6,7 @@ which explain a difference or go with it.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from math import fsum
 from statistics import median
 
@@ -106,6 +106,13 @@ def sure_counters(answer: Answer, result: ContenderResult, most: int) -> list[Qu
     return list(islice(_sure(answer, result, ()), most))
 
 
+def sure_counter_names(answer: Answer, most: int) -> list[str]:
+    """Return the names of counters that differ beyond chance, the largest difference first, contenders in turn."""
+    found = [[name for name, _row_of in _sure_named(answer, result, ())] for result in answer.analysis.results]
+    in_turn = (name for names in zip_longest(*found) for name in names if name is not None)
+    return list(islice(dict.fromkeys(in_turn), most))
+
+
 def study_quantity_rows(answer: StudyAnswer) -> list[PlacedQuantityRow]:
     """The same of every verdict of a study, in its order, with fewer of the surest counters."""
     return [
@@ -151,6 +158,11 @@ def level_text(metric: Metric, value: float) -> str:
     return significant(value, 4) if metric is Metric.TPS else latency(value)
 
 
+def counter_label(name: str) -> str:
+    """Return a counter's name for people: `shared buffer hits`."""
+    return _(COUNTERS[name].label)
+
+
 def counter_text(name: str, value: float) -> str:
     """A counter's value in the unit people read it in."""
     match COUNTERS[name].unit:
@@ -163,11 +175,15 @@ def counter_text(name: str, value: float) -> str:
 
 
 def _sure(answer: Answer, result: ContenderResult, shown: Sequence[str]) -> Iterator[QuantityRow]:
+    return (row for _name, row in _sure_named(answer, result, shown))
+
+
+def _sure_named(answer: Answer, result: ContenderResult, shown: Sequence[str]) -> Iterator[tuple[str, QuantityRow]]:
     """Those that happened on one side only come first: no ratio is larger."""
     one_sided = (name for name, found in result.one_sided.items() if found.is_sure)
     for name in chain(one_sided, sure_ratios(result.counters)):
         if name not in _NEVER_BY_ITSELF and name not in shown and (row := _counter(answer, result, name)):
-            yield row
+            yield name, row
 
 
 def _row(answer: Answer, result: ContenderResult, name: str) -> QuantityRow | None:

@@ -226,6 +226,13 @@ def change_bounds(low: float | None, high: float | None) -> tuple[str, str] | No
     return _less_or_more(low), _less_or_more(high)
 
 
+def factor_interval(low: float | None, high: float | None) -> str:
+    """Return the bounds of a ratio as factors; empty where change_interval is."""
+    return (
+        f"[{factor(low)}, {factor(high)}]" if low is not None and high is not None and change_bounds(low, high) else ""
+    )
+
+
 def _less_or_more(ratio: float) -> str:
     """`-98.77 %`: what is left of a tenth or a hundredth needs more digits."""
     if ratio >= _SMALL:

@@ -1,0 +1,199 @@
+"""The answer on one screen of a terminal: verdict, arms, latencies, five counters, the cause, and the next command.
+
+Everything else is in the full report (report/terminal.py, page/). All ratios of one summary have the same form.
+"""
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.methodology import restarts, windows_words
+from pgversus.report.overview import MOST_ROWS, not_measured, overview_sentences, shared_caveats, verdict_rows
+from pgversus.report.sentences import answer_sentences, metric_words, percent_of_confidence
+from pgversus.report.terminal import LATENCIES, STYLES, print_parts, terminal_table, verdicts_of_study
+from pgversus.report.values import counter_label, counter_text, level_text, sure_counter_names
+from pgversus.report.verdicts import verdict_word
+from pgversus.report.why import study_why, why_of
+from pgversus.stats.analysis import Analysis, Estimate
+from pgversus.study.comparison import BASELINE
+from pgversus.study.counters import COUNTERS
+from pgversus.study.metrics import Quantity, StepTime
+from pgversus.study.workload import Operation
+from pgversus.text.translation import N_, _, ngettext
+from pgversus.text.units import FACTOR_FROM, change_interval, duration, factor, factor_interval, latency, percent
+
+_MOST_COUNTERS = 5
+_MOST_CAVEATS = 3
+_LINES_OF_WHY = 3
+_RANGE = N_("{least} to {most}")
+_RESTARTED = N_("method: {windows} per arm and block, servers restarted for each block; {duration}")
+_NOT_RESTARTED = N_("method: {windows} per arm and block; {duration}")
+
+
+def print_summary(answer: StudyAnswer, console: Console, columns: int | None = None) -> None:
+    """Print it; console and columns as of report/terminal.py."""
+    is_comparison = len(answer.answers) == 1 and not answer.unanswered and not answer.study.title
+    parts = _comparison(answer.answers[0]) if is_comparison else _study(answer)
+    print_parts(list(parts), console, columns)
+
+
+def print_sentences(answer: StudyAnswer, console: Console, columns: int | None = None) -> None:
+    """Print the verdict sentences alone, after the name of their context where there are several."""
+    parts = []
+    for one in answer.answers:
+        place = f"{one.context.label}: " if len(answer.answers) > 1 else ""
+        parts += [Text(f"{place}{sentence}") for sentence in answer_sentences(one)]
+    print_parts(parts, console, columns)
+
+
+def _comparison(answer: Answer) -> Iterator[RenderableType]:
+    form = _form(answer.analysis)
+    yield from (Text(sentence, style="bold") for sentence in answer_sentences(answer))
+    yield Text("")
+    yield _arms(answer, form)
+    for table in (_times(answer, form), _counters(answer, form)):
+        if table is not None:
+            yield Text("")
+            yield table
+    yield Text("")
+    yield from _why(answer)
+    yield from _caveats([_("{caveat} ({slug})", caveat=one.text, slug=one.slug) for one in answer.caveats])
+    yield from _ending([answer], answer.wall_s, answer.results)
+
+
+def _study(answer: StudyAnswer) -> Iterator[RenderableType]:
+    yield Text(answer.study.title, style="bold")
+    yield Text("")
+    yield verdicts_of_study(verdict_rows(answer, MOST_ROWS))
+    yield Text("")
+    if len(answer.answers) == 1:
+        yield from map(Text, answer_sentences(answer.answers[0]))
+    yield from map(Text, overview_sentences(answer))
+    whys = study_why(answer)
+    yield from (
+        Text(_("why ({context}): {claim}", context=why.context, claim=why.claim)) for why in whys[:_LINES_OF_WHY]
+    )
+    yield from (Text(_("not measured: {line}", line=line), style="red") for line in not_measured(answer))
+    yield from _caveats(shared_caveats(answer))
+    yield from _ending(answer.answers, sum(one.wall_s for one in answer.answers), answer.results)
+
+
+Form = tuple[Callable[[float], str], Callable[[float | None, float | None], str]]
+"""How ratios and their intervals are shown."""
+
+
+def _form(analysis: Analysis) -> Form:
+    """As factors where a verdict's ratio is at least 2 or at most a half, else in percent."""
+    ratios = [one.value for result in analysis.results if (one := result.ratios.get(analysis.metric))]
+    if any(ratio >= FACTOR_FROM or ratio * FACTOR_FROM <= 1 for ratio in ratios):
+        return factor, factor_interval
+    return (lambda ratio: percent(ratio - 1, signed=True)), change_interval
+
+
+def _arms(answer: Answer, form: Form) -> Table:
+    """One row for each arm."""
+    comparison, metric = answer.comparison, answer.analysis.metric
+    against = _("vs {baseline}", baseline=comparison.baseline.label)
+    confidence = _("{confidence} CI", confidence=percent_of_confidence())
+    rows = terminal_table("", metric_words(metric), _("over blocks"), against, confidence, "")
+    for arm in comparison.arms:
+        trials = [block.trials[arm.index] for block in answer.blocks if arm.index in block.trials]
+        values = [value for trial in trials if (value := trial.value(metric)) is not None]
+        shown = [level_text(metric, value) for value in (min(values), max(values))] if values else []
+        cells = [
+            _level(answer.analysis.levels[arm.index].get(metric), lambda value: level_text(metric, value)),
+            _(_RANGE, least=shown[0], most=shown[1]) if shown else "",
+        ]
+        rows.add_row(Text(arm.label), *cells, *_verdict_cells(answer, arm.index, form))
+    return rows
+
+
+def _verdict_cells(answer: Answer, arm: int, form: Form) -> list[RenderableType]:
+    if arm == BASELINE:
+        return ["", "", ""]
+    result = answer.analysis.result_of(arm)
+    ratio = result.ratios.get(answer.analysis.metric)
+    shown = (form[0](ratio.value), form[1](ratio.low, ratio.high)) if ratio else ("", "")
+    return [*shown, Text(verdict_word(result.verdict), style=STYLES[result.verdict])]
+
+
+def _level(estimate: Estimate | None, show: Callable[[float], str]) -> str:
+    return "" if estimate is None else show(estimate.value)
+
+
+def _times(answer: Answer, form: Form) -> Table | None:
+    """Latencies of a load, or the steps of an operation that has several: a row each, a column for each arm."""
+    workload = answer.comparison.workload
+    if not isinstance(workload, Operation):
+        head = _("latency from the scheduled start") if workload.is_open_loop else _("latency")
+        return _by_arm(answer, head, {_(words): metric for metric, words in LATENCIES.items()}, form)
+    steps: Mapping[str, Quantity] = {step.name: StepTime(step.name) for step in workload.steps}
+    return _by_arm(answer, _("steps"), steps, form) if len(steps) > 1 else None
+
+
+def _by_arm(answer: Answer, head: str, quantities: Mapping[str, Quantity], form: Form) -> Table:
+    arms, against = answer.comparison.arms, _against(answer)
+    rows = terminal_table(head, *(arm.label for arm in arms), *against)
+    for name, quantity in quantities.items():
+        values = [_level(answer.analysis.levels[arm.index].get(quantity), latency) for arm in arms]
+        ratio = answer.analysis.results[0].ratios.get(quantity)
+        rows.add_row(Text(name), *values, *([form[0](ratio.value) if ratio else ""] if against else []))
+    return rows
+
+
+def _against(answer: Answer) -> list[str]:
+    """The head of a column of ratios, which only one contender has room for."""
+    one = len(answer.analysis.results) == 1
+    return [_("vs {baseline}", baseline=answer.comparison.baseline.label)] if one else []
+
+
+def _counters(answer: Answer, form: Form) -> Table | None:
+    """The counters that differ most beyond chance, a column for each arm."""
+    names = sure_counter_names(answer, _MOST_COUNTERS)
+    if not names:
+        return None
+    arms, against = answer.comparison.arms, _against(answer)
+    is_operation = isinstance(answer.comparison.workload, Operation)
+    rows = terminal_table(_("counters"), *(arm.label for arm in arms), *against)
+    for name in names:
+        label = counter_label(name)
+        if COUNTERS[name].per_transaction and not is_operation:
+            label = _("{counter} per transaction", counter=label)
+        found = [answer.analysis.counters[arm.index].get(name) for arm in arms]
+        values = ["" if value is None else counter_text(name, value) for value in found]
+        ratio = answer.analysis.results[0].counters.get(name)
+        rows.add_row(Text(label), *values, *([form[0](ratio.value) if ratio else ""] if against else []))
+    return rows
+
+
+def _why(answer: Answer) -> Iterator[Text]:
+    """The claim, and what the first changed plan shows."""
+    found = why_of(answer)
+    for why in found:
+        yield Text(_("why: {claim}", claim=why.claim))
+        room = _LINES_OF_WHY - 1 if len(found) == 1 else 0
+        for one in why.changed[:1]:
+            yield from (Text(f"  - {sentence}") for sentence in one.sentences[:room])
+    if found:
+        yield Text("")
+
+
+def _caveats(lines: Sequence[str]) -> Iterator[Text]:
+    yield from (Text(_("caveat: {caveat}", caveat=line)) for line in lines[:_MOST_CAVEATS])
+    if (more := len(lines) - _MOST_CAVEATS) > 0:
+        yield Text(
+            ngettext("{number} more caveat in the full report", "{number} more caveats in the full report", more)
+        )
+
+
+def _ending(answers: Sequence[Answer], wall_s: float, results: str) -> Iterator[Text]:
+    """How it was measured, where the results are, and what to type next."""
+    if measured := [one for one in answers if one.blocks]:
+        method = _RESTARTED if restarts(measured) else _NOT_RESTARTED
+        yield Text(_(method, windows=windows_words(measured), duration=duration(wall_s)), style="dim")
+    yield Text(_("results: {folder}", folder=results), style="dim")
+    yield Text(_("next: {command}", command=f"pgversus report {shlex.quote(results)} --verbose"), style="dim")
