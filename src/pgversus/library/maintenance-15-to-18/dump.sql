@@ -1,4 +1,4 @@
--- The dump lies among the server's own files, so that it is frozen and copied with them.
+-- The dump is in the data directory, so it becomes part of the snapshot.
 \! pg_dump --format custom --file "$PGDATA/all.dump"
--- What is there afterwards has been restored.
+-- Rows found after the operation have therefore been restored.
 DROP TABLE pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers;

@@ -1,5 +1,5 @@
--- A share of the rows is updated once, so that as many dead ones are left behind: some of each hundred rows, or all of
--- the first ones.
+-- Update a share of the rows once, which leaves the same number of dead rows: spread over every hundred rows, or all at
+-- the beginning of the table.
 UPDATE pgbench_accounts SET abalance = abalance + 1
 WHERE CASE :'rows'
     WHEN 'spread' THEN aid % 100 < :dead

@@ -1,4 +1,4 @@
--- The four statements in one transaction script, as they were published.
+-- The four statements in one transaction script, as published.
 SELECT DISTINCT bid, aid FROM pgbench_accounts ORDER BY bid, aid LIMIT 10000;
 (SELECT aid FROM pgbench_accounts WHERE bid BETWEEN 1 AND 100 ORDER BY aid)
 UNION ALL
