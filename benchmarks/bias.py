@@ -1,9 +1,9 @@
-"""Whether short windows give the same ratio as long ones, on real servers: `make bench-bias`.
+"""Check that short windows give the same ratio as long ones, on real servers: `make bench-bias`.
 
-One server is compared with itself under a loop that a setting makes longer by a known share. Each length of window that
-the rule may choose has to find that share within its interval: slices of fast statements of one client and of several,
-and single executions. A statement also has a part that does not grow with its loop, which windows of a second measure
-first. Nothing else may run meanwhile.
+One server is compared with itself under a loop that a setting makes longer by a known share. The interval of each
+window length that pgversus may choose must include that share: slices of fast statements with one or several clients,
+and single executions. A statement also has a part that does not grow with its loop; windows of 1 s measure it first.
+The host must be idle.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from benchmarks.real_blocks import SERVER, SPIN, real_blocks
 
 _SCRIPT = "SELECT spin(current_setting('my.rounds')::int);\n"
 _PAUSING = f"\\sleep 0 us\n{_SCRIPT}"
-"""May not be stopped, so that each window is a run of pgbench."""
+"""A script that must not be stopped, so each window is a run of pgbench."""
 _CONFIDENCE = 0.95
 _LONG = ("--window", "1s", "--windows", "8")
 _BLOCKS_OF_LONG = 4
@@ -26,7 +26,7 @@ _BLOCKS_OF_LONG = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A load, by how long its loop is."""
+    """A load with a loop of a given length."""
 
     name: str
     rounds: int
@@ -75,7 +75,7 @@ class Estimate:
 
 
 def _fixed_share(case: Case) -> Estimate:
-    """The part of a statement's time that does not grow with its rounds, as long windows find it."""
+    """Return the share of a statement's time that does not grow with its rounds, measured in long windows."""
     found = _mean(_log_ratios(case, case.rounds, case.rounds // 2, _LONG, _BLOCKS_OF_LONG))
     # With half of the rounds a statement takes (1 + fixed) / 2 of its time.
     half_time = math.exp(-found.value)
@@ -83,7 +83,7 @@ def _fixed_share(case: Case) -> Estimate:
 
 
 def _cell(case: Case, effect: float, blocks: int, fixed: Estimate) -> str:
-    """The estimate and what was planted; marked where that is outside of the interval."""
+    """Return the estimate and the planted difference, marked if the interval excludes it."""
     found = _mean(_log_ratios(case, round(case.rounds * (1 + effect)), case.rounds, (), blocks))
     planted = math.log1p(effect * (1 - fixed.value))
     half = float(t.ppf((1 + _CONFIDENCE) / 2, blocks - 1)) * math.hypot(found.error, effect * fixed.error)
@@ -96,7 +96,7 @@ def _mean(logs: Sequence[float]) -> Estimate:
 
 
 def _log_ratios(case: Case, rounds: int, fewer: int, windows: Sequence[str], blocks: int) -> list[float]:
-    """Of throughput with fewer rounds to that with more, by block."""
+    """Return the log ratio of throughput with fewer rounds to that with more rounds, per block."""
     asked = (SERVER, "--set", f"my.rounds={rounds},{fewer}", "--setup", "spin.sql", "-f", "script.sql")
     design = ("--blocks", str(blocks), *case.arguments, *windows)
     found = real_blocks((*asked, *design), {"spin.sql": f"{SPIN};\n", "script.sql": case.script})

@@ -1,9 +1,9 @@
-"""A study of 10,000 treatments: expanding it, a dry run, and reports over 100,000 trials. `make bench-study`.
+"""Measure a study of 10,000 treatments: expansion, a dry run, and reports over 100,000 trials. `make bench-study`.
 
-Each command is run as a user runs it, in a process of its own, and measured whole: wall-clock time, the least of three
-runs, since other work on the host only adds to it; and the most memory that it held. The results are synthetic: written
-by the real store, from made-up blocks. Exits with 1 when one takes 500 MB, or its time: 5 seconds, and 30 for the two
-that write every counter of every trial, six million numbers.
+Each command runs as a user runs it, in its own process. The table shows the wall-clock time, the minimum of three runs
+because other work on the host only adds to it, and the peak memory. The results are synthetic blocks written by the
+real store. The exit code is 1 if a command reaches 500 MB or its time limit: 5 s, or 30 s for the two commands that
+write every counter of every trial, six million numbers.
 """
 
 import os
@@ -60,7 +60,7 @@ def main() -> None:
         study = open_study("big.toml", seed=1).study
         assert study.treatments == TREATMENTS
         _write_results(study, folder / "results")
-        # The first call of a dry run may ask for the lists of released versions, which is the network's time.
+        # The first dry run may fetch the lists of released versions; network time must not count.
         _run("run", "big.toml", "--dry-run", "--results", "none")
         print(f"{'what':<44}{'s':>7}{'MB':>7}    of {TREATMENTS} treatments, {TRIALS} trials")
         rows = {
@@ -92,7 +92,7 @@ def _run(*arguments: str) -> None:
 
 
 def _measured(arguments: tuple[str, ...]) -> tuple[float, float]:
-    """Seconds, and bytes of the most memory, of one Python."""
+    """Return the wall-clock seconds and the peak memory in bytes of one Python process."""
     began = time.perf_counter()
     with subprocess.Popen([sys.executable, *arguments], stdout=subprocess.DEVNULL) as process:
         _, status, used = os.wait4(process.pid, 0)
@@ -105,7 +105,7 @@ def _write_results(study: Study, folder: Path) -> None:
     rng = np.random.default_rng(1)
     first = {"host": {"cpus": 2}, "client": {"version": "18.6", "origin": "made up"}, "ended": "budget"}
     results = Results.begin(folder, study.fact, study.contexts, first)
-    # What is written here is worth nothing after the benchmark.
+    # The results are thrown away after the benchmark, so no fsync is needed.
     results._database.execute("PRAGMA synchronous = off")  # noqa: SLF001
     facts = ArmFacts(version="17.8", origin="zonky", compiler="gcc", flags="-O2", sha256=None, data="d")
     histogram = LatencyHistogram.from_microseconds(rng.lognormal(6, 1, 2000).astype(np.int64))
@@ -127,7 +127,7 @@ def _trial(arm: int, histogram: LatencyHistogram, rng: np.random.Generator) -> T
         latency_max_s=0.1,
         histogram=histogram,
     )
-    # Both workloads only read, nothing else happened on their servers, and nobody waited for memory or disk.
+    # Both workloads are read-only, their servers are otherwise idle, and nothing waited for memory or disk.
     quiet = dict.fromkeys((*ROWS_WRITTEN, *MAINTENANCE, "pressure_memory_s", "pressure_io_s"), 0.0)
     return trial_of(arm, [window])._replace(counters={name: float(rng.random()) + 1 for name in TOLD_OF_LOADS} | quiet)
 

@@ -1,8 +1,8 @@
-"""What six block sizes of one release cost to build: time, processor time, and what ccache had. `make bench-builds`.
+"""Measure the builds of six block sizes of one release: time, processor time, ccache hits. `make bench-builds`.
 
-Each is built by the command line into a cache of its own, which begins empty: so the first shows what a build costs,
-the others what ccache saves where blocks have another size, and the last, built once more after it was removed, what it
-saves where nothing has changed.
+The command line builds them into a separate cache that is empty at first. The first build shows the full cost. The
+others show the effect of ccache with another block size. The last one is removed and built again, which shows the
+effect of ccache with nothing changed.
 """
 
 import os
@@ -20,7 +20,7 @@ PROGRAM = Path(sys.executable).with_name("pgversus")
 
 
 def main() -> None:
-    """Print the table; with a directory as the argument, use it as the cache and leave it there."""
+    """Print the table. A directory given as the argument becomes the cache and is not removed."""
     if len(sys.argv) > 1:
         _print_table(Path(sys.argv[1]))
         return
@@ -30,7 +30,7 @@ def main() -> None:
 
 def _print_table(cache: Path) -> None:
     cache.mkdir(exist_ok=True)
-    # As root, the servers' user must get in.
+    # Under root, the servers' user must be able to enter.
     cache.chmod(0o755)
     environment = {**os.environ, "PGVERSUS_CACHE": str(cache)}
     print(f"{'build':<20}{'wall s':>8}{'CPU s':>8}{'ccache hits':>16}", flush=True)
@@ -40,7 +40,7 @@ def _print_table(cache: Path) -> None:
 
 
 def _print_row(server: str, cache: Path, environment: dict[str, str]) -> str:
-    """The name of the build."""
+    """Build, print the row, and return the name of the build."""
     before, began, used = _hits(cache), time.perf_counter(), _cpu_s()
     command = [str(PROGRAM), "servers", "build", server]
     told = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -56,7 +56,7 @@ def _cpu_s() -> float:
 
 
 def _hits(cache: Path) -> tuple[int, int]:
-    """Files that ccache had, of those that it could have had."""
+    """Return the number of ccache hits and the number of cacheable calls."""
     environment = {**os.environ, "CCACHE_DIR": str(cache / "ccache")}
     told = subprocess.run(["ccache", "--print-stats"], env=environment, check=True, capture_output=True)
     found = {name: int(value) for name, value in re.findall(r"^(\w+)\s+(\d+)$", told.stdout.decode(), re.MULTILINE)}

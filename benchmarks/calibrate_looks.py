@@ -1,11 +1,11 @@
-"""The nominal levels behind every sequential interval, by Monte Carlo: `make bench-looks`.
+"""Compute the nominal levels behind every sequential interval, by Monte Carlo: `make bench-looks`.
 
-A study looks at its interval after block 4, 5, ... up to a cap and stops when it likes. The level of the single
-look, p*, must be so small that the chance that ANY of these looks misses the truth is alpha. The t statistics of
-Gaussian log-ratios do not depend on their mean or variance, so simulation gives p* as exactly as one has patience:
-it is the alpha-quantile of the smallest p-value along the way.
+A study looks at its interval after block 4, 5, ... up to a cap, and may stop at any look. The level of a single look,
+p*, must be so small that the probability that ANY of these looks misses the truth is alpha. The t statistics of
+Gaussian log-ratios do not depend on their mean or variance, so simulation gives p* to any precision: it is the
+alpha-quantile of the smallest p-value along the way.
 
-Prints the table that stands in src/pgversus/stats/confidence.py, and its standard errors.
+Prints the table of src/pgversus/stats/confidence.py, and its standard errors.
 """
 
 import argparse
@@ -21,7 +21,7 @@ CHUNK = 20_000
 
 
 def smallest_p_values(rng: np.random.Generator, studies: int) -> dict[int, np.ndarray]:
-    """For each cap, the smallest two-sided p-value that each of `studies` sequences shows up to it."""
+    """Return, by cap, the smallest two-sided p-value up to it of each sequence, shape (studies,)."""
     x = rng.standard_normal((studies, max(CAPS)))
     n = np.arange(1, max(CAPS) + 1)
     total, squares = np.cumsum(x, axis=1), np.cumsum(x * x, axis=1)
@@ -51,7 +51,7 @@ def main() -> None:
     for k in COMPARISONS:
         alpha = ALPHA / k
         levels = [float(np.quantile(by_cap[cap], alpha)) for cap in CAPS]
-        # The error of a quantile: sqrt(alpha (1 - alpha) / N) over the density, taken from a neighbouring quantile.
+        # Error of a quantile: sqrt(alpha (1 - alpha) / N) over the density, estimated from a neighbouring quantile.
         spread = float(np.quantile(by_cap[CAPS[-1]], alpha * 1.05)) - levels[-1]
         error = np.sqrt(alpha / arguments.studies) * spread / (alpha * 0.05)
         print(f"{k:<5}" + "".join(f"{level:12.3g}" for level in levels) + f"   {error:.1g}")

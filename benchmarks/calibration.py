@@ -1,8 +1,8 @@
-"""False alarms, coverage and time to verdict of the whole engine, simulated: `make bench-calibration`.
+"""Simulate false alarms, coverage and time to verdict of the whole engine: `make bench-calibration`.
 
-The real engine runs every study with the real rule on a simulated host (simulated_host.py): only the clock and the load
-are not real. The truth is known, so that every wrong claim can be counted. Prints one table for short windows and one
-for long ones, with a row for each host and true effect; the A/A rows are the false-alarm rate.
+The real engine runs every study with the real rule on a simulated host (simulated_host.py); only the clock and the load
+are simulated. The truth is known, so every wrong claim can be counted. Prints one table for short windows and one for
+long ones, with a row for each host and true effect. The A/A rows give the false-alarm rate.
 """
 
 import argparse
@@ -20,12 +20,12 @@ from pgversus.stats.confidence import Verdict
 CASES: tuple[tuple[float, ...], ...] = ((1.0,), (1.01,), (1.03,), (1.10,))
 FAMILY: tuple[float, ...] = (1.0, 1.0, 1.0)
 REPEATS = ("stolen", "untold")
-"""Hosts that only show what repeating disturbed rounds gains: two rows are enough."""
+"""Hosts that only show the effect of repeating disturbed rounds: two rows are enough."""
 PROMISE = 0.05
 
 
 def main() -> None:
-    """Print the tables; exit with 1 when a promise is broken beyond what chance allows."""
+    """Print the tables; exit with 1 if an error rate exceeds the promise by more than chance allows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--studies", type=int, default=1000, help="for each row; default 1000")
     parser.add_argument("--max-blocks", type=int, default=60, help="default 60")
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _print_table(pool: Executor, windows: str, hosts: list[str], seeds: range, max_blocks: int) -> bool:
-    """Print the table of one kind of windows; return whether a promise is broken."""
+    """Print the table of one kind of windows; return whether an error rate breaks the promise."""
     design = DESIGNS[windows]
     print(
         f"\n{windows} windows: {design.rounds} of {design.window_s:g} s for each arm and block, "
@@ -70,7 +70,7 @@ def _study(host: str, truth: tuple[float, ...], max_blocks: int, windows: str, s
 
 
 def _print_row(host: str, truth: tuple[float, ...], outcomes: list[Outcome]) -> bool:
-    """Print one row; return whether false claims or missed truths are more than chance allows."""
+    """Print one row; return whether wrong claims or missed truths exceed the promise by more than chance allows."""
     n = len(outcomes)
     counts = Counter(outcome.verdicts[0] for outcome in outcomes)
     wrong = sum(_is_wrong(outcome, truth) for outcome in outcomes) / n

@@ -1,8 +1,8 @@
-"""What fresh data cost: loading them, copying what is loaded, the cache. `make bench-copies`.
+"""Measure the time of fresh data: loading, copying, storing in the cache, taking from it. `make bench-copies`.
 
-All in turn, on pgbench's tables at scale 50; the least of three runs each. Loading is initdb, pgbench -i, VACUUM
-ANALYZE and a clean stop, without the hashing of all rows that a run does once. It ends with all data on disk, as
-copying and keeping do.
+The actions run in turn on pgbench's tables at scale 50; the table shows the minimum of three runs. Loading is initdb,
+pgbench -i, VACUUM ANALYZE and a clean stop, without the hashing of all rows that a run does once. Loading, copying and
+storing all end with the data on disk.
 """
 
 import shutil
@@ -38,7 +38,7 @@ from pgversus.study.workload import PgbenchWorkload
 
 SERVER, SCALE, REPEATS = "17.8", 50, 3
 BOUND = 0.2
-# Of the time of loading.
+# Limit of a copy, as a share of the time of loading.
 
 NOTHING = Fingerprint(
     tables={},
@@ -46,17 +46,17 @@ NOTHING = Fingerprint(
     settings={},
     properties=ServerProperties(version="", encoding="", collation="", has_jit=False, configuration={}),
 )
-# Of no account here.
+# The benchmark does not compare fingerprints.
 
 T = TypeVar("T")
 
 
 def main() -> int:
-    """Print the table; 1 when a copy costs too much."""
+    """Print the table; return 1 if a copy takes too long."""
     user, silence = server_user(), NoProgress()
     (build,) = provide([parse_server(SERVER)], USUAL_MANNER, open_cache(), user, silence.say, silence)
     assert build is not None
-    # Where data lie in real runs; removed at the end.
+    # On the file system of real runs; removed at the end.
     with tempfile.TemporaryDirectory(prefix="bench-copies-", dir=open_cache().root) as name:
         Path(name).chmod(0o755)
         cache = Cache(root=Path(name))

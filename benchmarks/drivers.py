@@ -1,10 +1,10 @@
-"""Three ways to drive windows of hundredths of a second, side by side on real servers: `make bench-drivers`.
+"""Compare three ways to drive windows of hundredths of a second, on real servers: `make bench-drivers`.
 
-One server is compared with itself, each block after a restart of both arms. *slices*: one pgbench for each arm, stopped
-and continued. *transactions*: pgbench -t for each window. *own*: sessions of our own to both arms, a thread for each
-client, which have none of pgbench's scripts. For each load and way: the spread of a block's log ratio, its wall time,
-what the standard error is after a minute of that, and the throughput. The ways take turns. Nothing else may run
-meanwhile.
+One server is compared with itself; both arms restart before each block. *slices*: one pgbench for each arm, stopped and
+continued. *transactions*: pgbench -t for each window. *own*: sessions to both arms from this program, one thread for
+each client, without pgbench's scripts. For each load and way, the table shows the spread of a block's log ratio, its
+wall time, the standard error after one minute of wall time, and the throughput. The ways take turns. The host must be
+idle.
 """
 
 import argparse
@@ -39,12 +39,12 @@ _WARM_UP_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A statement and how many clients send it."""
+    """A statement and the number of clients that send it."""
 
     name: str
     clients: int
     latency_s: float
-    """About; of one client alone."""
+    """Approximate, of a single client."""
     statement: str
 
 
@@ -84,7 +84,7 @@ def main() -> None:
 
 
 def _slices(case: Case) -> list[RealBlock]:
-    # What several clients would be given otherwise is one execution by -t.
+    # Without an explicit length, several clients would get one execution with -t.
     is_slow = case.clients > 1 and _latency_s(case) > _LONGEST_SLICE_S
     return _pgbench(case, *(("--window", f"{1000 * _LONGEST_SLICE_S:.0f}ms") if is_slow else ()))
 
@@ -94,7 +94,7 @@ def _transactions(case: Case) -> list[RealBlock]:
 
 
 def _latency_s(case: Case) -> float:
-    """About, of all clients together."""
+    """Return the approximate latency with all clients together, in seconds."""
     return case.latency_s * max(1.0, case.clients / len(os.sched_getaffinity(0)))
 
 
@@ -111,7 +111,7 @@ def _own(case: Case) -> list[RealBlock]:
 
 @contextmanager
 def _two_servers() -> Iterator[list[Server]]:
-    """Two clusters of the same build, not started."""
+    """Yield two stopped servers of the same build."""
     with ExitStack() as stack:
         user, silence = server_user(), NoProgress()
         (build,) = provide([parse_server(SERVER)], USUAL_MANNER, open_cache(), user, silence.say, silence)
@@ -152,7 +152,7 @@ def _own_block(case: Case, servers: Sequence[Server]) -> RealBlock:
 
 
 class _OwnArm:
-    """Sessions to one server, each with a thread that sends its statement as long as it may."""
+    """Sessions to one server, each with a thread that sends the statement until the window ends."""
 
     def __init__(self, server: Server, case: Case) -> None:
         self._statement = case.statement.encode()
@@ -168,7 +168,7 @@ class _OwnArm:
             thread.start()
 
     def run(self, seconds: float) -> None:
-        """One window: at least one statement of each client, and what they began in it."""
+        """Run one window: at least one statement per client, and every statement begun in it to its end."""
         began = time.monotonic()
         self._until = began + seconds
         self._begin.wait()

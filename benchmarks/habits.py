@@ -1,8 +1,8 @@
-"""How often today's habits call two identical servers different, simulated: `make bench-habits`.
+"""Simulate how often common methods call two identical servers different: `make bench-habits`.
 
-The same simulated hosts as in calibration.py. Each habit is a widely used way of comparing two servers; both servers
-are equally fast, so that every difference claimed is a false alarm. The last row is the engine's own rule with short
-windows and one change: the servers are started once and not for every block.
+The simulated hosts are those of calibration.py. Each habit is a common method of comparing two servers. Both servers
+are equally fast, so every claimed difference is a false alarm. The last row is the engine's own rule with short windows
+and one change: the servers are started once, not for every block.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from pgversus.stats.confidence import Verdict
 from pgversus.study.design import Design
 
 Habit = Callable[[str, int], bool]
-"""Host and seed in; whether a difference was claimed."""
+"""Takes a host and a seed; returns whether a difference was claimed."""
 HOSTS_SHOWN = ("quiet", "cloud", "rough")
 RUNS = 5
 MAX_BLOCKS = 60
@@ -29,10 +29,10 @@ SIGNIFICANT = 0.05
 
 
 class StartedOnce(SimulatedHost):
-    """A host on which servers keep running: every later start does nothing."""
+    """A host whose servers keep running: only the first start has an effect."""
 
     def start(self, arm: int) -> None:
-        """Start the arm, unless it runs."""
+        """Start the arm unless it is running."""
         if arm not in self._starts:
             super().start(arm)
 

@@ -1,7 +1,7 @@
-"""How often identical servers are called different, on real ones: `make bench-identical`.
+"""Measure how often identical real servers are called different: `make bench-identical`.
 
-Whole comparisons of 17.8 with itself, as a user would type them, under four loads in turn. Prints a line for each, and
-the share that claimed a difference. Nothing else may run meanwhile.
+Runs whole comparisons of 17.8 with itself, as a user would type them, under four loads in turn. Prints a line for each,
+and the share that claimed a difference. The host must be idle.
 """
 
 import argparse
@@ -29,7 +29,7 @@ LOADS = {
 
 
 def main() -> None:
-    """Print a line for each comparison, then the sum."""
+    """Print a line for each comparison, then the totals."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--comparisons", type=int, default=100, help="of all loads together; default 100")
     parser.add_argument("--budget", default="90s", help="of each; default 90s")

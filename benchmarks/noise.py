@@ -1,11 +1,11 @@
-"""The noise of a host, by window length: `make bench-noise`.
+"""Measure the noise of a host by window length: `make bench-noise`.
 
-A loop of about 2 ms of pure processor work runs for 80 s, without PostgreSQL. Its one record is cut into windows of
-0.01 s to 2 s. Noise that is white would shrink with the root of the window; flicker noise stays or grows. Run it on a
-host that does nothing else.
+A loop of about 2 ms of pure processor work runs for 80 s, without PostgreSQL. Its single record is cut into windows of
+0.01 s to 2 s. White noise would shrink with the square root of the window; flicker noise stays or grows. The host must
+be idle.
 
-With `--simulated` it prints the same figures for each simulated host beside those of the real guest to which they were
-fitted (docs/statistics.md, "The simulated hosts"). That measures nothing and takes 10 s.
+With `--simulated` it prints the same figures for each simulated host, next to those of the real guest to which they
+were fitted (docs/statistics.md, "The simulated hosts"). This measures nothing and takes 10 s.
 """
 
 import argparse
@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 WINDOWS_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 LOAD_S = 8.0
-"""Load of each arm after which the standard error is shown."""
+"""The standard error is shown after this load of each arm."""
 FITTED_NEIGHBOURS = (0.080, 0.086, 0.098, 0.112, 0.134, 0.162, 0.165, 0.205)
 FITTED_QUADS = (0.060, 0.067, 0.073, 0.078, 0.099, 0.130, 0.135, 0.196)
 """Standard deviations measured on two cores of a shared cloud guest (AMD EPYC), for each of WINDOWS_S."""
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def record_loops(seconds: float, loop_s: float = _LOOP_S) -> Floats:
-    """Run a loop of processor work for so many seconds and return the moment at which each pass ended."""
+    """Run a loop of processor work for `seconds` and return the end time of each pass."""
     size = _loop_size(loop_s)
     clock = time.perf_counter
     ends = [clock()]
@@ -57,8 +57,8 @@ def record_loops(seconds: float, loop_s: float = _LOOP_S) -> Floats:
 def window_speeds(times: Floats, work: Floats, window_s: float) -> Floats:
     """Return the mean speed in each window of a record.
 
-    times: rising moments in seconds. work: done up to each of them, in any unit. Work between two moments is spread
-    evenly over the time between them.
+    times: increasing times in seconds. work: the work done up to each of them, in any unit. Work between two times is
+    spread evenly over the interval.
     """
     windows = int((times[-1] - times[0]) / window_s + 1e-9)
     edges = times[0] + window_s * np.arange(windows + 1)
@@ -71,18 +71,18 @@ def neighbour_ratios(speeds: Floats) -> Floats:
 
 
 def quad_ratios(speeds: Floats) -> Floats:
-    """Return the log ratio B / A of each quad A B B A, at every place where one can begin."""
+    """Return the log ratio B / A of each quad A B B A, at every position where a quad can begin."""
     logs = np.log(speeds)
     return (logs[1:-2] + logs[2:-1] - logs[:-3] - logs[3:]) / 2
 
 
 def error_after_load(quad: float, window_s: float) -> float:
-    """Return the standard error of a mean of quads after LOAD_S of each arm. quad: their standard deviation."""
+    """Return the standard error of a mean of quads after LOAD_S of each arm. quad: standard deviation of one quad."""
     return quad / math.sqrt(LOAD_S / (2 * window_s))
 
 
 def _loop_size(loop_s: float) -> int:
-    """Return the size with which one pass takes about so many seconds, from the fastest of some passes."""
+    """Return the size for which one pass takes about `loop_s` seconds, from the fastest of 20 passes."""
     size = 1000
     while True:
         took = []
@@ -132,7 +132,7 @@ def _print_simulated(seconds: float) -> None:
 
 
 def _simulated(name: str, seconds: float) -> Floats:
-    """Return two standard deviations, shape (windows, 2): of neighbours and of quads, over many records of a host."""
+    """Return the standard deviations of neighbours and quads over many records of a host, shape (windows, 2)."""
     variances = np.zeros((len(WINDOWS_S), 2))
     for seed in range(_SIMULATED_RECORDS):
         times, work = HostSpeed(np.random.default_rng([seed, 1]), HOSTS[name]).record(seconds)

@@ -1,6 +1,6 @@
-"""pgversus' own speed: start-up, log parsing, one look. `make bench`.
+"""Measure the speed of pgversus itself: start-up, log parsing, looks. `make bench`.
 
-Each row is measured side by side with a yardstick in the same run; the ratio is what may be quoted.
+Each row is measured in turn with a yardstick in the same run. Quote the ratio.
 """
 
 import subprocess

@@ -1,6 +1,6 @@
-"""How long two plans of 1,000 nodes take to be held against each other. `make bench-plans`.
+"""Measure the comparison of two plans of 1,000 nodes. `make bench-plans`.
 
-Beside it what Python's own reader of JSON takes for the same two files, in turn in the same run.
+For reference, the table also shows the time of Python's JSON reader for the same two files, in turn in the same run.
 """
 
 import json
@@ -16,7 +16,7 @@ from pgversus.plans.explain import read_plans
 NODES = 1_000
 REPEATS = 15
 DEPTH = 80
-"""Of joins, one below the other: no more than 80 tables."""
+"""Depth of a tree of joins; each has at most 80 tables."""
 
 
 def main() -> None:
@@ -39,23 +39,23 @@ def main() -> None:
 
 
 def read_one(text: str) -> object:
-    """One of them, as it came."""
+    """Read one plan from text."""
     return read_plans(text, "made up")
 
 
 def each(action: Callable[[str], object], texts: list[str]) -> None:
-    """Do it to both."""
+    """Apply an action to each text."""
     for text in texts:
         action(text)
 
 
 def partitions(kind: str, count: int = NODES) -> dict[str, Any]:
-    """One scan of each partition."""
+    """Return a plan with one scan per partition."""
     return node("Append", *(scan(f"part_{number}", kind) for number in range(count - 1)))
 
 
 def joins(method: str, *, is_turned: bool = False) -> dict[str, Any]:
-    """Joins one below the other, side by side."""
+    """Return a plan of deep join trees under one Append."""
     trees = []
     for tree in range(NODES // (2 * DEPTH)):
         names = [f"t_{tree}_{number}" for number in range(DEPTH)]
@@ -68,25 +68,25 @@ def joins(method: str, *, is_turned: bool = False) -> dict[str, Any]:
 
 
 def scan(relation: str, kind: str) -> dict[str, Any]:
-    """What reads a table."""
+    """Return a node that scans a table."""
     index = {"Index Name": f"{relation}_pkey"} if kind == "Index Scan" else {}
     return node(kind, **{"Relation Name": relation, "Alias": relation, "Filter": "((a > 1) AND (b = 2))", **index})
 
 
 def node(kind: str, *below: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """As EXPLAIN (ANALYZE, BUFFERS) prints it."""
+    """Return a node as EXPLAIN (ANALYZE, BUFFERS) prints it."""
     usual = {"Plan Rows": 100, "Actual Rows": 90, "Actual Loops": 1, "Actual Total Time": 1.5, "Shared Hit Blocks": 8}
     return {"Node Type": kind, **usual, **more, **({"Plans": list(below)} if below else {})}
 
 
 def in_turn(*actions: Callable[[], object]) -> list[float]:
-    """Seconds of each, medians."""
+    """Return the median seconds of each action."""
     rounds = [[timed(action) for action in actions] for _ in range(REPEATS)]
     return [median(column) for column in zip(*rounds, strict=True)]
 
 
 def timed(action: Callable[[], object]) -> float:
-    """Seconds."""
+    """Return the seconds of one call."""
     began = time.perf_counter()
     action()
     return time.perf_counter() - began

@@ -1,8 +1,8 @@
-"""How often the interval of the quotient of two ratios misses the truth, by Monte Carlo.
+"""Simulate how often the interval of the quotient of two ratios misses the truth, by Monte Carlo.
 
-`python -m benchmarks.quotients`. Two runs stop by themselves, each after the look that it likes, and their intervals
-are added as squares (report/side_by_side/agreement.py). That is no theorem for runs that stop when they please, so it
-is tried here, also with runs that stop on purpose as soon as they are wrong by most of their interval.
+`python -m benchmarks.quotients`. Two runs stop independently, each after a look of its choice, and the squares of their
+half widths are added (report/side_by_side/agreement.py). No theorem covers runs that stop at will, so this simulation
+tests it, including runs that stop on purpose as soon as they are wrong by most of their interval.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pgversus.study.design import FIRST_LOOK
 
 CAP = 100
 MARGIN = 0.5
-# Of the standard deviation of a block.
+# In standard deviations of a block.
 WAYS = ("decided", "as wrong as 0.7 of the interval", "as wrong as 0.9 of the interval", "6 blocks", "60 blocks")
 PAIRS = ((0, 0), (1, 1), (2, 2), (1, 3), (3, 3), (3, 4))
 EFFECTS = (0.0, 0.8)
@@ -25,7 +25,7 @@ VERDICTS = (1, 4, 20)
 def stopped(
     rng: np.random.Generator, way: int, *, effect: float, spread: float, level: float, runs: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """By how much each run is wrong where it stops, and the half width of its interval there."""
+    """Return the error of each run at its stop and the half width of its interval there, shapes (runs,)."""
     n = np.arange(1, CAP + 1)
     x = rng.normal(effect, spread, (runs, CAP))
     mean = np.cumsum(x, axis=1) / n
@@ -47,7 +47,7 @@ def stopped(
 
 
 def main() -> None:
-    """Print a row for each pair of ways to stop, in percent over all verdicts together."""
+    """Print a row for each pair of stopping rules, in percent over all verdicts together."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=50_000)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Blocks of a comparison on real servers, for benchmarks of the engine."""
+"""Run blocks of a comparison on real servers, for benchmarks of the engine."""
 
 import math
 import os
@@ -25,21 +25,23 @@ END $$"""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealBlock:
-    """What one block of two arms said."""
+    """The result of one block of two arms."""
 
     log_ratio: float
-    """Of throughput."""
+    """Log ratio of throughput, contender / baseline."""
     seconds: float
-    """Of load, of both arms together."""
+    """Seconds of load of both arms together."""
     wall_s: float
     tps: float
     """Mean of both arms."""
 
 
 def real_blocks(arguments: Sequence[str], files: Mapping[str, str]) -> list[RealBlock]:
-    """Run `pgversus compare` with these arguments in a directory with these files, by name; its blocks in order.
+    """Run `pgversus compare` and return its blocks in order.
 
-    SystemExit with its words when it fails.
+    arguments: of the command line.
+    files: texts by file name, written to its working directory.
+    Raises SystemExit with its error message if it fails.
     """
     program = str(Path(sys.executable).with_name("pgversus"))
     with tempfile.TemporaryDirectory() as folder:

@@ -1,10 +1,10 @@
-"""Short windows against windows of a second on real servers: `make bench-real-noise`.
+"""Compare short windows with windows of 1 s on real servers: `make bench-real-noise`.
 
 One server is compared with itself under several loads. Blocks of short windows and blocks of 8 windows of 1 s take
-turns, so that both see the same host. For each load it prints how far the log ratios of single blocks spread and the
+turns, so both see the same host. For each load, the table shows the standard deviation of a block's log ratio and the
 wall time of a block. The last column is the quotient of the variances at equal wall time (variance of a block times its
 wall time): how many times longer long windows would have to run for the same precision. Loads that write have no short
-windows: of TPC-B it is 4 windows of 5 s that are compared. Nothing else may run meanwhile.
+windows, so TPC-B has 4 windows of 5 s instead. The host must be idle.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from benchmarks.real_blocks import SERVER, RealBlock, real_blocks
 
 LONG = ("--window", "1s", "--windows", "8", "--warmup", "2s")
 BLOCKS = 2
-"""Of one kind in a row: the fewest that a comparison may have."""
+"""Blocks of one kind in a row: the minimum of a comparison."""
 _LOOP = "SELECT count(*) FROM generate_series(1, 100000);\n"
 _JOIN = "SELECT count(*) FROM pgbench_accounts a JOIN pgbench_accounts b USING (aid);\n"
 
@@ -43,7 +43,7 @@ CASES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """What blocks of one kind showed."""
+    """The spread of blocks of one kind."""
 
     deviation: float
     """Standard deviation of the log ratio of a block."""
@@ -77,7 +77,7 @@ def main() -> None:
 def _spreads(case: Case, turns: int) -> tuple[Spread, Spread]:
     found: dict[tuple[str, ...], list[RealBlock]] = {(): [], LONG: []}
     for turn in range(turns):
-        # The kind that comes first changes, so that neither always follows the other.
+        # The order alternates, so that neither kind always follows the other.
         for kind in ((), LONG)[:: 1 if turn % 2 else -1]:
             found[kind] += _blocks(case, kind, turn)
     short, long = (_spread(found[kind]) for kind in ((), LONG))

@@ -1,9 +1,9 @@
-"""A simulated host with simulated servers: the engine's apparatus and clock, without waiting.
+"""A simulated host with simulated servers: a trial runner and a clock for the engine, without waiting.
 
 docs/statistics.md, "The simulated hosts", describes the noise. All of it acts on the logarithm of the throughput:
 flicker noise and white noise, a slow drift, a one-way trend, bursts of other work and processors taken by other guests
 (two-state Markov chains), start-to-start variation, variation between sessions, and a cache that warms up after each
-start. The host reports at most one thing: the windows in which processors were taken.
+start. The host reports only the windows in which other guests took processors, and not every host does.
 """
 
 import math
@@ -24,31 +24,31 @@ from pgversus.study.study import Context
 STEP_S = 0.01
 """Resolution of simulated time: the speed of the host is constant within a step."""
 START_S = 0.2
-"""Stop, start and read-in of one server whose data shared buffers hold."""
+"""Stop, start and read-in of one server whose data fit into shared buffers."""
 CONNECT_S = 0.03
 """Connecting the clients of one arm, for each session."""
 PAUSE_SHARE = 0.15
-"""Between two slices, as a share of their length: waiting for what is in flight, placing, reading counters."""
+"""Pause between two slices as a share of their length: waiting for work in flight, placing, reading counters."""
 PLACED_SHARE = 0.37
-"""What is left of the variation between sessions in slices, whose processes are placed alike for all arms: on a real
-host blocks of point lookups differed by 2.1 % with places and by 5.7 % without."""
+"""Remaining share of the variation between sessions in slices, whose processes are placed alike for all arms. On a real
+host, blocks of point lookups differed by 2.1 % with places and by 5.7 % without."""
 FLICKER_TIMES_S = tuple(float(10 ** (k / 2)) for k in range(-3, 5))
 """Time constants of the AR(1) processes that add up to flicker noise: 0.03 s to 100 s, two per decade."""
 _FLICKER_EXPONENT = 0.27
 _FLICKER_GROWS_TO_S = 1.0
 # The fit (benchmarks/noise.py): the standard deviation of a process grows as its time constant to the power of 0.27
-# up to 1 s. Longer ones are all as large as that of 1 s, which is pure 1/f noise.
+# up to 1 s. For longer ones it is that of 1 s, which is pure 1/f noise.
 _COARSE = 5
 _COARSE_FROM_S = 3.0
-# Slow processes move once in 5 steps: this changes no figure of the fit by more than 1 %, and saves time.
+# Slow processes move once in 5 steps: this saves time and changes no figure of the fit by more than 1 %.
 _FIRST_STEPS, _MOST_STEPS = 4000, 32_000
-# Steps that are drawn at once, multiples of _COARSE: few at first, as most studies are short, then twice as many.
+# Steps drawn at once, multiples of _COARSE: few at first, because most studies are short, then doubling.
 _BASE_TPS = 10_000.0
 _NO_LATENCIES: LatencyHistogram = merge([])
 _TREND_S = 600.0
 _COLD_PIECE_S = 1.0
 _WARM = 1e-4
-# A cache this close to warm slows the server by nothing that can be measured.
+# The slow-down of a cache this close to warm is not measurable.
 
 Floats = npt.NDArray[np.float64]
 
@@ -70,7 +70,7 @@ class Noise:
     restart: float
     """Start-to-start variation."""
     session: float
-    """Variation between sessions, as processes land on other processors where they are not placed."""
+    """Variation between sessions: processes that are not placed start on other processors."""
     warm_up: float
     warm_up_s: float
     bad_start_share: float = 0.0
@@ -83,7 +83,7 @@ class Noise:
 
 
 _FLICKER, _WHITE = 0.135, 0.042
-# Of a real shared guest (benchmarks/noise.py).
+# Fitted to a real shared guest (benchmarks/noise.py).
 _CLOUD: dict[str, Any] = {
     "flicker": 0.4 * _FLICKER,
     "white": 0.4 * _WHITE,
@@ -128,16 +128,16 @@ HOSTS: Mapping[str, Noise] = {
     "rough": Noise(**_CLOUD | _ROUGH),
     # A stress test of the t interval: 15 % of the starts are 5 % slow.
     "bimodal": Noise(**_CLOUD | {"restart": 0.005, "bad_start_share": 0.15, "bad_start_size": 0.05}),
-    # Neighbours on the hypervisor take half of the processors for seconds; the host reports it, or does not.
+    # Other guests take half of the processors for seconds; only the first host reports it.
     "stolen": Noise(**_CLOUD | _STOLEN),
     "untold": Noise(**_CLOUD | _STOLEN, reports=False),
 }
 
 
 class HostSpeed:
-    """The speed of a simulated host over time, drawn as far as it is needed.
+    """The speed of a simulated host over time, drawn on demand.
 
-    Work is the integral of the speed, kept as a cumulative sum, so that a window of any length costs the same.
+    Work is the integral of the speed. It is stored as a cumulative sum, so a window of any length takes the same time.
     """
 
     def __init__(self, rng: np.random.Generator, noise: Noise) -> None:
@@ -156,15 +156,15 @@ class HostSpeed:
         self._stolen = [0.0]
 
     def work(self, at_s: float) -> float:
-        """Return the work done up to a moment: seconds at the speed of a host without noise."""
+        """Return the work done up to `at_s`, in seconds at the speed of a host without noise."""
         return self._cumulated(self._work, at_s)
 
     def stolen_s(self, at_s: float) -> float:
-        """Return the seconds up to a moment in which other guests took processors."""
+        """Return the seconds up to `at_s` in which other guests took processors."""
         return self._cumulated(self._stolen, at_s) if self._noise.stolen_share else 0.0
 
     def record(self, seconds: float) -> tuple[Floats, Floats]:
-        """Return times and the work done up to each of them, from the beginning of the host."""
+        """Return times since the start of the host and the work done up to each, both of shape (steps + 1,)."""
         steps = round(seconds / STEP_S)
         self.work(seconds)
         return np.arange(steps + 1, dtype=np.float64) * STEP_S, np.array(self._work[: steps + 1], dtype=np.float64)
@@ -195,23 +195,23 @@ class HostSpeed:
 
 
 class SimulatedHost:
-    """Servers whose speed differs by a known ratio, on a host with a known noise; its clock is part of it."""
+    """Servers with known speed ratios on a host with known noise, and the clock of this host."""
 
     def __init__(self, noise: Noise, ratios: Mapping[int, float], design: Design, *, seed: tuple[int, ...]) -> None:
-        """Take the windows of the design. ratios: speed of each arm against arm 0."""
+        """Use the windows of the design. ratios: speed of each arm relative to arm 0."""
         self._noise = noise
         self._effects = {arm: math.log(ratio) for arm, ratio in ratios.items()}
         self._window_s, self._warm_up_s = design.window_s, design.warm_up_s
         is_slice = design.window_kind is WindowKind.SLICE
         self._pause_s = PAUSE_SHARE * design.window_s if is_slice else 0.0
         self._session_noise = noise.session * (PLACED_SHARE if is_slice else 1.0)
-        # Of short windows only lost time is reported.
+        # Short windows report only lost time.
         self._reports_theft = noise.reports and noise.stolen_share > 0 and design.window_kind is WindowKind.RUN
         self._rng = np.random.default_rng(seed)
         self._speed = HostSpeed(self._rng, noise)
         self._starts: dict[int, float] = {}
         self._sessions: dict[int, float] = {}
-        # Transactions per second of each arm in its open session, on a host without noise.
+        # Transactions per second of each arm in its open session, without host noise.
         self._age: dict[int, float] = {}
         self._now = 0.0
         self._windows: dict[int, list[Window]] = {}
@@ -221,7 +221,7 @@ class SimulatedHost:
         return self._now
 
     def start(self, arm: int) -> None:
-        """Start a fresh server with a cold cache, and draw its start-to-start variation."""
+        """Start a fresh server with a cold cache and draw its start-to-start variation."""
         noise, luck = self._noise, float(self._rng.standard_normal()) * self._noise.restart
         if noise.bad_start_share and self._rng.random() < noise.bad_start_share:
             luck -= noise.bad_start_size
@@ -229,7 +229,7 @@ class SimulatedHost:
         self._now += START_S
 
     def warm_up(self, arm: int, seed: int) -> Mapping[str, float]:
-        """Run load whose numbers are thrown away, in a session of its own."""
+        """Run load in a separate session and discard its results."""
         del seed
         self._connect(arm)
         self._run(arm, self._warm_up_s)
@@ -260,7 +260,7 @@ class SimulatedHost:
         return self._windows.pop(arm)
 
     def counted(self, arm: int, transactions: int) -> Mapping[str, float]:
-        """Return nothing: no simulated server counts."""
+        """Return no counters: simulated servers have none."""
         del arm, transactions
         return {}
 
@@ -278,19 +278,19 @@ class SimulatedHost:
         self._now += CONNECT_S
 
     def _stolen_share(self, began: float) -> float:
-        """Return the share of all processors that other guests took since a moment."""
+        """Return the share of all processors that other guests took since `began`."""
         stolen_s = self._speed.stolen_s(self._now) - self._speed.stolen_s(began)
         return stolen_s * self._noise.stolen_size / (self._now - began)
 
     def _run(self, arm: int, seconds: float) -> float:
-        """Return the transactions of so many seconds of load."""
+        """Run load for `seconds` and return the number of transactions."""
         noise, work, age, end = self._noise, self._speed.work, self._age[arm], self._now + seconds
         self._age[arm] = age + seconds
         total, before = 0.0, work(self._now)
         while self._now < end:
             cold = noise.warm_up * math.exp(-age / noise.warm_up_s)
             piece_s = min(_COLD_PIECE_S, end - self._now) if cold > _WARM else end - self._now
-            # The last piece must reach the end exactly: a rest of a rounding error would be a piece of its own.
+            # The last piece must reach the end exactly, or a rounding error would become one more piece.
             self._now = end if end - self._now <= piece_s else self._now + piece_s
             after = work(self._now)
             total += (after - before) * math.exp(-cold)
@@ -299,13 +299,13 @@ class SimulatedHost:
 
 
 class SimulatedSite:
-    """A site whose every context is measured on one simulated host, ready as it is."""
+    """A testbed that measures every context on one simulated host and needs no preparation."""
 
     def __init__(self, machine: SimulatedHost) -> None:
         self._machine = machine
 
     def prepare(self, context: Context, known: Preparation | None) -> Preparation:
-        """Return the design as it is: nothing to load and nothing to try."""
+        """Return the design unchanged: there is nothing to load or to try."""
         del known
         design = context.comparison.design
         return Preparation(design=design, arms=(), differences=(), writes=True, connect_allowance_s=0)
@@ -322,24 +322,24 @@ class SimulatedSite:
 
 
 class _Wander:
-    """An AR(1) process of mean 0 in equal steps, which is an Ornstein-Uhlenbeck process seen at these moments."""
+    """An AR(1) process of mean 0 in equal steps: an Ornstein-Uhlenbeck process sampled at these steps."""
 
     def __init__(self, rng: np.random.Generator, time_s: float, size: float, step_s: float) -> None:
-        """Begin in the stationary distribution. size: its standard deviation."""
+        """Begin in the stationary distribution, with standard deviation `size`."""
         self._rng = rng
         self._keep = math.exp(-step_s / time_s)
         self._push = size * math.sqrt(1 - self._keep**2)
         self._state = np.array([self._keep * size * rng.standard_normal()])
 
     def steps(self, number: int) -> Floats:
-        """Return the next values."""
+        """Return the next `number` values."""
         pushes = self._rng.standard_normal(number) * self._push
         values, self._state = lfilter([1], [1, -self._keep], pushes, zi=self._state)
         return np.asarray(values)
 
 
 class _Spells:
-    """Spells of geometric length that fill a share of the time."""
+    """Spells of geometric length that cover a given share of the time."""
 
     def __init__(self, rng: np.random.Generator, share: float, mean_s: float) -> None:
         self._rng = rng
@@ -348,7 +348,7 @@ class _Spells:
         self._left = 0
 
     def steps(self, number: int) -> Floats:
-        """Return 1 for each of the next steps within a spell, 0 for the others."""
+        """Return 1 for each of the next steps inside a spell, 0 outside."""
         result = np.zeros(number)
         at = 0
         while at < number:

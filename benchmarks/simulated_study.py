@@ -1,4 +1,4 @@
-"""One simulated study: the real engine, the real rule, a simulated host."""
+"""Run one simulated study: the real engine and the real rule on a simulated host."""
 
 import math
 from dataclasses import dataclass, replace
@@ -22,20 +22,20 @@ SERVER = LocalPath(path="/simulated")
 WORKLOAD = PgbenchWorkload(scripts=(Script(name="select-only"),))
 _FAST_READS = FirstLoad(clients=4, writes=False, latency_s=0.0004, latency_p99_s=0.002)
 DESIGNS: dict[str, Design] = {
-    # As the engine fits them to fast reads, and to the same with --window 1s.
+    # As fitted to fast reads, without an explicit length and with --window 1s.
     "short": fit_windows(Design(budget_s=NEVER_S), _FAST_READS, arms=2, contexts=1),
     "long": fit_windows(Design(budget_s=NEVER_S, window_s=1.0, window_is_given=True), _FAST_READS, arms=2, contexts=1),
 }
-"""By the name of their windows."""
+"""Designs by the name of their windows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How a study ended."""
+    """The outcome of a study."""
 
     verdicts: tuple[Verdict, ...]
     covered: bool
-    """Whether every interval holds the truth."""
+    """Whether every interval includes the truth."""
     blocks: int
     measured_s: float
     wall_s: float
@@ -51,7 +51,7 @@ def simulate(
     windows: str = "short",
     host_type: type[SimulatedHost] = SimulatedHost,
 ) -> Outcome:
-    """Return the end of one study of contenders that are truly `ratios` times as fast as the baseline."""
+    """Return the outcome of one study whose contenders are `ratios` times as fast as the baseline."""
     comparison = _comparison(len(ratios), replace(DESIGNS[windows], seed=seed, max_blocks=max_blocks))
     machine = host_type(
         HOSTS[host],

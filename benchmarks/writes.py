@@ -1,10 +1,9 @@
-"""How short windows of loads that write may be, on real servers: `make bench-writes`.
+"""Measure how short the windows of loads that write may be, on real servers: `make bench-writes`.
 
-What an arm writes is flushed later: by the WAL writer, the checkpointer, the kernel. In short windows part of it falls
-into the windows of the other arm, which then pays for it. Two settings change what a TPC-B load writes or waits for;
-for each length of window, with the same load in a block, the table has the ratio of throughput and twice its standard
-error. Lengths take turns. Where short windows find less than long ones do, they are too short. Nothing else may run
-meanwhile.
+The writes of an arm are flushed later: by the WAL writer, the checkpointer, the kernel. With short windows, part of
+this work falls into the windows of the other arm. Two settings change the writes or the waits of a TPC-B load. For each
+window length, with the same load per block, the table shows the ratio of throughput and twice its standard error. The
+lengths take turns. Windows that find a smaller difference than long windows are too short. The host must be idle.
 """
 
 import argparse
@@ -15,15 +14,15 @@ from benchmarks.real_blocks import SERVER, RealBlock, real_blocks
 
 _LOAD = ("-i", "-s", "10", "-b", "tpcb-like", "-c", "4", "-j", "2", "--warmup", "2s", "--blocks", "2")
 _LOAD_S = 10.0
-"""Of each arm in a block."""
+"""Seconds of load of each arm in a block."""
 LENGTHS_S = (0.02, 0.2, 1.0, 5.0)
 CASES = {
     "the same": (SERVER,),
     "synchronous_commit on, off": ("--set", "synchronous_commit=on,off"),
-    # A checkpoint every few seconds, after each of which pages are written whole, or not.
+    # A checkpoint every few seconds; after each one pages are written in full, or not.
     "full_page_writes on, off": ("--set", "full_page_writes=on,off", "--set", "max_wal_size=64MB"),
 }
-"""What tells the second arm from the first."""
+"""Arguments that set the two arms, by name of the case."""
 
 
 def main() -> None:

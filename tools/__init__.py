@@ -1,1 +1,1 @@
-"""What keeps generated files of the project current."""
+"""Tools that update generated files of the project."""

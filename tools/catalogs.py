@@ -1,6 +1,6 @@
-"""The catalogs of sentences: collected from code and templates, held against what is translated, compiled.
+"""Collect translatable sentences from code and templates, merge them into the catalogs, and compile these.
 
-python -m tools.catalogs brings every catalog up to date: new sentences come in untranslated, ones that are gone go.
+python -m tools.catalogs updates every catalog: it adds new sentences untranslated and removes obsolete ones.
 """
 
 import io
@@ -19,7 +19,7 @@ _KEYWORDS = {"_": None, "N_": None, "ngettext": (1, 2)}
 
 
 def sentences() -> Catalog:
-    """Every sentence of the program."""
+    """Return every translatable sentence of the program."""
     found = Catalog(fuzzy=False)
     for _, _, message, _, _ in extract_from_dir(_SOURCE, _METHODS, keywords=_KEYWORDS):
         found.add(message)
@@ -27,18 +27,18 @@ def sentences() -> Catalog:
 
 
 def catalog_files() -> Iterator[Path]:
-    """The translated ones, as people edit them."""
+    """Return the editable catalogs, one per language."""
     return _LOCALE.glob("*/LC_MESSAGES/pgversus.po")
 
 
 def read(path: Path) -> Catalog:
-    """A catalog as it is on disk."""
+    """Read a catalog from disk."""
     with path.open("rb") as file:
         return read_po(file, locale=path.parent.parent.name)
 
 
 def current(path: Path) -> Catalog:
-    """The catalog with exactly the sentences of the program, those that it has translated with their translation."""
+    """Return the catalog with exactly the sentences of the program, with existing translations."""
     translated, catalog = read(path), Catalog(locale=path.parent.parent.name, fuzzy=False, header_comment="")
     for message in sentences():
         if message.id:
@@ -48,15 +48,15 @@ def current(path: Path) -> Catalog:
 
 
 def as_text(catalog: Catalog) -> bytes:
-    """As people edit it: by sentence, so that a new one moves no other."""
+    """Return the editable text, sorted by sentence so that a new one moves no other."""
     written = io.BytesIO()
     write_po(written, catalog, omit_header=True, no_location=True, sort_output=True, width=0)
-    # Without the header nobody would know the encoding.
+    # The header declares the encoding.
     return b'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n\n' + written.getvalue()
 
 
 def compiled(catalog: Catalog) -> bytes:
-    """As it is read at run time."""
+    """Return the compiled catalog that is read at run time."""
     undated = _Undated(locale=catalog.locale, fuzzy=False)
     for message in catalog:
         if message.id:
@@ -67,17 +67,17 @@ def compiled(catalog: Catalog) -> bytes:
 
 
 class _Undated(Catalog):
-    """With nothing in its header but what is read: the same sentences make the same file on any day."""
+    """A catalog without dates in its header, so that the same sentences always give the same file."""
 
     def __iter__(self) -> Iterator[Message]:
-        """The header first."""
+        """Yield the header, then the sentences."""
         _, *messages = super().__iter__()
         yield Message("", f"Content-Type: text/plain; charset=utf-8\nPlural-Forms: {self.plural_forms}\n")
         yield from messages
 
 
 def main() -> None:
-    """Write every catalog anew."""
+    """Update and compile every catalog."""
     for path in catalog_files():
         catalog = current(path)
         path.write_bytes(as_text(catalog))
