@@ -43,9 +43,9 @@ SAID: Mapping[str, Phase] = MappingProxyType(
         "blocks of ": Phase.BLOCK_1,
         "trying the workload": Phase.FIRST_LOAD,
         "loading ": Phase.LOAD,
-        "looking at ": Phase.LOAD,
+        "inspecting ": Phase.LOAD,
         "reading and hashing ": Phase.LOAD,
-        " begins with data ": Phase.LOAD,
+        " starts from a cached snapshot": Phase.LOAD,
     }
 )
 """The latest phase first."""

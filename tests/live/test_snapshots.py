@@ -144,8 +144,8 @@ def test_ten_copies_are_the_same_bytes_with_the_same_dead_rows_also_in_the_next_
     assert dead[0] > 1.6 * 1640
     assert dead[1] == 70_000
     assert dead[2].startswith("tuples: 70000 removed, 100000 remain")
-    assert made == ["loading 16.12", "preparing what is loaded on 16.12"]
-    assert taken == ["16.12 begins with data that an earlier run has kept"]
+    assert made == ["loading 16.12", "preparing the data of 16.12"]
+    assert taken == ["16.12 starts from a cached snapshot"]
     assert fingerprint.tables["public.pgbench_accounts"].rows == 100_000
 
 
@@ -172,7 +172,7 @@ def test_data_that_only_ended_contexts_needed_go_and_what_others_begin_with_stay
         run.snapshots.get(ended, build)
         assert run.said.count("loading 16.12") == 1
         # It is in the cache, so it need not be made anew.
-        assert run.said[-1] == "16.12 begins with data that an earlier run has kept"
+        assert run.said[-1] == "16.12 starts from a cached snapshot"
 
 
 def test_what_prepares_the_data_and_fails_is_said_in_psqls_words_and_leaves_nothing(cache: Cache, build: Build) -> None:
@@ -185,7 +185,7 @@ def test_what_prepares_the_data_and_fails_is_said_in_psqls_words_and_leaves_noth
         assert 'ERROR:  relation "nowhere" does not exist' in error.found
         assert error.where == "prepare, on 16.12"
         assert len(list(run.directory.root.glob("snapshot-*"))) == len(kept_snapshots(cache)) == 1
-        assert run.said.count("preparing what is loaded on 16.12") == 1
+        assert run.said.count("preparing the data of 16.12") == 1
 
 
 def test_a_file_that_was_changed_since_the_study_began_prepares_nothing(
@@ -223,7 +223,7 @@ def test_after_kill_9_in_the_middle_of_a_copy_the_next_run_makes_no_use_of_it(co
     assert kept.record.tree_sha256 == before
     ended = command_line.run(*asked)
     assert ended.code == 0, ended.stderr
-    assert "begins with data that an earlier run has kept" in ended.stderr
+    assert "starts from a cached snapshot" in ended.stderr
     assert tree_sha256(manifest(kept.directory / "data")) == before
 
 

@@ -75,7 +75,7 @@ def test_a_first_load_that_hangs_stops_nobody_and_is_tried_again(command_line: C
     assert ended.code == 4, ended.stderr
     (lost,) = (one for one in ended.document["not_measured"] if one["failed"])
     assert lost["context"] == "workload=hanging"
-    assert "had not ended after" in lost["words"]
+    assert "did not finish within" in lost["words"]
     assert ended.document["verdicts"] != []
     database = sqlite3.connect(command_line.directory / "pgversus-results" / "s" / "results.sqlite")
     assert database.execute("SELECT count(*) FROM preparation WHERE status = 'failed'").fetchone() == (0,)

@@ -1,8 +1,8 @@
-"""The data that arms begin with: loaded once, cached between runs.
+"""Initial data of the arms: loaded once, cached between runs.
 
-snapshots.py       loaded data for each server and dataset, from the cache or new
+snapshots.py       loaded data for each server and dataset, cached or new
 loading.py         pgbench's tables, SQL files, preparations
-snapshot_key.py    what identifies a snapshot
-snapshot_cache.py  put into the cache, taken out, verified
-cache_quota.py     disk space, and how much the cache may keep
+snapshot_key.py    cache key of a snapshot
+snapshot_cache.py  storing, retrieving and verifying cached snapshots
+cache_quota.py     disk space and the size limit of the cache
 """

@@ -1,4 +1,4 @@
-"""Room on disk for the data of a study, and how much of it the cache may keep."""
+"""Disk space for the data of a study and the size limit of the snapshot cache."""
 
 import os
 import shutil
@@ -13,19 +13,19 @@ from pgversus.text.units import count, parse_size, size
 _VARIABLE = "PGVERSUS_SNAPSHOTS"
 _DEFAULT_BYTES = 20 * 10**9
 _FREE_SHARE = 0.1
-# Of the file system: what is kept never takes it from others.
+# Share of the file system that the cache leaves free.
 
 
 def most_kept_bytes() -> int:
-    """The most that snapshots in the cache may weigh: PGVERSUS_SNAPSHOTS, else 20 GB; StudyError when it is no size."""
+    """Return the size limit of the snapshot cache: PGVERSUS_SNAPSHOTS, or 20 GB; StudyError for an invalid size."""
     text = os.environ.get(_VARIABLE, "").strip()
     return parse_size(text, _VARIABLE) if text else _DEFAULT_BYTES
 
 
 def make_room_for(new_bytes: int, cache: Cache, most_bytes: int) -> bool:
-    """Whether a new snapshot of that size may be kept; the least recently used have then gone for it.
+    """Remove the least recently used snapshots to fit a new one; return False, removing none, if it cannot fit.
 
-    A tenth of the file system stays free, also while the run that has made the new one has its own copy.
+    A tenth of the file system stays free, even while the run that created the new snapshot has its own copy.
     """
     kept = kept_snapshots(cache)
     there = sum(one.size_bytes for one in kept)
@@ -42,12 +42,12 @@ def make_room_for(new_bytes: int, cache: Cache, most_bytes: int) -> bool:
 
 
 def unused_bytes(cache: Cache) -> int:
-    """What removing every kept snapshot that no run has taken would give."""
+    """Return the space that removing all cached snapshots not in use by a run would free, in bytes."""
     return sum(one.size_bytes for one in kept_snapshots(cache) if one.gives_room)
 
 
 def free_at_least(wanted_bytes: float, cache: Cache) -> list[str]:
-    """Remove kept snapshots that no run has, the least recently used first, until so much is free; their names."""
+    """Remove cached snapshots not in use, least recently used first, until so much is free; return their keys."""
     removed = []
     for one in kept_snapshots(cache):
         if shutil.disk_usage(cache.runs).free >= wanted_bytes:
@@ -59,14 +59,14 @@ def free_at_least(wanted_bytes: float, cache: Cache) -> list[str]:
 
 
 def check_room(needs: Needs, cache: Cache) -> None:
-    """HostError when the data of a study would not fit, also if all that is kept for later runs went for it."""
+    """Raise HostError if the data of a study would not fit, even after removing all unused cached snapshots."""
     free = shutil.disk_usage(cache.runs).free
     if needs.disk_bytes > free and needs.disk_bytes > free + unused_bytes(cache):
         raise _no_room(needs, free, cache)
 
 
 def make_room(needs: Needs, cache: Cache, say: Callable[[str], None]) -> None:
-    """Remove kept snapshots until the data of a study fit; HostError, better now than after hours, when they do not."""
+    """Remove cached snapshots until the data of a study fit; HostError at once, not after hours, if they cannot."""
     check_room(needs, cache)
     free_up(needs.disk_bytes, cache, say)
     free = shutil.disk_usage(cache.runs).free
@@ -75,17 +75,17 @@ def make_room(needs: Needs, cache: Cache, say: Callable[[str], None]) -> None:
 
 
 def free_up(wanted_bytes: float, cache: Cache, say: Callable[[str], None]) -> None:
-    """Remove kept snapshots until so much is free, or no more can go."""
+    """Remove cached snapshots until so much is free or none can be removed."""
     if removed := free_at_least(wanted_bytes, cache):
-        say(f"removed {count(len(removed), 'kept snapshot')} to make room")
+        say(f"removed {count(len(removed), 'cached snapshot')} to free disk space")
 
 
 def _no_room(needs: Needs, free: int, cache: Cache) -> HostError:
     return HostError(
-        "there is not enough room for the data of this study",
+        "not enough disk space for the data of this study",
         slug="host-no-room",
         where=str(cache.runs),
         found=f"{size(free)} free",
-        expected=f"about {size(needs.disk_bytes)}: loaded clusters and the copies to run on",
-        to_do="make room, name another file system in PGVERSUS_CACHE, or ask for a smaller scale",
+        expected=f"about {size(needs.disk_bytes)} for loaded clusters and working copies",
+        to_do="free disk space, set PGVERSUS_CACHE to a directory on a different file system, or use a smaller scale",
     )

@@ -23,8 +23,8 @@ from pgversus.study.dataset import SetupFile
 from pgversus.text.sql import quoted
 from pgversus.workload.pgbench import initialize_command
 
-# Loading is not measured, so it may be quick: no WAL for new tables, no waiting for the disk, no WAL files kept.
-# All of it is undone by the next start; a checkpoint and a clean stop leave the same bytes.
+# Loading is not measured, so it may be fast: no WAL for new tables, no waiting for the disk, no WAL files recycled.
+# The next start reverts these settings; a checkpoint and a clean stop leave the same bytes.
 LOADING_SETTINGS = {
     "fsync": "off",
     "wal_level": "minimal",
@@ -36,18 +36,18 @@ LOADING_SETTINGS = {
 
 
 def make_pgbench_tables(target: Target, client: Client, arguments: Sequence[str], label: str) -> None:
-    """Run `pgbench -i`; DatasetError with its words when it fails."""
+    """Run `pgbench -i`; DatasetError with its message if it fails."""
     finished = run(
         arguments, environment=client.environment(target), user=client.user, ends_with_us=True, is_abridged=True
     )
     if not finished.succeeded:
-        raise _failed("pgbench could not make its tables", "pgbench -i", label, finished, client)
+        raise _failed("pgbench could not create its tables", "pgbench -i", label, finished, client)
 
 
 def run_setup_file(target: Target, client: Client, file: Path, label: str, *, name: str) -> None:
-    """Run one SQL file with psql, stopping at its first error; DatasetError with psql's words when there is one.
+    """Run an SQL file with psql, stopping at the first error; DatasetError with psql's message if there is one.
 
-    name: how the user knows the file.
+    name: the file as the user named it.
     """
     finished = _run_file(target, client, file, client.environment(target), name=name)
     if not finished.succeeded:
@@ -57,29 +57,30 @@ def run_setup_file(target: Target, client: Client, file: Path, label: str, *, na
 def run_prepare_file(
     server: Server, client: Client, file: Path, label: str, *, name: str, variables: Path | None
 ) -> None:
-    """The same with a file that brings loaded data into another state. variables: a file with variable_commands().
+    """Run an SQL file that prepares loaded data in the same way.
 
-    Programs that it runs find the server as those of an operation do, and its files in PGDATA.
+    Programs that it starts have the same environment as those of an operation, with PGDATA.
+    variables: file with variable_commands().
     """
     environment = program_environment(client, server.target, server.cluster.data_directory)
     finished = _run_file(server.target, client, file, environment, variables, name=name)
     if not finished.succeeded:
-        raise _failed("the file that prepares the data failed", name, label, finished, client)
+        raise _failed("the prepare file failed", name, label, finished, client)
 
 
 def variable_commands(variables: Sequence[tuple[str, str]]) -> str:
-    """The commands that set psql's variables: what stands on its command line is read by every user of the host."""
+    """Return the commands that set psql's variables, which must not be on a command line that every user can read."""
     return "".join(f"\\set {name} {quoted(value)}\n" for name, value in variables)
 
 
 def write_out(target: Target) -> None:
-    """CHECKPOINT and nothing else: what was prepared stays as it is, also what VACUUM would tidy up."""
+    """Run CHECKPOINT only: the prepared state remains, including what VACUUM would clean up."""
     with connect(target) as connection:
         catalog.checkpoint(connection)
 
 
 def settle(target: Target) -> None:
-    """VACUUM ANALYZE and CHECKPOINT: every arm begins with the same visibility, statistics and a clean log."""
+    """Run VACUUM (ANALYZE) and CHECKPOINT, so that all arms begin with equal visibility, statistics and WAL state."""
     with connect(target) as connection:
         catalog.vacuum_analyze(connection)
         if target.is_ours:
@@ -111,8 +112,8 @@ def _failed(what: str, where: str, label: str, finished: Finished, client: Clien
         slug="dataset-load-failed",
         where=f"{where}, on {label}",
         found=words,
-        expected="a load without errors on every arm",
-        to_do=client.user.way_out(words) or "what is loaded must run on each of the servers compared",
+        expected="loading without errors on every arm",
+        to_do=client.user.way_out(words) or "load only SQL that runs on all compared servers",
     )
 
 
@@ -121,7 +122,7 @@ _BESIDE_IT = re.compile(rb"\\(?:ir|include_relative)\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedCluster:
-    """A stopped cluster with data, and what they are."""
+    """A stopped cluster with data and their fingerprint."""
 
     cluster: Cluster
     fingerprint: Fingerprint
@@ -129,16 +130,16 @@ class LoadedCluster:
 
 
 class Loading:
-    """How the data of a study are made."""
+    """Loads and prepares the data of a study."""
 
     def __init__(self, directory: RunDirectory, client: Client) -> None:
         self.directory = directory
         self.client = client
 
     def load(self, cluster: Cluster, arm: Arm, settings: Mapping[str, str]) -> LoadedCluster:
-        """Load an arm's data into a new cluster; DatasetError or ServerError when it fails.
+        """Load an arm's data into a new cluster; DatasetError or ServerError if that fails.
 
-        settings: of its server, those that make loading quick among them.
+        settings: settings of its server, including those that speed up loading.
         """
         with self._running(cluster, arm, settings) as server:
             self.load_into(server.target, arm)
@@ -165,10 +166,10 @@ class Loading:
     def prepare(
         self, loaded: Cluster, home: Path, arm: Arm, settings: Mapping[str, str], *, has_prewarm: bool
     ) -> LoadedCluster:
-        """Bring a copy of loaded data into the state in which an operation finds it; DatasetError when it fails.
+        """Prepare a copy of loaded data for an operation; DatasetError if that fails.
 
-        Nothing reads the tables: a sequential scan would tidy up dead rows on its way. What they hold is looked at on
-        another copy, which then goes.
+        The tables are not read here, since a sequential scan would prune dead rows. The fingerprint is read from
+        another copy, which is then removed.
         """
         cluster = copy_cluster(loaded, make_home(home))
         with self._running(cluster, arm, settings) as server:
@@ -191,7 +192,7 @@ class Loading:
 
     @contextmanager
     def _running(self, cluster: Cluster, arm: Arm, settings: Mapping[str, str]) -> Iterator[Server]:
-        """A server on it for as long as this lasts; ServerError when it did not end cleanly after all went well."""
+        """Run a server on the cluster within the block; ServerError if it did not stop cleanly after a success."""
         directory = self.directory
         server = Server(cluster, directory.socket_directory(arm.index), directory.server_log(arm.index), settings)
         server.start()
@@ -203,10 +204,10 @@ class Loading:
             raise _not_clean(cluster, arm, server)
 
     def _path_of(self, file: SetupFile) -> Path:
-        """Where psql reads it: where it lies, if psql's user can read it there; else in a copy for that user alone.
+        """Return the path that psql reads: the file itself or, if psql's user cannot read it, a copy for that user.
 
-        SQL that stands in a study file lies nowhere. DatasetError when a file has changed since the study began, or
-        when it includes files that lie beside it and not beside its copy.
+        SQL from a study file is always written to such a file. DatasetError if the file has changed since the study
+        began, or if it must be copied but includes files in its directory.
         """
         user, place = self.client.user, Path(file.path)
         if file.text is None:
@@ -222,7 +223,7 @@ class Loading:
         return copy
 
     def _variables_of(self, arm: Arm) -> Path | None:
-        """Return a file that gives psql the variables of an arm; None if there are none."""
+        """Return a file that sets the psql variables of an arm; None if there are none."""
         if not arm.dataset.variables:
             return None
         path = self.directory.root / "variables.sql"
@@ -231,31 +232,31 @@ class Loading:
 
 
 def _check_unchanged(file: SetupFile, place: Path) -> None:
-    """Hash it again: a file that was changed while the study waited would be another dataset."""
+    """Raise DatasetError if the file has changed since the study began: it would be a different dataset."""
     try:
         found = file_sha256(place)
     except OSError as error:
         found = error.strerror or str(error)
     if found != file.sha256:
         raise DatasetError(
-            "a file that makes the data has changed since the study began",
+            "a file of the dataset has changed since the study began",
             slug="dataset-changed",
             where=file.path,
             found=found,
             expected=file.sha256,
-            to_do="put the file back as it was, or begin anew",
+            to_do="restore the file, or start again",
         )
 
 
 def _not_readable(file: SetupFile, user: ServerUser) -> DatasetError:
     return DatasetError(
-        "a file that makes the data includes files beside it, and psql cannot read it where it lies",
+        "a file of the dataset includes files in its directory, where psql cannot read it",
         slug="dataset-not-readable",
         where=file.path,
         found=f"{user.name}, the user that psql runs as, cannot read it",
-        expected=f"files and directories that {user.name} can read: with \\ir psql looks for others beside it",
-        to_do=f"move them to where {user.name} can read them (o+r, and o+x for every directory above), or name a user "
-        "who can with --run-as USER",
+        expected=f"files and directories that {user.name} can read: \\ir is relative to the directory of the file",
+        to_do=f"move them to where {user.name} can read them (o+r, and o+x for all parent directories), or specify a "
+        "user who can read them with --run-as USER",
     )
 
 
@@ -265,6 +266,6 @@ def _not_clean(cluster: Cluster, arm: Arm, server: Server) -> ServerError:
         slug="server-stop",
         where=arm.label,
         found=server.log_words(),
-        expected="a cluster from which every start begins at the same bytes",
-        to_do="see what the server says, and try again",
+        expected="a cleanly stopped cluster, so that every start begins with the same bytes",
+        to_do="see the server's messages above, and try again",
     )

@@ -1,8 +1,8 @@
-"""Snapshots that outlive their run: put into the cache whole or not at all, taken out by hard links, checked each time.
+"""The snapshot cache: snapshots are stored atomically, taken by hard links and verified each time.
 
 CACHE/snapshots/KEY/
     data/           a cleanly stopped cluster
-    snapshot.json   what it is made of, a manifest of its files, what its tables hold; its mtime is the last use
+    snapshot.json   key, manifest of the files and fingerprint of the data; its mtime is the last use
 """
 
 import os
@@ -32,14 +32,14 @@ _REMOVED = ".removed-"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotRecord:
-    """What is known of a snapshot without a server on it."""
+    """Stored properties of a snapshot, which would otherwise need a server."""
 
     made_of: SnapshotKey
     made_at: str
     """UTC, ISO 8601."""
     size_bytes: Annotated[int, Field(ge=0, lt=2**63)]
     tree_sha256: str
-    """Over the names and contents of all its files."""
+    """Hash over the names and contents of all files."""
     has_prewarm: bool
     fingerprint: Fingerprint
     files: tuple[TreeEntry, ...]
@@ -47,27 +47,27 @@ class SnapshotRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptSnapshot:
-    """A snapshot in the cache, whether or not it can be used."""
+    """A snapshot in the cache, usable or not."""
 
     directory: Path
     record: SnapshotRecord | None
-    """None where it cannot be read."""
+    """None if it cannot be read."""
     last_used: float
     """Seconds since 1970."""
 
     @property
     def key(self) -> str:
-        """Its name."""
+        """The cache key of the snapshot."""
         return self.directory.name
 
     @property
     def size_bytes(self) -> int:
-        """Of its files; 0 where nobody knows."""
+        """Size of its files; 0 if unknown."""
         return self.record.size_bytes if self.record is not None else 0
 
     @property
     def gives_room(self) -> bool:
-        """Whether removing it makes room now: while a run has it, its files stay."""
+        """Whether removing it frees space: its files stay on disk while a run uses them."""
         return not is_linked(self.directory / _DATA)
 
 
@@ -77,7 +77,7 @@ _CODEC = TypeAdapter(SnapshotRecord)
 def _record_of(
     data: Path, recipe: SnapshotKey, *, size_bytes: int, fingerprint: Fingerprint, has_prewarm: bool
 ) -> SnapshotRecord:
-    """Return the record of a new snapshot, every file of it read once; OSError or ValueError when it cannot be read."""
+    """Return the record of a new snapshot, reading every file once; OSError or ValueError if it cannot be read."""
     files = manifest(data)
     return SnapshotRecord(
         made_of=recipe,
@@ -91,25 +91,25 @@ def _record_of(
 
 
 def take(cache: Cache, recipe: SnapshotKey, directory: Path, say: Callable[[str], None]) -> SnapshotRecord | None:
-    """A kept snapshot in directory/data, which is made here; None, and no directory, where there is none to be used.
+    """Take a cached snapshot to directory/data, which is created; return None, without a directory, if there is none.
 
-    One that is not what it was when it was kept is removed. HostError when it cannot be taken for another reason.
+    A snapshot that has changed since it was stored is removed. HostError if it cannot be taken for another reason.
     """
     kept = cache.snapshots / recipe.key
     record = _read(kept)
     if record is None and not kept.exists():
         return None
-    problem = "it cannot be read" if record is None else ""
+    problem = "its record cannot be read" if record is None else ""
     if record is not None:
         data = make_home(directory)
         problem = _taken(kept, record, recipe, data)
         if not problem:
-            # It may be removed by now; we have it.
+            # It may have been removed meanwhile; the taken files remain.
             _touch(kept)
             return record
         shutil.rmtree(directory, ignore_errors=True)
     if kept.exists():
-        say(f"the kept snapshot {recipe.key} is not what it was ({problem}): removed, and made anew")
+        say(f"removed cached snapshot {recipe.key}, which will be created again: {problem}")
         remove(kept)
     return None
 
@@ -124,11 +124,10 @@ def keep(
     fingerprint: Fingerprint,
     has_prewarm: bool,
 ) -> bool:
-    """Put a snapshot into the cache; False where another run was quicker.
+    """Store a snapshot in the cache; return False if another run has stored it first.
 
-    OSError, ValueError or HostError when it cannot be done. It gets its name by one rename once all of it is on disk,
-    so that a kill or a full disk leaves nothing half-written there. scratch: a path of the run's own for what is not
-    done yet, which goes with the run.
+    It is renamed into place once it is completely on disk, so that a kill or a full disk leaves nothing half-written.
+    OSError, ValueError or HostError if it cannot be stored. scratch: temporary path, removed with the run.
     """
     try:
         scratch.mkdir(mode=PRIVATE_DIRECTORY)
@@ -145,7 +144,7 @@ def keep(
 
 
 def kept_snapshots(cache: Cache) -> list[KeptSnapshot]:
-    """All that are kept, the least recently used first; what a killed removal has left is removed."""
+    """Return all cached snapshots, least recently used first; also finish removals that were killed."""
     found = []
     for directory in cache.snapshots.iterdir() if cache.snapshots.is_dir() else ():
         if directory.name.startswith(_REMOVED):
@@ -156,9 +155,9 @@ def kept_snapshots(cache: Cache) -> list[KeptSnapshot]:
 
 
 def remove(kept: Path) -> None:
-    """Remove a kept snapshot; one that is gone is no error. Whoever has taken it keeps it.
+    """Remove a cached snapshot, if it exists. Runs that have taken it are not affected.
 
-    By another name first, so that nobody finds half of it.
+    It is renamed first, so that no run finds a partial snapshot.
     """
     aside = kept.with_name(f"{_REMOVED}{secrets.token_hex(8)}")
     try:
@@ -169,18 +168,18 @@ def remove(kept: Path) -> None:
 
 
 def _taken(kept: Path, record: SnapshotRecord, recipe: SnapshotKey, data: Path) -> str:
-    """Why what was taken to `data` is not the snapshot; empty where it is."""
+    """Take a snapshot to `data` and verify it; return the problem, or an empty text."""
     if record.made_of != recipe.hidden:
-        return "it is made of something else"
+        return "its key does not match its record"
     if not (kept / _DATA).is_dir():
-        return "its data are missing"
+        return "its data directory is missing"
     try:
         take_tree(kept / _DATA, data)
     except HostError:
         if kept.exists():
             raise
         return "it was removed meanwhile"
-    # Of what we have, not of what is there: that may be on its way out.
+    # Verify the taken files: those in the cache may be about to be removed.
     return first_change(data, record.files, os.geteuid())
 
 
@@ -203,7 +202,7 @@ def _last_used(directory: Path) -> float:
     try:
         return (directory / _RECORD).stat().st_mtime
     except OSError:
-        # Of no use to anybody: the first to go.
+        # Unusable, so it is removed first.
         return 0.0
 
 
@@ -215,7 +214,7 @@ def _touch(kept: Path) -> None:
 
 
 def _sync(directory: Path) -> None:
-    """Everything of its file system to disk; OSError where that fails."""
+    """Write the whole file system to disk; OSError if that fails."""
     finished = run(["sync", "--file-system", str(directory)])
     if not finished.succeeded:
         raise OSError(finished.stderr.strip())

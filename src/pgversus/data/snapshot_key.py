@@ -1,7 +1,7 @@
-"""What a snapshot is made of: two that are made of the same are the same, whoever made them and when.
+"""Cache keys of snapshots: snapshots with equal inputs are equal, whichever run created them.
 
-No path and no name is in it, but the contents of files. What a file takes from elsewhere is not known beforehand, so
-that data which come from such files are loaded anew in each run.
+A key contains the contents of files, not their paths or names. The inputs of a file that reads other sources are not
+known beforehand, so data from such files are loaded again in each run.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from pgversus.study.dataset import Dataset, SetupFile
 from pgversus.text.redaction import value_without_secrets
 
 FORM = 3
-"""One more whenever loading changes in a way that nothing below tells."""
+"""Incremented whenever loading changes in a way that no field below reflects."""
 
 _KEY_DIGITS = 16
 _FROM_ELSEWHERE = re.compile(
@@ -27,7 +27,7 @@ _FROM_ELSEWHERE = re.compile(
     r"|\b(?:pg_read_(?:binary_)?file|pg_ls_dir|lo_import|dblink|postgres_fdw|file_fdw)\b",
     re.IGNORECASE,
 )
-# Other files, the environment, programs, other servers.
+# Commands and functions that read other files, the environment, programs or other servers.
 _COPY, _COPY_SOURCE = (
     re.compile(r"\bcopy\b", re.IGNORECASE),
     re.compile(r"\bfrom\s+(?:program\b|'|:)", re.IGNORECASE),
@@ -46,19 +46,19 @@ _RANDOM, _SEED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotKey:
-    """Everything that has a part in the bytes of a snapshot."""
+    """All inputs that determine the bytes of a snapshot."""
 
     form: int
     version: str
     origin: str
     build_sha256: str
-    """Of the artifact; of the program postgres where there is none."""
+    """Hash of the artifact or, if there is none, of the program postgres."""
     initdb_options: tuple[str, ...]
     settings: tuple[tuple[str, str], ...]
-    """With which its server ran while it was made, by name."""
+    """Settings of the server while the snapshot was created, by name."""
     pgbench_scale: int | None
     pgbench: str | None
-    """The version that made pgbench's tables; None where there are none."""
+    """The version that created pgbench's tables; None if there are none."""
     setup_sha256: tuple[str, ...]
     prepare_sha256: tuple[str, ...]
     variables: tuple[tuple[str, str], ...]
@@ -66,19 +66,19 @@ class SnapshotKey:
 
     @property
     def key(self) -> str:
-        """The name under which such a snapshot is kept."""
+        """The name of the snapshot in the cache."""
         return hashlib.sha256(dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:_KEY_DIGITS]
 
     @property
     def hidden(self) -> "SnapshotKey":
-        """What is stored and shown of it, without the secrets that only its key is made of."""
+        """The same without secrets, as stored and shown; the key still depends on them."""
         return replace(self, settings=_hidden(self.settings), variables=_hidden(self.variables))
 
 
 def snapshot_key(dataset: Dataset, build: Build, client: Client, settings: Mapping[str, str]) -> SnapshotKey | None:
-    """What the snapshot of a dataset is made of; None where that cannot be told beforehand.
+    """Return the key of the snapshot of a dataset; None if its inputs are not known beforehand.
 
-    settings: with which its server runs while it is made.
+    settings: settings of the server while the snapshot is created.
     """
     files = (*dataset.setup_files, *dataset.prepare)
     sha256 = _build_sha256(build)
@@ -105,7 +105,7 @@ def _hidden(pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
 
 
 def takes_from_elsewhere(text: str) -> bool:
-    """Whether what this SQL does may depend on more than its own text: other files, programs, the moment, chance."""
+    """Return whether this SQL may depend on more than its text: other files, programs, the time, random numbers."""
     if _FROM_ELSEWHERE.search(text) or _OF_THE_MOMENT.search(text) or any(map(_copies_from_elsewhere, text.split(";"))):
         return True
     return bool(_RANDOM.search(text)) and not _SEED.search(text)
@@ -124,7 +124,7 @@ def _texts(files: Iterable[SetupFile]) -> Iterable[str]:
             try:
                 yield Path(file.path).read_text(encoding="utf-8", errors="replace")
             except OSError:
-                # Running it will say so.
+                # Treated as unknown input; running the file reports the error.
                 yield "`"
 
 
@@ -134,5 +134,5 @@ def _build_sha256(build: Build) -> str | None:
     try:
         return file_sha256(build.program("postgres"))
     except OSError:
-        # Executable for us and not readable.
+        # The program may be executable but not readable.
         return None

@@ -1,7 +1,7 @@
-"""Data loaded once for each server and dataset; every replicate begins on a copy of it.
+"""Snapshots: data loaded once for each server and dataset; every block begins on a copy.
 
-Arms that differ only in settings share a snapshot, so their data, statistics and files are the same bytes. What an
-earlier run has loaded in the same way is taken from the cache; what an operation finds is made from what is loaded.
+Arms that differ only in settings share a snapshot, so their data, statistics and files are the same bytes. A snapshot
+of an earlier run with equal inputs is taken from the cache; the prepared data of an operation derive from loaded data.
 """
 
 import hashlib
@@ -34,19 +34,19 @@ from pgversus.text.units import size
 
 
 class SnapshotCache:
-    """The cache of snapshots, as one run uses it."""
+    """The snapshot cache as used by one run."""
 
     def __init__(self, cache: Cache, directory: RunDirectory, progress: Progress, most_bytes: int) -> None:
-        """most_bytes: that all kept snapshots may weigh together."""
+        """most_bytes: total size limit of cached snapshots."""
         self._cache = cache
         self._directory = directory
         self._progress = progress
         self._most_bytes = most_bytes
 
     def take(self, recipe: SnapshotKey, home: Path, build: Build) -> LoadedCluster | None:
-        """The snapshot that an earlier run has made in the same way, in `home`, which is made; None if there is none.
+        """Take the cached snapshot of an earlier run to `home`, which is created; None if there is none.
 
-        HostError when there is one and it cannot be taken.
+        HostError if there is one that cannot be taken.
         """
         record = take(self._cache, recipe, home, self._progress.say)
         if record is None:
@@ -55,17 +55,17 @@ class SnapshotCache:
         return LoadedCluster(cluster=cluster, fingerprint=record.fingerprint, has_prewarm=record.has_prewarm)
 
     def keep(self, recipe: SnapshotKey, made: LoadedCluster) -> None:
-        """Keep a new snapshot for later runs, where there is room for it."""
+        """Store a new snapshot for later runs, if there is space for it."""
         if self._most_bytes == 0:
-            # As it was asked for.
+            # The user has disabled the cache.
             return
         data = made.cluster.data_directory
         needed = data_bytes(made.cluster)
         try:
             if not make_room_for(needed, self._cache, self._most_bytes):
-                self._say_not_kept(f"the cache may not grow by {size(needed)}")
+                self._say_not_kept(f"the cache has no space for {size(needed)}")
                 return
-            # False where another run was quicker: then there is one.
+            # False if another run has stored it first, which is as good.
             keep(
                 self._cache,
                 recipe,
@@ -79,14 +79,14 @@ class SnapshotCache:
             self._say_not_kept(_words(error))
 
     def trim(self) -> None:
-        """Take out what is more than may be kept: it may be less than when the snapshots were made."""
+        """Reduce the cache to its size limit, which may have been lowered since the snapshots were stored."""
         try:
             make_room_for(0, self._cache, self._most_bytes)
         except OSError as error:
-            self._progress.say(f"kept snapshots could not be removed: {error.strerror or error}")
+            self._progress.say(f"could not remove cached snapshots: {error.strerror or error}")
 
     def _say_not_kept(self, reason: str) -> None:
-        self._progress.say(f"these data are not kept for later runs: {reason}")
+        self._progress.say(f"this snapshot is not cached: {reason}")
 
 
 def _words(error: OSError | ValueError | PgversusError) -> str:
@@ -102,18 +102,18 @@ _Key = tuple[ServerName, Dataset, tuple[Setting, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Loaded data and what they are."""
+    """Loaded data and their fingerprint."""
 
     fingerprint: Fingerprint
     cluster: Cluster | None
-    """Stopped and frozen; None for a server that somebody else runs, whose data are where they are."""
+    """Stopped and never changed; None for an external server, whose data cannot be copied."""
     size_bytes: int
     has_prewarm: bool
-    """Whether pg_prewarm can read the data in."""
+    """Whether pg_prewarm is installed in the data."""
 
 
 class Snapshots:
-    """All snapshots of a study; each is made when it is first asked for."""
+    """All snapshots of a study; each is created when it is first requested."""
 
     def __init__(
         self,
@@ -126,9 +126,10 @@ class Snapshots:
         loaded_before: frozenset[ServerName] = frozenset(),
         note_loaded: Callable[[RunningServer], None] = lambda _: None,
     ) -> None:
-        """common: settings that every server of the study gets. loaded_before: running servers with data of ours.
+        """common: settings of every server of the study.
 
-        note_loaded: takes each running server as soon as it holds data of ours.
+        loaded_before: running servers that already hold the data of the study.
+        note_loaded: receives each running server as soon as the data are loaded on it.
         """
         self._directory = directory
         self._loading = loading
@@ -143,10 +144,10 @@ class Snapshots:
         self._loaded_uris: dict[str, Dataset] = {}
 
     def get(self, arm: Arm, build: Build | None) -> Snapshot:
-        """The snapshot of an arm; DatasetError or ServerError when its data cannot be loaded."""
+        """Return the snapshot of an arm; DatasetError or ServerError if its data cannot be loaded."""
         key = _key_of(arm)
         if key in self._failed:
-            # It would fail again, for each context that wants it.
+            # It would fail again for each context that needs it.
             raise self._failed[key]
         if key not in self._made:
             try:
@@ -157,10 +158,10 @@ class Snapshots:
         return self._made[key]
 
     def keep_only(self, arms: Sequence[Arm]) -> int:
-        """Remove the snapshots that none of these arms need; bytes of those that stay."""
+        """Remove the snapshots that none of these arms need; return the size of the rest in bytes."""
         needed = {_key_of(one) for arm in arms for one in (arm, replace(arm, dataset=arm.dataset.loaded))}
         for key, snapshot in list(self._made.items()):
-            # Data on a server of somebody else stay where they are: they are neither loaded nor looked at again.
+            # Snapshots of external servers are kept, so that these are neither loaded nor inspected again.
             if snapshot.cluster is not None and key not in needed:
                 del self._made[key]
                 remove_directory(snapshot.cluster.data_directory.parent)
@@ -184,12 +185,12 @@ class Snapshots:
         recipe = snapshot_key(arm.dataset, build, self._loading.client, settings)
         home = self._directory.snapshot_directory(next(self._homes))
         if recipe is not None and (taken := self._kept.take(recipe, home, build)) is not None:
-            self._progress.say(f"{arm.label} begins with data that an earlier run has kept")
+            self._progress.say(f"{arm.label} starts from a cached snapshot")
             return taken
         try:
             made = self._make(arm, build, home, settings)
         except BaseException:
-            # What is not whole is of no use, and others may need its room.
+            # A partial snapshot is useless, and others may need its space.
             remove_directory(home)
             raise
         if recipe is not None:
@@ -202,12 +203,12 @@ class Snapshots:
             return self._loading.load(make_cluster(build, home, self._directory.user), arm, settings)
         loaded = self.get(replace(arm, dataset=arm.dataset.loaded), build)
         assert loaded.cluster is not None  # noqa: S101 - only running servers have none
-        self._progress.say(f"preparing what is loaded on {arm.label}")
+        self._progress.say(f"preparing the data of {arm.label}")
         return self._loading.prepare(loaded.cluster, home, arm, settings, has_prewarm=loaded.has_prewarm)
 
     def _say_what_is_done(self, arm: Arm) -> None:
         is_there = arm.dataset.is_empty or arm.server in self._loaded_before
-        self._progress.say(f"{'looking at' if is_there else 'loading'} {arm.label}")
+        self._progress.say(f"{'inspecting' if is_there else 'loading'} {arm.label}")
 
     def _on_running_server(self, arm: Arm, server: RunningServer) -> Snapshot:
         if arm.dataset.prepare:
@@ -219,11 +220,11 @@ class Snapshots:
                 slug="study-datasets-of-running-server",
                 where=arm.label,
                 found="two datasets",
-                expected="one, since its data cannot be put back",
-                to_do="give each dataset a database of its own, and name both by their URIs",
+                expected="one dataset, since its data cannot be restored",
+                to_do="use a separate database for each dataset, and specify both by their URIs",
             )
         target = uri_target(server.uri, arm.settings)
-        # What an earlier run of this study has loaded is taken as it is: nothing can be put back.
+        # Data loaded by an earlier run of this study are used unchanged, since they cannot be restored.
         if not (arm.dataset.is_empty or server in self._loaded_before):
             if arm.dataset.pgbench_scale is not None:
                 _check_existing_tables(target, arm.label)
@@ -233,7 +234,7 @@ class Snapshots:
         return Snapshot(fingerprint=fingerprint, cluster=None, size_bytes=0, has_prewarm=False)
 
     def _look_at(self, target: Target, label: str) -> Fingerprint:
-        # Somebody's database may be of any size, and nobody has asked for all of it to be read.
+        # Reported with its size: an external database may be large, and the user may not expect a full read.
         with connect(target) as connection:
             found = size(catalog.database_bytes(connection))
         self._progress.say(f"reading and hashing every row on {label}, a database of {found}")
@@ -241,24 +242,24 @@ class Snapshots:
 
 
 def _key_of(arm: Arm) -> _Key:
-    """What the snapshot of an arm is known by."""
-    # Data in somebody's database are there once, whatever the settings of those who look at them.
+    """Return the key of an arm's snapshot."""
+    # An external database holds its data once, regardless of the settings of an arm.
     runs_files = arm.dataset.runs_files
     shaping = () if isinstance(arm.server, RunningServer) else shaping_settings(arm.settings, runs_files=runs_files)
     return arm.server, arm.dataset, shaping
 
 
 def _check_existing_tables(target: Target, label: str) -> None:
-    """pgbench -i drops its tables first; in somebody's database they may be somebody's."""
+    """Raise DatasetError if pgbench's tables exist: `pgbench -i` would drop them, and they may be somebody's data."""
     with connect(target) as connection:
         if tables := catalog.pgbench_tables(connection):
             raise DatasetError(
-                "this database has pgbench's tables already, and -i would drop them",
+                "this database already has pgbench's tables, and -i would drop them",
                 slug="dataset-would-drop",
                 where=label,
                 found=", ".join(tables),
-                expected="no table of pgbench's",
-                to_do="leave -i out to use them as they are, or drop them yourself",
+                expected="no pgbench tables",
+                to_do="omit -i to use the existing tables, or drop them yourself",
             )
 
 
@@ -268,13 +269,13 @@ def _nothing_to_copy(arm: Arm) -> StudyError:
         slug="study-prepared-running-server",
         where=arm.label,
         found="a server that pgversus does not start",
-        expected="one that it starts itself, on a fresh copy of the prepared data each time",
-        to_do="name a version or a bin directory",
+        expected="a server that pgversus starts on a fresh copy of the prepared data each time",
+        to_do="specify a version or a bin directory",
     )
 
 
 def check_equal(arms: Sequence[Arm], snapshots: Sequence[Snapshot]) -> None:
-    """DatasetError when arms with the same dataset hold other rows; another dataset may be what is compared."""
+    """Raise DatasetError if arms with the same dataset hold different rows; datasets may be what is compared."""
     like = [
         (arm.label, snapshot.fingerprint)
         for arm, snapshot in zip(arms, snapshots, strict=True)
@@ -284,20 +285,20 @@ def check_equal(arms: Sequence[Arm], snapshots: Sequence[Snapshot]) -> None:
 
 
 def check_same_data(context: Context, known: Preparation, snapshots: Sequence[Snapshot]) -> None:
-    """What was found before holds as long as the data are still the same; DatasetError when they are not."""
+    """Raise DatasetError if the data differ from those of the stored preparation, which would then be invalid."""
     for arm, facts, snapshot in zip(context.comparison.arms, known.arms, snapshots, strict=True):
         if facts.data != data_hash(snapshot.fingerprint):
             raise DatasetError(
-                "the data are not those of the earlier blocks",
+                "the data differ from those of the earlier blocks",
                 slug="dataset-not-the-same",
                 where=context.located(arm.label),
-                found="other rows than when the study began",
-                expected="the same rows each time they are loaded",
-                to_do="no random() or now() in setup files without a fixed seed; --new begins afresh",
+                found="different rows than when the study began",
+                expected="the same rows after each load",
+                to_do="use no now(), and no random() without a fixed seed, in setup files; start again with --new",
             )
 
 
 def data_hash(fingerprint: Fingerprint) -> str:
-    """SHA-256 over the rows of every table."""
+    """Return the SHA-256 over the rows of all tables."""
     text = "\n".join(f"{name} {table.rows} {table.digest}" for name, table in sorted(fingerprint.tables.items()))
     return hashlib.sha256(text.encode()).hexdigest()

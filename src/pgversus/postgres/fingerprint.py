@@ -1,6 +1,6 @@
-"""What the arms must share: the same rows, the same settings, the same kind of build and database.
+"""Fingerprints of arms: rows, settings, build and database, which the arms must share.
 
-Gathered from each server by `gather`; everything else here is pure comparison.
+`gather` reads them from a server; everything else here is pure comparison.
 """
 
 import re
@@ -15,11 +15,11 @@ from pgversus.postgres.session import Target, connect
 from pgversus.records.preparation import Difference
 from pgversus.text.translation import N_
 
-# Settings that differ between any two servers and have no bearing on speed.
+# Settings that differ between any two servers and do not affect speed.
 _OWN_TO_EACH_SERVER = frozenset(
     {
         "application_name",
-        # initdb of 18 writes it into every new cluster; before 18 there is none.
+        # initdb of 18 writes it into every new cluster; it does not exist before 18.
         "autovacuum_worker_slots",
         "cluster_name",
         "config_file",
@@ -48,7 +48,7 @@ _OWN_TO_EACH_SERVER = frozenset(
 )
 _COMPILER = re.compile(r"compiled by (.+?), \d+-bit")
 _WARNING = re.compile(r"-W(?![lap],)")
-# -Wl, -Wa and -Wp hand something on to linker, assembler and preprocessor.
+# -Wl, -Wa and -Wp are not warnings: they pass options to the linker, assembler and preprocessor.
 _NO_BEARING = re.compile(
     r"--(prefix|exec-prefix|\w+dir|build|host|target|cache-file"
     r"|with-(system-tzdata|includes|libraries|tclconfig|pgport|extra-version|krb-srvnam|template|uuid)"
@@ -57,44 +57,44 @@ _NO_BEARING = re.compile(
     r"|(enable|disable)-(integer-datetimes|thread-safety|option-checking|nls|tap-tests|depend|debug|rpath|silent-rules))"
     r"(=|$)"
 )
-# Options of configure that say where files lie, or with what else the server can be used. With --enable-debug CFLAGS
-# differ too, where it matters.
+# Options of configure for file locations or optional interfaces, which do not affect speed. Where --enable-debug does,
+# CFLAGS differ too.
 _LONGEST_OPTIONS = 100_000
-# As a server of others tells them; shlex takes time that grows with the square of the length.
+# Length as an external server reports them: the time of shlex grows with its square.
 _NOT_TOLD = "not told"
 _UTF8 = re.compile(r"\.utf-?8\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """What one arm holds and is."""
+    """Data, settings and build of one arm."""
 
     tables: Mapping[str, TableDigest]
     indexes: Mapping[str, str]
     settings: Mapping[str, SettingValue]
     properties: ServerProperties
     sizes: Mapping[str, int] = field(default_factory=dict)
-    """Bytes of each table and index."""
+    """Size of each table and index in bytes."""
 
     @property
     def compiler(self) -> str:
-        """The compiler, as version() names it."""
+        """The compiler according to version()."""
         match = _COMPILER.search(self.properties.version)
         return match[1] if match else self.properties.version
 
     @property
     def build_flags(self) -> str:
-        """CFLAGS of the build; empty where the role may not read them."""
+        """CFLAGS of the build; empty if the role may not read them."""
         return self.properties.configuration.get("CFLAGS", "")
 
     @property
     def code_flags(self) -> str:
-        """CFLAGS without those that only ask for warnings: they change from version to version, and no code."""
+        """CFLAGS without warning options, which change between versions but do not affect code."""
         return " ".join(flag for flag in self.build_flags.split() if not _WARNING.match(flag))
 
     @property
     def configure_options(self) -> dict[str, str] | None:
-        """The options of configure that bear on speed, each with its value or "yes"; None where nobody tells."""
+        """Options of configure that may affect speed, each with its value or "yes"; None if unknown."""
         text = self.properties.configuration.get("CONFIGURE")
         if text is None:
             return None
@@ -103,12 +103,12 @@ class Fingerprint:
 
     @property
     def collation(self) -> str:
-        """The collation of the database; libc takes en_US.UTF-8 and en_US.utf8 for the same."""
+        """The collation of the database; en_US.UTF-8 and en_US.utf8 are the same to libc."""
         return _UTF8.sub(".utf8", self.properties.collation)
 
 
 def gather(target: Target) -> Fingerprint:
-    """The fingerprint of one arm's server, as a session of the load sees it."""
+    """Return the fingerprint of an arm's server."""
     with connect(target) as connection:
         return Fingerprint(
             tables=catalog.table_digests(connection),
@@ -120,7 +120,7 @@ def gather(target: Target) -> Fingerprint:
 
 
 def check_equal_data(labels: Sequence[str], fingerprints: Sequence[Fingerprint]) -> None:
-    """DatasetError that names the tables and both counts when an arm's rows are not the baseline's."""
+    """Raise DatasetError with the tables and both row counts if an arm's rows differ from the baseline's."""
     base = fingerprints[0].tables
     for label, fingerprint in zip(labels[1:], fingerprints[1:], strict=True):
         unequal = [
@@ -130,18 +130,18 @@ def check_equal_data(labels: Sequence[str], fingerprints: Sequence[Fingerprint])
         ]
         if unequal:
             raise DatasetError(
-                "the arms do not hold the same data, so a difference in speed would say nothing",
+                "the arms hold different data, so their speeds cannot be compared",
                 slug="dataset-unequal",
                 where=f"{labels[0]} and {label}",
                 found="; ".join(unequal),
                 expected="the same rows in every table",
-                to_do="load every arm once with the same rows: no random() or now() without a fixed seed, "
+                to_do="load the same rows on every arm: no now(), no random() without a fixed seed, "
                 "nothing that depends on the version",
             )
 
 
 def differences(fingerprints: Sequence[Fingerprint], factors: Sequence[str]) -> tuple[Difference, ...]:
-    """Everything but rows in which the arms differ besides what is compared on purpose."""
+    """Return all differences between the arms except rows and the compared factors."""
     return (
         *_setting_differences(
             [fingerprint.settings for fingerprint in fingerprints], {name.lower() for name in factors}
@@ -154,7 +154,7 @@ def differences(fingerprints: Sequence[Fingerprint], factors: Sequence[str]) -> 
 def _unequal(table: str, base_label: str, base: TableDigest | None, label: str, other: TableDigest | None) -> str:
     if base is None or other is None:
         holder, rows = (label, other) if base is None else (base_label, base)
-        return f"{table} is on {holder} only ({rows.rows if rows else 0} rows)"
+        return f"{table} exists only on {holder} ({rows.rows if rows else 0} rows)"
     if base.rows == other.rows:
         return f"{table}: {base.rows} rows on both, with different content"
     return f"{table}: {base.rows} rows on {base_label}, {other.rows} rows on {label}"
@@ -169,7 +169,7 @@ def _setting_differences(arms: Sequence[Mapping[str, SettingValue]], factors: se
         present = [value for value in values if value is not None]
         is_default = all(value.is_default for value in present)
         if len(present) < len(arms) and all(value.is_default or value.context == "internal" for value in present):
-            # A setting that one version does not have, and that nobody has set on the other.
+            # A setting that one version lacks and that is at its default on the other.
             continue
         if len({value.value if value else None for value in values}) > 1:
             shown = tuple(value.value if value else "" for value in values)
@@ -193,7 +193,7 @@ def _build_differences(fingerprints: Sequence[Fingerprint]) -> list[Difference]:
 
 
 def _option_differences(arms: Sequence[Mapping[str, str] | None]) -> list[Difference]:
-    """One for each option in which arms that tell theirs differ."""
+    """Return one difference for each option that differs between the arms whose options are known."""
     told = [arm for arm in arms if arm is not None]
     return [
         Difference(

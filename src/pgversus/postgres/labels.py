@@ -1,6 +1,6 @@
-"""Labels of servers: as the user named them, without secrets.
+"""Display labels of servers: the user's own names, without secrets.
 
-A file of its own, so that commands that connect to nothing do not import psycopg.
+A separate module, so that commands that connect to no server do not import psycopg.
 """
 
 import os
@@ -9,16 +9,16 @@ from pgversus.study.servers import RunningServer, ServerName, parse_server
 
 
 def labelled_server(text: str) -> tuple[str, ServerName]:
-    """How a server is shown, and what it is; StudyError for a text that names none, or a URI that cannot be used."""
+    """Return the label of a server and its parsed name; StudyError for an invalid name or URI."""
     server = parse_server(text)
     if isinstance(server, RunningServer):
         return label_of_running(server), server
-    # A path that is no UTF-8 can be opened, and not be shown or stored as it is.
+    # A path that is not valid UTF-8 can be opened, but not shown or stored unchanged.
     return os.fsencode(text).decode(errors="replace"), server
 
 
 def label_of_running(server: RunningServer) -> str:
-    """Its host, port and database: no user and no password. StudyError for a URI that cannot be used."""
-    from pgversus.postgres.session import uri_label  # noqa: PLC0415 - psycopg's import is for those who need it
+    """Return host, port and database of a server, without user and password. StudyError for an invalid URI."""
+    from pgversus.postgres.session import uri_label  # noqa: PLC0415 - imports psycopg only when it is needed
 
     return uri_label(server.uri)

@@ -1,4 +1,4 @@
-"""Watching the sessions of a load, from a session in another database whose counters nobody reads."""
+"""Monitoring of the sessions of a load, from a session in a different database whose counters are not read."""
 
 import time
 from collections.abc import Sequence
@@ -15,30 +15,30 @@ from pgversus.postgres import catalog
 from pgversus.postgres.session import Target, connect, question_failed
 
 _DATABASE = "template1"
-# Every cluster of ours has it, and no load uses it.
+# Every managed cluster has it, and no load uses it.
 _SHORTEST_POLL_S = 0.0002
 _USUAL_SHARE, _POLL_SHARE = 0.9, 0.05
-# Asking takes a processor from the statement that is waited for, so we sleep for most of the time that it took before,
-# then ask as often as costs little.
+# A poll takes processor time from the statement that is waited for. So sleep for most of the usual time first, then
+# poll at intervals that cost little.
 _NO_TIME = CpuTime(user_s=0.0, system_s=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finish:
-    """The transaction that a session was in when its client was stopped; epochs."""
+    """The transaction that a session was in when its client was stopped; times are epochs."""
 
     began: float
     finished: float
-    """When the server had done what it could do without the client."""
+    """When the server had done all that it could do without the client."""
     was_stopped: bool = False
-    """Whether the server's process was found stopped, by a signal or a debugger."""
+    """Whether the server process was found stopped, by a signal or a debugger."""
 
 
 class LoadSessions:
-    """The sessions of loads on one server of ours."""
+    """The sessions of loads on one managed server."""
 
     def __init__(self, target: Target) -> None:
-        """ServerError when the server does not let us in."""
+        """Raise ServerError if the server rejects the connection."""
         self._target = target
         self._usual_s = 0.0
         self._marked = _NO_TIME
@@ -52,10 +52,10 @@ class LoadSessions:
             raise question_failed(target, error) from error
 
     def processes(self, since: float, *, at_work_since: float = 0.0) -> list[int]:
-        """Return the process ids of sessions that began after `since` (epoch), the oldest first.
+        """Return the process ids of sessions that began after `since` (epoch), oldest first.
 
-        at_work_since: the epoch after which they must have executed something.
-        ServerError when the server is gone.
+        at_work_since: only sessions that have executed something after this time (epoch).
+        ServerError if the server is gone.
         """
         try:
             return catalog.processes_of_load(self._connection, since, at_work_since)
@@ -63,11 +63,12 @@ class LoadSessions:
             raise question_failed(self._target, error) from error
 
     def finished(self, processes: Sequence[int], stopped: float, timeout_s: float) -> list[Finish] | None:
-        """Wait until none of these sessions is at work, and return when each of them finished.
+        """Wait until none of these sessions is at work and return when each of them finished.
 
-        stopped: the epoch at which their clients were; a session that was idle by then finished then. One that waits
-        for its stopped client, or for a lock of another session, finished when it was last seen at work. None when one
-        is still at work after timeout_s. ServerError when the server is gone.
+        A session that was idle at the stop finished then. One that waits for its stopped client, or for a lock of
+        another session, finished when it was last seen at work. None if one is still at work after timeout_s.
+        ServerError if the server is gone.
+        stopped: when their clients were stopped (epoch).
         """
         began = time.monotonic()
         seen_stopped = stopped_among(processes)
@@ -79,7 +80,7 @@ class LoadSessions:
             found = self._ask(processes)
             at_work = [one.process for one in found if one.is_active and not one.waits]
             last_change = max((one.changed for one in found), default=stopped)
-            # A request may have been sent whose server process has not woken up yet: it is idle for the moment.
+            # A server process may have been sent a request and not have woken up yet: it still looks idle.
             if not at_work and last_change == last:
                 break
             last = None if at_work else last_change
@@ -98,15 +99,15 @@ class LoadSessions:
             )
             for one in found
         ]
-        # Of a session that waits only our own polls say when it stopped working, so there must be many.
+        # When a waiting session stopped working is known only from polls, so these must remain frequent.
         is_known = not any(one.is_active for one in found)
         latest_s = max((one.finished for one in finishes), default=stopped) - stopped if is_known else 0.0
-        # It cannot have taken longer than was waited, unless a clock was set meanwhile.
+        # Bounded by the time waited, in case a clock was set meanwhile.
         self._usual_s = min(latest_s, time.monotonic() - began)
         return finishes
 
     def terminate(self, processes: Sequence[int]) -> None:
-        """End these sessions. ServerError when the server is gone."""
+        """Terminate these sessions. ServerError if the server is gone."""
         try:
             catalog.terminate(self._connection, list(processes))
         except psycopg.Error as error:
@@ -115,7 +116,7 @@ class LoadSessions:
     def wait_to_send(self) -> bool:
         """Return whether a session of a load waits for its client to read a reply.
 
-        ServerError when the server is gone.
+        ServerError if the server is gone.
         """
         try:
             return catalog.waits_to_send(self._connection)
@@ -123,11 +124,11 @@ class LoadSessions:
             raise question_failed(self._target, error) from error
 
     def mark(self) -> None:
-        """Remember the processor time that watching has taken on the server until now."""
+        """Record the processor time that monitoring has used on the server so far."""
         self._marked = self._cpu_time()
 
     def cpu_since_mark(self) -> dict[str, float]:
-        """Return what it has added since to the server's processor time, by counter; 0 when the server is gone."""
+        """Return the server's processor time used by monitoring since mark(), by counter; 0 if the server is gone."""
         now = self._cpu_time()
         return {
             "server_cpu_user_s": max(0.0, now.user_s - self._marked.user_s),
@@ -135,7 +136,7 @@ class LoadSessions:
         }
 
     def close(self) -> None:
-        """End our session; one that is lost already is no error."""
+        """Close the monitoring session, even if it is already lost."""
         with suppress(ServerError):
             self._stack.close()
 

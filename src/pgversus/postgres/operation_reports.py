@@ -1,10 +1,10 @@
-"""What PostgreSQL reports of long operations: VACUUM (VERBOSE), and the progress views.
+"""Reports of PostgreSQL on long operations: VACUUM (VERBOSE) and the progress views.
 
-Until 14 VACUUM reports in several messages for each table: each scan of an index, each truncation, and once, before
-that truncation, what it found. From 15 on one message for each table has it all. Counters of one name mean the same
-in every major, and what a major counts differently is omitted: the number of remaining rows is an estimate for the
-whole table from 15 on, but the number of those seen until 14; in a table without indexes dead item identifiers are
-counted until 16, and not from 17 on.
+Until 14 VACUUM prints several messages for each table: one for each index scan, one for each truncation and, before
+the truncation, one with its findings. From 15 on a single message holds all of it. A counter means the same in every
+major and is omitted where a major counts differently: the number of remaining rows is an estimate for the whole table
+from 15 on, but the number of rows seen until 14; in a table without indexes dead item identifiers are counted until 16,
+but not from 17 on.
 """
 
 import re
@@ -21,9 +21,9 @@ from pgversus.postgres.session import Connection
 _BEGUN = re.compile(r'^(?:aggressively )?vacuuming "')
 
 _COUNT, _DECIMAL = "[0-9]{1,18}", r"[0-9]{1,18}(?:\.[0-9]{1,18})?"
-# A server of others may print anything: float() would take many digits for a number without end, and refuse two points.
+# An external server may print anything: float() turns many digits into infinity and rejects two decimal points.
 
-# Every group is called as the counter that it tells.
+# Every group has the name of its counter.
 _USAGE = re.compile(
     rf"CPU: user: (?P<vacuum_cpu_user_s>{_DECIMAL}) s, system: (?P<vacuum_cpu_system_s>{_DECIMAL}) s, "
     rf"elapsed: (?P<vacuum_elapsed_s>{_DECIMAL}) s"
@@ -48,7 +48,7 @@ _LINES = (
         rf"had (?P<vacuum_tuples_frozen>{_COUNT}) tuples frozen",
         re.MULTILINE,
     ),
-    # Where it scans no index it tells of others: those of a table without indexes, and those that it leaves.
+    # Without an index scan the line counts other items: those of a table without indexes, and those left behind.
     re.compile(
         rf"^index scan (?:needed: .* had (?P<vacuum_dead_items_removed>{_COUNT}) dead item identifiers removed"
         r"|not needed: |bypassed)",
@@ -73,7 +73,7 @@ _LINES = (
 _IN_MILLISECONDS = frozenset({"vacuum_read_io_s", "vacuum_write_io_s"})
 
 # Until 14: messages, and a line of the first one's detail.
-# VACUUM FULL and CLUSTER find rows "in 5 pages" and not "in 5 out of 5 pages": they vacuum nothing.
+# VACUUM FULL and CLUSTER print "in 5 pages" instead of "in 5 out of 5 pages": they do not vacuum.
 _FOUND = re.compile(
     rf'^(?:table )?".*": found (?P<vacuum_tuples_removed>{_COUNT}) removable, \d+ nonremovable row versions '
     rf"in (?P<vacuum_pages_scanned>{_COUNT}) out of \d+ pages$",
@@ -88,21 +88,21 @@ _DEAD_ITEMS = re.compile(rf'^(?:table )?".*": removed ({_COUNT}) (?:row versions
 
 
 def notice_text(notice: Diagnostic) -> str:
-    """The message of a notice and, on the lines that follow, its detail."""
+    """Return the message of a notice, followed by its detail on separate lines."""
     return "\n".join(part for part in (notice.message_primary, notice.message_detail) if part)
 
 
 def vacuum_counters(notices: Sequence[str]) -> dict[str, float]:
-    """Counters by name, in counts, bytes and seconds, summed over all tables that VACUUM has finished.
+    """Return counters by name, in counts, bytes and seconds, summed over all tables that VACUUM has finished.
 
-    What the major does not tell is absent; where no notice is of VACUUM, everything is.
-    notices: in their order, each as notice_text() gives it, in English (lc_messages).
+    Counters that the major does not report are omitted; the result is empty if no notice is from VACUUM.
+    notices: in order, each from notice_text(), in English (lc_messages).
     """
     return _sums(_until_14(table) | _since_15(table) for table in _by_table(notices))
 
 
 def _by_table(notices: Sequence[str]) -> Iterator[list[str]]:
-    """The notices about each table, from the one that says that it is begun."""
+    """Split the notices by table, each part beginning with the start of its vacuum."""
     table: list[str] = []
     for notice in notices:
         if _BEGUN.match(notice):
@@ -113,7 +113,7 @@ def _by_table(notices: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _since_15(notices: Sequence[str]) -> dict[str, float]:
-    # Of this notice alone: ANALYZE speaks of its buffers in the same words.
+    # From this notice alone: ANALYZE reports its buffers in the same format.
     report = next(filter(_FINISHED.search, notices), None)
     return {} if report is None else _sums(_numbers(line, report) for line in _LINES)
 
@@ -122,7 +122,7 @@ def _until_14(notices: Sequence[str]) -> dict[str, float]:
     report = next(filter(_FOUND.search, notices), None)
     if report is None:
         return {}
-    # Of scans, cuts and dead item identifiers it speaks only where there are any: silence means none.
+    # Scans, truncations and dead item identifiers are reported only if there are any: no message means 0.
     truncated = list(filter(_TRUNCATED.search, notices))
     scans = Counter(match[1] for match in map(_SCANNED_INDEX.search, notices) if match)
     removed = [int(match[1]) for match in map(_DEAD_ITEMS.search, notices) if match and scans]
@@ -142,7 +142,7 @@ def _pages_cut_off(notice: str) -> int:
 
 
 def _numbers(pattern: re.Pattern[str], text: str) -> dict[str, float]:
-    """What the groups of a pattern found, by their names; nothing where it does not match."""
+    """Return the numbers matched by the groups of a pattern, by name; empty if it does not match."""
     match = pattern.search(text)
     found = match.groupdict(default="0") if match else {}
     return {name: float(value) / (1000 if name in _IN_MILLISECONDS else 1) for name, value in found.items()}
@@ -157,7 +157,7 @@ def _sums(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
 
 
 _OLDEST = 12
-# The files of sql/progress/, each with the first and the last major that it is written for; None for no last.
+# The files of sql/progress/, each with the first and last major that it is written for; None if there is no last.
 _QUESTIONS: dict[str, tuple[int, int | None]] = {
     "vacuum.until_16": (_OLDEST, 16),
     "vacuum.since_17": (17, None),
@@ -168,18 +168,18 @@ _QUESTIONS: dict[str, tuple[int, int | None]] = {
     "basebackup.since_13": (13, None),
 }
 _FEW = 100
-# A share of fewer things than these says less than their number.
+# Below this total the count is more informative than a percentage.
 
 
 def operation_progress(connection: Connection, pid: int) -> str | None:
-    """What a session is at and how far: `vacuuming heap, 45 % of 16394 pages vacuumed`, `COPY FROM, 1200 tuples`.
+    """Return the progress of a session: `vacuuming heap, 45 % of 16394 pages vacuumed`, `COPY FROM, 1200 tuples`.
 
-    None when it is at nothing that PostgreSQL tells of, or this role may not know. pid: of its process.
-    One short query of views in memory. psycopg.Error when the connection is lost.
+    None if PostgreSQL does not report its progress, or this role may not see it. pid: that of its server process.
+    One short query of views in memory. psycopg.Error if the connection is lost.
     """
     query = _query(connection.info.server_version // 10000)
     row = connection.execute(query, {"pid": pid}).fetchone()
-    # Whoever may not look at the session finds its row, with nothing in it.
+    # A role without permission sees the row with null values.
     return None if row is None or row[0] is None else _sentence(*row)
 
 
@@ -200,7 +200,7 @@ def _suits(name: str, major: int) -> bool:
 
 @cache
 def _query(major: int) -> Any:
-    """All views of this major at once: a session has one operation, and it should be disturbed but once."""
+    """Return one query of all views of this major: a session has one operation and should be disturbed only once."""
     texts = [_text(name) for name in _QUESTIONS if _suits(name, major)]
     return "UNION ALL\n".join(texts)
 

@@ -1,7 +1,7 @@
-"""Servers: start, readiness, stop, and no orphan ever.
+"""Managed servers: start, readiness and stop, without orphans.
 
-Each postmaster is the child of a small shell that also waits on a pipe held by pgversus. When pgversus ends, however it
-ends, the pipe closes and the shell sends SIGINT (fast shutdown). Nothing here depends on pgversus being able to act.
+Each postmaster is the child of a small shell that also waits on a pipe held by pgversus. When pgversus ends for any
+reason, the pipe closes and the shell sends SIGINT (fast shutdown), so that pgversus itself need not be able to act.
 """
 
 import os
@@ -24,21 +24,21 @@ from pgversus.text.redaction import holds_secret
 from pgversus.text.sql import quoted
 
 _START_TIMEOUT_S = 120.0
-# Fast shutdown with its checkpoint, then immediate, then the kernel's way; seconds of patience with each.
+# Fast shutdown with its checkpoint, then immediate shutdown, then SIGKILL; the timeout of each in seconds.
 _STOPPING = ((signal.SIGINT, 120.0), (signal.SIGQUIT, 10.0), (signal.SIGKILL, 10.0))
 _RECOVERS, _RECOVERED = b"terminating any other active server processes", b"is ready to accept connections"
 _LAST_BYTES = 65536
-# Of a log: a server that recovers says little.
+# The end of the log that is searched: a recovering server logs little.
 _POLL_S = 0.01
 _REPEAT_S = 0.2
-# A postmaster that has just begun loses a signal: as a background job of a shell it ignores SIGINT until it has
-# handlers of its own. One that is stopping already takes no notice of the next.
+# Signals are repeated: a postmaster that has just started loses them, because as a background job of a shell it ignores
+# SIGINT until it has installed its handlers. One that is already stopping ignores the next.
 _READY_LINE = 7
-# The eighth line of postmaster.pid says "ready" once connections are accepted (miscadmin.h, LOCK_FILE_LINE_PM_STATUS).
+# The eighth line of postmaster.pid is "ready" once connections are accepted (miscadmin.h, LOCK_FILE_LINE_PM_STATUS).
 
-# The watchdog. Descriptor 3 is the pipe; the server gets neither it nor our standard input. The first line of output
-# is the postmaster's process id. The reader ignores INT and TERM so that only the end of the pipe ends it; it repeats
-# its signal for the sake of a postmaster that has just begun.
+# The watchdog. Descriptor 3 is the pipe; the server inherits neither it nor standard input. The first line of output is
+# the postmaster's process id. The reader ignores INT and TERM so that only the end of the pipe ends it; it repeats its
+# signal because a postmaster that has just started may lose it.
 _WATCHDOG = """
 exec 3<&0
 "$@" </dev/null >&2 3<&- &
@@ -56,13 +56,13 @@ _WORDS = re.compile(r"(FATAL|PANIC|ERROR|HINT|DETAIL):\s+.*")
 
 
 class Server:
-    """A postmaster on one cluster, started and stopped as often as wanted."""
+    """A postmaster on one cluster, which can be started and stopped repeatedly."""
 
     def __init__(self, cluster: Cluster, socket_directory: Path, log_file: Path, settings: Mapping[str, str]) -> None:
-        """settings: by name, given on the command line, where nothing in the cluster can overrule them.
+        """settings: by name, passed on the command line, so that nothing in the cluster can override them.
 
-        Those with a secret in them are not: every user of the host reads command lines. They are in a private file
-        beside the log.
+        Settings that contain a secret are passed in a private file next to the log instead, since every user of the
+        host can read command lines.
         """
         self.cluster = cluster
         self.settings = dict(settings)
@@ -73,21 +73,21 @@ class Server:
 
     @property
     def target(self) -> Target:
-        """Where sessions connect to."""
+        """The target that sessions connect to."""
         return own_target(self._socket_directory)
 
     @property
     def postmaster_pid(self) -> int | None:
-        """The postmaster's process id while it is started."""
+        """The process id of the postmaster; None if it is not started."""
         return self._pid
 
     def start(self) -> None:
-        """Start and wait until connections are accepted; ServerError with the server's words when it does not."""
+        """Start and wait until connections are accepted; ServerError with the server's log output if that fails."""
         log_position = self._log_file.stat().st_size if self._log_file.exists() else 0
         with open_private(self._log_file, "a") as log:
             self._watchdog = self._start_watchdog(log)
         try:
-            assert self._watchdog.stdout is not None  # noqa: S101 - it was asked for
+            assert self._watchdog.stdout is not None  # noqa: S101 - a pipe was requested
             first_line = self._watchdog.stdout.readline().strip()
             self._pid = int(first_line) if first_line else None
             self._wait_until_ready(log_position)
@@ -96,9 +96,9 @@ class Server:
             raise
 
     def stop(self) -> None:
-        """Stop, the hard way if need be; a server that is not started is no error.
+        """Stop the server if it is started, with SIGKILL if necessary.
 
-        After a crash it is started once more, since its shared memory is removed by a restart alone.
+        After a crash it is started again, since only a restart removes its shared memory.
         """
         if self._stop() or not (self.cluster.data_directory / "postmaster.pid").exists():
             return
@@ -107,38 +107,38 @@ class Server:
             self._stop()
 
     def _stop(self) -> bool:
-        """Whether it stopped cleanly; True for one that is not started."""
+        """Stop and return whether it stopped cleanly; True if it was not started."""
         if self._watchdog is None:
             return True
-        assert self._watchdog.stdin is not None  # noqa: S101 - it was asked for
-        assert self._watchdog.stdout is not None  # noqa: S101 - the same
+        assert self._watchdog.stdin is not None  # noqa: S101 - a pipe was requested
+        assert self._watchdog.stdout is not None  # noqa: S101 - a pipe was requested
         if self._pid is None:
-            # Interrupted before we were told: the watchdog knows it, and ends it when this pipe does.
+            # Interrupted before the process id was read: the watchdog ends the server when this pipe closes.
             self._watchdog.stdin.close()
-        # A fast shutdown in the midst of a recovery may never end, and it would write nothing that was not lost.
+        # A fast shutdown during recovery may never end, and it would save nothing.
         for number, patience_s in _STOPPING[1:] if self._is_recovering() else _STOPPING:
             if self._end(number, patience_s):
                 break
         self._watchdog.stdin.close()
         was_clean = self._watchdog.wait() == 0
-        # Not before: a watchdog that cannot say the process id would end without waiting for it.
+        # Not earlier: a watchdog that cannot print the process id would end without waiting for the server.
         self._watchdog.stdout.close()
         self._watchdog, self._pid = None, None
         if not was_clean:
-            # What outlives a killed postmaster would block a restart. Some of it never ends by itself: a process that
-            # waits for a lock of one that was killed as well.
+            # Processes that outlive a killed postmaster would block a restart. Some never end by themselves: those that
+            # wait for a lock of another killed process.
             end_processes_in(self.cluster.data_directory)
         return was_clean
 
     def _is_recovering(self) -> bool:
-        """Whether one of its processes has crashed, and it has not recovered since, by what it has logged."""
+        """Return whether, according to its log, a process has crashed and recovery has not finished since."""
         with self._log_file.open("rb") as log:
             log.seek(max(0, log.seek(0, os.SEEK_END) - _LAST_BYTES))
             said = log.read()
         return said.rfind(_RECOVERS) > said.rfind(_RECOVERED)
 
     def log_words(self, position: int = 0) -> str:
-        """The errors that the server has logged since a position in its log, or its last lines."""
+        """Return the errors logged since a position in the log, or its last lines if there are none."""
         output = Output(is_abridged=True)
         with self._log_file.open("rb") as log:
             log.seek(position)
@@ -168,7 +168,7 @@ class Server:
         )
 
     def _configuration(self, settings: Mapping[str, str]) -> Path:
-        """The configuration of the cluster with further settings, in a file that the server alone can read."""
+        """Write a configuration file with additional settings, readable only by the server, and return its path."""
         self._check_overruled(settings)
         included = self.cluster.data_directory / "postgresql.conf"
         lines = [f"include {quoted(str(included))}", *(f"{name} = {quoted(value)}" for name, value in settings.items())]
@@ -178,13 +178,13 @@ class Server:
         return file
 
     def _check_overruled(self, settings: Mapping[str, str]) -> None:
-        """ServerError where ALTER SYSTEM has set one of these: it would win over a file."""
+        """Raise ServerError if ALTER SYSTEM has set one of these, which would override the file."""
         automatic = self.cluster.data_directory / "postgresql.auto.conf"
         lines = automatic.read_text(encoding="utf-8", errors="replace").splitlines() if automatic.exists() else []
         names = {line.partition("=")[0].strip().lower() for line in lines}
         overruled = [name for name in settings if name.lower() in names]
         if overruled:
-            raise self._did_not_start(f"ALTER SYSTEM has set {', '.join(overruled)} in the data as well")
+            raise self._did_not_start(f"ALTER SYSTEM has also set {', '.join(overruled)} in the data directory")
 
     def _wait_until_ready(self, log_position: int) -> None:
         deadline = time.monotonic() + _START_TIMEOUT_S
@@ -198,18 +198,18 @@ class Server:
 
     def _is_ready(self) -> bool:
         try:
-            # Paths are among its lines, in whatever encoding: bytes do for what is asked of it.
+            # Read as bytes: the file contains paths in unknown encodings.
             lines = (self.cluster.data_directory / "postmaster.pid").read_bytes().splitlines()
         except OSError:
             return False
-        # The process id is compared because the file may be that of a crashed predecessor.
+        # The process id is compared because the file may be left from a crashed server.
         return (
             len(lines) > _READY_LINE and lines[0] == str(self._pid).encode() and lines[_READY_LINE].strip() == b"ready"
         )
 
     def _end(self, number: signal.Signals, patience_s: float) -> bool:
-        """Whether the postmaster is gone that long after this signal, repeated until then, however it went."""
-        assert self._watchdog is not None  # noqa: S101 - asked by _stop()
+        """Repeat a signal until the postmaster has ended or the timeout expires; return whether it has ended."""
+        assert self._watchdog is not None  # noqa: S101 - checked by _stop()
         deadline = time.monotonic() + patience_s
         while time.monotonic() < deadline:
             if self._pid is not None and self._watchdog.poll() is None:
@@ -227,5 +227,5 @@ class Server:
             where=", ".join(f"{name}={value}" for name, value in self.settings.items()) or "default settings",
             found=words,
             expected="a server that accepts connections",
-            to_do="check the names and values given with --set against this version",
+            to_do="check that this version supports the names and values given with --set",
         )

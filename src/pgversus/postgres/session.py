@@ -1,4 +1,4 @@
-"""Connections to servers, ours and others'."""
+"""Connections to managed and external servers."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,53 +20,53 @@ from pgversus.text.redaction import code_without_secrets, holds_secret
 DATABASE = "postgres"
 SUPERUSER = "postgres"
 PORT = 5432
-# Every server of ours has the same port, in a socket directory of its own: no port is ever allocated.
+# Managed servers all use this port, each in its own socket directory, so that no port needs to be allocated.
 
 _OTHER_SECRETS = ("sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
-# libpq takes them from no variable of the environment, and what stands on a command line is read by every user.
+# libpq reads these from no environment variable, and every user can read a command line.
 
 _NOWHERE = "/nonexistent"
 _NOTHING_OF_THE_USER = {"passfile": _NOWHERE, "sslcert": _NOWHERE, "sslkey": _NOWHERE, "gssencmode": "disable"}
-# What libpq would otherwise take from the user's home directory, whatever the environment says.
+# These keep libpq from reading the user's home directory, which it does regardless of the environment.
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """Where sessions connect to, and with which settings."""
+    """The server that sessions connect to, and their settings."""
 
     conninfo: str
-    """For libpq, without what is secret."""
+    """Connection string for libpq, without secrets."""
     password: str | None = field(default=None, repr=False)
     options: str = field(default="", repr=False)
-    """The settings of every session, where one of them is secret; else they are in conninfo."""
+    """Settings of every session if one of them is secret; otherwise they are in conninfo."""
     is_ours: bool = True
-    """False for a server that somebody else runs: libpq's own variables then hold."""
+    """False for an external server, for which libpq's environment variables apply."""
     uses_environment: bool = True
-    """Whether a server that somebody else runs may get what the user's variables and files have for libpq."""
+    """Whether the user's environment variables and files for libpq may be used for an external server."""
 
     def environment(self) -> dict[str, str]:
-        """The environment for psql and pgbench; no secret ever stands on a command line."""
+        """Return the environment for psql and pgbench, which carries secrets instead of the command line."""
         additions = {} if self.password is None else {"PGPASSWORD": self.password}
         additions |= {"PGOPTIONS": self.options} if self.options else {}
         return client_environment(additions, inherit_libpq=self.inherits_libpq)
 
     @property
     def inherits_libpq(self) -> bool:
-        """Whether libpq's own variables hold for it."""
+        """Whether libpq's environment variables apply to it."""
         return self.uses_environment and not self.is_ours
 
 
 def own_target(socket_directory: Path) -> Target:
-    """A server of ours, through its socket."""
+    """Return the target of a managed server, through its socket."""
     return Target(
         conninfo=conninfo.make_conninfo(host=str(socket_directory), port=PORT, user=SUPERUSER, dbname=DATABASE)
     )
 
 
 def with_options(target: Target, settings: Mapping[str, str]) -> Target:
-    """The same server with further settings in every session."""
+    """Return the same target with additional settings in every session."""
     options = " ".join(f"-c {_escape(f'{name}={value}')}" for name, value in settings.items())
     if target.options:
         return replace(target, options=f"{target.options} {options}")
@@ -76,11 +76,11 @@ def with_options(target: Target, settings: Mapping[str, str]) -> Target:
 
 
 def uri_target(uri: str, settings: Sequence[Setting], *, uses_environment: bool = True) -> Target:
-    """A server of somebody else, whose settings are given in the connection of every session.
+    """Return the target of an external server, with the settings in the connection options of every session.
 
-    uses_environment: False for a URI that comes from somebody whom the user does not trust: no password, certificate or
-    ticket of the user's is for that server.
-    StudyError when the URI is none, or holds a secret that would be seen.
+    uses_environment: False for a URI from an untrusted source: the server must not receive a password, certificate or
+    ticket of the user.
+    StudyError if the URI is invalid or holds a secret that would be visible.
     """
     parameters = _parameters(uri)
     password = parameters.pop("password", None)
@@ -103,9 +103,9 @@ def uri_target(uri: str, settings: Sequence[Setting], *, uses_environment: bool 
 
 
 def uri_label(uri: str) -> str:
-    """How a URI is shown and stored: host, port and database, no user and no password.
+    """Return the label of a URI for display and storage: host, port and database, without user and password.
 
-    StudyError when it is none, or holds a secret that would be seen.
+    StudyError if the URI is invalid or holds a secret that would be visible.
     """
     parameters = _parameters(uri)
     host = str(parameters.get("host") or parameters.get("hostaddr") or "local socket")
@@ -115,10 +115,10 @@ def uri_label(uri: str) -> str:
 
 @contextmanager
 def connect(target: Target, *, as_the_load: bool = False) -> Iterator[Connection]:
-    """A session in autocommit; ServerError with the server's words when it is refused, lost, or a question fails.
+    """Open a session in autocommit; ServerError with the server's message if it is rejected or lost, or a query fails.
 
-    as_the_load: with every setting as the load has it. Otherwise time limits and read-only mode, which are meant for
-    the load, do not hold for pgversus' own questions.
+    as_the_load: keep all settings of the load. Otherwise time limits and read-only mode, which are meant for the load,
+    are lifted for the queries of pgversus.
     """
     keywords: dict[str, Any] = {"autocommit": True, "application_name": "pgversus", "connect_timeout": 30}
     if not target.uses_environment and "service" in conninfo.conninfo_to_dict(target.conninfo):
@@ -143,17 +143,17 @@ def connect(target: Target, *, as_the_load: bool = False) -> Iterator[Connection
 
 @cache
 def password_of(target: Target) -> str:
-    """Return the password with which libpq connects: given, or from a password file; empty where it has none.
+    """Return the password that libpq connects with, given or from a password file; empty if there is none.
 
-    ServerError when it cannot connect.
+    ServerError if it cannot connect.
     """
     with connect(target) as connection:
         return os.fsdecode(connection.pgconn.password)
 
 
 def question_failed(target: Target, error: psycopg.Error) -> ServerError:
-    """The error of a question of ours that the server did not answer."""
-    return _failed(target, error, what="a question that pgversus asks the server failed", slug="server-query")
+    """Return the error of a failed query of pgversus."""
+    return _failed(target, error, what="a query that pgversus sent to the server failed", slug="server-query")
 
 
 _UNLIMITED = (
@@ -164,11 +164,11 @@ _UNLIMITED = (
     (170000, "transaction_timeout", "0"),
     (0, "default_transaction_read_only", "off"),
 )
-# The first server_version_num that has it, name, value.
+# First server_version_num that has the setting, its name, its value.
 
 
 def _lift_limits(connection: Connection) -> None:
-    """Nothing ends a session of ours: one that reads counters is idle as long as a window lasts."""
+    """Disable all limits that could end the session: one that reads counters is idle during a window."""
     version = connection.info.server_version
     calls = [f"set_config('{name}', '{value}', false)" for first, name, value in _UNLIMITED if version >= first]
     connection.execute(f"SELECT {', '.join(calls)}".encode())
@@ -179,8 +179,8 @@ _ENVIRONMENT = Lock()
 
 @contextmanager
 def _environment_of(target: Target) -> Iterator[None]:
-    """libpq reads PGOPTIONS and its like by itself; for servers of ours they must not count."""
-    # One at a time: what one thread puts back must not be there for another that has hidden it.
+    """Hide libpq's environment variables, such as PGOPTIONS, if they do not apply to the target."""
+    # One thread at a time: none may restore variables while another needs them hidden.
     with _ENVIRONMENT:
         names = [name for name in os.environ if name.startswith("PG") and not target.inherits_libpq]
         hidden = {name: os.environ.pop(name) for name in names}
@@ -191,31 +191,31 @@ def _environment_of(target: Target) -> Iterator[None]:
 
 
 def _parameters(uri: str) -> dict[str, Any]:
-    """What a URI says, by libpq's keywords. StudyError, in which nothing of it is repeated, when it cannot be used."""
+    """Return the parameters of a URI by libpq keyword. StudyError, without any part of the URI, if it is invalid."""
     try:
         parameters = conninfo.conninfo_to_dict(uri)
     except (psycopg.Error, UnicodeDecodeError):
-        # The second is for %ff, a byte that is no character. Without libpq's words and without the error itself: they
+        # UnicodeDecodeError is for %ff, which is not valid UTF-8. Neither the error nor its message is passed on: they
         # quote the part that holds a password.
         raise _bad_uri(
-            "this is no connection URI", found="something that libpq cannot read", to_do=_HOW_TO_WRITE
+            "invalid connection URI", found="a text that libpq cannot parse as a URI", to_do=_HOW_TO_WRITE
         ) from None
     if _has_stray_at(uri):
-        raise _bad_uri("this is no connection URI", found="an @ behind the first one", to_do=_HOW_TO_WRITE)
-    # The name of a database may be a whole connection string.
+        raise _bad_uri("invalid connection URI", found="an unescaped @ or /", to_do=_HOW_TO_WRITE)
+    # The database name may itself be a connection string.
     others = {name: str(value) for name, value in parameters.items() if name not in ("password", "options")}
     secrets = [name for name, value in others.items() if name in _OTHER_SECRETS or code_without_secrets(value) != value]
     if secrets:
         raise _bad_uri(
-            "a secret in a connection URI would be seen on the command line of pgbench",
+            "a secret in a connection URI would be visible on the command line of pgbench",
             found=" and ".join(secrets),
-            to_do="leave it out, and let the server take a password or a key without one",
+            to_do="remove it, and let the server accept a password or an unencrypted key",
         )
     return parameters
 
 
 def _has_stray_at(uri: str) -> bool:
-    """Whether a password holds an @ or a / as it is: libpq then takes a part of it for host, port or database."""
+    """Return whether a password holds an unescaped @ or /: libpq then takes part of it for host, port or database."""
     body = uri.partition("://")[2]
     user, at, place = body.partition("@")
     if not at or "/" in user:
@@ -231,7 +231,7 @@ def _bad_uri(what: str, *, found: str, to_do: str) -> StudyError:
         what,
         slug="study-bad-uri",
         where="server postgresql://...",
-        found=f"{found} (not shown, because a password may be in it)",
+        found=f"{found} (not shown because it may contain a password)",
         expected="postgresql://user@host:port/database",
         to_do=to_do,
     )
@@ -243,21 +243,21 @@ def _failed(target: Target, error: psycopg.Error, *, what: str, slug: str) -> Se
         slug=slug,
         where=_place(target),
         found=str(error).strip(),
-        expected="a session" if slug == "server-connection" else "an answer",
-        to_do="check the settings given with --set and what --setup has changed"
+        expected="a session" if slug == "server-connection" else "a result",
+        to_do="check the settings given with --set and the changes made by --setup"
         if target.is_ours
-        else "try the same with psql, as the same user",
+        else "try the same with psql as the same user",
     )
 
 
 def _service_of_the_user(target: Target) -> ServerError:
     return ServerError(
-        "a study that is not trusted names a service of yours",
+        "an untrusted study refers to one of your connection services",
         slug="server-connection",
         where=_place(target),
         found="service=...",
-        expected="a URI that says by itself where the server is",
-        to_do="add --trust if this server may have what your service file says",
+        expected="a URI with the address of the server",
+        to_do="add --trust if this server may receive the contents of your service file",
     )
 
 
@@ -267,5 +267,5 @@ def _place(target: Target) -> str:
 
 
 def _escape(text: str) -> str:
-    """libpq's options split at white space, and backslash protects it."""
+    """Escape white space and backslashes, since libpq splits options at white space."""
     return text.replace("\\", "\\\\").replace(" ", "\\ ")

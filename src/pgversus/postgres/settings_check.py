@@ -1,7 +1,7 @@
-"""What a server makes of a setting's value, asked of its own program or, where it runs already, in a session.
+"""Validation of settings by the server's own program or, for a running server, in a session.
 
-`postgres -C NAME` prints a setting after reading its configuration: no cluster, no start, 30 ms. It knows names, units
-and ranges as the running server does, because it is the same code.
+`postgres -C NAME` prints a setting after reading its configuration, in 30 ms and without a cluster or a start. It is
+the code of the server itself, so names, units and ranges are the same.
 """
 
 import re
@@ -24,32 +24,33 @@ _UNKNOWN = "unrecognized configuration parameter"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingAnswer:
-    """What the server's program said of a setting and a value."""
+    """The server's answer on a setting and a value."""
 
     value: str | None
-    """As the server would say it, so that 4MB and 4096kB are the same; None when it was refused."""
+    """The value as the server prints it, so that 4MB and 4096kB are equal; None if it was rejected."""
     words: str
-    """Why it was refused."""
+    """Why it was rejected."""
     nearest: str | None = None
-    """A setting of this server with a name much like it, where it has none of this name."""
+    """A setting of this server with a similar name, if the name is unknown."""
 
     @property
     def is_unknown(self) -> bool:
-        """Whether this server has no such setting."""
+        """Whether the setting is unknown to this server."""
         return _UNKNOWN in self.words
 
 
 def ask_program(build: Build, setting: Setting, user: ServerUser, directory: Path) -> SettingAnswer:
-    """What `build` makes of a setting. directory: empty, and readable for the servers' user.
+    """Return the answer of the program of `build` on a setting.
 
-    A secret is left out of the value: every user of the host reads command lines, and no server looks at a password.
+    Secrets are removed from the value: every user of the host can read command lines, and the server does not check
+    passwords. directory: empty and readable for the servers' user.
     """
     configuration = directory / "postgresql.conf"
     configuration.touch()
-    # Whatever the umask: the servers' user reads it.
+    # The servers' user must be able to read it, whatever the umask.
     configuration.chmod(0o644)
     shown = f"{setting.name}={value_without_secrets(setting.name, setting.value)}"
-    # As root the server's program runs only when -C comes first; it runs as the servers' user all the same.
+    # postgres accepts root only if -C comes first; it is nevertheless run as the servers' user.
     arguments = [str(build.program("postgres")), "-C", setting.name, "-c", shown, "-D", str(directory)]
     finished = run(arguments, user=user, directory=directory)
     if finished.succeeded:
@@ -67,7 +68,7 @@ def _nearest(name: str, build: Build, user: ServerUser, directory: Path) -> str 
 
 
 def accepts_sessions(target: Target) -> bool:
-    """Whether somebody's server can be asked at all."""
+    """Return whether an external server accepts connections."""
     try:
         with connect(target):
             return True
@@ -76,7 +77,7 @@ def accepts_sessions(target: Target) -> bool:
 
 
 def ask_running_server(target: Target, setting: Setting) -> SettingAnswer:
-    """What a session on somebody's server makes of a setting, given as the load would give it: in the connection."""
+    """Return the answer of a session on an external server on a setting, passed in the connection as by the load."""
     try:
         with connect(target, as_the_load=True) as connection:
             value = catalog.current_setting(connection, setting.name)

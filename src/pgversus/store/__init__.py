@@ -1,14 +1,14 @@
-"""Results on disk: one SQLite file, append-only and crash-safe, and raw artifacts beside it.
+"""Results on disk: one append-only, crash-safe SQLite file, and raw artifacts next to it.
 
-schema.sql     the tables, with what each column means
-plans.sql      those of plans
-folder.py      folders, their lock, the errors of both sides
-codec.py       value objects to JSON and back; columns that older results lack
-counters.py    the counters of a trial in one field
+schema.sql     the tables and the meaning of their columns
+plans.sql      the tables of plans
+folder.py      results folders, their lock, errors of reading and writing
+codec.py       conversion of value objects to JSON and back; columns that older results lack
+counters.py    the counters of a trial in one column
 latencies.py   latency distributions of a context
-plans.py       plans to rows and back
-writing.py     writing
-reading.py     reading, also what may come from anybody
-rows.py        rows of the form in which they are written
-invariants.py  what holds for all that is written
+plans.py       conversion of plans to rows and back
+writing.py     writing results
+reading.py     reading results, which may be untrusted
+rows.py        validated rows
+invariants.py  invariants of all written results
 """

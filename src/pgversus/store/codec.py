@@ -1,6 +1,6 @@
-"""Value objects to JSON and back: what was asked and found is read back as the same objects that were written.
+"""Conversion of value objects to JSON and back: objects are read back equal to those written.
 
-All but secrets: they are hidden where something is written, and again where it is read, since earlier versions did not.
+Secrets are the exception: they are removed when writing, and again when reading, since earlier versions stored them.
 """
 
 import sqlite3
@@ -19,17 +19,17 @@ from pgversus.text.documents import document_without_secrets
 from pgversus.text.redaction import code_without_secrets, message_without_secrets
 
 _ADDED = {"ratio_error": "REAL", "windows": "INTEGER"}
-"""To the table of trials: names and types."""
+"""Columns added to the table of trials: names and types."""
 
 
 def add_missing_columns(database: sqlite3.Connection) -> None:
-    """Add what older results lack, so that blocks can be added to them."""
+    """Add the columns that older results lack, so that blocks can be added."""
     for name in _ADDED.keys() - _columns(database):
         database.execute(f"ALTER TABLE trial ADD COLUMN {name} {_ADDED[name]}")
 
 
 def selected(database: sqlite3.Connection, name: str) -> str:
-    """Return a column for SELECT: by its name, or NULL where these results lack it."""
+    """Return a column for SELECT: its name, or NULL if these results lack it."""
     return name if name in _columns(database) else "NULL"
 
 
@@ -78,27 +78,27 @@ _FACTS: Mapping[str, TypeAdapter[Any]] = {
     "not_attributed": TypeAdapter(dict[Annotated[str, Field(pattern=r"^[0-9]{1,9}-[0-9]{1,9}$")], str]),
     "not_prepared": TypeAdapter(dict[Annotated[str, Field(pattern=r"^[0-9]{1,9}$")], str]),
 }
-"""Forms of facts, as JSON has them; others are for people alone."""
+"""Types of facts in JSON; facts of other names are not read by code."""
 
 
 def fact_of(name: str, text: str) -> Any:
-    """The value of a fact; ValueError for what is no JSON, or no value of this name."""
+    """Return the value of a fact; ValueError for invalid JSON or a value that is not valid for this name."""
     text = fact_without_secrets(name, text)
     return _FACTS[name].validate_json(text) if name in _FACTS else from_json(text, allow_inf_nan=False)
 
 
 def fact_without_secrets(name: str, text: str) -> str:
-    """The JSON of a fact of this name; but for what the study says of itself, the words in it may be of any program."""
+    """Return the JSON of a fact without secrets. Except in the study, texts may be messages of any program."""
     return document_without_secrets(text, code_without_secrets if name == _STUDY else message_without_secrets)
 
 
 def study_without_secrets(study: StudyMetadata) -> StudyMetadata:
-    """What is known of a study besides its contexts, as it is stored."""
+    """Return the metadata of a study as it is stored."""
     return _without_secrets(STUDY, study)
 
 
 def context_without_secrets(context: Context) -> Context:
-    """The same context as it is stored, apart from the URIs of its servers."""
+    """Return a context as it is stored, apart from the URIs of its servers."""
     fact = ContextFact(levels=context.levels, comparison=context.comparison)
     hidden = _without_secrets(CONTEXT, fact)
     return context if hidden is fact else replace(context, levels=hidden.levels, comparison=hidden.comparison)

@@ -1,8 +1,8 @@
-"""The counters of a trial in one field: an array in the order of a table of names.
+"""The counters of a trial in one column: an array in the order of a table of names.
 
-A study has a hundred thousand trials with sixty counters each. As rows they would be most of the file; as text, reading
-them would be most of a report. So they are the doubles themselves, in the byte order in which the sqlite3 shell can
-read them too (the view `counter` of schema.sql).
+A study may have a hundred thousand trials with sixty counters each. As rows they would be most of the file; as text,
+reading them would take most of the time of a report. So they are stored as doubles, in the byte order that the sqlite3
+shell can also read (the view `counter` of schema.sql).
 """
 
 import sqlite3
@@ -21,24 +21,24 @@ _DOUBLE = np.dtype(">f8")
 _NAMES = TypeAdapter(list[tuple[Place, Annotated[str, Field(max_length=100)]]])
 _MOST_NAMES = 1000
 _LEAST, _MOST = 1e-100, 1e30
-"""What a counter counts is nothing, or between these: further apart no quotient of two is a number."""
+"""Bounds of nonzero counters: beyond them a quotient of two may not be a finite number."""
 
 
 def counter_names(database: sqlite3.Connection) -> tuple[str, ...]:
-    """All names that the results know, in the order of the arrays; ValueError where they are none of them."""
+    """Return all counter names in the order of the arrays; ValueError if they are invalid."""
     found = list(read_rows(database, "SELECT position, name FROM counter_name ORDER BY position", _NAMES, key=1))
     if [position for position, _ in found] != list(range(len(found))) or len(found) > _MOST_NAMES:
-        raise ValueError("names of counters with gaps between them, or too many")
+        raise ValueError("gaps between counter names, or too many of them")
     return tuple(name for _, name in found)
 
 
 def array_size(columns: Columns) -> int:
-    """Bytes of the array of one trial that has a place for every name."""
+    """Return the size in bytes of a trial's array with all names."""
     return len(columns.names) * _DOUBLE.itemsize
 
 
 def counters_blob(counters: Mapping[str, float], positions: Mapping[str, int]) -> bytes:
-    """The array of one trial. positions: of every name, counted from 0."""
+    """Return the array of one trial. positions: index of each name, from 0."""
     values = np.full(len(positions), nan, dtype=_DOUBLE)
     for name, value in counters.items():
         values[positions[name]] = value
@@ -46,12 +46,12 @@ def counters_blob(counters: Mapping[str, float], positions: Mapping[str, int]) -
 
 
 def counter_rows(columns: Columns, blobs: Sequence[bytes]) -> list[CounterRow]:
-    """The counters of many trials, from their arrays. columns: of counter_names(). ValueError for what is none."""
+    """Return the counters of trials from their arrays. columns: from counter_names(). ValueError if invalid."""
     table = _table(blobs, len(columns.names))
     with np.errstate(invalid="ignore"):
         sizes = np.abs(table)
         if ((sizes > _MOST) | ((sizes > 0) & (sizes < _LEAST))).any():
-            raise ValueError("a counter that is beyond all bounds")
+            raise ValueError("a counter is out of range")
     return [CounterRow(columns, table, index) for index in range(len(blobs))]
 
 
@@ -61,7 +61,7 @@ def _table(blobs: Sequence[bytes], width: int) -> npt.NDArray[np.float64]:
         return np.frombuffer(b"".join(blobs), dtype=_DOUBLE).reshape(len(blobs), width).astype(np.float64)
     table = np.full((len(blobs), width), nan)
     for row, blob in zip(table, blobs, strict=True):
-        # An array that was written before later names were known is shorter than they are.
+        # An array written before later names were added is shorter.
         told = np.frombuffer(blob, dtype=_DOUBLE)
         row[: len(told)] = told
     return table

@@ -1,4 +1,4 @@
-"""Results folders: whether one can be written, what is in it, its lock, the results of attributions beneath it."""
+"""Results folders: checks, contents, lock, and the results of attributions in subfolders."""
 
 import os
 import re
@@ -17,9 +17,9 @@ FILE_NAME = "results.sqlite"
 
 
 def check_folder(folder: Path, *, may_hold_results: bool = False) -> None:
-    """StoreError when results could not be written to this folder, or when there are some already; makes nothing.
+    """Raise StoreError if results cannot be written to this folder, or it already holds results; create nothing.
 
-    Asked before anything is fetched or loaded, so that nothing is measured in vain.
+    Called before anything is downloaded or loaded, so that nothing is measured in vain.
     """
     try:
         is_taken = holds_results(folder)
@@ -30,34 +30,34 @@ def check_folder(folder: Path, *, may_hold_results: bool = False) -> None:
         raise unwritable(folder, error.strerror or error) from error
     if is_taken and not may_hold_results:
         raise StoreError(
-            "there are results in this folder already",
+            "this folder already holds results",
             slug="store-not-empty",
             where=str(folder),
             found=FILE_NAME,
             expected="a new folder",
-            to_do="name another one with --results, or leave it out",
+            to_do="specify a different one with --results, or omit the option",
         )
     if not can_write:
-        raise unwritable(folder, f"{nearest} is no directory that this user may write to")
+        raise unwritable(folder, f"{nearest} is not a directory that this user can write to")
     if links:
-        # Somebody else may have made the folder.
-        raise unwritable(folder, f"{links[0]} in it is a symbolic link: what is written would go elsewhere")
+        # The folder may come from another user.
+        raise unwritable(folder, f"{links[0]} in it is a symbolic link, so results would be written elsewhere")
 
 
 def _written(folder: Path) -> Iterator[Path]:
-    """What a run writes directly into a results folder."""
+    """Yield the paths that a run writes directly into a results folder."""
     yield from (folder / f"{FILE_NAME}{end}" for end in ("", "-wal", "-shm", "-journal", ".part"))
     yield from (folder / name for name in ("lock", "attributions", "transaction-logs"))
     yield from folder.glob("*arm-*.log")
 
 
 def holds_results(folder: Path) -> bool:
-    """Whether there is a results file in this folder."""
+    """Return whether there is a results file in this folder."""
     return (folder / FILE_NAME).exists()
 
 
 def move_away(folder: Path, mark: str) -> Path | None:
-    """Rename a folder that holds results; its new name, or None when it holds none. StoreError when it cannot be."""
+    """Rename a folder that holds results; return its new path, or None if it holds none. StoreError if that fails."""
     if not holds_results(folder):
         return None
     aside = folder.with_name(f"{folder.name}-until-{mark}")
@@ -68,26 +68,26 @@ def move_away(folder: Path, mark: str) -> Path | None:
 
 
 def unwritable(folder: Path, why: object) -> StoreError:
-    """The error of a folder that cannot be written."""
+    """Return the error for a folder that cannot be written."""
     return StoreError(
         "results cannot be written",
         slug="store-unwritable",
         where=str(folder),
         found=str(why),
-        expected="a folder that can be written",
-        to_do="make room there, or name another folder with --results; blocks that were finished are kept",
+        expected="a writable folder",
+        to_do="free disk space, or specify a different folder with --results; finished blocks are stored",
     )
 
 
 def unreadable(folder: Path, why: object) -> StoreError:
-    """The error of results that are not there, are damaged, or have another form."""
+    """Return the error for results that are missing, damaged or of an unknown format."""
     return StoreError(
         "results cannot be read",
         slug="store-unreadable",
         where=str(folder),
         found=str(why),
         expected=f"a results folder of pgversus: {FILE_NAME} with schema version {SCHEMA_VERSION}",
-        to_do="name the folder that a comparison or a study said its results are in",
+        to_do="specify the results folder that a comparison or a study has reported",
     )
 
 
@@ -96,10 +96,10 @@ _LOCK_NAME = "lock"
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """This results folder for one run alone, made when missing; StoreError when another run has it, or it cannot be.
+    """Lock a results folder for one run, creating it if it is missing; StoreError if it is in use or not writable.
 
-    Where nothing was kept, what was made here goes again. The lock file stays beside results: whoever waits at a lock
-    file that is removed after its release holds a lock on nothing.
+    If no results were stored, everything created here is removed again. The lock file stays next to results: a run that
+    waits for a lock file that is removed after its release would hold a lock on nothing.
     """
     made = [] if holds_results(folder) else _missing(folder)
     lock = private_lock(folder / _LOCK_NAME)
@@ -115,16 +115,16 @@ def locked_folder(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # Not once results were put aside: what has this name by then belongs to the next run.
+        # Not after results were moved away: the folder of this name then belongs to the next run.
         if was_empty and not holds_results(folder):
-            # Before the release, so that nobody can get hold of it in between.
+            # Before the release, so that no other run can acquire it in between.
             (folder / _LOCK_NAME).unlink(missing_ok=True)
             _remove_empty(made)
         lock.release()
 
 
 def _missing(folder: Path) -> list[Path]:
-    """The folder and those above it that are not there yet, innermost first."""
+    """Return the folder and its parents that do not exist yet, innermost first."""
     return [path for path in (folder, *folder.parents) if not path.exists()]
 
 
@@ -141,27 +141,27 @@ def _in_use(folder: Path) -> StoreError:
         where=str(folder),
         found="its lock is held",
         expected="one run at a time",
-        to_do="wait for it, or name another folder with --results",
+        to_do="wait for it to finish, or specify a different folder with --results",
     )
 
 
 NOT_ATTRIBUTED = "not_attributed"
-"""The fact that says, by number of context and arm (`3-1`), why it was not measured."""
+"""The fact with the reasons for attributions that were not measured, by number of context and arm (`3-1`)."""
 _FOLDER = "attributions"
 _NAME = re.compile(r"context-([1-9][0-9]{0,8})-arm-([1-9][0-9]{0,8})")
 
 
 def attributed_contexts(results: Path) -> dict[int, list[int]]:
-    """By context the contenders of which something is kept."""
+    """Return the contenders with stored attribution results, by context."""
     found: dict[int, list[int]] = {}
     for folder in (results / _FOLDER).glob("context-*-arm-*"):
         parts = _NAME.fullmatch(folder.name)
-        # A link could lead anywhere, and back to where it stands.
+        # A link could lead anywhere, even back to this folder.
         if parts is not None and not folder.is_symlink() and holds_results(folder):
             found.setdefault(int(parts[1]), []).append(int(parts[2]))
     return found
 
 
 def attribution_folder(results: Path, context: int, contender: int) -> Path:
-    """Of one contender of one context."""
+    """Return the folder with the attribution results of one contender of one context."""
     return results / _FOLDER / f"context-{context}-arm-{contender}"

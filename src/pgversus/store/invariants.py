@@ -1,6 +1,6 @@
-"""What holds for every study, comparison and preparation that pgversus writes, and for no other that is read.
+"""Invariants of studies, comparisons and preparations: those written satisfy them, those read are checked.
 
-Reports and resumed runs rely on it. ValueError says what is wrong.
+Reports and resumed runs rely on them. A violation raises ValueError.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,22 +17,22 @@ from pgversus.study.study import StudyMetadata
 from pgversus.study.workload import Operation, PgbenchWorkload, Workload
 
 _LARGEST = 1e15
-"""Of numbers in designs and preparations: seconds, counts, bytes."""
+"""Largest number in designs and preparations: seconds, counts, bytes."""
 _MOST_VERDICTS = 10_000_000
 _LARGEST_MARGIN = 10
 _NUMBERS_OF_DESIGN = tuple(one.name for one in fields(Design) if one.name != "seed")
-"""Those of its fields that may be one. A seed may be as large as it likes."""
+"""The fields of a design that may be numbers. A seed has no upper limit."""
 
 
 def check_study(study: StudyMetadata, comparisons: Mapping[int, Comparison]) -> None:
-    """comparisons: of all contexts, by number."""
+    """Check a study. comparisons: those of all contexts, by number."""
     if study.contexts != len(comparisons) or list(comparisons) != list(range(1, len(comparisons) + 1)):
-        raise ValueError(f"{len(comparisons)} contexts of {study.contexts}")
+        raise ValueError(f"{len(comparisons)} contexts instead of {study.contexts}")
     asked = sum(len(comparison.contenders) for comparison in comparisons.values())
     if comparisons and not asked <= study.verdicts <= _MOST_VERDICTS:
-        raise ValueError(f"{study.verdicts} verdicts on {asked} contenders")
+        raise ValueError(f"{study.verdicts} verdicts for {asked} contenders")
     if study.seed < 0:
-        raise ValueError("a seed below 0")
+        raise ValueError("a negative seed")
     if study.published is not None:
         try:
             read_figures(study.published)
@@ -41,12 +41,12 @@ def check_study(study: StudyMetadata, comparisons: Mapping[int, Comparison]) -> 
 
 
 def check_context(number: int, comparison: Comparison) -> None:
-    """number: of the context, for the message."""
+    """Check a comparison. number: number of its context, for the message."""
     _refuse(number, _problems_of_comparison(comparison))
 
 
 def check_preparation(number: int, preparation: Preparation, comparison: Comparison) -> None:
-    """number: of the context, for the message. comparison: that was prepared."""
+    """Check a preparation of a comparison. number: number of its context, for the message."""
     _refuse(number, _problems_of_preparation(preparation, comparison))
 
 
@@ -62,24 +62,24 @@ def _problems_of_comparison(comparison: Comparison) -> Iterator[str]:
     if any(arm.index != place for place, arm in enumerate(arms)):
         yield "arms out of order"
     if not comparison.factors:
-        yield "nothing that is compared"
+        yield "no compared factor"
     yield from _problems_of_design(comparison.design)
     for arm in arms:
         if not _is_positive(arm.dataset.pgbench_scale):
-            yield "a scale of pgbench below 1"
+            yield "a pgbench scale below 1"
         if type(arm.workload) is not type(comparison.workload):
-            yield "loads and operations side by side"
+            yield "loads mixed with operations"
         yield from _problems_of_workload(arm.workload)
 
 
 def _problems_of_preparation(preparation: Preparation, comparison: Comparison) -> Iterator[str]:
     arms = len(comparison.arms)
     if len(preparation.arms) != arms:
-        yield "other arms than those that were prepared"
+        yield "a preparation with a different number of arms"
     if any(len(one.values) != arms for one in preparation.differences):
-        yield "differences of other arms"
+        yield "differences for a different number of arms"
     if preparation.design.metric is not comparison.design.metric:
-        yield "another metric than what was asked for"
+        yield "a metric other than the requested one"
     yield from _problems_of_design(preparation.design)
     times = (preparation.connect_allowance_s, preparation.connect_s, preparation.longest_transaction_s)
     yield from _impossible((*times, *(size for arm in preparation.arms for size in arm.sizes.values())))
@@ -91,13 +91,13 @@ def _problems_of_design(design: Design) -> tuple[str, ...]:
     numbers = (getattr(design, name) for name in _NUMBERS_OF_DESIGN)
     problems = list(_impossible((*numbers, *design.client_processors, *design.server_processors)))
     if design.seed < 0:
-        problems.append("a seed below 0")
+        problems.append("a negative seed")
     if not 0 < design.margin <= _LARGEST_MARGIN:
         problems.append(f"a margin of {design.margin}")
     if min(design.rounds, design.rounds_per_session) < 1:
         problems.append("blocks without rounds")
     if not 1 <= design.max_blocks <= MOST_BLOCKS:
-        problems.append(f"at most {design.max_blocks} blocks")
+        problems.append(f"a maximum of {design.max_blocks} blocks")
     if not (_is_positive(design.fixed_blocks) and _is_positive(design.window_transactions)):
         problems.append("a number of blocks or transactions below 1")
     return tuple(problems)
@@ -107,21 +107,21 @@ def _problems_of_workload(workload: Workload) -> Iterator[str]:
     match workload:
         case Operation(steps=steps):
             if not steps or len({step.name for step in steps}) < len(steps):
-                yield "an operation without steps, or with two of one name"
+                yield "an operation without steps, or with two steps of the same name"
         case PgbenchWorkload(scripts=scripts, clients=clients, threads=threads):
             yield from _impossible((clients, threads, *(script.weight for script in scripts)))
             if not scripts or min(clients, threads) < 1:
                 yield "a load without scripts or clients"
             if not (_is_positive(workload.rate) and _is_positive(workload.scale)):
-                yield "a rate or a scale of 0"
+                yield "a rate or a scale that is not positive"
 
 
 def _impossible(values: Iterable[Any]) -> Iterator[str]:
     for value in values:
         if isinstance(value, int | float) and not 0 <= value <= _LARGEST:
-            yield f"a number that cannot be: {value}"
+            yield f"a number out of range: {value}"
 
 
 def _is_positive(value: float | None) -> bool:
-    """Whether it is a number above 0 of a size that can be, or not given."""
+    """Return whether a value is None or a positive number within the limit."""
     return value is None or 0 < value <= _LARGEST

@@ -1,4 +1,4 @@
-"""Latency distributions of a context, all blocks of an arm together, read when somebody wants to see them."""
+"""Latency distributions of a context, merged over all blocks of an arm and read on demand."""
 
 import math
 import sqlite3
@@ -15,16 +15,16 @@ from pgversus.store.rows import Number, Place, read_rows
 _MOST_BINS = math.ceil(math.log(2**63) / BIN_WIDTH)
 """Latencies are whole microseconds in 64 bits."""
 _MOST_COUNTED = 2**31
-"""Transactions in one bin of a trial: those of all trials then fit into 64 bits."""
+"""Largest number of transactions in one bin of a trial, so that the sum over all trials fits into 64 bits."""
 _ROWS = TypeAdapter(list[tuple[Number, Place, Annotated[int, Field(ge=0, le=_MOST_BINS)], str]])
 _COUNTS = TypeAdapter(Annotated[list[Annotated[int, Field(ge=0, le=_MOST_COUNTED)]], Field(max_length=_MOST_BINS)])
 _ALL = "SELECT block, arm, first_bin, counts FROM latency_histogram WHERE context = ? ORDER BY block, arm"
 
 
 def read_latencies(database: sqlite3.Connection, context: int, *, arms: int) -> Mapping[int, LatencyHistogram]:
-    """By arm, in order; none of an arm of which no latency was kept. arms: how many it has.
+    """Return the latencies by arm, in order, omitting arms without any.
 
-    ValueError for what is damaged.
+    arms: number of arms in the context. ValueError for damaged data.
     """
     found: dict[int, list[LatencyHistogram]] = defaultdict(list)
     for _, arm, first_bin, text in read_rows(database, _ALL, _ROWS, key=2, parameter=context):

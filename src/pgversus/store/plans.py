@@ -1,4 +1,4 @@
-"""Plans in a results file: one row for each statement of each arm."""
+"""Plans in a results file: one row per statement and arm."""
 
 import json
 import sqlite3
@@ -26,7 +26,7 @@ from pgversus.text.documents import document_without_secrets
 from pgversus.text.redaction import code_without_secrets
 
 Row = tuple[str, Mapping[str, Any]]
-"""A table and the values of one row."""
+"""A table name and the values of one row."""
 
 _SETTINGS = TypeAdapter(dict[str, PlannerSetting])
 _STATISTICS = TypeAdapter(dict[str, str])
@@ -65,12 +65,12 @@ UNION SELECT context FROM explained_arm WHERE sampled IS NOT NULL
 
 
 def plan_tables() -> str:
-    """The statements that make their tables, where there are none yet."""
+    """Return the statements that create the tables of plans if they do not exist."""
     return resources.files(__package__).joinpath("plans.sql").read_text(encoding="utf-8")
 
 
 def plan_rows(context: int, plans: CapturedPlans) -> Iterator[Row]:
-    """Every row of a context's plans."""
+    """Yield the rows of a context's plans."""
     for arm, captured in enumerate(plans.arms):
         at = {"context": context, "arm": arm}
         settings = document_without_secrets(_SETTINGS.dump_json(dict(captured.settings)).decode())
@@ -83,9 +83,9 @@ def plan_rows(context: int, plans: CapturedPlans) -> Iterator[Row]:
 
 
 def read_plans(database: sqlite3.Connection, context: int, *, arms: int) -> CapturedPlans | None:
-    """Those of one context; None where none were captured, as in files made before there were any.
+    """Return the plans of one context; None if none were captured, as in older files without these tables.
 
-    arms: how many it has. ValueError for what is damaged.
+    arms: number of arms in the context. ValueError for damaged data.
     """
     if not _has_tables(database):
         return None
@@ -108,13 +108,13 @@ def read_plans(database: sqlite3.Connection, context: int, *, arms: int) -> Capt
     sampled = tuple(_SAMPLED.validate_json(document_without_secrets(told)) for *_, told in found if told is not None)
     numbers = {tuple(one.statement.number for one in arm.statements) for arm in captured}
     if [arm for arm, *_ in found] != list(range(arms)) or len(numbers) > 1 or len(sampled) not in (0, arms):
-        raise ValueError(f"plans of context {context} that are not those of the same statements on all of its arms")
+        raise ValueError(f"the plans of context {context} are not for the same statements on all of its arms")
     undoings = tuple(tuple(undone_by[arm]) for arm in range(1, arms))
     return CapturedPlans(arms=captured, undone_by=undoings, is_searched=bool(found[0][3]), sampled=sampled)
 
 
 def checked_contexts(database: sqlite3.Connection) -> frozenset[int]:
-    """Contexts of which rows were compared, or plans sampled under load: what a caveat may come of."""
+    """Return the contexts in which rows were compared or plans sampled under load, which may cause caveats."""
     if not _has_tables(database):
         return frozenset()
     return frozenset(context for (context,) in database.execute(_CHECKED))
@@ -159,7 +159,7 @@ def _captured(values: list[Any]) -> CapturedStatement:
         parameters=tuple(filled),
     )
     if (planned is None) is not (run is None):
-        raise ValueError("a statement that was explained in part")
+        raise ValueError("a statement with only one of its two plans")
     return CapturedStatement(
         statement=statement,
         explained=None if planned is None else Explained(planned=_plan(planned), run=_plan(run or "")),
@@ -168,6 +168,6 @@ def _captured(values: list[Any]) -> CapturedStatement:
 
 
 def _plan(text: str) -> str:
-    # Half of a character passes Python's own reader, and can be written into no report.
+    # Python's json accepts lone surrogates, which cannot be written to a report.
     from_json(text)
     return document_without_secrets(text)

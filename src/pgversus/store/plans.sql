@@ -1,7 +1,7 @@
--- Plans of what was measured, captured before the first block. Files made before there were any get these tables when
--- a run goes on with them.
+-- Plans of the measured statements, captured before the first block. Older files get these tables when their run is
+-- resumed.
 
--- What the plans of one arm were made with.
+-- Planner settings and statistics behind the plans of one arm.
 CREATE TABLE IF NOT EXISTS explained_arm (
     context INTEGER NOT NULL,
     arm INTEGER NOT NULL,

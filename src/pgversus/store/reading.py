@@ -1,8 +1,8 @@
-"""Reading results back: the same objects that were written, without the raw output and the histograms.
+"""Reading results: the same objects that were written, without raw output and histograms.
 
-A results file may come from anybody: nothing in it is run, and reading it ends. pgversus reads tables of the form of
-schema.sql, without triggers. Views, those of schema.sql included, are for people who query in SQL, and are never read
-here.
+A results file may be untrusted: nothing in it is executed, and reading it terminates. pgversus reads only tables of the
+form of schema.sql, without triggers. Views, including those of schema.sql, are for SQL queries by users and are never
+read here.
 """
 
 import os
@@ -52,42 +52,42 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "explained_arm": ("context", "arm"),
     "plan": ("context", "arm", "statement"),
 }
-"""Every table with the columns of its primary key, by which rows are read in order without sorting them."""
+"""The primary key of every table: rows are read in its order without sorting."""
 _LATER = frozenset({"explained_arm", "plan"})
-"""Those that results from before there were plans lack."""
+"""Tables of plans, which older results lack."""
 _MOST_OBJECTS = 1000
-"""Tables, indexes and views; schema.sql makes 25."""
+"""Tables, indexes and views; schema.sql creates 25."""
 _LEAST_S, _BYTES_PER_S = 20.0, 1e6
-"""Reading is given up after so long, and a second more for so many bytes. A hundred thousand trials take two."""
+"""The time limit of reading: a minimum, and a second for so many bytes. A hundred thousand trials take two seconds."""
 _STEPS = 1000
-"""Of SQLite's machine, between two looks at the clock."""
+"""Instructions of SQLite's virtual machine between two checks of the clock."""
 _SOME_BYTES = 2**20
 _LONGEST_VALUE = 10**9
-"""SQLite's own limit, unless it was built with another."""
+"""The default limit of SQLite."""
 _LONGEST_WORDS = 300
 _BESIDE = ("-wal", "-shm", "-journal")
 
 
 class ResultsFile(sqlite3.Connection):
-    """A results file that is open."""
+    """An open results file."""
 
     size: int = 0
-    """Bytes, with its log."""
+    """Size in bytes, including its WAL."""
 
 
 @contextmanager
 def opened(folder: Path) -> Iterator[ResultsFile]:
-    """Open the results in a folder to read them as of one moment.
+    """Open the results in a folder for reading, in one transaction.
 
-    StoreError when there are none, when they are of another form, and when what is read of them is damaged: also for
-    sqlite3.Error, ValueError and RecursionError that are raised inside.
+    StoreError if there are none or they are of an unknown format or damaged; it also replaces sqlite3.Error, ValueError
+    and RecursionError raised in the block.
     """
     try:
         size = _checked_size(folder)
         with closing(sqlite3.connect(_uri(folder), uri=True, isolation_level=None, factory=ResultsFile)) as database:
             database.size = size
             _bound(database)
-            # One moment of it all: a run may be adding blocks meanwhile.
+            # One snapshot of the database: a run may be adding blocks meanwhile.
             database.execute("BEGIN")
             check_schema(database)
             yield database
@@ -96,24 +96,24 @@ def opened(folder: Path) -> Iterator[ResultsFile]:
     except (sqlite3.Error, ValueError) as error:
         raise unreadable(folder, _words(error)) from error
     except RecursionError as error:
-        raise unreadable(folder, "a document that is nested too deep") from error
+        raise unreadable(folder, "a document is nested too deeply") from error
 
 
 def check_to_write(folder: Path) -> None:
-    """ValueError or OSError where opening these results to write would touch another file.
+    """Raise ValueError or OSError if opening these results for writing would affect another file.
 
-    SQLite puts its log beside the file, whatever is there under that name. A rollback journal names files that are
+    SQLite writes its WAL next to the file, whatever exists under that name. A rollback journal names files that are
     removed when it is played back; results never have one.
     """
     _checked_size(folder)
     if (folder / FILE_NAME).is_symlink():
         raise ValueError(f"{FILE_NAME} is a symbolic link")
     if os.path.lexists(folder / f"{FILE_NAME}-journal"):
-        raise ValueError(f"{FILE_NAME}-journal lies beside it, which pgversus does not make")
+        raise ValueError(f"there is a {FILE_NAME}-journal, which pgversus does not create")
 
 
 def check_schema(database: sqlite3.Connection) -> None:
-    """ValueError where what pgversus reads or writes is not a table of its form, or something hangs on it."""
+    """Raise ValueError if a table of pgversus is not of the expected form, or there is a trigger."""
     _harden(database)
     objects = database.execute("SELECT type, name, sql FROM sqlite_master").fetchmany(_MOST_OBJECTS + 1)
     if len(objects) > _MOST_OBJECTS:
@@ -121,9 +121,9 @@ def check_schema(database: sqlite3.Connection) -> None:
     tables = set()
     for kind, name, sql in objects:
         if kind == "trigger":
-            raise ValueError("a trigger, which pgversus does not make")
+            raise ValueError("there is a trigger, which pgversus does not create")
         if str(name).lower() in _KEYS:
-            # As SQLite keeps it, whatever was typed.
+            # SQLite stores the statement in this form, however it was typed.
             if kind != "table" or not str(sql).startswith("CREATE TABLE "):
                 raise ValueError(f"{name} is not a table")
             tables.add(str(name).lower())
@@ -138,7 +138,7 @@ def check_schema(database: sqlite3.Connection) -> None:
 
 
 def _harden(database: sqlite3.Connection) -> None:
-    # What a schema says is not run with more than the functions that do nothing, and cells are where their pages say.
+    # Expressions in the schema may call only harmless functions, and the positions of cells in pages are verified.
     database.execute("PRAGMA trusted_schema = OFF")
     database.execute("PRAGMA cell_size_check = ON")
 
@@ -151,7 +151,7 @@ def _check_columns(database: sqlite3.Connection, table: str) -> None:
 
 
 def _bound(database: ResultsFile) -> None:
-    """Bounds of time and memory, in proportion to the file: all values together are no longer than what holds them."""
+    """Limit time and memory in proportion to the file: all values together cannot be longer than the file."""
     database.execute("PRAGMA query_only = ON")
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(database.size + _SOME_BYTES, _LONGEST_VALUE))
     deadline = time.monotonic() + _LEAST_S + database.size / _BYTES_PER_S
@@ -160,7 +160,7 @@ def _bound(database: ResultsFile) -> None:
 
 
 class _Texts:
-    """Makes texts of what was read, up to a length of all together: parts of a damaged file may be in many rows."""
+    """Decodes texts up to a total length: in a damaged file many rows may share the same bytes."""
 
     def __init__(self, most: int) -> None:
         self._left = most
@@ -168,12 +168,12 @@ class _Texts:
     def __call__(self, text: bytes) -> str:
         self._left -= len(text)
         if self._left < 0:
-            raise ValueError("more text than the file has room for")
+            raise ValueError("more text than the file can hold")
         return text.decode()
 
 
 def _checked_size(folder: Path) -> int:
-    """Bytes of the file and its log; OSError where there is none, ValueError for what is not a file."""
+    """Return the size of the file and its WAL in bytes; OSError or ValueError if it is not a readable regular file."""
     file = folder / FILE_NAME
     try:
         status = file.stat()
@@ -183,7 +183,7 @@ def _checked_size(folder: Path) -> int:
         raise ValueError(f"{FILE_NAME} is not a regular file")
     size = status.st_size
     for path in (folder / f"{FILE_NAME}{end}" for end in _BESIDE):
-        # A run that ends takes them away.
+        # A run removes them when it ends.
         with suppress(FileNotFoundError):
             beside = path.lstat()
             if not stat.S_ISREG(beside.st_mode):
@@ -193,17 +193,17 @@ def _checked_size(folder: Path) -> int:
 
 
 def _uri(folder: Path) -> str:
-    """Read only: looking at results of another user, or on a full disk, must work and leave nothing behind."""
+    """Return a read-only URI: reading results of another user, or on a full disk, must work and create no files."""
     file = (folder / FILE_NAME).absolute()
-    # Without a log beside it nobody is writing; SQLite would make files of its own even to read.
+    # Without a WAL nobody is writing; SQLite would otherwise create files even to read.
     is_closed = not file.with_name(f"{FILE_NAME}-wal").exists()
     return f"{file.as_uri()}?{'immutable=1' if is_closed else 'mode=ro'}"
 
 
 def _words(error: Exception) -> str:
-    """What is wrong, of many things the first."""
+    """Return the message of an error; of several problems, the first."""
     if isinstance(error, sqlite3.OperationalError) and str(error) == "interrupted":
-        return "reading it takes longer than results of its size do"
+        return "reading takes too long for results of this size"
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
@@ -213,7 +213,7 @@ def _words(error: Exception) -> str:
 _P50, _P95, _P99 = QUANTILES.values()
 Read = TypeVar("Read")
 _Log = Annotated[float, Field(ge=-50, le=50, allow_inf_nan=False)]
-"""Of a factor, which is nowhere near that large."""
+"""Logarithm of a ratio; real ones are far within these limits."""
 _Trial = tuple[
     Number,
     Number,
@@ -242,7 +242,7 @@ SELECT context, block, arm, transactions, seconds, failed, unclocked, latency_su
 FROM trial WHERE status = 'finished' ORDER BY context, block, arm
 """
 _COUNTERS = 9
-# Where they stand in such a row.
+# Index of the counters in a row of _FINISHED.
 _FAILURES = TypeAdapter(list[tuple[Number, Number, Place, Literal["start", "warm-up", "measure"], str]])
 _FAILED = """
 SELECT context, block, arm, failed_phase, failed_words
@@ -265,14 +265,14 @@ FROM block GROUP BY context ORDER BY context
 """
 _NO_STEPS: Mapping[str, float] = MappingProxyType({})
 _ROWS_AT_ONCE = 2000
-# Their counters are decoded together, and twice as many are not faster.
+# Counters of these rows are decoded together; twice as many rows are not faster.
 _ROOM_FOR_SHORT, _SOME_ROOM = 4, 2**26
-"""Arrays from before all names were known become longer: so many times the bytes of the file, and some."""
+"""Limit on padding arrays written before all names were known: a multiple of the file size, plus some bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredContext:
-    """A context and what is known of it."""
+    """A context with its stored results."""
 
     context: Context
     preparation: Preparation | None
@@ -280,19 +280,19 @@ class StoredContext:
     """Why it could not be prepared."""
     blocks: tuple[Block, ...]
     plans: Callable[[], CapturedPlans | None]
-    """Read when they are asked for, since of thousands of contexts they are most of the file; None where none were
-    captured. StoreError when they cannot be read any more."""
+    """Read on demand, since the plans of thousands of contexts are most of the file; None if none were captured.
+    StoreError if they can no longer be read."""
     latencies: Callable[[], Mapping[int, LatencyHistogram]]
-    """By arm, over all blocks; read when they are asked for, for the same reason."""
+    """By arm, over all blocks; read on demand for the same reason."""
     is_checked: bool
-    """Whether rows were compared, or plans sampled under load."""
+    """Whether rows were compared or plans sampled under load."""
     days: tuple[str, str] | None = None
-    """Of its first and its last block, UTC, ISO 8601; None without a block."""
+    """Dates of the first and the last block, UTC, ISO 8601; None without a block."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredStudy:
-    """A results folder, read."""
+    """The contents of a results folder."""
 
     study: StudyMetadata
     facts: Mapping[str, Any]
@@ -301,21 +301,21 @@ class StoredStudy:
 
 
 def read_results(folder: Path) -> StoredStudy:
-    """Everything in a results folder; StoreError when it holds none, or they are damaged or of another form."""
+    """Read a results folder; StoreError if there are no results or they are damaged or of an unknown format."""
     with opened(folder) as database:
         facts = {name: fact_of(name, value) for _, name, value in read_rows(database, _ALL_FACTS, _FACTS, key=1)}
         if "study" not in facts:
-            raise ValueError("no study in it")
+            raise ValueError("it contains no study")
         study = STUDY.validate_python(facts["study"])
         return StoredStudy(study=study, facts=facts, contexts=_contexts(database, folder, study))
 
 
 def read_seed(folder: Path) -> int:
-    """The seed of the study whose results these are; StoreError when they cannot be read."""
+    """Return the seed of the study in a results folder; StoreError if it cannot be read."""
     with opened(folder) as database:
         for _, _, value in read_rows(database, _LAST_STUDY, _FACTS, key=1):
             return STUDY.validate_json(value).seed
-        raise ValueError("no study in it")
+        raise ValueError("it contains no study")
 
 
 def _later(read: Callable[[ResultsFile, int], Read], folder: Path, context: int) -> Read:
@@ -331,7 +331,7 @@ def _contexts(database: ResultsFile, folder: Path, study: StudyMetadata) -> tupl
     for number, fact in asked.items():
         check_context(number, fact.comparison)
     check_study(study, {number: fact.comparison for number, fact in asked.items()})
-    # Contexts on the same servers were mostly found alike: a study of thousands has a few texts.
+    # Preparations on the same servers are mostly equal: a study of thousands of contexts has only a few texts.
     preparation_of = cache(_preparation)
     prepared = {
         number: (None if found is None else preparation_of(found), words and message_without_secrets(words))
@@ -374,7 +374,7 @@ def _blocks(database: ResultsFile, asked: Mapping[int, ContextFact]) -> Mapping[
     for context, number, wall_s, repeated in chain.from_iterable(found):
         key = (context, number)
         if context not in result:
-            raise ValueError(f"block {number} of context {context}, which is not there")
+            raise ValueError(f"block {number} of context {context}, which does not exist")
         block = Block(
             number=number,
             trials=trials.get(key, {}),
@@ -387,7 +387,7 @@ def _blocks(database: ResultsFile, asked: Mapping[int, ContextFact]) -> Mapping[
 
 
 def _trials(database: ResultsFile, arms: Mapping[int, int]) -> Mapping[tuple[int, int], dict[int, Trial]]:
-    """By context and block, then by arm. arms: how many each context has."""
+    """Return trials by context and block, then by arm. arms: number of arms in each context."""
     found: dict[tuple[int, int], dict[int, Trial]] = defaultdict(dict)
     columns = Columns(counter_names(database))
     sql = _FINISHED.format(**{name: selected(database, name) for name in ("ratio_error", "windows")})
@@ -396,7 +396,7 @@ def _trials(database: ResultsFile, arms: Mapping[int, int]) -> Mapping[tuple[int
     for part in read_chunks(database, sql, _TRIALS, at_once=_ROWS_AT_ONCE, key=3, parameter=longest):
         room -= len(part) * longest
         if room < 0:
-            raise ValueError("trials with far fewer counters than there are names")
+            raise ValueError("trials with far fewer counters than names")
         blobs: list[Any] = [row[_COUNTERS] for row in part]
         for row, counters in zip(part, counter_rows(columns, blobs), strict=True):
             if row[2] >= arms.get(row[0], 0):

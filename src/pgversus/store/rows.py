@@ -1,4 +1,4 @@
-"""Rows of a results file, each of the form in which pgversus writes them."""
+"""Rows of a results file, validated against the form in which pgversus writes them."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from pydantic import Field, TypeAdapter, ValidationError
 Row = TypeVar("Row", bound=tuple[Any, ...])
 
 Number = Annotated[int, Field(ge=1, le=2**31)]
-"""Of a context, a block, a statement: counted from 1."""
+"""Number of a context, a block or a statement, from 1."""
 Place = Annotated[int, Field(ge=0, le=2**31)]
-"""Of an arm, a counter: counted from 0."""
+"""Index of an arm or a counter, from 0."""
 Count = Annotated[int, Field(ge=0, le=2**53)]
-"""Exact as a double as well."""
+"""A count that is exact as a double."""
 Seconds = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
 
 _LONGEST_SHOWN = 20
@@ -29,9 +29,9 @@ def read_chunks(
     key: int,
     parameter: int | None = None,
 ) -> Iterator[list[Row]]:
-    """The rows of a query, so many at once; ValueError for one of another form, or out of order.
+    """Yield the rows of a query in chunks; ValueError if a row is of the wrong form or out of order.
 
-    key: by how many of the first columns the rows are in order, no two alike.
+    key: number of leading columns by which rows are ordered and unique.
     """
     cursor = database.execute(sql, () if parameter is None else (parameter,))
     before: tuple[Any, ...] = ()
@@ -41,7 +41,7 @@ def read_chunks(
         except ValidationError as error:
             raise ValueError(_words(cursor, found, error)) from error
         for row in rows:
-            # Pages of a damaged file may lead to the same rows again and again.
+            # The pages of a damaged file may lead to the same rows repeatedly.
             if row[:key] <= before:
                 raise ValueError(f"rows out of order: {row[:key]} after {before}")
             before = row[:key]
@@ -51,12 +51,12 @@ def read_chunks(
 def read_rows(
     database: sqlite3.Connection, sql: str, form: TypeAdapter[list[Row]], *, key: int, parameter: int | None = None
 ) -> Iterator[Row]:
-    """The same one by one, for rows that may be large."""
+    """Yield the rows of a query like read_chunks(), but fetch them one by one, since they may be large."""
     return chain.from_iterable(read_chunks(database, sql, form, at_once=1, key=key, parameter=parameter))
 
 
 def _words(cursor: sqlite3.Cursor, rows: list[Any], error: ValidationError) -> str:
-    """Which value of which row it is, by the names of the columns."""
+    """Return a message that names the row and column of an invalid value."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     row, column, *_ = (*first["loc"], 0)
     names = [name for name, *_ in cursor.description]
@@ -66,5 +66,5 @@ def _words(cursor: sqlite3.Cursor, rows: list[Any], error: ValidationError) -> s
 
 
 def _beginning_of(value: Any) -> str:
-    """In words; of a long one no more is made a text than is shown."""
+    """Return a value as text, converting only the part of a long one that is shown."""
     return str(value[:_LONGEST_SHOWN] if isinstance(value, str | bytes) else value)[:_LONGEST_SHOWN]

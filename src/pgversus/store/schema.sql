@@ -1,30 +1,31 @@
--- The results of one study. Rows are added, never rewritten: every number in a report can be recomputed from here.
--- Base units everywhere: seconds, counts, bytes. Times of day are UTC, ISO 8601.
+-- Results of one study. Rows are added, never changed: every number in a report can be recomputed from this file.
+-- Values are in base units: seconds, counts, bytes. Timestamps are UTC, ISO 8601.
 --
 -- Versions of this schema:
 -- 1  one comparison in a file
 -- 2  many contexts in a file; percentiles and counters of each trial; repeated rounds of each block
--- 3  counters of a trial as doubles; latencies of a trial in a table of their own; times of an operation's steps
+-- 3  counters of a trial as doubles; latencies of a trial in a separate table; times of an operation's steps
 
--- One row: which form this file has.
+-- Schema version of this file, in one row.
 CREATE TABLE schema (
     version INTEGER NOT NULL,
     program TEXT NOT NULL                       -- pgversus and its version
 );
 
--- What was asked, decided and found around the trials; each value one JSON document. Of a name that was recorded more
--- than once the last one holds. study: again when its title, question, metrics or published figures were changed.
--- host (copies: reflink or copy, how the data of each block are made), client, builds (by the server's name in full), budget_s, ended, not_prepared (why a context could not be
--- measured in that run, by its number),
--- asked (what was typed, without secrets, and the text of the study file), not_attributed (why what plans account for was not measured, by numbers of context and arm: 3-1): of each run. loaded: labels of the servers
--- of others that hold the data of the study.
+-- Facts other than trials, each a JSON document. If a name was recorded more than once, the last value applies.
+-- study: metadata of the study, recorded again when its title, question, metrics or published figures change.
+-- loaded: labels of the external servers that hold the data of the study.
+-- Facts of each run: host (with copies: reflink or copy, how the data of each block are copied); client; builds (by the
+-- full name of the server); budget_s; ended; not_prepared (why a context could not be measured in that run, by its
+-- number); asked (the command without secrets and the text of the study file); not_attributed (why the effect of plans
+-- was not measured, by number of context and arm: 3-1).
 CREATE TABLE fact (
     name TEXT NOT NULL,
     recorded_at TEXT NOT NULL,
     value TEXT NOT NULL
 );
 
--- One comparison of the study: every factor but the compared one is fixed.
+-- One comparison of the study, with every factor fixed except the compared one.
 CREATE TABLE context (
     context INTEGER PRIMARY KEY,                -- from 1, in the order of the study
     label TEXT NOT NULL,                        -- factor=level of what is fixed; empty when nothing else varies
@@ -40,7 +41,7 @@ CREATE TABLE arm (
     PRIMARY KEY (context, arm)
 );
 
--- Contexts whose data were loaded and whose load was tried once. Failed: they would fail again by themselves.
+-- Contexts whose data were loaded and whose load was tried once. Failed ones would fail again.
 CREATE TABLE preparation (
     context INTEGER PRIMARY KEY REFERENCES context,
     recorded_at TEXT NOT NULL,
@@ -51,7 +52,7 @@ CREATE TABLE preparation (
     CHECK ((status = 'failed') = (failed_words IS NOT NULL))
 );
 
--- Trials close in time, every arm that is still open in it, each freshly started.
+-- Trials close in time, one for each arm that is still undecided, each on a freshly started server.
 CREATE TABLE block (
     context INTEGER NOT NULL REFERENCES context,
     block INTEGER NOT NULL,                     -- from 1 in each context, in order of time
@@ -62,7 +63,7 @@ CREATE TABLE block (
     PRIMARY KEY (context, block)
 );
 
--- One arm in one block: finished trials have numbers, failed ones have words.
+-- One arm in one block: a finished trial has measurements, a failed one an error message.
 CREATE TABLE trial (
     context INTEGER NOT NULL,
     block INTEGER NOT NULL,
@@ -94,7 +95,7 @@ CREATE TABLE trial (
     CHECK ((status = 'failed') = (failed_words IS NOT NULL))
 );
 
--- How long the transactions of a finished trial took; nothing in it for an operation.
+-- Latencies of a finished trial; empty for an operation.
 CREATE TABLE latency_histogram (
     context INTEGER NOT NULL,
     block INTEGER NOT NULL,
@@ -105,8 +106,8 @@ CREATE TABLE latency_histogram (
     FOREIGN KEY (context, block, arm) REFERENCES trial
 );
 
--- The measured intervals of a finished trial, in order of time: windows of load, or the operation. What pgbench, the
--- server or a program said in it is in raw_output.
+-- Measured intervals of a finished trial in order of time: windows of load, or the operation. raw_output is the output
+-- of pgbench, the server or a program.
 CREATE TABLE window (
     context INTEGER NOT NULL,
     block INTEGER NOT NULL,
@@ -119,14 +120,14 @@ CREATE TABLE window (
     FOREIGN KEY (context, block, arm) REFERENCES trial
 );
 
--- Names of counters, with their units: wal_bytes, server_cpu_user_s. trial.counters has its values in this order.
+-- Names of counters, including units: wal_bytes, server_cpu_user_s. trial.counters holds the values in this order.
 CREATE TABLE counter_name (
     position INTEGER PRIMARY KEY,               -- from 0
     name TEXT NOT NULL UNIQUE
 );
 
--- One row for each counter of each finished trial, for those who ask in SQL. ieee754_from_blob() is part of the sqlite3
--- shell; elsewhere it is a function to be added: eight bytes in, the double out.
+-- One row for each counter of each finished trial, for queries in SQL. ieee754_from_blob() is part of the sqlite3 shell;
+-- elsewhere it must be added as a function from eight bytes to a double.
 CREATE VIEW counter AS
 SELECT * FROM (
     SELECT trial.context, trial.block, trial.arm, counter_name.name,

@@ -1,4 +1,4 @@
-"""Writing results: a block is on disk, whole, before the next one begins."""
+"""Writing results: each block is completely on disk before the next one begins."""
 
 import json
 import os
@@ -26,10 +26,10 @@ from pgversus.text.redaction import code_without_secrets, message_without_secret
 
 
 class Results:
-    """The results folder of one study while it runs; whoever writes holds its lock (store/folder.py)."""
+    """The results folder of a running study; the writer must hold its lock (store/folder.py)."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the results that are in this folder; StoreError when they cannot be written."""
+        """Open the results in this folder; StoreError if they cannot be written."""
         self.folder = folder
         try:
             check_to_write(folder)
@@ -50,15 +50,15 @@ class Results:
     def begin(
         cls, folder: Path, study: StudyMetadata, contexts: Sequence[Context], facts: Mapping[str, Any] | None = None
     ) -> Self:
-        """Make the folder and the file in it, with the question, all its contexts and the first facts.
+        """Create the folder and its file with the study, all contexts and the first facts.
 
-        The file gets its name when it is whole: there is no moment at which a kill leaves one without its study.
+        The file is renamed into place when it is complete, so that a kill never leaves one without its study.
         """
         part = folder / f"{FILE_NAME}.part"
         try:
             make_directory(folder, PRIVATE_DIRECTORY)
             part.unlink(missing_ok=True)
-            # SQLite gives what it puts beside a file the mode of that file.
+            # SQLite creates its other files with the mode of this file.
             write_private(part, "")
             _write_whole(part, study, contexts, facts or {})
             part.rename(folder / FILE_NAME)
@@ -72,19 +72,19 @@ class Results:
         return cls(folder)
 
     def close(self) -> None:
-        """Close the file, so that it is one file again (no -wal beside it)."""
+        """Close the file, which removes its -wal file."""
         self._database.close()
 
     def add_fact(self, name: str, value: Any) -> None:
-        """Keep something that was asked, decided or found, as JSON."""
+        """Store a fact as JSON."""
         self._write([_fact(name, value)])
 
     def add_study(self, study: StudyMetadata) -> None:
-        """Keep the study as it is asked now: what is known of it besides its contexts."""
+        """Store the current metadata of the study."""
         self.add_fact("study", STUDY.dump_python(study, mode="json"))
 
     def add_preparation(self, context: int, preparation: Preparation | None, failure: str | None) -> None:
-        """Keep what was found while a context was prepared, with its plans, or why it cannot be."""
+        """Store the preparation of a context with its plans, or the reason for its failure."""
         row = {
             "context": context,
             "recorded_at": _now(),
@@ -96,7 +96,7 @@ class Results:
         self._write([("preparation", row), *(() if plans is None else plan_rows(context, plans))])
 
     def add_block(self, context: int, block: Block) -> None:
-        """Keep a block with all its trials, in one transaction."""
+        """Store a block with all its trials in one transaction."""
         at = {"context": context, "block": block.number}
         positions = self._positions(block)
         rows: list[Row] = [
@@ -115,7 +115,7 @@ class Results:
         self._known = positions
 
     def _positions(self, block: Block) -> dict[str, int]:
-        """Where each counter stands in a trial's array: the known ones as ever, new ones at the end."""
+        """Return the index of each counter in a trial's array: known ones unchanged, new ones at the end."""
         names = dict.fromkeys(name for trial in block.trials.values() for name in trial.counters)
         new = [name for name in names if name not in self._known]
         return self._known | {name: len(self._known) + number for number, name in enumerate(new)}
@@ -128,13 +128,13 @@ class Results:
         except sqlite3.Error as error:
             raise unwritable(self.folder, error) from error
         finally:
-            # A full disk or Ctrl-C in the middle: nothing half-written, and the next row can be added.
+            # After a full disk or Ctrl-C nothing is half-written, and the next row can be added.
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")
 
 
 def _write_whole(file: Path, study: StudyMetadata, contexts: Sequence[Context], facts: Mapping[str, Any]) -> None:
-    """A new file with its tables and everything that is known before the first block, in one transaction."""
+    """Create a file with its tables and everything known before the first block, in one transaction."""
     schema = resources.files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
     rows: list[Row] = [
         ("schema", {"version": SCHEMA_VERSION, "program": f"pgversus {metadata.version('pgversus')}"}),
@@ -144,14 +144,14 @@ def _write_whole(file: Path, study: StudyMetadata, contexts: Sequence[Context], 
     for context in contexts:
         rows += _context(context)
     with closing(sqlite3.connect(file, isolation_level=None)) as database:
-        # No journal beside it: a kill leaves a file that nobody looks at.
+        # Needs no journal file: after a kill this file is never read.
         database.executescript(f"PRAGMA journal_mode = memory; BEGIN; {schema}{plan_tables()}")
         _insert(database, rows)
         database.execute("COMMIT")
 
 
 def _sync_directory(folder: Path) -> None:
-    """Make the file's name last through a power cut, as its content does."""
+    """Sync the directory, so that the name of the file survives a power failure like its content."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -161,7 +161,7 @@ def _sync_directory(folder: Path) -> None:
 
 def _insert(database: sqlite3.Connection, rows: Iterable[Row]) -> None:
     for table, row in rows:
-        # Table and column names are our own words; values are bound.
+        # Table and column names are constants of pgversus; values are bound.
         names = ", ".join(f'"{name}"' for name in row)
         marks = ", ".join("?" for _ in row)
         database.execute(f'INSERT INTO "{table}" ({names}) VALUES ({marks})', tuple(row.values()))  # noqa: S608

@@ -1,8 +1,7 @@
-"""An operation, once: its steps are timed one by one from the client, in a session that was there before.
+"""One repetition of an operation: each step is timed from the client, in a session opened beforehand.
 
-Every user of the host can read command lines, so passwords reach a program by its environment or by a file that
-pgversus alone can read. A command without a password is run as given, and so is one that holds it where no other way
-is known.
+Every user of the host can read command lines, so passwords are passed to a program in its environment or in a private
+file. A command without a password runs as given, as does one whose password cannot be passed in a different way.
 """
 
 import re
@@ -40,7 +39,7 @@ _CLIENTS = frozenset(
         *("reindexdb", "vacuumdb"),
     }
 )
-"""Programs of PostgreSQL's, whose libpq takes a password by PGPASSWORD."""
+"""PostgreSQL client programs, which accept a password in PGPASSWORD."""
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _CONNECTION = re.compile(r"(--[\w-]+=|-d)?(.*[@=].*)", re.DOTALL)
 _SCRIPT_FLAG = re.compile(r"-[A-Za-z]*c[A-Za-z]*")
@@ -49,7 +48,7 @@ _WITH_ARGUMENT = ("-o", "+o", "-O", "+O")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivateCommand:
-    """What is run, and with which environment."""
+    """The arguments and environment of a program."""
 
     arguments: list[str]
     environment: dict[str, str]
@@ -58,7 +57,7 @@ class PrivateCommand:
 def private_command(
     program: Sequence[str], environment: Mapping[str, str], file: Path, user: ServerUser
 ) -> PrivateCommand:
-    """The same command without passwords in its arguments. file: for the script of a shell, which this user runs."""
+    """Return the same command without passwords in its arguments. file: for a shell script, run by this user."""
     command = PrivateCommand(arguments=list(program), environment=dict(environment))
     if command_without_secrets(program) == tuple(program):
         return command
@@ -70,7 +69,7 @@ def private_command(
 
 
 def _with_own_environment(command: PrivateCommand) -> PrivateCommand:
-    """`env A=b program` is the program with that in its environment."""
+    """Replace `env A=b program` by the program with that variable in its environment."""
     first, *rest = command.arguments
     if PurePath(first).name != "env":
         return command
@@ -84,7 +83,7 @@ def _with_own_environment(command: PrivateCommand) -> PrivateCommand:
 
 
 def _with_script_in(file: Path, command: PrivateCommand, user: ServerUser) -> PrivateCommand:
-    """The text behind a shell's -c is read from a file: its parameters and its $0 stay as they are."""
+    """Move the script of a shell's -c into a file; its parameters and $0 do not change."""
     arguments = list(command.arguments)
     position = 1
     while position + 1 < len(arguments) and arguments[position].startswith(("-", "+")):
@@ -99,7 +98,7 @@ def _with_script_in(file: Path, command: PrivateCommand, user: ServerUser) -> Pr
 
 
 def _with_password_in_environment(command: PrivateCommand) -> PrivateCommand:
-    """The password of connection strings goes by PGPASSWORD, unless there are two of them."""
+    """Move the password of connection strings into PGPASSWORD, unless there are several."""
     first, *rest = command.arguments
     pairs = [_without_password(word) for word in rest]
     passwords = {password for _, password in pairs if password is not None}
@@ -110,7 +109,7 @@ def _with_password_in_environment(command: PrivateCommand) -> PrivateCommand:
 
 
 def _without_password(word: str) -> tuple[str, str | None]:
-    """An argument, and the password that was in it; None where it is no connection string, or has none."""
+    """Return an argument without its password, and the password; None if it is not a connection string or has none."""
     found = _CONNECTION.fullmatch(word)
     if found is None:
         return word, None
@@ -125,14 +124,14 @@ def _without_password(word: str) -> tuple[str, str | None]:
 
 
 _FIRST_S, _EVERY_S = 5.0, 2.0
-# A short operation is never asked; of a long one this is less than a thousandth, the same for every arm.
+# Short operations are never polled; for long ones the cost is below a thousandth and the same on every arm.
 
 
 class Watch(BackgroundThread):
-    """Tells what a session's process is doing while a block of code runs."""
+    """Reports the progress of a session while a block of code runs."""
 
     def __init__(self, target: Target, pid: int, tell: Callable[[str], None]) -> None:
-        """pid: of the process. tell: takes a line, in a thread of its own."""
+        """pid: server process of the session. tell: receives a line, in a separate thread."""
         super().__init__("pgversus-watch")
         self._target = target
         self._pid = pid
@@ -141,7 +140,7 @@ class Watch(BackgroundThread):
     def _run(self) -> None:
         if self._is_over_within(_FIRST_S):
             return
-        # Whatever goes wrong here, the operation itself tells what is wrong with it.
+        # Errors are ignored here: the operation reports its own.
         with suppress(PgversusError), connect(self._target) as connection:
             while True:
                 if line := operation_progress(connection, self._pid):
@@ -152,44 +151,44 @@ class Watch(BackgroundThread):
 
 _MOST_WORDS = 4000
 _MOST_OF_NOTICES = 4_000_000
-# Characters: what VACUUM (VERBOSE) says of thousands of tables. Of fewer than it spoke of its counters would be wrong.
+# Characters, enough for VACUUM (VERBOSE) of thousands of tables: if any were missing, the counters would be wrong.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationResult:
-    """What was seen of an operation that has come to its end."""
+    """The measurements of a finished operation."""
 
     steps: Mapping[str, float]
-    """Seconds of each, by name."""
+    """Time of each step in seconds, by name."""
     notices: tuple[str, ...]
-    """What the server said meanwhile, INFO of VACUUM (VERBOSE) included; none where it said more than is kept."""
+    """Notices of the server, including INFO of VACUUM (VERBOSE); empty if there were too many to store."""
     output: str
-    """The same and what programs printed, for the results."""
+    """The notices and the output of programs, for the results."""
     counters: Mapping[str, float]
-    """Processor time of the client: of this process, and of programs."""
+    """Processor time of the client: this process and its programs."""
     session_memory_bytes: int | None
-    """The most memory that the session's process held; None where nobody tells."""
+    """Peak memory of the session's server process; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationEnvironment:
-    """What an operation is run with."""
+    """The environment of an operation."""
 
     client: Client
     scratch: Path
-    """Programs run in it; emptied by whoever owns it."""
+    """Working directory of programs; emptied by its owner."""
     patience_s: float
-    """A step that takes longer is ended: it hangs."""
+    """A step that takes longer is considered hung and terminated."""
     tell: Callable[[str], None]
-    """Takes what a long statement is doing, as the server tells it."""
+    """Receives progress lines of long statements."""
 
 
 def run_operation(
     operation: Operation, target: Target, environment: OperationEnvironment, data_directory: Path | None
 ) -> OperationResult:
-    """Every step in turn; TrialFailedError with the words of the server or the program when one fails.
+    """Run every step in turn; TrialFailedError with the message of the server or the program if one fails.
 
-    data_directory: for programs, as PGDATA.
+    data_directory: passed to programs as PGDATA.
     """
     said: list[str] = []
     notices = _Notices()
@@ -221,17 +220,17 @@ def run_operation(
 
 
 def verify(operation: Operation, target: Target) -> None:
-    """TrialFailedError unless all that must hold after the operation does."""
+    """Raise TrialFailedError unless every verify query of the operation returns only true."""
     with connect(target, as_the_load=True) as connection:
         for sql in operation.verify:
             try:
                 rows = catalog.rows_of(connection, sql)
             except psycopg.Error as error:
-                raise TrialFailedError(f"verify fails: {sql}\n{error}") from error
+                raise TrialFailedError(f"verify query failed: {sql}\n{error}") from error
             wrong = [row for row in rows if not all(value is True for value in row)]
             if wrong or not rows:
                 found = f"it returned {wrong[0]}" if wrong else "it returned no row"
-                raise TrialFailedError(f"verify does not hold: {sql}\n{found}, where nothing but true is expected")
+                raise TrialFailedError(f"verify query is not true: {sql}\n{found}; expected only true")
 
 
 def _seconds_of_statement(connection: Connection, sql: str, patience_s: float) -> float:
@@ -242,10 +241,10 @@ def _seconds_of_statement(connection: Connection, sql: str, patience_s: float) -
     except QueryCanceled as error:
         if time.perf_counter() - begin < patience_s:
             raise
-        raise TrialHungError(f"it had not ended after {patience_s:.0f} s, so it was ended") from error
+        raise TrialHungError(f"terminated after {patience_s:.0f} s without finishing") from error
     seconds = time.perf_counter() - begin
     if cursor.nextset():
-        raise TrialFailedError("these are several statements: give each as one of its own, to be timed by itself")
+        raise TrialFailedError("several statements in one step: make each a separate step, which is timed separately")
     return seconds
 
 
@@ -262,11 +261,11 @@ def _run_program(step: Step, target: Target, environment: OperationEnvironment, 
     user = environment.client.user
     make_private(user, environment.scratch)
     command = private_command(step.program, variables, environment.scratch.with_name("command.sh"), user)
-    # Asked before: else the words would be those of what starts it.
+    # Checked beforehand: otherwise the error would be that of the launching program.
     path = command.environment["PATH"]
     program = _place_of(command.arguments[0], path, environment.scratch)
     if program is None:
-        raise TrialFailedError(f"there is no such program in {path}; a path counts from a directory made for the run")
+        raise TrialFailedError(f"program not found in {path}; relative paths start in a directory created for the run")
     if not may_execute(user, program):
         raise TrialFailedError(f"{user.name}, the user that programs run as, may not execute {program}")
     begin = time.perf_counter()
@@ -284,7 +283,7 @@ def _run_program(step: Step, target: Target, environment: OperationEnvironment, 
         raise TrialFailedError(error.strerror or str(error)) from error
     seconds = time.perf_counter() - begin
     if finished.timed_out:
-        raise TrialHungError(f"it had not ended after {environment.patience_s:.0f} s, so it was ended")
+        raise TrialHungError(f"terminated after {environment.patience_s:.0f} s without finishing")
     output = f"{finished.stdout}{finished.stderr}".strip()
     if not finished.succeeded:
         code = finished.exit_code
@@ -295,7 +294,7 @@ def _run_program(step: Step, target: Target, environment: OperationEnvironment, 
 
 
 def _place_of(program: str, path: str, directory: Path) -> Path | None:
-    """Where a program is; None where it is not."""
+    """Return the path of a program; None if it is not found."""
     if "/" in program:
         return directory / program if (directory / program).is_file() else None
     found = shutil.which(program, path=path)
@@ -304,7 +303,7 @@ def _place_of(program: str, path: str, directory: Path) -> Path | None:
 
 @contextmanager
 def _words_of(step: Step) -> Iterator[None]:
-    """Failures say which step it was."""
+    """Prefix failures with the name of the step."""
     try:
         yield
     except psycopg.Error as error:
@@ -314,7 +313,7 @@ def _words_of(step: Step) -> Iterator[None]:
 
 
 class _Notices:
-    """What a server says while an operation lasts, in memory only so long as it is no flood."""
+    """Notices of a server during an operation, stored in memory up to a maximum size."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -331,7 +330,7 @@ class _Notices:
 
 
 class _OwnTime:
-    """Processor time that this process uses from now on, and programs that it has run."""
+    """Processor time used since creation by this process and the programs that it has run."""
 
     def __init__(self) -> None:
         self._begin = resource.getrusage(resource.RUSAGE_SELF)

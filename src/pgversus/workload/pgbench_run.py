@@ -1,4 +1,4 @@
-"""One window of pgbench: run it, read its summary and its transaction log."""
+"""One window of pgbench: running it, and reading its summary and transaction log."""
 
 import shutil
 from collections.abc import Iterator
@@ -29,27 +29,27 @@ _LOG = "log"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PgbenchLoad:
-    """A workload that can be put on any server."""
+    """A workload that can be run on any server."""
 
     workload: PgbenchWorkload
     client: Client
     script_files: tuple[Path | None, ...]
-    """Copies of the scripts, so that an edit while it runs changes nothing."""
+    """Copies of the scripts, so that editing a script during the run has no effect."""
     scratch: Path
-    """For transaction logs; emptied after each window."""
+    """Directory for transaction logs; emptied after each window."""
     kept_logs: Path | None
-    """Where transaction logs are kept; None to throw them away once read."""
+    """Directory in which transaction logs are stored; None to delete them once read."""
     connect_allowance_s: int
-    """Whole seconds by which each run of pgbench is longer, because its -T begins before its clients are connected."""
+    """Whole seconds added to each run of pgbench, because its -T begins before its clients are connected."""
     processors: tuple[int, ...] = ()
-    """On which pgbench runs; any where empty."""
+    """Processors that pgbench may run on; any if empty."""
     longest_s: float
-    """A window that takes longer than this beyond its own length is given up: it hangs."""
+    """A window that exceeds its length by more than this is considered hung and terminated."""
 
 
 def write_scripts(workload: PgbenchWorkload, directory: Path, user: ServerUser) -> tuple[Path | None, ...]:
-    """Write each script of the mix to a file for pgbench's user alone; None for the built-ins."""
-    # Root's own: what that user may write, root does not write to.
+    """Write each script of the mix to a file that only pgbench's user can read; None for the built-ins."""
+    # The directory belongs to root, since root must not write where that user can.
     make_directory(directory, PRIVATE_DIRECTORY)
     user.let_through(directory)
     files: list[Path | None] = []
@@ -58,14 +58,14 @@ def write_scripts(workload: PgbenchWorkload, directory: Path, user: ServerUser) 
             files.append(None)
             continue
         file = directory / f"script-{index}.sql"
-        # In what it was read in: the locale's own encoding may lack its characters, or spell them otherwise.
+        # UTF-8, as it was read: the encoding of the locale may differ or lack its characters.
         write_for(user, file, script.text.encode())
         files.append(file)
     return tuple(files)
 
 
 def run_window(load: PgbenchLoad, target: Target, seconds: float, seed: int) -> Window:
-    """One window of load whose log is not kept; TrialFailedError with pgbench's own words when it fails in any way."""
+    """Run one window of load without storing its log; TrialFailedError with pgbench's message if it fails."""
     with finished_load(load, target, seconds, seed) as finished:
         return read_window(load, finished)
 
@@ -74,10 +74,10 @@ def run_window(load: PgbenchLoad, target: Target, seconds: float, seed: int) -> 
 def finished_load(
     load: PgbenchLoad, target: Target, seconds: float, seed: int, *, log_name: str | None = None
 ) -> Iterator[Finished]:
-    """One window of load that has just ended, its transaction log still unread; TrialFailedError when pgbench fails.
+    """Run one window of load, leaving its transaction log unread; TrialFailedError if pgbench fails.
 
-    For what must be read at that very moment: reading the log is work of its own. log_name: what the log is called
-    where logs are kept; that of a load without a name never is.
+    The caller can then read counters before the log, since reading the log is itself work.
+    log_name: name of the log if logs are stored; without a name it is not stored.
     """
     with _logs(load, log_name):
         yield _run(load, target, seconds, seed)
@@ -87,7 +87,7 @@ def finished_load(
 def finished_transactions(
     load: PgbenchLoad, target: Target, transactions: int, seed: int, *, seconds: float, log_name: str | None = None
 ) -> Iterator[Finished]:
-    """The same of a number of transactions of each client, which take about so many seconds."""
+    """Run a number of transactions per client instead, which take about `seconds`."""
     with _logs(load, log_name):
         yield _finished(load, target, ("-t", str(transactions)), seed, seconds)
 
@@ -108,14 +108,14 @@ def _run(load: PgbenchLoad, target: Target, seconds: float, seed: int) -> Finish
         finished = _finished(load, target, ("-T", length), seed, seconds + connect_s)
         if load.workload.is_open_loop or not has_begun_nothing(finished.stdout):
             break
-        # Without a rate a client begins its first transaction once it is connected, and ends it however long that
-        # takes. So nobody was connected in time: pgbench itself was kept waiting, and nothing is known of the server.
+        # Without a rate a connected client always finishes its first transaction, however long that takes. So no client
+        # was connected in time: pgbench itself was delayed, which says nothing about the server.
         connect_s = 2 * connect_s + 2
     return finished
 
 
 def _finished(load: PgbenchLoad, target: Target, length: tuple[str, str], seed: int, seconds: float) -> Finished:
-    """One run of pgbench, which takes about so many seconds."""
+    """Run pgbench once, for about `seconds`."""
     limit_s = seconds + load.longest_s + _GRACE_S
     arguments = pgbench_command(load, target, length, seed, _LOG)
     with started_on(load.processors):
@@ -134,7 +134,7 @@ def _finished(load: PgbenchLoad, target: Target, length: tuple[str, str], seed: 
 def pgbench_command(
     load: PgbenchLoad, target: Target, length: tuple[str, str], seed: int, log_prefix: str
 ) -> list[str]:
-    """Return the command line of one run of pgbench. log_prefix: of its log files in the scratch folder."""
+    """Return the command line of one run of pgbench. log_prefix: prefix of its log files in the scratch directory."""
     return command(
         load.workload,
         pgbench=load.client.pgbench,
@@ -147,20 +147,20 @@ def pgbench_command(
 
 
 def check_end(finished: Finished, limit_s: float) -> None:
-    """TrialFailedError with pgbench's own words when it did not succeed, or took longer than limit_s."""
+    """Raise TrialFailedError with pgbench's message if it failed or took longer than limit_s."""
     if finished.timed_out:
         raise TrialHungError(
-            f"pgbench had not ended after {limit_s:.0f} s, so it was ended; a transaction waits for a lock, or is far "
-            "slower than any before it"
+            f"pgbench did not finish within {limit_s:.0f} s and was terminated: a transaction waits for a lock or is "
+            "far slower than all earlier ones"
         )
     if not finished.succeeded:
         raise TrialFailedError(_why(finished))
 
 
 def read_window(load: PgbenchLoad, finished: Finished) -> Window:
-    """What a finished load has done; TrialFailedError when its words or its log cannot be read, or disagree.
+    """Return the window of a finished load.
 
-    HostError when that is for want of room.
+    TrialFailedError if its output or its log cannot be read, or they disagree; HostError if the disk is full.
     """
     try:
         summary = parse_summary(finished.stdout)
@@ -187,15 +187,15 @@ def read_window(load: PgbenchLoad, finished: Finished) -> Window:
 
 
 def damaged(load: PgbenchLoad, problem: str) -> HostError | TrialFailedError:
-    """Return the failure of a window whose log or summary is damaged: the host's where no room is left for logs.
+    """Return the error for a window whose log or summary is damaged: HostError if there is no space for logs.
 
-    Call it before the logs are removed, which makes room.
+    Call it before the logs are removed, which frees space.
     """
     return full_disk(load.scratch, problem) if has_no_room(load.scratch) else TrialFailedError(problem)
 
 
 def output_of(finished: Finished) -> str:
-    """Return what pgbench printed, shortened: a script may raise a notice in each transaction."""
+    """Return the output of pgbench, shortened: a script may raise a notice in each transaction."""
     text = finished.stderr
     if len(text) <= _MOST_WORDS:
         return finished.stdout + text
@@ -206,17 +206,17 @@ def _why(finished: Finished) -> str:
     words = error_words(finished.stderr)
     if finished.exit_code < 0:
         return f"pgbench was ended by signal {-finished.exit_code}. {words}".strip()
-    return words or f"pgbench returned {finished.exit_code} without a word"
+    return words or f"pgbench exited with code {finished.exit_code} and no message"
 
 
 def log_files(load: PgbenchLoad, log_prefix: str) -> list[Path]:
-    """Return the log files of a run, one of each thread."""
+    """Return the log files of a run, one per thread."""
     return sorted(load.scratch.glob(f"{log_prefix}.*"))
 
 
 def clear_logs(load: PgbenchLoad, log_prefix: str, log_name: str | None) -> None:
-    """Remove pgbench's logs with this prefix, or keep them under this name where logs are kept."""
-    # pgbench's own names: PREFIX.PID of the first thread, PREFIX.PID.N of the others.
+    """Remove pgbench's logs with this prefix; first copy them under this name if logs are stored."""
+    # pgbench names them PREFIX.PID for the first thread and PREFIX.PID.N for the others.
     for file in log_files(load, log_prefix):
         if load.kept_logs is not None and log_name is not None:
             thread = file.name.split(".")[2:] or ["0"]
@@ -226,20 +226,20 @@ def clear_logs(load: PgbenchLoad, log_prefix: str, log_name: str | None) -> None
 
 
 def _keep(file: Path, user: ServerUser, place: Path, *, stale: str) -> None:
-    """stale: what a block that was not finished may have left of the same window, measured again, besides its log."""
+    """Copy a log. stale: pattern of logs that an unfinished block may have left for the same window."""
     try:
         make_directory(place.parent, PRIVATE_DIRECTORY)
         for left in sorted(place.parent.glob(stale)):
             left.unlink()
-        # A copy, so that it belongs to whoever keeps it. What is no log of pgbench's was refused when it was read.
+        # A copy belongs to the user of pgversus. ValueError: not a regular file, which reading the log already reports.
         with suppress(ValueError), open_regular(file, owner=user.uid) as log, open_private(place, "w") as kept:
             shutil.copyfileobj(log, kept)
     except OSError as error:
         raise StoreError(
-            "a transaction log cannot be kept",
+            "a transaction log cannot be stored",
             slug="store-unwritable",
             where=str(place.parent),
             found=error.strerror or str(error),
-            expected="room for about 30 bytes for each transaction",
-            to_do="make room there, or leave --keep-logs out; blocks that were finished are kept",
+            expected="space for about 30 bytes per transaction",
+            to_do="free space there, or omit --keep-logs; finished blocks are stored",
         ) from error

@@ -1,7 +1,7 @@
-r"""The statements of a script as pgbench sends them: pgbench itself fills its variables, and tells what it sends.
+r"""The statements of a script as pgbench sends them, with variables filled in by pgbench itself.
 
-Nothing of pgbench's language is done again here, neither its expressions nor \if nor \gset: a script is run once by
-pgbench, in a transaction that is rolled back, with the words that it prints for who looks for errors in it.
+pgbench's language (expressions, \if, \gset) is not implemented here: pgbench runs the script once, with --debug, in a
+transaction that is rolled back.
 """
 
 import re
@@ -34,16 +34,16 @@ _LEFT_OUT = re.compile(r"\s*\\(?:startpipeline|endpipeline|syncpipeline|sleep)\b
 
 
 def shown_script_command(pgbench: Path, name: str) -> list[str]:
-    """The argument list with which pgbench prints one of its built-in scripts, on standard error."""
+    """Return the argument list with which pgbench prints one of its built-in scripts, on standard error."""
     return [str(pgbench), f"--show-script={name}"]
 
 
 def shown_script(text: str) -> str:
-    """The script alone, of what was printed."""
+    """Return the script from the output of shown_script_command()."""
     return _HEAD_OF_BUILTIN.sub("", text)
 
 
-def telling_command(  # what pgbench is told besides is that of the load
+def telling_command(  # all other options are those of the load
     *,
     pgbench: Path,
     conninfo: str,
@@ -53,9 +53,9 @@ def telling_command(  # what pgbench is told besides is that of the load
     variables: Sequence[tuple[str, str]],
     seed: int,
 ) -> list[str]:
-    """The argument list with which pgbench runs a script once and tells each statement that it sends.
+    """Return the argument list with which pgbench runs a script once and prints each statement that it sends.
 
-    query_mode: simple tells statements with their variables filled, extended with $1 and so on in their places.
+    query_mode: simple prints statements with variables filled in, extended with $1 and so on instead.
     """
     return [
         str(pgbench),
@@ -71,7 +71,7 @@ def telling_command(  # what pgbench is told besides is that of the load
 
 
 def sent_statements(stderr: str) -> list[str]:
-    """Every statement that pgbench told it has sent, but for the transaction around them."""
+    """Return the statements that pgbench reports as sent, without transaction commands."""
     told = list(_TOLD.finditer(stderr))
     starts = [*(match.start() for match in told), len(stderr)]
     sent = [
@@ -81,9 +81,9 @@ def sent_statements(stderr: str) -> list[str]:
 
 
 def parameters_of(template: str, text: str) -> tuple[str, ...] | None:
-    """What $1 and so on of a statement stand for in the same one with its variables filled; None where they differ.
+    """Return the values of $1 and so on, by comparing a template with its filled-in text; None if they do not match.
 
-    pgbench numbers them in their order; what is numbered otherwise stands in a text of the user's.
+    pgbench numbers parameters in order; differently numbered ones are part of the user's text.
     """
     first, *others = _PARAMETER.split(template)
     numbers = [found[1:] for found in _PARAMETER.findall(template)]
@@ -91,7 +91,7 @@ def parameters_of(template: str, text: str) -> tuple[str, ...] | None:
         return None
     if not others:
         return () if text == first else None
-    # Each value is as short as the next piece allows; a regular expression would go on to try all the longer ones.
+    # Each value is as short as the next piece allows; a regular expression would also try all longer ones.
     values, position, end = [], len(first), len(text) - len(others[-1])
     for piece in others[:-1]:
         found = text.find(piece, position, end)
@@ -104,20 +104,20 @@ def parameters_of(template: str, text: str) -> tuple[str, ...] | None:
 
 
 def in_one_transaction(script: str) -> str:
-    """The script as one transaction that is rolled back, whatever transactions it had.
+    """Return the script as one transaction that is rolled back, without its own transaction commands.
 
-    Without its pauses, and without pipelines, in which pgbench does not fill variables.
+    Pauses are removed, and pipelines, in which pgbench does not fill in variables.
     """
     kept = [text for text in _parts(script) if not (_is_of_transaction(text) or _LEFT_OUT.match(text))]
     return "".join(["BEGIN;\n", *kept, "\n;ROLLBACK;\n" if kept and _is_open(kept[-1]) else "\nROLLBACK;\n"])
 
 
 def _parts(script: str) -> Iterator[str]:
-    """Statements, each with its end, and commands of pgbench's own; together they are the script."""
+    """Split a script into statements, each with its end, and pgbench's meta-commands; together they are the script."""
     quotes = Quotes(script)
     begin = position = 0
     is_open = False
-    """Whether a statement has begun, so that a backslash is part of it."""
+    """Whether a statement has begun, in which a backslash is part of the statement."""
     while (token := _TOKEN.search(script, position)) is not None:
         position = token.end()
         if token["opening"] is not None:
@@ -141,20 +141,21 @@ def _is_of_transaction(text: str) -> bool:
 
 
 def _is_open(text: str) -> bool:
-    """Whether it is a statement without its end."""
+    """Return whether it is a statement without a terminator."""
     bare = without_comments(text).strip()
     return bool(bare) and not bare.endswith(";") and not bare.startswith("\\")
 
 
 _SEED = 1
-# The same on all arms, so that all are asked with the same values.
+# The same on all arms, so that all use the same values.
 _LONGEST_S = 600.0
 
 
 def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scratch: Path) -> list[Statement]:
-    """Those of every script, in the order in which one transaction sends them; WorkloadError when pgbench fails.
+    """Return the statements of every script, in the order in which one transaction sends them.
 
-    What they write is rolled back. Of a load that prepares them also as they are prepared.
+    Their changes are rolled back. If the load prepares statements, templates are included. WorkloadError if pgbench
+    fails.
     """
     make_directory(scratch, PRIVATE_DIRECTORY)
     client.user.let_through(scratch)
@@ -174,7 +175,7 @@ def statements_of(workload: PgbenchWorkload, client: Client, target: Target, scr
 def _statement(script: Script, number: int, text: str, template: str | None) -> Statement:
     parameters = None if template is None else parameters_of(template, text)
     if not parameters:
-        # Without parameters what is prepared is planned as what is sent.
+        # Without parameters a prepared statement is planned like its text.
         return Statement(script=script.name, number=number, text=text)
     return Statement(script=script.name, number=number, text=text, template=template, parameters=parameters)
 
@@ -200,12 +201,12 @@ def _sent(
     )
     if not finished.succeeded:
         raise WorkloadError(
-            "a script cannot be run in one transaction, to see what it sends",
+            "a script cannot be run in one transaction to capture its statements",
             slug="workload-not-told",
             where=script.name,
-            found=error_words(finished.stderr) or f"pgbench returned {finished.exit_code}",
+            found=error_words(finished.stderr) or f"pgbench exited with code {finished.exit_code}",
             expected="statements that can be rolled back",
-            to_do="these are pgbench's own words; mend the script, its data or its variables",
+            to_do="fix the script, its data or its variables according to this message of pgbench",
         )
     return sent_statements(finished.stderr)
 

@@ -1,4 +1,4 @@
-"""Snapshots as the cache keeps them, without a server."""
+"""Cached snapshots, without a server."""
 
 import os
 from pathlib import Path
@@ -30,7 +30,7 @@ def cache_in(directory: Path) -> Cache:
 
 
 def recipe(scale: int = 1) -> SnapshotKey:
-    """Of pgbench's tables."""
+    """The key of a snapshot of pgbench's tables."""
     return SnapshotKey(
         form=1,
         version="17.8",
@@ -48,7 +48,7 @@ def recipe(scale: int = 1) -> SnapshotKey:
 
 
 def made(directory: Path) -> Path:
-    """Data as a run has them."""
+    """Create the data of a run."""
     data = directory / "data"
     (data / "base").mkdir(parents=True)
     (data / "pg_notify").mkdir()
@@ -60,7 +60,7 @@ def made(directory: Path) -> Path:
 def put(
     cache: Cache, data: Path, of: SnapshotKey | None = None, size_bytes: int = 1000, scratch: str = "scratch"
 ) -> bool:
-    """Put data into the cache."""
+    """Store data in the cache."""
     return keep(
         cache,
         of or recipe(),
@@ -73,7 +73,7 @@ def put(
 
 
 def kept(cache: Cache, of: SnapshotKey, size_bytes: int = 1000, last_used: float | None = None) -> Path:
-    """A snapshot in the cache whose run has ended."""
+    """Store a snapshot in the cache and remove its run."""
     directory = cache.runs / of.key
     assert put(cache, made(directory), of, size_bytes)
     for path in sorted(directory.rglob("*"), reverse=True):

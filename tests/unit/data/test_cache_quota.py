@@ -1,4 +1,4 @@
-"""What is kept never grows beyond its bound, and the least recently used goes first."""
+"""The cache stays within its size limit, and the least recently used snapshot is removed first."""
 
 import shutil
 from collections import namedtuple
@@ -13,12 +13,12 @@ from pgversus.errors import StudyError
 from pgversus.host.directories import Cache
 from tests.unit.data.kept import cache_in, kept, recipe
 
-Usage = namedtuple("Usage", "total used free")  # noqa: PYI024 - as shutil has it
+Usage = namedtuple("Usage", "total used free")  # noqa: PYI024 - the type that shutil returns
 
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Cache:
-    """With snapshots of 1000 bytes each at scales 1, 2 and 3, of which 2 was used last and 3 before all."""
+    """A cache with snapshots of 1000 bytes at scales 1, 2 and 3; scale 2 was used last, scale 3 first."""
     cache = cache_in(tmp_path)
     for scale, used in ((1, 2000.0), (2, 3000.0), (3, 1000.0)):
         kept(cache, recipe(scale), last_used=used)
@@ -36,12 +36,14 @@ def scales(cache: Cache) -> list[int | None]:
         (3999, 1000, True, [1, 2]),
         (2000, 1000, True, [2]),
         (1000, 1000, True, []),
-        # One that cannot be kept is no reason for others to go.
+        # A snapshot that does not fit removes no others.
         (1000, 1001, False, [3, 1, 2]),
         (0, 1, False, [3, 1, 2]),
     ],
 )
-def test_the_bound_holds_for_all_together(cache: Cache, *, most: int, new: int, fits: bool, left: list[int]) -> None:
+def test_the_size_limit_applies_to_all_snapshots_together(
+    cache: Cache, *, most: int, new: int, fits: bool, left: list[int]
+) -> None:
     assert scales(cache) == [3, 1, 2]
     assert make_room_for(new, cache, most) is fits
     assert scales(cache) == left
@@ -58,7 +60,7 @@ def test_a_tenth_of_the_file_system_stays_free(
     assert scales(cache) == left
 
 
-def test_room_is_made_by_those_that_no_run_has(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_snapshots_not_in_use_are_removed_to_free_space(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     take(cache, recipe(1), cache.runs / "home", print)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(100_000, 100_000, 1000 * (3 - len(scales(cache)))))
     assert unused_bytes(cache) == 2000
@@ -69,14 +71,14 @@ def test_room_is_made_by_those_that_no_run_has(cache: Cache, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("text", "size"), [(None, 20 * 10**9), ("", 20 * 10**9), ("5GB", 5 * 10**9), ("0", 0)])
-def test_the_bound_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch, text: str | None, size: int) -> None:
+def test_the_size_limit_is_set_in_the_environment(monkeypatch: pytest.MonkeyPatch, text: str | None, size: int) -> None:
     monkeypatch.delenv(cache_quota._VARIABLE, raising=False)
     if text is not None:
         monkeypatch.setenv(cache_quota._VARIABLE, text)
     assert most_kept_bytes() == size
 
 
-def test_a_bound_that_is_no_size_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_size_limit_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGVERSUS_SNAPSHOTS", "much")
     with pytest.raises(StudyError) as caught:
         most_kept_bytes()

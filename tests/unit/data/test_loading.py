@@ -1,4 +1,4 @@
-"""Where psql reads a setup file, which its user need not be able to read where it lies."""
+"""The path from which psql reads a setup file, which its user may not be able to read in place."""
 
 import hashlib
 import stat
@@ -25,14 +25,14 @@ def loading(tmp_path: Path) -> Loading:
 
 
 def setup_file(directory: Path, text: str) -> SetupFile:
-    """A file of our own that nobody else can read."""
+    """Create a file that no other user can read."""
     path = directory / "setup.sql"
     path.write_text(text)
     path.chmod(0o600)
     return SetupFile(path=str(path), sha256=hashlib.sha256(text.encode()).hexdigest())
 
 
-def test_a_file_that_psqls_user_cannot_read_is_copied_for_that_user_alone(loading: Loading, tmp_path: Path) -> None:
+def test_a_file_that_psqls_user_cannot_read_is_copied_for_that_user_only(loading: Loading, tmp_path: Path) -> None:
     file = setup_file(tmp_path, "SELECT 1;\n\\copy t from 'rows.csv'\n")
     for _ in range(2):
         found = loading._path_of(file)
@@ -42,9 +42,7 @@ def test_a_file_that_psqls_user_cannot_read_is_copied_for_that_user_alone(loadin
         assert (state.st_uid, stat.S_IMODE(state.st_mode)) == (USER.uid, 0o600)
 
 
-def test_a_file_that_includes_others_beside_it_is_read_where_it_lies_or_refused(
-    loading: Loading, tmp_path: Path
-) -> None:
+def test_a_file_with_relative_includes_is_read_in_place_or_rejected(loading: Loading, tmp_path: Path) -> None:
     file = setup_file(tmp_path, "\\ir tables.sql\n")
     if USER.is_self:
         assert loading._path_of(file) == Path(file.path)
@@ -58,13 +56,13 @@ def test_a_file_that_includes_others_beside_it_is_read_where_it_lies_or_refused(
     assert list(loading.directory.root.iterdir()) == []
 
 
-def test_a_file_that_all_can_read_is_read_where_it_lies(loading: Loading) -> None:
+def test_a_file_that_all_users_can_read_is_read_in_place(loading: Loading) -> None:
     passwd = Path("/etc/passwd")
     file = SetupFile(path=str(passwd), sha256=hashlib.sha256(passwd.read_bytes()).hexdigest())
     assert loading._path_of(file) == passwd
 
 
-def test_a_file_that_was_changed_is_refused_wherever_it_is_read(loading: Loading, tmp_path: Path) -> None:
+def test_a_changed_file_is_rejected(loading: Loading, tmp_path: Path) -> None:
     file = setup_file(tmp_path, "SELECT 1;\n")
     Path(file.path).write_text("SELECT 2;\n")
     with pytest.raises(DatasetError) as caught:

@@ -1,4 +1,4 @@
-"""Room for the data of a study: what is kept for later runs gives way, and what cannot fit is refused beforehand."""
+"""Disk space for a study: cached snapshots are removed if necessary, and a study that cannot fit is rejected."""
 
 import shutil
 from pathlib import Path
@@ -12,7 +12,9 @@ from pgversus.study.needs import Needs
 from tests.unit.data.kept import cache_in, kept, recipe
 
 
-def test_kept_data_give_way_to_a_study_and_only_when_it_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_snapshots_are_removed_for_a_study_only_when_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cache = cache_in(tmp_path)
     kept(cache, recipe(1), size_bytes=1000, last_used=1.0)
     kept(cache, recipe(2), size_bytes=1000, last_used=2.0)
@@ -22,7 +24,7 @@ def test_kept_data_give_way_to_a_study_and_only_when_it_is_run(tmp_path: Path, m
 
     monkeypatch.setattr(shutil, "disk_usage", usage)
     said: list[str] = []
-    for needed, left, words in ((2000, 1, "removed 1 kept snapshot to make room"), (2000, 1, "")):
+    for needed, left, words in ((2000, 1, "removed 1 cached snapshot to free disk space"), (2000, 1, "")):
         check_room(needs(needed), cache)
         make_room(needs(needed), cache, said.append)
         assert len(list(cache.snapshots.iterdir())) == left

@@ -1,4 +1,4 @@
-"""A snapshot is in the cache whole or not at all, and what comes out of it is what went in."""
+"""Snapshots are cached completely or not at all, and come back unchanged."""
 
 import os
 import pwd
@@ -29,7 +29,7 @@ def taken(cache: Cache, name: str = "home") -> tuple[SnapshotRecord | None, list
     return take(cache, recipe(), cache.runs / name, said.append), said
 
 
-def test_what_comes_out_is_what_went_in(cache: Cache) -> None:
+def test_a_snapshot_comes_back_unchanged(cache: Cache) -> None:
     data = made(cache.runs / "first")
     assert put(cache, data)
     found, said = taken(cache)
@@ -40,7 +40,7 @@ def test_what_comes_out_is_what_went_in(cache: Cache) -> None:
     assert sorted(path.name for path in cache.runs.iterdir()) == ["first", "home"]
 
 
-def test_taking_is_a_use(cache: Cache) -> None:
+def test_taking_a_snapshot_counts_as_a_use(cache: Cache) -> None:
     place = kept(cache, recipe(), last_used=1000.0)
     assert kept_snapshots(cache)[0].last_used == 1000.0
     taken(cache)
@@ -48,7 +48,7 @@ def test_taking_is_a_use(cache: Cache) -> None:
     assert (place / "snapshot.json").exists()
 
 
-def test_where_there_is_none_nothing_is_made(cache: Cache) -> None:
+def test_taking_a_missing_snapshot_creates_nothing(cache: Cache) -> None:
     kept(cache, recipe(scale=2))
     assert taken(cache) == (None, [])
     assert list(cache.runs.iterdir()) == []
@@ -60,7 +60,7 @@ def append(file: Path) -> None:
 
 
 def keep_the_time(place: Path) -> None:
-    """Another content of another size, with the time of the old one."""
+    """Change content and size of a file, but not its time."""
     file = place / "data" / "base" / "1247"
     before = file.stat()
     append(file)
@@ -72,36 +72,36 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "base/1247 was written to ": keep_the_time,
     "pg_notify is missing": lambda place: (place / "data" / "pg_notify").rmdir(),
     "base/2 was not there": lambda place: (place / "data" / "base" / "2").touch(),
-    "its data are missing": lambda place: shutil.rmtree(place / "data"),
-    "it cannot be read": lambda place: (place / "snapshot.json").write_text("{"),
-    "it cannot be read ": lambda place: (place / "snapshot.json").unlink(),
-    "it is made of something else": lambda place: (place / "snapshot.json").write_text(
+    "its data directory is missing": lambda place: shutil.rmtree(place / "data"),
+    "its record cannot be read": lambda place: (place / "snapshot.json").write_text("{"),
+    "its record cannot be read ": lambda place: (place / "snapshot.json").unlink(),
+    "its key does not match its record": lambda place: (place / "snapshot.json").write_text(
         (place / "snapshot.json").read_text().replace('"pgbench_scale":1', '"pgbench_scale":7')
     ),
 }
 
 
 @pytest.mark.parametrize(("words", "damage"), DAMAGES.items(), ids=list(DAMAGES))
-def test_one_that_is_not_what_it_was_is_removed_and_said_so(
+def test_a_changed_snapshot_is_removed_with_a_message(
     cache: Cache, words: str, damage: Callable[[Path], object]
 ) -> None:
     place = kept(cache, recipe())
     damage(place)
     found, said = taken(cache)
     assert found is None
-    assert said == [f"the kept snapshot {recipe().key} is not what it was ({words.strip()}): removed, and made anew"]
+    assert said == [f"removed cached snapshot {recipe().key}, which will be created again: {words.strip()}"]
     assert list(cache.snapshots.iterdir()) == []
     assert list(cache.runs.iterdir()) == []
 
 
-def test_under_root_a_process_of_the_servers_cannot_change_what_is_in_the_cache(cache: Cache) -> None:
+def test_under_root_a_server_process_cannot_change_the_cache(cache: Cache) -> None:
     data = made(cache.runs / "first")
-    # Only root runs servers as another user, and can give files to it.
+    # Only root runs servers as another user and can change the owner of files.
     if is_root := os.geteuid() == 0:
         nobody = pwd.getpwnam("nobody")
         for path in (data, *data.rglob("*")):
             os.chown(path, nobody.pw_uid, nobody.pw_gid)
-    # As a server, or whatever it has started, may still have a file of its own open.
+    # A process of the server may still have one of its files open.
     with (data / "PG_VERSION").open("r+") as still_open:
         assert put(cache, data)
         if is_root:
@@ -121,7 +121,7 @@ def test_files_of_another_user_are_not_taken(cache: Cache, monkeypatch: pytest.M
     assert "belongs to user id" in said[0]
 
 
-def test_of_two_that_made_the_same_the_second_keeps_its_own(cache: Cache) -> None:
+def test_the_second_of_two_equal_snapshots_is_not_stored(cache: Cache) -> None:
     data, other = made(cache.runs / "first"), made(cache.runs / "second")
     assert put(cache, data, scratch="scratch-1")
     assert not put(cache, other, scratch="scratch-2")
@@ -130,7 +130,7 @@ def test_of_two_that_made_the_same_the_second_keeps_its_own(cache: Cache) -> Non
     assert (cache.snapshots / recipe().key / "data" / "PG_VERSION").samefile(data / "PG_VERSION")
 
 
-def test_removing_it_disturbs_nobody_who_has_it(cache: Cache) -> None:
+def test_removing_a_snapshot_does_not_affect_runs_that_use_it(cache: Cache) -> None:
     place = kept(cache, recipe())
     assert kept_snapshots(cache)[0].gives_room
     taken(cache)
@@ -141,7 +141,7 @@ def test_removing_it_disturbs_nobody_who_has_it(cache: Cache) -> None:
     assert kept_snapshots(cache) == []
 
 
-def test_one_that_is_removed_while_it_is_taken_is_none(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_snapshot_removed_while_it_is_taken_counts_as_missing(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     place = kept(cache, recipe())
 
     def removed_first(source: Path, target: Path) -> None:
@@ -153,7 +153,7 @@ def test_one_that_is_removed_while_it_is_taken_is_none(cache: Cache, monkeypatch
     assert list(cache.runs.iterdir()) == []
 
 
-def test_what_a_killed_removal_left_is_swept_and_never_seen(cache: Cache) -> None:
+def test_leftovers_of_a_killed_removal_are_removed_and_never_used(cache: Cache) -> None:
     place = kept(cache, recipe())
     place.rename(cache.snapshots / ".removed-0123")
     assert taken(cache) == (None, [])
@@ -161,7 +161,7 @@ def test_what_a_killed_removal_left_is_swept_and_never_seen(cache: Cache) -> Non
     assert list(cache.snapshots.iterdir()) == []
 
 
-# At one of the moments of keep(), one after the other, it is killed.
+# A process that is killed at a given step of keep().
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -183,7 +183,7 @@ die()
 
 
 @pytest.mark.parametrize(("moment", "is_kept"), [("take_tree", 0), ("_sync", 0), ("_renamed", 0), ("afterwards", 1)])
-def test_wherever_it_is_killed_the_cache_has_all_of_it_or_nothing(tmp_path: Path, moment: str, is_kept: int) -> None:
+def test_a_kill_at_any_step_leaves_a_complete_snapshot_or_none(tmp_path: Path, moment: str, is_kept: int) -> None:
     command = [sys.executable, "-c", KILLED, moment, str(tmp_path)]
     root = Path(__file__).parents[3]
     assert subprocess.run(command, check=False, cwd=root).returncode == -signal.SIGKILL
@@ -193,7 +193,7 @@ def test_wherever_it_is_killed_the_cache_has_all_of_it_or_nothing(tmp_path: Path
     assert ((found is not None), said) == (bool(is_kept), [])
 
 
-# Room for the data, and for nothing more, not even for their record.
+# A disk with space for the data only, not even for their record.
 FULL = """
 import subprocess, sys
 from pathlib import Path
@@ -217,14 +217,14 @@ print([path.name for path in cache.snapshots.iterdir()], [path.name for path in 
 """
 
 
-def test_a_disk_that_is_full_keeps_nothing_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_full_disk_stores_nothing_and_leaves_nothing(tmp_path: Path) -> None:
     as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     command = ["unshare", "--mount", *as_root, sys.executable, "-c", FULL, str(tmp_path)]
     ended = subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[3])
     assert ended.stdout.splitlines() == ["No space left on device", "[] ['run']"]
 
 
-def test_no_password_is_in_a_record_and_another_one_makes_other_data(cache: Cache) -> None:
+def test_a_record_holds_no_password_but_the_key_depends_on_it(cache: Cache) -> None:
     settings = (("primary_conninfo", "host=h password=Geheim99"), ("my.secret", "Geheim99"))
     of = replace(recipe(), settings=settings, variables=(("pw_secret", "Geheim99"),))
     place = kept(cache, of)

@@ -1,4 +1,4 @@
-"""Snapshots are found again by what they are made of, all of it and nothing else."""
+"""Cached snapshots are keyed by all of their inputs and nothing else."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -48,23 +48,23 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("other", OTHERS.values(), ids=list(OTHERS))
-def test_each_part_is_in_the_key(other: SnapshotKey) -> None:
+def test_the_key_depends_on_every_input(other: SnapshotKey) -> None:
     assert other.key != recipe().key
 
 
-def test_where_it_lies_and_how_it_is_called_is_not() -> None:
+def test_the_key_does_not_depend_on_paths_and_names() -> None:
     elsewhere = replace(DATASET, setup_files=(replace(SETUP, path="/else/where.sql"),))
     build = replace(BUILD, bin_directory=Path("/other"))
     client = replace(CLIENT, pgbench=Path("/other"), origin="there")
     assert recipe(elsewhere, build, client).key == recipe().key
 
 
-def test_without_pgbenchs_tables_its_version_has_no_part() -> None:
+def test_without_pgbench_tables_the_key_does_not_depend_on_its_version() -> None:
     files = replace(DATASET, pgbench_scale=None)
     assert recipe(files, client=replace(CLIENT, version="17.0")).key == recipe(files).key
 
 
-def test_a_build_of_the_users_is_known_by_its_program(tmp_path: Path) -> None:
+def test_a_build_of_the_user_is_identified_by_its_program(tmp_path: Path) -> None:
     own = Build(version="18devel", bin_directory=tmp_path, origin="bin directory")
     assert snapshot_key(DATASET, own, CLIENT, {}) is None
     (tmp_path / "postgres").write_text("one")
@@ -90,7 +90,7 @@ def test_a_build_of_the_users_is_known_by_its_program(tmp_path: Path) -> None:
         "INSERT INTO t SELECT gen_random_uuid();",
     ],
 )
-def test_what_depends_on_more_than_the_text_is_loaded_in_each_run(text: str) -> None:
+def test_sql_that_depends_on_more_than_its_text_is_not_cached(text: str) -> None:
     assert takes_from_elsewhere(text)
     assert snapshot_key(Dataset(setup_files=(replace(SETUP, text=text),)), BUILD, CLIENT, {}) is None
 
@@ -107,11 +107,11 @@ def test_what_depends_on_more_than_the_text_is_loaded_in_each_run(text: str) -> 
         "CREATE TABLE knows (now_known int, random int);",
     ],
 )
-def test_what_is_all_there_is_kept(text: str) -> None:
+def test_sql_that_depends_only_on_its_text_is_cached(text: str) -> None:
     assert not takes_from_elsewhere(text)
 
 
-def test_files_on_disk_are_looked_into(tmp_path: Path) -> None:
+def test_files_on_disk_are_inspected(tmp_path: Path) -> None:
     file = tmp_path / "s.sql"
     file.write_text("SELECT 1;")
     dataset = Dataset(setup_files=(SetupFile(path=str(file), sha256="x"),))
@@ -125,11 +125,11 @@ def test_files_on_disk_are_looked_into(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "piece", ["copy ", "copy t from ", "copy from\n", "from ", "\\", "now ", "random ", "'", ";copy"]
 )
-def test_a_long_file_takes_no_time(piece: str) -> None:
+def test_a_long_file_is_inspected_quickly(piece: str) -> None:
     with processor_time():
         assert takes_from_elsewhere(piece * (100_000 // len(piece))) in (True, False)
 
 
-def test_a_copy_and_what_it_reads_stand_in_one_statement() -> None:
+def test_copy_and_its_source_are_in_one_statement() -> None:
     assert not takes_from_elsewhere("COPY t FROM stdin; SELECT x FROM 'y'")
     assert takes_from_elsewhere("COPY t -- all\n FROM\n 'y'")

@@ -1,4 +1,4 @@
-"""A run uses the cache where it can, and goes on where it cannot."""
+"""A run uses the cache if possible, and continues without it otherwise."""
 
 import errno
 from pathlib import Path
@@ -44,7 +44,7 @@ def loaded(cache: Cache) -> LoadedCluster:
     )
 
 
-def test_what_is_kept_comes_back_as_a_cluster_of_the_same_data(cache: Cache) -> None:
+def test_a_cached_snapshot_comes_back_as_a_cluster_with_the_same_data(cache: Cache) -> None:
     said = Said()
     one = snapshot_cache(cache, said)
     assert one.take(recipe(), cache.runs / "second", BUILD) is None
@@ -68,7 +68,7 @@ def test_what_is_kept_comes_back_as_a_cluster_of_the_same_data(cache: Cache) -> 
         (ValueError("pg_tblspc/1 is neither a file nor a directory"), "pg_tblspc/1 is neither a file nor a directory"),
     ],
 )
-def test_that_they_cannot_be_kept_is_said_and_ends_nothing(
+def test_a_failure_to_cache_is_reported_and_not_fatal(
     cache: Cache, monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
 ) -> None:
     def fail(*_: object, **__: object) -> bool:
@@ -77,11 +77,11 @@ def test_that_they_cannot_be_kept_is_said_and_ends_nothing(
     said = Said()
     monkeypatch.setattr(snapshots, "keep", fail)
     snapshot_cache(cache, said).keep(recipe(), loaded(cache))
-    assert said.lines == [f"these data are not kept for later runs: {words}"]
+    assert said.lines == [f"this snapshot is not cached: {words}"]
 
 
 @pytest.mark.parametrize(("most", "lines"), [(0, 0), (10, 1)])
-def test_nothing_is_kept_beyond_the_bound_and_it_is_said_where_any_was_allowed(
+def test_nothing_is_cached_beyond_the_limit_and_it_is_reported_unless_the_cache_is_off(
     cache: Cache, most: int, lines: int
 ) -> None:
     said = Said()
@@ -90,7 +90,7 @@ def test_nothing_is_kept_beyond_the_bound_and_it_is_said_where_any_was_allowed(
     assert len(said.lines) == lines
 
 
-def test_a_bound_that_is_lower_by_now_is_kept_to_at_the_end_of_a_run(cache: Cache) -> None:
+def test_a_lowered_limit_is_applied_at_the_end_of_a_run(cache: Cache) -> None:
     snapshot_cache(cache, Said()).keep(recipe(), loaded(cache))
     snapshot_cache(cache, Said()).trim()
     assert len(list(cache.snapshots.iterdir())) == 1
@@ -98,9 +98,9 @@ def test_a_bound_that_is_lower_by_now_is_kept_to_at_the_end_of_a_run(cache: Cach
     assert list(cache.snapshots.iterdir()) == []
 
 
-def test_data_that_lie_elsewhere_as_well_are_not_kept(cache: Cache, tmp_path: Path) -> None:
+def test_data_with_files_elsewhere_are_not_cached(cache: Cache, tmp_path: Path) -> None:
     said, whole = Said(), loaded(cache)
     (whole.cluster.data_directory / "tablespace").symlink_to(tmp_path)
     snapshot_cache(cache, said).keep(recipe(), whole)
     assert list(cache.snapshots.iterdir()) == []
-    assert said.lines == ["these data are not kept for later runs: tablespace is neither a file nor a directory"]
+    assert said.lines == ["this snapshot is not cached: tablespace is neither a file nor a directory"]

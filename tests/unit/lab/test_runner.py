@@ -110,7 +110,7 @@ def test_other_failures_are_passed_on_unchanged(tmp_path: Path) -> None:
     for error in (
         DatasetError("the setup file failed", slug="dataset-load-failed", found="ERROR:  division by zero"),
         StoreError("results cannot be written", slug="store-unwritable", found="No space left on device"),
-        HostError("a cluster could not be copied", slug="host-copy", found="No space left on device"),
+        HostError("could not copy a cluster", slug="host-copy", found="No space left on device"),
         TrialFailedError("ERROR:  canceling statement due to statement timeout"),
     ):
         with pytest.raises(type(error)) as caught, failures_of_the_host(tmp_path):

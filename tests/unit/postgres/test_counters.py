@@ -1,4 +1,4 @@
-"""The table of questions agrees with the files that it names; what the files answer is tested on real servers."""
+"""The table of counter queries matches its files; their results are tested on real servers."""
 
 import re
 from pathlib import Path
@@ -12,13 +12,13 @@ MAJORS = range(12, 20)
 VERSIONS = re.compile(r"PostgreSQL (?P<first>\d+)(?:(?P<open>\+)| to (?P<last>\d+)| alone), any role\.")
 
 
-def test_every_file_is_asked_and_every_question_has_its_file() -> None:
+def test_every_query_has_a_file_and_every_file_a_query() -> None:
     names = [question.name for question in counters._QUESTIONS]
     assert sorted(names) == sorted(path.stem for path in FILES.glob("*.sql"))
 
 
 @pytest.mark.parametrize("question", counters._QUESTIONS, ids=lambda question: str(question.name))
-def test_a_file_says_the_versions_for_which_it_is_asked(question: counters._Question) -> None:
+def test_a_file_states_the_versions_of_its_query(question: counters._Question) -> None:
     said = VERSIONS.search((FILES / f"{question.name}.sql").read_text())
     assert said is not None
     last = None if said["open"] else int(said["last"] or said["first"])
@@ -26,7 +26,7 @@ def test_a_file_says_the_versions_for_which_it_is_asked(question: counters._Ques
 
 
 @pytest.mark.parametrize("major", MAJORS)
-def test_no_version_is_asked_the_same_twice(major: int) -> None:
+def test_no_version_runs_the_same_query_twice(major: int) -> None:
     asked = [question.name.partition(".")[0] for question in counters._QUESTIONS if question.suits(major)]
     assert len(set(asked)) == len(asked)
     assert {"database", "background_writer", "checkpoints", "maintenance"} <= set(asked)

@@ -1,4 +1,4 @@
-"""How long the end of a slice is waited for, where a clock is set meanwhile."""
+"""Waiting for the end of a slice while a clock is changed."""
 
 import time
 
@@ -13,7 +13,7 @@ LONGEST_S = 5.0
 
 
 @pytest.mark.parametrize("server_ahead_s", [0.0, 259.0, 3600.0])
-def test_the_next_slice_is_not_waited_for_as_long_as_a_clock_has_gone_back(
+def test_a_clock_set_back_does_not_prolong_the_wait_for_the_next_slice(
     monkeypatch: pytest.MonkeyPatch, server_ahead_s: float
 ) -> None:
     now = time.time()
@@ -31,7 +31,7 @@ def test_the_next_slice_is_not_waited_for_as_long_as_a_clock_has_gone_back(
 
 
 class _Nothing:
-    """A connection that is never asked."""
+    """A connection that is never used."""
 
     def __enter__(self) -> Connection | None:
         return None

@@ -1,4 +1,4 @@
-"""What majors print when they vacuum, captured from real servers (tests/data/vacuum), and what is read out of it."""
+"""Counters parsed from the VACUUM output of each major, captured from real servers (tests/data/vacuum)."""
 
 import re
 from pathlib import Path
@@ -41,7 +41,7 @@ NAMES = {12: EVERYWHERE, 13: EVERYWHERE, 14: EVERYWHERE, 15: SINCE_15, 16: SINCE
 PARTS = re.compile("found .* out of|truncated .* to")
 ELAPSED = re.compile(r"elapsed: ([\d.]+) s")
 
-# One VACUUM of 5000 rows in 87 pages, every other one of them dead; its two indexes are scanned once.
+# One VACUUM of 5000 rows in 87 pages, half of them dead; its two indexes are scanned once.
 DEAD_ROWS = {
     "index_scans": 1,
     "pages_scanned": 87,
@@ -62,7 +62,7 @@ def counters(major: int, case: str) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("major", MAJORS)
-def test_each_major_tells_what_it_prints_and_nothing_else(major: int) -> None:
+def test_each_major_has_exactly_the_counters_that_it_prints(major: int) -> None:
     assert set(counters(major, "dead_rows")) == NAMES[major]
 
 
@@ -75,11 +75,11 @@ def test_each_major_tells_what_it_prints_and_nothing_else(major: int) -> None:
         ("two_tables", {"index_scans": 1, "tuples_removed": 2500 + 999, "tuples_remain": 2500 + 4001}),
         ("nothing_to_do", {"index_scans": 0, "pages_removed": 0, "tuples_removed": 0, "dead_items_removed": 0}),
         ("few_dead_rows", {"pages_scanned": 173, "tuples_removed": 10, "tuples_remain": 9990}),
-        # In a table without indexes majors do not count the same: it is not told.
+        # Majors count differently in a table without indexes, so that counter is 0.
         ("no_index", {"index_scans": 0, "tuples_removed": 2500, "dead_items_removed": 0}),
         ("truncated", {"pages_removed": 52, "pages_scanned": 87, "tuples_removed": 3000, "tuples_remain": 2000}),
         ("freeze", {"tuples_removed": 0, "tuples_frozen": 5000, "pages_frozen": 87}),
-        # The TOAST table has an index too, and 7000 bytes in four pieces.
+        # The TOAST table also has an index; 7000 bytes are stored in four chunks.
         (
             "toast",
             {"index_scans": 2, "tuples_removed": 150 + 600, "dead_items_removed": 150 + 600, "tuples_remain": 750},
@@ -88,7 +88,7 @@ def test_each_major_tells_what_it_prints_and_nothing_else(major: int) -> None:
         ("many_index_scans", {"tuples_removed": 450_000, "dead_items_removed": 450_000, "pages_removed": 2055}),
     ],
 )
-def test_the_numbers_are_those_of_what_was_made_dead(major: int, case: str, expected: dict[str, float]) -> None:
+def test_the_counters_match_the_rows_that_were_made_dead(major: int, case: str, expected: dict[str, float]) -> None:
     found = counters(major, case)
     of_major = {f"vacuum_{name}": value for name, value in expected.items() if f"vacuum_{name}" in NAMES[major]}
     assert of_major
@@ -105,18 +105,18 @@ def test_parallel_workers_change_nothing(major: int) -> None:
 
 
 @pytest.mark.parametrize(("major", "scans"), [(12, 1), (13, 1), (14, 0), (15, 0), (16, 0), (17, 0), (18, 0)])
-def test_dead_item_identifiers_that_are_left_are_not_among_the_removed(major: int, scans: int) -> None:
+def test_dead_item_identifiers_left_behind_do_not_count_as_removed(major: int, scans: int) -> None:
     found = counters(major, "few_dead_rows")
     assert (found["vacuum_index_scans"], found["vacuum_dead_items_removed"]) == (scans, 10 * scans)
 
 
 @pytest.mark.parametrize(("major", "scans"), [(12, 3), (13, 3), (14, 3), (15, 3), (16, 3), (17, 1), (18, 1)])
-def test_every_round_through_the_indexes_is_one_scan_however_many_they_are(major: int, scans: int) -> None:
+def test_a_pass_over_all_indexes_counts_as_one_index_scan(major: int, scans: int) -> None:
     assert counters(major, "many_index_scans")["vacuum_index_scans"] == scans
 
 
 @pytest.mark.parametrize("major", range(15, 19))
-def test_input_and_output_are_told_in_seconds_where_they_are_timed(major: int) -> None:
+def test_io_times_are_in_seconds_if_they_are_measured(major: int) -> None:
     found = counters(major, "io_timing")
     assert set(found) == NAMES[major] | {"vacuum_read_io_s", "vacuum_write_io_s"}
     assert 0 < found["vacuum_read_io_s"] < 0.01
@@ -124,29 +124,29 @@ def test_input_and_output_are_told_in_seconds_where_they_are_timed(major: int) -
 
 @pytest.mark.parametrize("major", MAJORS)
 @pytest.mark.parametrize("case", ["full", "cluster", "analyze", "reindex"])
-def test_what_is_no_vacuum_tells_nothing(major: int, case: str) -> None:
+def test_other_commands_than_vacuum_have_no_counters(major: int, case: str) -> None:
     assert notices(FOLDER / str(major) / f"{case}.txt")
     assert counters(major, case) == {}
 
 
-def test_until_14_the_time_of_what_was_cut_off_is_added_to_the_rest() -> None:
+def test_until_14_the_time_of_truncation_is_added() -> None:
     parts = [notice for notice in notices(FOLDER / "13" / "many_index_scans.txt") if PARTS.search(notice)]
     found, cut, toast = (float(seconds) for notice in parts for seconds in ELAPSED.findall(notice))
     assert cut > 0
     assert counters(13, "many_index_scans")["vacuum_elapsed_s"] == pytest.approx(found + cut + toast)
 
 
-def test_everything_that_is_told_is_described() -> None:
+def test_every_counter_is_described() -> None:
     assert {name for path in CASES for name in vacuum_counters(notices(path))} == TOLD_BY_VACUUM
 
 
-def test_unknown_lines_and_an_order_of_its_own_change_nothing() -> None:
+def test_unknown_lines_and_a_different_order_have_no_effect() -> None:
     head, *lines = notices(FOLDER / "18" / "dead_rows.txt")[1].split("\n")
     mixed = "\n".join([head, "delay time: 1.500 ms", *reversed(lines), "something new: 5 removed, 6 remain"])
     assert vacuum_counters([mixed]) == vacuum_counters(["\n".join([head, *lines])])
 
 
-def test_a_vacuum_that_was_ended_before_it_was_through_tells_nothing() -> None:
+def test_a_cancelled_vacuum_has_no_counters() -> None:
     assert vacuum_counters(notices(FOLDER / "12" / "dead_rows.txt")[:3]) == {}
     assert vacuum_counters(notices(FOLDER / "17" / "dead_rows.txt")[:1]) == {}
     assert vacuum_counters([]) == {}
@@ -163,7 +163,7 @@ def test_a_vacuum_that_was_ended_before_it_was_through_tells_nothing() -> None:
         + " bytes",
     ],
 )
-def test_what_is_no_number_counts_nothing(notice: str) -> None:
+def test_invalid_numbers_are_ignored(notice: str) -> None:
     found = vacuum_counters([notice])
     assert set(found) <= {"vacuum_index_scans"}
     assert all(value == 1 for value in found.values())
@@ -185,16 +185,16 @@ VIEW = re.compile(r"pg_stat_progress_\w+")
         (("initializing", 0, 0, "pages"), "initializing"),
     ],
 )
-def test_a_phase_is_told_with_how_far_it_is(row: tuple[str, int | None, int | None, str], line: str) -> None:
+def test_a_phase_is_shown_with_its_progress(row: tuple[str, int | None, int | None, str], line: str) -> None:
     assert _sentence(*row) == line
 
 
-def test_every_file_is_asked_and_every_question_has_its_file() -> None:
+def test_every_query_has_a_file_and_every_file_a_query() -> None:
     assert sorted(operation_reports._QUESTIONS) == sorted(path.stem for path in FILES.glob("*.sql"))
 
 
 @pytest.mark.parametrize("name", operation_reports._QUESTIONS)
-def test_a_file_says_the_versions_for_which_it_is_asked(name: str) -> None:
+def test_a_file_states_the_versions_of_its_query(name: str) -> None:
     said = VERSIONS.search((FILES / f"{name}.sql").read_text())
     assert said is not None
     last = None if said["open"] else int(said["last"])
@@ -205,7 +205,7 @@ def test_a_file_says_the_versions_for_which_it_is_asked(name: str) -> None:
     ("major", "missing"),
     [(12, {"analyze", "basebackup", "copy"}), (13, {"copy"}), (14, set()), (16, set()), (17, set()), (19, set())],
 )
-def test_each_major_is_asked_once_for_each_view_that_it_has(major: int, missing: set[str]) -> None:
+def test_each_major_is_queried_once_for_each_view_that_it_has(major: int, missing: set[str]) -> None:
     asked = [view.removeprefix("pg_stat_progress_") for view in VIEW.findall(operation_reports._query(major))]
     everything = {"vacuum", "analyze", "create_index", "cluster", "copy", "basebackup"}
     assert sorted(asked) == sorted(everything - missing)

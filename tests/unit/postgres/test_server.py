@@ -1,4 +1,4 @@
-"""What a server is told in a file instead of on its command line; the rest needs real servers."""
+"""Settings passed to a server in a file, and cleanup after a failed start; the rest needs real servers."""
 
 import os
 import stat
@@ -13,7 +13,7 @@ from pgversus.host.identity import ServerUser, server_user
 from pgversus.postgres.cluster import Cluster
 from pgversus.postgres.server import Server
 
-# A postmaster that is gone before it is ready, and a process of its that stays.
+# A postmaster that ends before it is ready and leaves a process behind.
 KILLED = """#!/bin/sh
 cd "$2"
 sleep 300 &
@@ -32,7 +32,7 @@ def server(tmp_path: Path) -> Server:
     return Server(cluster, tmp_path, tmp_path / "arm-0.log", SECRET)
 
 
-def test_settings_with_a_secret_are_in_a_private_file_behind_those_of_the_cluster(
+def test_settings_with_a_secret_are_in_a_private_file_after_those_of_the_cluster(
     server: Server, tmp_path: Path
 ) -> None:
     file = server._configuration(SECRET)
@@ -45,11 +45,11 @@ def test_settings_with_a_secret_are_in_a_private_file_behind_those_of_the_cluste
     ]
 
 
-def test_what_alter_system_has_set_in_the_data_is_not_overruled_unseen(server: Server, tmp_path: Path) -> None:
+def test_a_setting_overridden_by_alter_system_is_an_error(server: Server, tmp_path: Path) -> None:
     (tmp_path / "data" / "postgresql.auto.conf").write_text("# a comment\nPrimary_Conninfo = 'host=other'\n")
     with pytest.raises(ServerError) as caught:
         server._configuration(SECRET)
-    assert caught.value.found == "ALTER SYSTEM has set primary_conninfo in the data as well"
+    assert caught.value.found == "ALTER SYSTEM has also set primary_conninfo in the data directory"
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def killed(open_directory: Path) -> Server:
     return Server(cluster, open_directory, open_directory / "arm-0.log", {})
 
 
-def test_nothing_is_left_of_a_server_that_was_killed_while_it_started(killed: Server) -> None:
+def test_a_server_killed_during_its_start_leaves_no_processes(killed: Server) -> None:
     with pytest.raises(ServerError):
         killed.start()
     assert processes_in(killed.cluster.data_directory) == []

@@ -1,4 +1,4 @@
-"""What is made of a connection URI: where to connect, how it is shown, and no word of a secret."""
+"""Connection URIs: targets and labels, without leaking secrets."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ from pgversus.postgres.session import Target, connect, uri_label, uri_target, wi
 from pgversus.study.settings import Setting
 from tests.unit.postgres.listening import listening
 
-PASSWORD = "Geheim99"  # noqa: S105 - what must not be found anywhere
+PASSWORD = "Geheim99"  # noqa: S105 - must not appear anywhere
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ PASSWORD = "Geheim99"  # noqa: S105 - what must not be found anywhere
         f"postgresql://u:{PASSWORD}%ff@h/db",
     ],
 )
-def test_of_a_uri_that_cannot_be_read_nothing_is_repeated(uri: str) -> None:
+def test_an_error_repeats_no_part_of_an_invalid_uri(uri: str) -> None:
     with pytest.raises(StudyError) as caught:
         labelled_server(uri)
     error = caught.value
@@ -44,7 +44,7 @@ def test_of_a_uri_that_cannot_be_read_nothing_is_repeated(uri: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key"])
-def test_a_secret_that_would_stand_on_a_command_line_is_refused(name: str) -> None:
+def test_a_secret_that_would_appear_on_a_command_line_is_rejected(name: str) -> None:
     with pytest.raises(StudyError) as caught:
         labelled_server(f"postgresql://u@h/db?{name}={PASSWORD}")
     assert caught.value.slug == "study-bad-uri"
@@ -55,7 +55,7 @@ def test_a_secret_that_would_stand_on_a_command_line_is_refused(name: str) -> No
 @pytest.mark.parametrize(
     "uri", [f"postgresql://u:{PASSWORD}@h:5433/db?sslmode=require", f"postgresql://h:5433/db?password={PASSWORD}"]
 )
-def test_a_password_goes_by_the_environment_alone(uri: str) -> None:
+def test_a_password_is_passed_only_in_the_environment(uri: str) -> None:
     target = uri_target(uri, [Setting(name="work_mem", value="8 MB")])
     assert target.environment()["PGPASSWORD"] == PASSWORD
     assert PASSWORD not in target.conninfo
@@ -73,11 +73,11 @@ def test_a_password_goes_by_the_environment_alone(uri: str) -> None:
         ("postgresql://", "local socket"),
     ],
 )
-def test_a_uri_is_shown_by_its_place_and_database(uri: str, label: str) -> None:
+def test_the_label_of_a_uri_is_its_address_and_database(uri: str, label: str) -> None:
     assert uri_label(uri) == label
 
 
-def test_settings_with_a_secret_go_by_the_environment_and_others_stand_in_the_connection() -> None:
+def test_settings_with_a_secret_are_passed_in_the_environment_and_others_in_the_connection_string() -> None:
     plain = uri_target("postgresql://u@h/db?options=-c%20geqo%3Doff", [Setting(name="work_mem", value="8MB")])
     assert "work_mem=8MB" in plain.conninfo
     assert "PGOPTIONS" not in plain.environment()
@@ -90,7 +90,7 @@ def test_settings_with_a_secret_go_by_the_environment_and_others_stand_in_the_co
         assert PASSWORD not in more.conninfo
 
 
-def test_a_database_whose_name_is_a_connection_string_with_a_password_is_refused() -> None:
+def test_a_database_name_that_is_a_connection_string_with_a_password_is_rejected() -> None:
     with pytest.raises(StudyError) as caught:
         uri_label(f"postgresql://u@h/?dbname=password%3D{PASSWORD}")
     assert (caught.value.slug, PASSWORD in repr(caught.value)) == ("study-bad-uri", False)
@@ -108,7 +108,7 @@ def users_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("users_secrets")
 @pytest.mark.parametrize("variable", ["PGPASSWORD", "PGPASSFILE", "PGSERVICE", "HOME"])
-def test_a_server_of_the_users_own_words_gets_the_password_of_the_environment(
+def test_a_server_given_by_the_user_receives_the_password_of_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / ".pg_service.conf"))
@@ -128,7 +128,7 @@ def test_a_server_of_the_users_own_words_gets_the_password_of_the_environment(
 
 @pytest.mark.usefixtures("users_secrets")
 @pytest.mark.parametrize("variable", ["PGPASSWORD", "PGPASSFILE", "PGSERVICE", "HOME", "uri"])
-def test_a_server_of_a_study_that_is_not_trusted_gets_no_password(
+def test_a_server_of_an_untrusted_study_receives_no_password(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
 ) -> None:
     monkeypatch.setenv("PGSERVICEFILE", str(tmp_path / ".pg_service.conf"))
@@ -148,7 +148,7 @@ def test_a_server_of_a_study_that_is_not_trusted_gets_no_password(
 
 
 @pytest.mark.usefixtures("users_secrets")
-def test_a_service_of_the_users_is_not_looked_up_for_a_study_that_is_not_trusted() -> None:
+def test_the_users_services_are_not_looked_up_for_an_untrusted_study() -> None:
     with listening() as server:
         target = uri_target(f"{server.uri}&service=mine", (), uses_environment=False)
         with pytest.raises(ServerError) as caught, connect(target):
@@ -157,13 +157,13 @@ def test_a_service_of_the_users_is_not_looked_up_for_a_study_that_is_not_trusted
 
 
 @pytest.mark.usefixtures("users_secrets")
-def test_sessions_that_begin_at_once_do_not_show_one_another_the_environment() -> None:
+def test_concurrent_connections_do_not_expose_the_environment_to_each_other() -> None:
     def try_once(target: Target) -> None:
         with suppress(ServerError), connect(target):
             pass
 
     switch = sys.getswitchinterval()
-    # Threads then meet between any two steps.
+    # Threads then switch between any two steps.
     sys.setswitchinterval(1e-6)
     try:
         with listening() as server, ThreadPoolExecutor(max_workers=8) as pool:
@@ -174,6 +174,6 @@ def test_sessions_that_begin_at_once_do_not_show_one_another_the_environment() -
     assert (server.connections, server.passwords) == (200, [])
 
 
-def test_a_target_that_is_shown_shows_no_secret() -> None:
+def test_the_repr_of_a_target_contains_no_secret() -> None:
     target = uri_target(f"postgresql://u:{PASSWORD}@h/db", [Setting(name="my.secret", value=PASSWORD)])
     assert PASSWORD not in repr(target)

@@ -1,4 +1,4 @@
-"""A results folder belongs to one run at a time, and what nothing was kept in does not stay."""
+"""A results folder belongs to one run at a time and is removed if nothing was stored in it."""
 
 import os
 import stat
@@ -10,7 +10,7 @@ from pgversus.errors import StoreError
 from pgversus.store.folder import FILE_NAME, locked_folder, move_away
 
 
-def test_two_runs_do_not_have_one_folder(tmp_path: Path) -> None:
+def test_two_runs_cannot_use_one_folder(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     with locked_folder(folder):
         with pytest.raises(StoreError) as caught, locked_folder(folder):
@@ -22,20 +22,20 @@ def test_two_runs_do_not_have_one_folder(tmp_path: Path) -> None:
         pass
 
 
-def test_a_folder_in_which_nothing_was_kept_goes_again_with_those_above_it(tmp_path: Path) -> None:
+def test_a_folder_without_results_is_removed_with_its_new_parents(tmp_path: Path) -> None:
     with locked_folder(tmp_path / "a" / "b"):
         assert (tmp_path / "a" / "b").is_dir()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_there_before_stays(tmp_path: Path) -> None:
+def test_files_that_existed_before_stay(tmp_path: Path) -> None:
     (tmp_path / "note.txt").touch()
     with locked_folder(tmp_path):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
 
 
-def test_where_results_were_kept_the_folder_stays_and_can_be_locked_again(tmp_path: Path) -> None:
+def test_a_folder_with_results_stays_and_can_be_locked_again(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     for _ in range(2):
         with locked_folder(folder):
@@ -43,7 +43,7 @@ def test_where_results_were_kept_the_folder_stays_and_can_be_locked_again(tmp_pa
     assert (folder / FILE_NAME).exists()
 
 
-def test_results_put_aside_take_their_lock_along_and_leave_that_of_the_next_run_alone(tmp_path: Path) -> None:
+def test_results_moved_away_take_their_lock_along_and_leave_that_of_the_next_run(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     folder.mkdir()
     (folder / FILE_NAME).touch()
@@ -55,7 +55,7 @@ def test_results_put_aside_take_their_lock_along_and_leave_that_of_the_next_run_
         pass
 
 
-def test_the_lock_ends_with_its_process_however_it_ends(tmp_path: Path) -> None:
+def test_the_lock_is_released_when_its_process_is_killed(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -69,7 +69,7 @@ def test_the_lock_ends_with_its_process_however_it_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077])
-def test_a_new_folder_and_its_lock_are_private_and_one_that_is_there_keeps_its_mode(tmp_path: Path, umask: int) -> None:
+def test_a_new_folder_and_its_lock_are_private_and_an_existing_one_keeps_its_mode(tmp_path: Path, umask: int) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old").chmod(0o755)
     before = os.umask(umask)

@@ -1,4 +1,4 @@
-"""A results file of anybody is read or refused: nothing in it is run, and reading it ends."""
+"""An untrusted results file is read or rejected: nothing in it is executed, and reading it terminates."""
 
 import os
 import resource
@@ -23,7 +23,7 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A results file."""
+    """The content of a results file."""
     folder = tmp_path_factory.mktemp("whole")
     write_whole(folder)
     return (folder / FILE_NAME).read_bytes()
@@ -31,13 +31,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture
 def folder(tmp_path: Path, whole: bytes) -> Path:
-    """With a copy of it."""
+    """A folder with a copy of the results file."""
     (tmp_path / FILE_NAME).write_bytes(whole)
     return tmp_path
 
 
 def refused(folder: Path) -> str:
-    """Why these results are neither read nor written to."""
+    """Assert that these results can be neither read nor written, and return the reason."""
     for act in (read_seed, Results):
         with pytest.raises(StoreError):
             act(folder)
@@ -48,7 +48,7 @@ def refused(folder: Path) -> str:
 
 
 def with_schema(folder: Path, *statements: str) -> None:
-    """Change the schema as SQLite itself would not."""
+    """Change the schema in a way that SQLite normally rejects."""
     changed(folder, "PRAGMA writable_schema = ON", *statements)
 
 
@@ -62,29 +62,29 @@ def with_schema(folder: Path, *statements: str) -> None:
         "SELECT load_extension('x')",
     ],
 )
-def test_a_view_in_the_place_of_a_table_is_not_read(folder: Path, table: str, view: str) -> None:
+def test_a_view_in_place_of_a_table_is_not_read(folder: Path, table: str, view: str) -> None:
     changed(folder, f"ALTER TABLE {table} RENAME TO old", f"CREATE VIEW {table} AS {view}")
     with processor_time():
         assert refused(folder) == f"{table} is not a table"
 
 
-def test_a_table_of_a_module_is_not_read(folder: Path) -> None:
+def test_a_virtual_table_is_not_read(folder: Path) -> None:
     changed(folder, "DROP TABLE trial", "CREATE VIRTUAL TABLE trial USING fts5(context, block, arm)")
     assert refused(folder) == "trial is not a table"
 
 
 @pytest.mark.parametrize("on", ["trial", "fact", "window", "arm"])
-def test_a_trigger_is_not_run(folder: Path, on: str) -> None:
+def test_a_trigger_is_rejected(folder: Path, on: str) -> None:
     changed(folder, f"CREATE TRIGGER t AFTER INSERT ON {on} BEGIN DELETE FROM fact; END")  # noqa: S608 - its own file
-    assert refused(folder) == "a trigger, which pgversus does not make"
+    assert refused(folder) == "there is a trigger, which pgversus does not create"
 
 
-def test_a_column_that_is_computed_is_not_read(folder: Path) -> None:
+def test_a_generated_column_is_rejected(folder: Path) -> None:
     changed(folder, "ALTER TABLE fact ADD COLUMN more TEXT GENERATED ALWAYS AS (hex(zeroblob(100000000)))")
     assert refused(folder) == "fact is not a table of pgversus"
 
 
-def test_a_table_without_its_key_is_not_sorted(folder: Path) -> None:
+def test_a_table_without_its_primary_key_is_rejected(folder: Path) -> None:
     changed(
         folder,
         "CREATE TABLE copied AS SELECT * FROM trial",
@@ -95,25 +95,25 @@ def test_a_table_without_its_key_is_not_sorted(folder: Path) -> None:
     assert refused(folder) == "trial is not a table of pgversus"
 
 
-def test_a_schema_that_lies_is_refused(folder: Path) -> None:
+def test_an_inconsistent_schema_is_rejected(folder: Path) -> None:
     view = "CREATE VIEW trial AS SELECT 1"
     with_schema(folder, f"UPDATE sqlite_master SET sql = '{view}' WHERE name = 'trial'")  # noqa: S608 - its own file
     assert refused(folder)
 
 
-def test_very_many_tables_are_refused(folder: Path) -> None:
+def test_too_many_tables_are_rejected(folder: Path) -> None:
     changed(folder, "BEGIN", *(f"CREATE TABLE t{number} (a)" for number in range(1001)), "COMMIT")
     assert "more than 1000" in refused(folder)
 
 
-def test_views_and_indexes_of_people_who_ask_in_sql_are_let_be(folder: Path) -> None:
+def test_additional_views_and_indexes_are_accepted(folder: Path) -> None:
     before = read_results(folder).study
     changed(folder, f"CREATE VIEW mine AS {ENDLESS} SELECT x FROM n", "CREATE INDEX i ON trial (seconds)")  # noqa: S608 - its own file
     assert read_results(folder).study == before
     Results(folder).close()
 
 
-def test_the_view_of_the_schema_may_be_anything(folder: Path) -> None:
+def test_the_view_of_the_schema_may_be_replaced(folder: Path) -> None:
     changed(folder, "DROP VIEW counter", f"CREATE VIEW counter AS {ENDLESS} SELECT x FROM n")  # noqa: S608 - its own file
     with processor_time():
         assert read_results(folder).contexts
@@ -121,7 +121,7 @@ def test_the_view_of_the_schema_may_be_anything(folder: Path) -> None:
 
 @pytest.mark.parametrize("ends", ["", "-wal", "-shm", "-journal"])
 @pytest.mark.parametrize("kind", ["pipe", "directory", "link to a pipe"])
-def test_what_is_not_a_file_is_not_opened(folder: Path, kind: str, ends: str) -> None:
+def test_only_regular_files_are_opened(folder: Path, kind: str, ends: str) -> None:
     place = folder / f"{FILE_NAME}{ends}"
     place.unlink(missing_ok=True)
     if kind == "directory":
@@ -135,8 +135,8 @@ def test_what_is_not_a_file_is_not_opened(folder: Path, kind: str, ends: str) ->
         assert refused(folder) == f"{place.name} is not a regular file"
 
 
-def test_a_journal_is_not_played_back_when_a_run_goes_on(folder: Path, tmp_path: Path) -> None:
-    """It may name another file, which SQLite removes at its end."""
+def test_a_journal_is_not_played_back_when_a_run_is_resumed(folder: Path, tmp_path: Path) -> None:
+    """A journal may name another file, which SQLite then removes."""
     victim = tmp_path / "victim"
     victim.write_text("mine")
     name = str(victim).encode()
@@ -157,7 +157,7 @@ def test_a_journal_is_not_played_back_when_a_run_goes_on(folder: Path, tmp_path:
 @pytest.mark.parametrize(
     "name", [FILE_NAME, f"{FILE_NAME}-wal", "lock", "attributions", "transaction-logs", "arm-0.log"]
 )
-def test_nothing_is_written_through_a_link(folder: Path, tmp_path: Path, name: str) -> None:
+def test_nothing_is_written_through_a_symbolic_link(folder: Path, tmp_path: Path, name: str) -> None:
     victim = tmp_path / "victim"
     victim.write_bytes((folder / FILE_NAME).read_bytes())
     before = victim.read_bytes()
@@ -169,7 +169,7 @@ def test_nothing_is_written_through_a_link(folder: Path, tmp_path: Path, name: s
     assert victim.read_bytes() == before
 
 
-def test_results_that_are_a_link_are_read_and_not_written_to(folder: Path, tmp_path: Path) -> None:
+def test_a_results_file_that_is_a_link_is_read_but_not_written(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked" / FILE_NAME).symlink_to(folder / FILE_NAME)
     assert read_results(tmp_path / "linked").contexts
@@ -182,8 +182,8 @@ def pages(file: Path) -> tuple[int, bytearray]:
     return int.from_bytes(data[16:18]), data
 
 
-def test_pages_that_lead_to_the_same_rows_again_and_again_end(folder: Path) -> None:
-    """A tree of pages whose branches all meet: a few kilobytes that would give more rows than there is time for."""
+def test_pages_that_lead_to_the_same_rows_repeatedly_are_rejected(folder: Path) -> None:
+    """A page tree whose branches share their children: a few kilobytes would yield more rows than can ever be read."""
     file = folder / FILE_NAME
     changed(folder, "DELETE FROM fact WHERE name <> 'study'")
     (root,) = (row[0] for row in rows_of(folder, "SELECT rootpage FROM sqlite_master WHERE name = 'fact'"))
@@ -218,21 +218,21 @@ def rows_of(folder: Path, sql: str) -> list[tuple[int, ...]]:
         database.close()
 
 
-def test_reading_is_given_up_after_a_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_has_a_time_limit(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "_LEAST_S", -1e6)
     monkeypatch.setattr(reading, "_STEPS", 1)
     with pytest.raises(StoreError) as caught:
         read_results(folder)
-    assert caught.value.found == "reading it takes longer than results of its size do"
+    assert caught.value.found == "reading takes too long for results of this size"
 
 
-def test_values_take_no_more_room_than_the_file_has(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows of a damaged file may all point to the same megabytes."""
+def test_values_take_no_more_memory_than_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rows of a damaged file may point to the same megabytes."""
     monkeypatch.setattr(reading, "_SOME_BYTES", -2 * (folder / FILE_NAME).stat().st_size + 2000)
     monkeypatch.setattr(reading, "_checked_size", lambda _: (folder / FILE_NAME).stat().st_size)
     with pytest.raises(StoreError) as caught:
         read_results(folder)
-    assert caught.value.found in ("more text than the file has room for", "string or blob too big")
+    assert caught.value.found in ("more text than the file can hold", "string or blob too big")
 
 
 def test_a_large_value_is_not_read_into_memory(folder: Path) -> None:
@@ -254,12 +254,12 @@ def test_a_large_value_is_not_read_into_memory(folder: Path) -> None:
     assert "counters" in done.stderr
 
 
-def test_a_large_value_in_the_place_of_a_text_is_named(folder: Path) -> None:
+def test_a_large_value_in_place_of_a_text_is_reported(folder: Path) -> None:
     changed(folder, "UPDATE fact SET value = zeroblob(50000000) WHERE name = 'study'")
     tracemalloc.start()
     try:
         with pytest.raises(StoreError, match="value in the row of rowid"):
             read_results(folder)
-        assert tracemalloc.get_traced_memory()[1] < 100e6, "shown as a text it has four times its length"
+        assert tracemalloc.get_traced_memory()[1] < 100e6, "converted to text it is four times as long"
     finally:
         tracemalloc.stop()

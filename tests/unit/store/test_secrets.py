@@ -1,4 +1,4 @@
-"""No password is in a results folder, and one that an earlier version has put there is shown to nobody."""
+"""No password is stored in a results folder, and one stored by an earlier version is never shown."""
 
 import json
 import os
@@ -77,7 +77,7 @@ def plans() -> CapturedPlans:
 
 
 def kept(folder: Path) -> Results:
-    """A results folder of a study that has a password wherever one can be."""
+    """Results of a study with a password in every possible place."""
     asked = contexts()
     results = Results.begin(folder, FACT, asked, {"asked": {"file_text": f'sql = "{SQL}"'}})
     found = Preparation(
@@ -104,11 +104,11 @@ def everything(stored: StoredStudy) -> str:
     return repr(stored) + repr([one.plans() for one in stored.contexts])
 
 
-def test_no_password_is_stored_whatever_is_kept(tmp_path: Path) -> None:
+def test_no_password_is_stored_anywhere(tmp_path: Path) -> None:
     results = kept(tmp_path / "r")
     files = {path: path.read_bytes() for path in (tmp_path / "r").iterdir()}
     results.close()
-    assert len(files) > 1, "the log beside the file as well"
+    assert len(files) > 1, "the WAL is checked as well"
     files[tmp_path / "r" / FILE_NAME] = (tmp_path / "r" / FILE_NAME).read_bytes()
     assert [path for path, content in files.items() if MARKER.encode() in content] == []
     text = everything(read_results(tmp_path / "r"))
@@ -117,7 +117,7 @@ def test_no_password_is_stored_whatever_is_kept(tmp_path: Path) -> None:
         assert shown in text
 
 
-def test_what_an_earlier_version_has_stored_is_read_without_its_passwords(
+def test_results_of_an_earlier_version_are_read_without_passwords(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as earlier:
@@ -149,7 +149,7 @@ def test_every_file_of_new_results_is_private(tmp_path: Path, umask: int) -> Non
     assert set(modes.values()) == {0o600}
 
 
-def test_a_folder_of_the_users_keeps_its_mode(tmp_path: Path) -> None:
+def test_an_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     kept(tmp_path).close()
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755

@@ -1,4 +1,4 @@
-"""What is written is read back as the same objects, and nothing is half-written or mixed."""
+"""Results are read back as the same objects, and nothing is half-written or mixed up."""
 
 import sqlite3
 from dataclasses import replace
@@ -96,7 +96,7 @@ def preparation(of: Context) -> Preparation:
 
 
 def as_read(block: Block) -> Block:
-    """Read back, a trial has its sums and no windows."""
+    """The block as it is read back: trials have sums but no windows."""
     return block._replace(trials={arm: trial._replace(windows=()) for arm, trial in block.trials.items()})
 
 
@@ -109,7 +109,7 @@ def counted(block: Block) -> Block:
 
 
 @pytest.mark.parametrize("server", SERVERS)
-def test_everything_comes_back_as_it_was_written(tmp_path: Path, server: ServerName) -> None:
+def test_results_are_read_back_as_written(tmp_path: Path, server: ServerName) -> None:
     contexts = [context(1, server), context(2, server)]
     blocks = [counted(latency_block(1, [1000, 1100], [900, 950, 990])), latency_block(2, [1000], None)]
     failed = blocks[1]._replace(failures=(FailedTrial(arm=1, phase=Phase.WARM_UP, words='it\'s "lost"'),))
@@ -136,7 +136,7 @@ def test_everything_comes_back_as_it_was_written(tmp_path: Path, server: ServerN
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == [FILE_NAME]
 
 
-def test_an_operation_comes_back_with_the_state_it_needs_and_the_time_of_each_step(tmp_path: Path) -> None:
+def test_an_operation_is_read_back_with_its_prepared_state_and_the_time_of_each_step(tmp_path: Path) -> None:
     operation = vacuum(Step(name="dump", program=("pg_dump", "-f", "db.sql")))
     state = Dataset(prepare=(SetupFile(path="/dirty.sql", sha256="0" * 64),), variables=(("dead", "70"),))
     asked = Context(number=1, levels=(("dead", "70"),), comparison=comparison(workload=operation, dataset=state))
@@ -149,7 +149,7 @@ def test_an_operation_comes_back_with_the_state_it_needs_and_the_time_of_each_st
     assert list(found.blocks) == [as_read(block)]
 
 
-def test_each_trial_has_the_counters_that_it_was_told_and_no_others(tmp_path: Path) -> None:
+def test_each_trial_has_exactly_its_own_counters(tmp_path: Path) -> None:
     told: list[dict[str, float]] = [{"wal_bytes": 1 / 3, "deadlocks": 0.0}, {"wal_bytes": 1e29, "temp_bytes": 2.0**63}]
     results = begun(tmp_path)
     for number, counters in enumerate(told, 1):
@@ -164,7 +164,7 @@ def test_each_trial_has_the_counters_that_it_was_told_and_no_others(tmp_path: Pa
     assert [len(one) for one in found] == [2, 2]
 
 
-def test_what_is_read_while_a_run_goes_on_is_one_moment_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_read_during_a_run_are_consistent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     results = begun(tmp_path)
 
     def meanwhile(database: sqlite3.Connection) -> tuple[str, ...]:
@@ -178,11 +178,11 @@ def test_what_is_read_while_a_run_goes_on_is_one_moment_of_it(tmp_path: Path, mo
     results.close()
 
 
-def test_a_block_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_block_is_stored_completely_or_not_at_all(tmp_path: Path) -> None:
     results = begun(tmp_path)
     results.add_block(1, latency_block(1, [1000], [900]))
     with pytest.raises(StoreError):
-        # Its trials are written before the second one of the same number is noticed.
+        # A duplicate block number; none of its rows may remain.
         results.add_block(1, latency_block(1, [1000], [900]))
     with pytest.raises(StoreError):
         results.add_block(9, latency_block(1, [1000], [900]))
@@ -192,7 +192,7 @@ def test_a_block_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", ["_insert", "_sync_directory"])
-def test_a_file_without_its_study_is_never_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+def test_a_file_never_exists_without_its_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     whole = getattr(results_module, moment)
 
     def interrupted(*arguments: object) -> None:
@@ -221,7 +221,7 @@ def test_a_file_without_its_study_is_never_there(tmp_path: Path, monkeypatch: py
         "UPDATE trial SET counters = '[[1]]'",
     ],
 )
-def test_results_that_have_lost_something_are_not_read(tmp_path: Path, damage: str) -> None:
+def test_incomplete_results_are_rejected(tmp_path: Path, damage: str) -> None:
     results = Results.begin(tmp_path, replace(FACT, contexts=2), [context(1), context(2)])
     results.add_block(1, latency_block(1, [1000], [900]))
     results.close()
@@ -235,14 +235,14 @@ def test_results_that_have_lost_something_are_not_read(tmp_path: Path, damage: s
     assert caught.value.slug == "store-unreadable"
 
 
-def test_a_folder_that_cannot_be_looked_into_is_said(tmp_path: Path) -> None:
+def test_an_unreadable_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
         read_results(tmp_path / ("r" * 300))
     assert caught.value.slug == "store-unreadable"
 
 
 @pytest.mark.parametrize("damage", ["absent", "empty", "no database", "another version", "no study", "cut"])
-def test_what_cannot_be_read_is_said_and_never_a_traceback(tmp_path: Path, damage: str) -> None:
+def test_unreadable_results_are_an_error_and_never_a_traceback(tmp_path: Path, damage: str) -> None:
     file = tmp_path / FILE_NAME
     if damage == "empty":
         file.touch()
@@ -267,7 +267,7 @@ def test_what_cannot_be_read_is_said_and_never_a_traceback(tmp_path: Path, damag
     assert caught.value.slug == "store-unreadable"
 
 
-def test_results_that_are_there_are_no_place_for_a_comparison(tmp_path: Path) -> None:
+def test_a_comparison_does_not_overwrite_existing_results(tmp_path: Path) -> None:
     begun(tmp_path).close()
     with pytest.raises(StoreError) as caught:
         check_folder(tmp_path)
@@ -275,7 +275,7 @@ def test_results_that_are_there_are_no_place_for_a_comparison(tmp_path: Path) ->
     check_folder(tmp_path, may_hold_results=True)
 
 
-def test_results_put_aside_are_kept(tmp_path: Path) -> None:
+def test_results_that_are_moved_away_are_preserved(tmp_path: Path) -> None:
     assert move_away(tmp_path / "r", "then") is None
     begun(tmp_path / "r").close()
     aside = move_away(tmp_path / "r", "then")
@@ -284,7 +284,7 @@ def test_results_put_aside_are_kept(tmp_path: Path) -> None:
     assert not (tmp_path / "r").exists()
 
 
-def test_plans_come_back_word_for_word(tmp_path: Path) -> None:
+def test_plans_are_read_back_unchanged(tmp_path: Path) -> None:
     setting = PlannerSetting(value="4096", default="4096", is_switch=False)
     odd = Statement(
         script="q@2.sql",
@@ -311,7 +311,7 @@ def test_plans_come_back_word_for_word(tmp_path: Path) -> None:
     assert stored.preparation == replace(found, plans=None)
 
 
-def test_results_from_before_there_were_plans_are_read_and_gone_on_with(tmp_path: Path) -> None:
+def test_results_without_plan_tables_are_read_and_resumed(tmp_path: Path) -> None:
     begun(tmp_path).close()
     database = sqlite3.connect(tmp_path / FILE_NAME)
     database.executescript("DROP TABLE plan; DROP TABLE explained_arm;")

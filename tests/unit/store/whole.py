@@ -1,4 +1,4 @@
-"""Results with something in every table: a load with plans and failures, and an operation."""
+"""Results with rows in every table: a load with plans and failures, and an operation."""
 
 import sqlite3
 from contextlib import closing
@@ -34,7 +34,7 @@ _BLOCKS = 5
 
 
 def write_whole(folder: Path) -> None:
-    """Write them."""
+    """Write the results to a folder."""
     operation = vacuum(Step(name="dump", program=("pg_dump", "-f", "db.sql")))
     contexts = (
         Context(number=1, levels=(("load", "c8"),), comparison=comparison(workload=open_loop())),
@@ -110,9 +110,9 @@ def write_whole(folder: Path) -> None:
 
 
 def changed(folder: Path, *statements: str) -> None:
-    """Change what is in the file, as anybody can."""
+    """Execute statements on the results file."""
     with closing(sqlite3.connect(folder / FILE_NAME, isolation_level=None)) as database:
-        # Nobody needs it after the test.
+        # Durability is not needed in a test.
         database.execute("PRAGMA synchronous = off")
         database.execute("PRAGMA journal_mode = memory")
         for statement in statements:

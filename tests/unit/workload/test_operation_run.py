@@ -1,4 +1,4 @@
-"""A program of an operation does what it was asked to, and no other user reads its passwords on its command line."""
+"""Programs of an operation run as given, without passwords on their command lines."""
 
 import shlex
 from pathlib import Path
@@ -9,7 +9,7 @@ from pgversus.host.commands import CLEAN_ENVIRONMENT, run
 from pgversus.workload.operation_run import PrivateCommand, private_command
 from tests.builders import MYSELF
 
-PASSWORD = "Geheim99 'x'"  # noqa: S105 - what must not be found on a command line
+PASSWORD = "Geheim99 'x'"  # noqa: S105 - must not appear on a command line
 SHOWS = (
     "tr '\\0' ' ' < /proc/$$/cmdline; printf '%s|' \"$0\" \"$@\"; PGPASSWORD="
     + shlex.quote(PASSWORD)
@@ -34,7 +34,7 @@ def test_the_script_of_a_shell_is_read_from_a_private_file(tmp_path: Path, shell
     assert rest == f"a b|{PASSWORD}\n"
 
 
-def test_what_env_assigns_is_in_the_environment(tmp_path: Path) -> None:
+def test_variables_assigned_by_env_are_in_the_environment(tmp_path: Path) -> None:
     command = private(["env", f"PGPASSWORD={PASSWORD}", "A=b", "printenv", "PGPASSWORD", "A"], tmp_path)
     assert command.arguments == ["printenv", "PGPASSWORD", "A"]
     assert run(command.arguments, environment=command.environment).stdout == f"{PASSWORD}\nb\n"
@@ -49,9 +49,7 @@ def test_what_env_assigns_is_in_the_environment(tmp_path: Path) -> None:
         ("pgbench '-dhost=h password=Geheim99'", "pgbench -dhost=h"),
     ],
 )
-def test_clients_of_postgresql_get_the_password_by_the_environment(
-    tmp_path: Path, program: str, arguments: str
-) -> None:
+def test_postgresql_clients_get_the_password_in_the_environment(tmp_path: Path, program: str, arguments: str) -> None:
     command = private(shlex.split(program), tmp_path)
     assert command.arguments == shlex.split(arguments)
     assert command.environment == {**CLEAN_ENVIRONMENT, "PGPASSWORD": "Geheim99"}
@@ -67,7 +65,7 @@ def test_clients_of_postgresql_get_the_password_by_the_environment(
         "sh -c 'psql -c \"SELECT 1\"'",
     ],
 )
-def test_any_other_command_is_left_as_it_is(tmp_path: Path, program: str) -> None:
+def test_any_other_command_is_unchanged(tmp_path: Path, program: str) -> None:
     command = private(shlex.split(program), tmp_path)
     assert (command.arguments, command.environment) == (shlex.split(program), dict(CLEAN_ENVIRONMENT))
     assert list(tmp_path.iterdir()) == []

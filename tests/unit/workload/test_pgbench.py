@@ -51,7 +51,7 @@ def pairs(found: list[str], flag: str) -> list[str]:
     return [found[i + 1] for i, argument in enumerate(found) if argument == flag]
 
 
-def test_the_command_line_says_all_of_the_load() -> None:
+def test_the_command_line_describes_the_whole_load() -> None:
     found = arguments(MIX, None, Path("/run/script-1.sql"), None)
     assert found[0] == "/opt/bin/pgbench"
     assert found[-1] == "host=/tmp/s dbname=d"
@@ -67,17 +67,17 @@ def test_the_command_line_says_all_of_the_load() -> None:
     assert "-s" not in found
 
 
-def test_scripts_keep_their_order_whatever_they_are() -> None:
+def test_scripts_of_all_kinds_stay_in_order() -> None:
     found = arguments(MIX, None, Path("/run/script-1.sql"), None)
     assert [argument for argument in found if argument in ("-b", "-f")] == ["-b", "-f", "-b"]
 
 
 @pytest.mark.parametrize(("rate", "shown"), [(50.0, "50"), (0.5, "0.5"), (1234.5, "1234.5")])
-def test_a_rate_is_given_to_pgbench(rate: float, shown: str) -> None:
+def test_a_rate_is_passed_to_pgbench(rate: float, shown: str) -> None:
     assert pairs(arguments(replace(BUILTIN, rate=rate), None), "-R") == [shown]
 
 
-def test_the_scale_goes_to_script_files_alone() -> None:
+def test_the_scale_is_passed_only_for_script_files() -> None:
     file = Script(name="a.sql", text="SELECT :scale")
     assert pairs(arguments(replace(BUILTIN, scripts=(file,), scale=10), Path("/a.sql")), "-s") == ["10"]
     assert pairs(arguments(replace(BUILTIN, scale=10), None), "-s") == []
@@ -85,7 +85,7 @@ def test_the_scale_goes_to_script_files_alone() -> None:
 
 
 @pytest.mark.parametrize(("weight", "shown"), [(None, "@1"), (0, "@0"), (3, "@3")])
-def test_a_file_in_a_folder_with_an_at_has_its_weight_behind_the_last_one(weight: int | None, shown: str) -> None:
+def test_a_script_path_with_an_at_sign_has_its_weight_after_the_last_one(weight: int | None, shown: str) -> None:
     file = Script(name="a.sql", weight=weight, text="SELECT 1")
     home = Path("/home/ann@corp.example/a.sql")
     assert pairs(arguments(replace(BUILTIN, scripts=(file,)), home), "-f") == [f"{home}{shown}"]
@@ -96,7 +96,7 @@ def test_a_file_for_each_script_is_required() -> None:
         arguments(MIX, None)
 
 
-def test_tables_are_made_by_the_client() -> None:
+def test_tables_are_filled_by_the_client() -> None:
     found = initialize_command(pgbench=Path("/opt/bin/pgbench"), conninfo="dbname=d", scale=10)
     assert found == ["/opt/bin/pgbench", "-i", "-q", "-I", "dtgvp", "-s", "10", "dbname=d"]
 
@@ -119,7 +119,7 @@ def test_the_summary_of_a_real_run_is_read(name: str, transactions: int, failed:
 
 
 @pytest.mark.parametrize("name", FINISHED)
-def test_the_seconds_are_those_that_pgbench_was_asked_for(name: str) -> None:
+def test_the_seconds_match_the_requested_duration(name: str) -> None:
     text = captured(f"{name}.stdout")
     asked = re.search(r"^duration: (\d+) s$", text, re.MULTILINE)
     assert asked is not None
@@ -127,14 +127,14 @@ def test_the_seconds_are_those_that_pgbench_was_asked_for(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BROKEN + REFUSED)
-def test_what_a_broken_run_prints_is_no_summary(name: str) -> None:
+def test_the_output_of_a_broken_run_is_not_a_summary(name: str) -> None:
     assert captured(f"{name}.exit").strip() == ("2" if name in BROKEN else "1")
     with pytest.raises(UnreadableOutputError):
         parse_summary(captured(f"{name}.stdout"))
 
 
 @pytest.mark.parametrize("name", FINISHED)
-def test_a_summary_that_lacks_a_line_is_refused(name: str) -> None:
+def test_a_summary_with_a_missing_line_is_rejected(name: str) -> None:
     lines = captured(f"{name}.stdout").splitlines()
     needed = ("number of transactions actually processed", "tps = ")
     for start in needed:
@@ -145,7 +145,7 @@ def test_a_summary_that_lacks_a_line_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FINISHED)
-def test_a_summary_cut_before_its_tps_is_refused(name: str) -> None:
+def test_a_summary_truncated_before_its_tps_is_rejected(name: str) -> None:
     text = captured(f"{name}.stdout")
     end = text.index("\ntps = ")
     for length in range(end + 1):
@@ -172,7 +172,7 @@ def test_a_summary_cut_before_its_tps_is_refused(name: str) -> None:
         ("tps = 97.976877", "tps = 1e999"),
     ],
 )
-def test_another_wording_or_an_empty_run_is_refused(change: tuple[str, str]) -> None:
+def test_a_different_wording_or_an_empty_run_is_rejected(change: tuple[str, str]) -> None:
     text = captured("closed_loop.stdout")
     assert change[0] in text
     with pytest.raises(UnreadableOutputError):
@@ -180,12 +180,12 @@ def test_another_wording_or_an_empty_run_is_refused(change: tuple[str, str]) -> 
 
 
 @given(st.text())
-def test_garbage_is_no_summary(text: str) -> None:
+def test_garbage_is_not_a_summary(text: str) -> None:
     with pytest.raises(UnreadableOutputError):
         parse_summary(text)
 
 
-def test_a_summary_is_a_value() -> None:
+def test_summaries_compare_by_value() -> None:
     assert parse_summary(captured("rate.stdout")) == Summary(
         transactions=50, failed=0, seconds=50 / 49.860838, connect_s=2.691 / 1000
     )
@@ -203,7 +203,7 @@ def test_a_summary_is_a_value() -> None:
         ("no_database", 'database "nosuch" does not exist'),
     ],
 )
-def test_the_words_of_an_error_are_pgbenchs_own(name: str, words: str) -> None:
+def test_error_messages_are_those_of_pgbench(name: str, words: str) -> None:
     stderr = captured(f"{name}.stderr")
     found = error_words(stderr)
     assert words in found
@@ -211,12 +211,12 @@ def test_the_words_of_an_error_are_pgbenchs_own(name: str, words: str) -> None:
     assert "setting random seed" not in found
 
 
-def test_many_errors_are_cut_to_the_first() -> None:
+def test_many_errors_are_reduced_to_the_first() -> None:
     stderr = captured("syntax_error.stderr")
     assert len(error_words(stderr, most_lines=2).splitlines()) == 2
     assert error_words(stderr, most_lines=1) in stderr
 
 
-def test_without_error_lines_the_last_lines_are_kept() -> None:
+def test_without_error_lines_the_last_lines_are_returned() -> None:
     assert error_words("one\n\ntwo\nthree\n", most_lines=2) == "two\nthree"
     assert error_words("") == ""

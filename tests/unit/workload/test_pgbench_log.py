@@ -25,7 +25,7 @@ def logs(name: str) -> list[Path]:
 
 
 def by_hand(files: list[Path]) -> list[int]:
-    """A second reader: the third word of each line, where it is a number."""
+    """Independent parser: the third word of each line, if it is a number."""
     words = [line.split(" ")[2] for file in files for line in file.read_text().splitlines()]
     return [int(word) for word in words if word not in ("failed", "skipped")]
 
@@ -41,7 +41,7 @@ def test_the_log_of_a_real_run_is_read(name: str) -> None:
     latencies = by_hand(logs(name))
     found = read_latencies(logs(name), is_open_loop=name.startswith("rate"))
     assert found.histogram.total == len(latencies)
-    # From end to end a latency is a little longer than what was logged: pgbench's own work is in it.
+    # A latency from end to end is slightly longer than the logged time: it includes pgbench's own work.
     assert sum(latencies) / 1e6 <= found.sum_s * 1.0001 <= sum(latencies) / 1e6 * 1.1
     assert found.histogram.quantile(0.5) == pytest.approx(
         float(np.quantile(latencies, 0.5, method="inverted_cdf")) / 1e6, rel=0.05
@@ -49,7 +49,7 @@ def test_the_log_of_a_real_run_is_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_the_log_holds_as_many_transactions_as_the_summary_counts(name: str) -> None:
+def test_the_log_has_as_many_transactions_as_the_summary(name: str) -> None:
     summary = parse_summary((CAPTURED / f"{name}.stdout").read_text())
     found = read_latencies(logs(name), is_open_loop=name.startswith("rate"))
     assert found.histogram.total == summary.transactions
@@ -69,7 +69,7 @@ def test_skipped_transactions_have_no_latency() -> None:
     assert read_latencies(logs("rate_with_limit"), is_open_loop=True).histogram.total == len(lines) - len(skipped)
 
 
-def test_with_a_rate_time_counts_from_the_scheduled_start() -> None:
+def test_with_a_rate_latency_counts_from_the_scheduled_start() -> None:
     """Lag (the seventh column) is part of the latency, as in pgbench's own mean."""
     rows = [line.split(" ") for line in logs("rate")[0].read_text().splitlines()]
     assert all(int(row[2]) >= int(row[6]) for row in rows)
@@ -80,7 +80,7 @@ def test_with_a_rate_time_counts_from_the_scheduled_start() -> None:
     assert 1000 * found.sum_s / found.histogram.total == pytest.approx(float(shown.split()[3]), abs=0.002)
 
 
-def test_the_logs_of_all_threads_are_one_run() -> None:
+def test_the_logs_of_all_threads_are_combined() -> None:
     files = logs("closed_loop")
     assert len(files) == 2
     whole, parts = closed(files), [closed([file]) for file in files]
@@ -102,8 +102,8 @@ def test_every_latency_is_read(tmp_path_factory: pytest.TempPathFactory, latenci
     assert found.max_s == pytest.approx(max(latencies, default=0) / 1e6)
 
 
-def test_a_transaction_that_was_logged_without_a_time_lasts_from_the_end_before_it(tmp_path: Path) -> None:
-    # Of client 0 the second was not clocked; client 1 has one, never clocked.
+def test_a_transaction_logged_without_a_time_lasts_from_the_previous_end(tmp_path: Path) -> None:
+    # The second transaction of client 0 has no time, nor has the only one of client 1.
     lines = b"0 1 90 0 0 100\n1 1 0 0 0 120\n0 2 0 0 0 240\n0 3 60 0 0 310\n"
     found = closed([written(tmp_path, lines)])
     assert (found.histogram.total, found.unclocked) == (3, 1)
@@ -112,8 +112,8 @@ def test_a_transaction_that_was_logged_without_a_time_lasts_from_the_end_before_
     assert found.histogram.least == pytest.approx(70 / 1e6, rel=0.01)
 
 
-def test_real_short_transactions_all_take_about_as_long() -> None:
-    """Those without a time have neither none nor that of two."""
+def test_real_short_transactions_have_similar_latencies() -> None:
+    """Transactions logged without a time have neither zero latency nor that of two transactions."""
     found = closed(logs("short"))
     times = [int(line.split()[2]) for line in (CAPTURED / "short.log0").read_text().splitlines()]
     clocked = sorted(time for time in times if time)
@@ -121,7 +121,7 @@ def test_real_short_transactions_all_take_about_as_long() -> None:
     assert found.histogram.quantile(0.95) <= 1.2 * clocked[int(0.95 * len(clocked))] / 1e6
 
 
-def test_real_short_transactions_have_the_mean_of_pgbenchs_own_summary() -> None:
+def test_real_short_transactions_have_the_mean_of_pgbenchs_summary() -> None:
     lines = (CAPTURED / "short.log0").read_text().splitlines()
     unclocked = sum(line.split()[2] == "0" for line in lines)
     assert unclocked > len(lines) / 100, "the capture shows what it was made for"
@@ -133,18 +133,18 @@ def test_real_short_transactions_have_the_mean_of_pgbenchs_own_summary() -> None
     assert found.unclocked <= 1
 
 
-def test_a_failed_transaction_between_two_others_is_in_neither_latency(tmp_path: Path) -> None:
+def test_a_failed_transaction_is_not_part_of_adjacent_latencies(tmp_path: Path) -> None:
     found = closed([written(tmp_path, b"0 1 50 0 0 100\n0 2 failed 0 0 900\n0 3 60 0 1 0\n")])
     assert found.sum_s == pytest.approx((50 + 60) / 1e6)
 
 
-def test_no_file_is_no_log() -> None:
+def test_a_missing_log_is_an_error() -> None:
     with pytest.raises(UnreadableLogError, match="no transaction log"):
         closed([])
 
 
 @pytest.mark.parametrize("content", [b"", b"0 1 failed 0 1795295474 727081\n"])
-def test_a_log_without_latencies_is_empty_and_not_broken(tmp_path: Path, content: bytes) -> None:
+def test_a_log_without_latencies_is_valid(tmp_path: Path, content: bytes) -> None:
     found = closed([written(tmp_path, content)])
     assert (found.histogram.total, found.sum_s, found.max_s) == (0, 0.0, 0.0)
 
@@ -178,7 +178,7 @@ def test_a_log_without_latencies_is_empty_and_not_broken(tmp_path: Path, content
         bytes(1_000_000) + b"\n",
     ],
 )
-def test_a_line_that_is_not_pgbenchs_is_refused(tmp_path: Path, garbage: bytes) -> None:
+def test_a_line_in_another_format_is_rejected(tmp_path: Path, garbage: bytes) -> None:
     whole = logs("closed_loop")[0].read_bytes()
     with pytest.raises(UnreadableLogError, match=r"log\.1"):
         closed([written(tmp_path, whole + garbage)])
@@ -186,22 +186,22 @@ def test_a_line_that_is_not_pgbenchs_is_refused(tmp_path: Path, garbage: bytes) 
         read_ends([written(tmp_path, whole + garbage)])
 
 
-def test_a_client_that_ends_before_it_has_ended_is_damage(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableLogError, match="before the one before it"):
+def test_ends_of_a_client_that_go_back_in_time_are_rejected(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableLogError, match="before the previous one"):
         closed([written(tmp_path, b"0 1 50 0 100 0\n0 2 50 0 99 999999\n")])
-    with pytest.raises(UnreadableLogError, match="before the one before it"):
+    with pytest.raises(UnreadableLogError, match="before the previous one"):
         read_ends([written(tmp_path, b"0 1 50 0 100 0\n0 2 50 0 99 999999\n")])
-    # Of two clients each has a time of its own.
+    # The order of ends of different clients does not matter.
     assert closed([written(tmp_path, b"0 1 50 0 100 0\n1 1 50 0 99 999999\n")]).histogram.total == 2
 
 
-def test_the_sum_of_long_times_is_no_negative_number(tmp_path: Path) -> None:
+def test_the_sum_of_long_times_does_not_overflow(tmp_path: Path) -> None:
     lines = b"".join(b"%d 1 9000000000000000000 0 100 0\n" % client for client in range(5))
     assert closed([written(tmp_path, lines)]).sum_s == pytest.approx(4.5e13)
 
 
 @given(st.lists(st.integers(1, 10**9), max_size=50))
-def test_no_transaction_is_lost_between_those_with_and_without_a_time(
+def test_every_transaction_has_a_latency_or_is_unclocked(
     tmp_path_factory: pytest.TempPathFactory, latencies: list[int]
 ) -> None:
     lines = [f"0 {i} {value} 0 {i} 0\n" for i, value in enumerate(latencies, start=1)]
@@ -209,7 +209,7 @@ def test_no_transaction_is_lost_between_those_with_and_without_a_time(
     assert found.histogram.total + found.unclocked == len(latencies)
 
 
-def test_a_log_cut_before_its_last_time_is_refused(tmp_path: Path) -> None:
+def test_a_log_truncated_before_its_last_time_is_rejected(tmp_path: Path) -> None:
     whole = logs("closed_loop")[0].read_bytes()
     last = whole.rstrip().rindex(b"\n") + 1
     time = whole.index(b" ", whole.index(b" ", last) + 1) + 1
@@ -218,13 +218,13 @@ def test_a_log_cut_before_its_last_time_is_refused(tmp_path: Path) -> None:
             closed([written(tmp_path, whole[:end])])
 
 
-def test_the_words_of_detailed_failures_are_refused_because_they_are_never_asked_for() -> None:
+def test_detailed_failures_are_rejected_because_they_are_never_requested() -> None:
     with pytest.raises(UnreadableLogError):
         closed(logs("serialization_retried"))
 
 
 def ends(*clients: list[int], first_times: list[int] | None = None) -> Ends:
-    """The ends of each client's transactions, in microseconds. first_times: what pgbench logged for each first one."""
+    """The ends of each client's transactions in microseconds. first_times: logged time of each client's first one."""
     numbers = [number for client in clients for number in range(1, len(client) + 1)]
     firsts = first_times or [0] * len(clients)
     times = [
@@ -241,36 +241,36 @@ def ends(*clients: list[int], first_times: list[int] | None = None) -> Ends:
 
 
 def stop(stopped: int, *sessions: tuple[int, int]) -> Stop:
-    """A stop, with when the transaction of each session began and finished."""
+    """A stop, with beginning and end of the transaction of each session."""
     return Stop(stopped=stopped, sessions=sessions)
 
 
-def test_a_transaction_counts_in_the_slice_in_which_its_end_is_noticed_and_pauses_are_no_latency() -> None:
-    # One client. What is in flight at the first stop ends at 200, and pgbench is continued at 300.
+def test_a_transaction_counts_in_the_slice_that_notices_its_end_and_pauses_are_excluded() -> None:
+    # One client. The statement in flight at the stop at 195 ends at 200, and pgbench is continued at 300.
     stops = [stop(55, (50, 60)), stop(195, (190, 200)), stop(400, (390, 400))]
     found = slices(ends([50, 110, 150, 190, 301, 340, 390, 900]), [100, 300], stops)
     assert [one.transactions for one in found] == [3, 3]
     assert [one.histogram.total for one in found] == [3, 3]
-    # From 60 to 100 and from 200 to 300 nothing ran: 110 began at 50, 301 at 190.
+    # Nothing ran from 60 to 100 and from 200 to 300: 110 began at 50, 301 at 190.
     assert [one.latency_sum_s for one in found] == pytest.approx([(20 + 40 + 40) * 1e-6, (11 + 39 + 50) * 1e-6])
     assert [one.latency_max_s for one in found] == pytest.approx([40e-6, 50e-6])
 
 
 def test_a_slice_of_one_execution_has_its_latency() -> None:
-    # Each is sent at the beginning of a slice, ends with it, and is noticed at the beginning of the next. The first one
-    # was sent at 5, and finished at 90.
+    # Each statement is sent at the beginning of a slice, ends with it, and is noticed at the beginning of the next. The
+    # first one was sent at 5 and finished at 90.
     begins, stops = [100, 300, 500], [stop(10, (5, 90)), stop(105, (100, 200)), stop(305, (301, 400)), stop(620)]
     found = slices(ends([101, 301, 501], first_times=[96]), begins, stops)
     assert [one.transactions for one in found] == [1, 1, 1]
     assert [one.latency_max_s for one in found] == pytest.approx([86e-6, 100e-6, 100e-6])
-    # Where pgbench did not look at its clock in time, nobody knows the first one.
+    # If pgbench did not read its clock in time, the first latency is unknown.
     unknown = slices(ends([101, 301, 501]), begins, stops)
     assert [one.histogram.total for one in unknown] == [0, 1, 1]
 
 
-def test_each_client_has_a_latency_without_its_own_pause() -> None:
-    # Both clients are stopped at 100. The statement of the second began first, and finished at 160; that of the first
-    # at 110. Both ends are noticed at 201.
+def test_latencies_exclude_the_pauses_of_each_client() -> None:
+    # Both clients are stopped at 100. The second client's statement began first and finished at 160, the first client's
+    # finished at 110. Both ends are noticed at 201.
     begins, stops = [10, 200], [stop(5, (0, 5), (1, 5)), stop(100, (90, 110), (60, 160)), stop(300)]
     found = slices(ends([20, 90, 201], [15, 60, 201]), begins, stops)
     # 20 began before 5, 90 at 20, 201 at 90 and finished at 110; 60 began at 15, 201 at 60 and finished at 160.
@@ -280,14 +280,14 @@ def test_each_client_has_a_latency_without_its_own_pause() -> None:
     assert stops[1].end == 135
 
 
-def test_a_client_whose_session_has_ended_counts_like_the_mean_of_the_others() -> None:
+def test_a_client_whose_session_has_ended_gets_the_mean_end_of_the_others() -> None:
     begins, stops = [10, 200], [stop(5), stop(100, (90, 150)), stop(300)]
     found = slices(ends([20, 80, 201], [15, 60, 201]), begins, stops)
-    # The session is taken for that of the client whose last transaction ended first.
+    # The session is assigned to the client whose last transaction ended first.
     assert found[1].latency_sum_s == pytest.approx((150 - 60 + 1 + 150 - 80 + 1) * 1e-6)
 
 
-def test_what_ends_after_the_last_stop_counts_nowhere() -> None:
+def test_transactions_after_the_last_stop_are_not_counted() -> None:
     (only,) = slices(ends([90, 150, 201, 202, 203]), [100], [stop(95), stop(200)])
     assert only.transactions == 1
 
@@ -302,7 +302,7 @@ def test_a_run_without_transactions_has_empty_slices() -> None:
     st.lists(st.tuples(st.integers(1, 100), st.integers(1, 100)), min_size=1, max_size=8),
     st.data(),
 )
-def test_every_end_between_the_first_start_and_the_last_stop_counts_once(
+def test_every_end_between_the_first_start_and_the_last_stop_is_counted_once(
     gaps: list[list[int]], lengths: list[tuple[int, int]], data: st.DataObject
 ) -> None:
     edges, now = [], 100

@@ -1,4 +1,4 @@
-"""What happens around one run of pgbench, with a program in its place that prints and logs what a real one did."""
+"""Handling of one run of pgbench, replaced by a program that prints and logs the captured output of a real run."""
 
 import os
 import stat
@@ -52,8 +52,8 @@ def load(directory: Path, program: str, *, longest_s: float = 60.0, kept_logs: P
     )
 
 
-def test_scripts_and_inline_setup_are_written_as_they_were_read_whatever_the_locale(tmp_path: Path) -> None:
-    # C with neither coercion nor UTF-8 mode: Python's own encoding is then ASCII, as it is Latin-1 or EUC-JP elsewhere.
+def test_scripts_and_inline_setup_are_written_in_utf8_in_any_locale(tmp_path: Path) -> None:
+    # C without coercion or UTF-8 mode: Python's encoding is then ASCII, as it is Latin-1 or EUC-JP in other locales.
     locale = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     writing = """
 import sys
@@ -75,7 +75,7 @@ loading._path_of(inline_setup("inline", text))
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_finished_load_leaves_its_log_to_be_read_and_nothing_else(tmp_path: Path) -> None:
+def test_a_finished_load_leaves_only_its_log_until_it_is_read(tmp_path: Path) -> None:
     asked = load(tmp_path, AS_IT_WAS)
     with finished_load(asked, TARGET, 1.0, 1) as finished:
         assert len(list(asked.scratch.iterdir())) == 2
@@ -93,17 +93,17 @@ if [ $(wc -l < "$0.runs") -lt 3 ]; then echo "number of transactions actually pr
 )
 
 
-def test_a_run_in_which_nobody_was_connected_in_time_is_done_again(tmp_path: Path) -> None:
+def test_a_run_in_which_no_client_connected_in_time_is_repeated(tmp_path: Path) -> None:
     assert run_window(load(tmp_path, NOBODY_CONNECTED_AT_FIRST), TARGET, 1.0, 1).transactions > 0
 
 
-def test_but_not_for_ever(tmp_path: Path) -> None:
+def test_runs_in_which_no_client_connects_are_repeated_twice_at_most(tmp_path: Path) -> None:
     with pytest.raises(TrialFailedError, match="no transaction finished"):
         run_window(load(tmp_path, NOBODY_CONNECTED_AT_FIRST.replace("-lt 3", "-lt 9")), TARGET, 1.0, 1)
     assert len((tmp_path / "pgbench.runs").read_text().splitlines()) == 3
 
 
-def test_the_mean_is_that_of_the_transactions_whose_latency_is_known(tmp_path: Path) -> None:
+def test_the_mean_covers_transactions_with_a_known_latency(tmp_path: Path) -> None:
     program = """#!/bin/sh
 for argument; do case $argument in --log-prefix=*) prefix=${argument#*=};; esac; done
 printf '0 1 0 0 1 0\\n0 2 40 0 1 100\\n1 1 300 0 1 300\\n' > "$prefix.1"
@@ -115,7 +115,7 @@ echo "tps = 3 (without initial connection time)"
     assert found.latency_sum_s / found.transactions == pytest.approx((100 + 300) / 2 / 1e6)
 
 
-def test_logs_are_kept_on_request_also_of_a_window_that_cannot_be_read(tmp_path: Path) -> None:
+def test_logs_are_stored_on_request_even_if_they_cannot_be_read(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     asked = load(tmp_path, AS_IT_WAS.replace("closed_loop.stdout", "rate.stdout"), kept_logs=kept)
     with pytest.raises(TrialFailedError), finished_load(asked, TARGET, 1.0, 1, log_name="w") as finished:
@@ -123,7 +123,7 @@ def test_logs_are_kept_on_request_also_of_a_window_that_cannot_be_read(tmp_path:
     assert sorted(path.name for path in kept.iterdir()) == ["w-thread-0.log", "w-thread-1.log"]
 
 
-def test_the_log_of_a_window_that_is_run_anew_takes_the_place_of_what_was_left_of_it(tmp_path: Path) -> None:
+def test_the_log_of_a_repeated_window_replaces_leftover_logs(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     asked = load(tmp_path, AS_IT_WAS, kept_logs=kept)
     for name in ("w-01", "w-01-repeated-1", "w-02", "w-01"):
@@ -133,8 +133,8 @@ def test_the_log_of_a_window_that_is_run_anew_takes_the_place_of_what_was_left_o
 
 
 @pytest.mark.parametrize("plant", ['ln -s "$log"', "mkfifo"])
-def test_a_log_that_is_no_regular_file_is_neither_read_nor_kept(tmp_path: Path, plant: str) -> None:
-    # A script may put a link to anything there, for root to read.
+def test_a_log_that_is_not_a_regular_file_is_neither_read_nor_stored(tmp_path: Path, plant: str) -> None:
+    # A script may create a link there to a file that only root can read.
     program = AS_IT_WAS.replace(
         f"cp {CAPTURED}/closed_loop.log0", plant.replace("$log", f"{CAPTURED}/closed_loop.log0")
     )
@@ -151,7 +151,7 @@ def test_a_log_that_is_no_regular_file_is_neither_read_nor_kept(tmp_path: Path, 
 
 @pytest.mark.parametrize(("has_room", "error"), [(True, TrialFailedError), (False, HostError)])
 @pytest.mark.parametrize("damage", ["truncate -s -3", "sed -i 1d"])
-def test_a_damaged_log_is_a_failure_of_the_host_where_it_has_no_room(
+def test_a_damaged_log_is_an_error_of_the_host_if_the_disk_is_full(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     damage: str,
@@ -163,20 +163,20 @@ def test_a_damaged_log_is_a_failure_of_the_host_where_it_has_no_room(
         run_window(load(tmp_path, f'{AS_IT_WAS}{damage} "$prefix".*\n'), TARGET, 1.0, 1)
 
 
-def test_no_log_is_kept_of_a_load_that_is_thrown_away(tmp_path: Path) -> None:
+def test_the_log_of_a_discarded_load_is_not_stored(tmp_path: Path) -> None:
     asked = load(tmp_path, AS_IT_WAS, kept_logs=tmp_path / "kept")
     run_window(asked, TARGET, 1.0, 1)
     assert not (tmp_path / "kept").exists()
 
 
-def test_a_window_that_hangs_is_ended_with_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hung_window_is_terminated_with_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load_module, "_GRACE_S", 0.2)
     asked = load(tmp_path, "#!/bin/sh\nsleep 60\n", longest_s=0.1)
-    with pytest.raises(TrialHungError, match="pgbench had not ended after 0 s"):
+    with pytest.raises(TrialHungError, match="pgbench did not finish within 0 s"):
         run_window(asked, TARGET, 0.1, 1)
 
 
-def test_servers_and_host_are_read_before_the_log_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_and_host_are_read_before_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal: list[str] = []
 
     @contextmanager

@@ -1,4 +1,4 @@
-r"""A script as one transaction, and what pgbench says of it with --debug: its own words, of 18.6."""
+r"""Scripts as one transaction, and their statements from the --debug output of pgbench 18.6."""
 
 import pytest
 
@@ -37,10 +37,10 @@ pgbench: client 0 sending SELECT count(*) FROM t
 pgbench: client 0 receiving
 pgbench: client 0 sending ROLLBACK;
 pgbench: client 0 receiving
-"""  # noqa: W291 - as pgbench prints it
+"""  # noqa: W291 - pgbench prints trailing white space
 
 
-def test_every_transaction_of_a_script_becomes_one_that_is_rolled_back() -> None:
+def test_a_script_becomes_one_transaction_that_is_rolled_back() -> None:
     text = in_one_transaction(SCRIPT)
     assert text.startswith("BEGIN;\n-- first\n\\set aid random(1, 100)\n")
     assert text.endswith("SELECT :got + 1;\nSELECT count(*) FROM t\n\n;ROLLBACK;\n")
@@ -66,11 +66,11 @@ def test_every_transaction_of_a_script_becomes_one_that_is_rolled_back() -> None
         ("", "BEGIN;\n\nROLLBACK;\n"),
     ],
 )
-def test_statements_end_where_pgbench_ends_them(script: str, whole: str) -> None:
+def test_statements_end_as_in_pgbench(script: str, whole: str) -> None:
     assert in_one_transaction(script) == whole
 
 
-def test_what_is_sent_is_told_with_its_variables_filled() -> None:
+def test_sent_statements_have_their_variables_filled_in() -> None:
     assert sent_statements(TOLD) == [
         "INSERT INTO t VALUES (82, 'x;y'), (2, $$ a; COMMIT; $$)",
         "SELECT a AS got\n  FROM t WHERE a = 82\n  AND b <> ':no' LIMIT 1",
@@ -79,7 +79,7 @@ def test_what_is_sent_is_told_with_its_variables_filled() -> None:
     assert sent_statements("") == []
 
 
-def test_a_built_in_is_shown_with_a_heading() -> None:
+def test_the_heading_of_a_built_in_script_is_removed() -> None:
     assert (
         shown_script("-- select-only: <builtin: select only>\n\\set aid 1\nSELECT 1;\n") == "\\set aid 1\nSELECT 1;\n"
     )
@@ -95,7 +95,7 @@ def test_a_built_in_is_shown_with_a_heading() -> None:
         ("SELECT 'costs $5', $1", "SELECT 'costs $5', 7", None),
     ],
 )
-def test_parameters_are_what_stands_in_their_places(
+def test_parameters_are_the_values_in_their_places(
     template: str, text: str, parameters: tuple[str, ...] | None
 ) -> None:
     assert parameters_of(template, text) == parameters
@@ -112,13 +112,11 @@ def test_parameters_are_what_stands_in_their_places(
         (f"SELECT ${'9' * 5000}", "SELECT 1", None),
     ],
 )
-def test_each_parameter_is_as_short_as_what_follows_allows(
-    template: str, text: str, parameters: tuple[str, ...] | None
-) -> None:
+def test_each_parameter_is_as_short_as_possible(template: str, text: str, parameters: tuple[str, ...] | None) -> None:
     assert parameters_of(template, text) == parameters
 
 
-def test_a_list_of_parameters_that_does_not_fit_takes_no_time() -> None:
+def test_parameters_that_do_not_match_are_rejected_quickly() -> None:
     template = "SELECT " + ",".join(f"${number}" for number in range(1, 500))
     with processor_time():
         assert parameters_of(template, "SELECT " + "1," * 20_000) is not None
@@ -128,6 +126,6 @@ def test_a_list_of_parameters_that_does_not_fit_takes_no_time() -> None:
 @pytest.mark.parametrize(
     "piece", ["/*", "$a", "$a$", "'", '"', "--", "\\x\n", "SELECT\n\\x\n", ";", "-- \n;", "a\n  \\x\\"]
 )
-def test_a_long_script_takes_no_time(piece: str) -> None:
+def test_a_long_script_is_split_quickly(piece: str) -> None:
     with processor_time():
         assert in_one_transaction(piece * (100_000 // len(piece))).startswith("BEGIN;\n")

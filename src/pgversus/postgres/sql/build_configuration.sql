@@ -1,4 +1,4 @@
--- How the server was built. PostgreSQL 12+, superuser by default. One row for each item of pg_config.
+-- Build configuration of the server. PostgreSQL 12+, superuser by default. One row for each item of pg_config.
 -- name: CONFIGURE, CFLAGS, VERSION, ...; setting: its value.
 SELECT name, setting
 FROM pg_config

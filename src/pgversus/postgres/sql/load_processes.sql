@@ -1,6 +1,6 @@
--- Server processes of the sessions of a load that began after a moment and have been at work after another one, the
--- oldest first. Parameters: the epochs of both.
--- PostgreSQL 12+, on a server of ours. A row for each that has reported a state: before, it is still being authenticated.
+-- Server processes of the sessions of a load that began after one time and have been at work after another, oldest
+-- first. Parameters: both times, as epochs.
+-- PostgreSQL 12+, managed servers. One row for each session that has a state: without one it is still authenticating.
 SELECT pid
 FROM pg_stat_activity
 WHERE backend_type = 'client backend'

@@ -1,7 +1,7 @@
--- What sessions of a load are doing. PostgreSQL 12+, on a server of ours; needs track_activities. Parameter: the ids of
--- their server processes. A row for each that is still connected: id; whether it has something to do; whether it waits
--- for its client, or for a lock of another session; the epoch at which its transaction began, or its last statement
--- where it is in none; the epoch at which its state last changed.
+-- State of the sessions of a load. PostgreSQL 12+, managed servers; needs track_activities. Parameter: the ids of their
+-- server processes. One row for each session that is still connected: id; whether it is executing something; whether it
+-- waits for its client or for a lock of another session; start of its transaction or, outside a transaction, of its
+-- last statement (epoch); last change of its state (epoch).
 SELECT pid,
     state IN ('active', 'fastpath function call'),
     coalesce(wait_event_type, '') IN ('Client', 'Lock'),

@@ -1,4 +1,4 @@
--- Sessions of clients in this database besides the asking one. PostgreSQL 12+, any role. One row.
+-- Number of other client sessions in this database. PostgreSQL 12+, any role. One row.
 SELECT count(*)
 FROM pg_stat_activity
 WHERE backend_type = 'client backend'

@@ -1,6 +1,6 @@
--- Settings that a session may change and that decide how statements are planned, or how much memory they get.
--- PostgreSQL 12+, any role. name, setting, boot_val: in the unit of pg_settings, without it; vartype.
--- boot_val is the default that is compiled in: what differs there between two majors is a changed default.
+-- Settings that a session may change and that affect plans or the memory of statements.
+-- PostgreSQL 12+, any role. name; setting, boot_val: in the unit of pg_settings, without the unit; vartype.
+-- boot_val is the compiled-in default: a difference between two majors is a changed default.
 SELECT name, setting, boot_val, vartype
 FROM pg_settings
 WHERE context IN ('user', 'superuser')

@@ -1,5 +1,5 @@
--- Loads the user's tables and indexes into shared buffers, as far as these can hold them all; else into the
--- operating system's cache. PostgreSQL 12+, superuser, extension pg_prewarm. Cost: reading the database once.
+-- Load user tables and indexes into shared buffers if these can hold all of them, otherwise into the operating
+-- system's cache. PostgreSQL 12+, superuser, extension pg_prewarm. Cost: reading the database once.
 -- One row: the number of blocks, and whether shared buffers can hold the whole database, catalogs and TOAST included.
 WITH relation AS (
     SELECT c.oid, pg_relation_size(c.oid) AS bytes

@@ -1,5 +1,5 @@
--- Bytes of the user's tables and of their indexes. PostgreSQL 12+, any role.
--- name: schema-qualified; size: of a table with its TOAST data, free space map and visibility map; of an index alone.
+-- Sizes of user tables and their indexes. PostgreSQL 12+, any role.
+-- name: schema-qualified; size: bytes, for a table including its TOAST data, free space map and visibility map.
 SELECT n.nspname || '.' || c.relname,
        CASE WHEN c.relkind = 'i' THEN pg_relation_size(c.oid) ELSE pg_table_size(c.oid) END
 FROM pg_class c

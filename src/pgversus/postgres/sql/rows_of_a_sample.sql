@@ -1,4 +1,4 @@
--- Rows of the largest table; of one that has partitions or children all of theirs, since ANALYZE samples them together.
+-- Row count of the largest table, including its partitions or children, since ANALYZE samples these together.
 WITH RECURSIVE family (root, member) AS (
     SELECT c.oid, c.oid
     FROM pg_class c

@@ -1,7 +1,7 @@
--- What the server and its database are. PostgreSQL 12+, any role. One row.
--- version: version() with compiler; encoding of the database; collation: its libc locale, or the provider (icu, builtin)
--- and its locale, which 12 to 14 have not, 15 and 16 call daticulocale, and 17 calls datlocale;
--- jit: whether JIT compilation can be used, as long as the setting jit is on.
+-- Properties of the server and its database. PostgreSQL 12+, any role. One row.
+-- version: version(), including the compiler; encoding of the database; collation: its libc locale, or the provider
+-- (icu, builtin) and its locale, absent in 12 to 14, named daticulocale in 15 and 16 and datlocale since 17;
+-- jit: whether JIT compilation is available when the setting jit is on.
 SELECT version(),
        pg_encoding_to_char(encoding),
        CASE coalesce(to_jsonb(d) ->> 'datlocprovider', 'c')

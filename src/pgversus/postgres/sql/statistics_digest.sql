@@ -1,6 +1,6 @@
--- A hash over what ANALYZE has found of each of the user's tables. PostgreSQL 12+, any role that may read them.
--- schema, name, digest: of the columns' statistics and of the table's size as the planner knows it; what differs
--- between two servers with equal rows is what sampling, or another statistics target, has made of them.
+-- Hash over the statistics of each user table. PostgreSQL 12+, any role that may read them.
+-- schema, name; digest: over column statistics and the planner's size of the table. Between two servers with equal rows
+-- it differs only because of sampling or a different statistics target.
 SELECT n.nspname, c.relname,
        md5(concat_ws('|', c.reltuples, c.relpages, (
            SELECT string_agg(md5(concat_ws('|', s.attname, s.inherited, s.null_frac, s.avg_width, s.n_distinct,

@@ -1,4 +1,4 @@
--- Indexes on the user's tables. PostgreSQL 12+, any role.
+-- Indexes on user tables. PostgreSQL 12+, any role.
 -- schema, name, definition: as pg_get_indexdef prints it.
 SELECT schemaname, indexname, indexdef
 FROM pg_indexes

@@ -1,6 +1,6 @@
--- Tables and materialized views that hold rows of the user's. PostgreSQL 12+, any role.
--- schema, name: unquoted. Partitions are listed, partitioned tables themselves hold nothing,
--- nor does a materialized view WITH NO DATA.
+-- User tables and materialized views that hold rows. PostgreSQL 12+, any role.
+-- schema, name: unquoted. Partitions are listed; partitioned tables and materialized views WITH NO DATA are not, since
+-- they hold no rows themselves.
 SELECT n.nspname, c.relname
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace

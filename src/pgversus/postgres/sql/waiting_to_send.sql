@@ -1,4 +1,5 @@
--- Sessions of others than pgversus that wait for their client to read what was sent to it. PostgreSQL 12+. A row for each.
+-- Sessions, other than pgversus' own, that wait for their client to read their output. PostgreSQL 12+.
+-- One row for each.
 SELECT pid
 FROM pg_stat_activity
 WHERE wait_event = 'ClientWrite'

@@ -1,7 +1,7 @@
 -- Checkpoints of the whole cluster. PostgreSQL 12 to 16, any role. One row.
--- Cost: one record in memory; before 15 one reading of the statistics file.
--- checkpoints_timed: due by time, skipped ones included; checkpoints_requested: by the amount of log, by CHECKPOINT and
--- the like; checkpoint_buffers_written: pages; checkpoint_write_s, checkpoint_sync_s: time spent writing and syncing.
+-- Cost: one record in memory; before 15 one read of the statistics file.
+-- checkpoints_timed: due by time, including skipped ones; checkpoints_requested: by WAL volume, CHECKPOINT and others;
+-- checkpoint_buffers_written: pages; checkpoint_write_s, checkpoint_sync_s: time spent writing and syncing.
 SELECT checkpoints_timed,
        checkpoints_req              AS checkpoints_requested,
        buffers_checkpoint           AS checkpoint_buffers_written,

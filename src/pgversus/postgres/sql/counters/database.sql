@@ -1,9 +1,10 @@
--- What happened in this database since its statistics began. PostgreSQL 12+, any role. One row.
--- Cost: one row of the statistics in memory; before 15 one reading of the statistics file.
--- transactions_*: those of pgversus' own sessions are in it. buffers_hit, buffers_read: pages of the build's block size,
--- parallel workers' included; read means asked of the system, which may have it in its cache. temp_*: files that sorts,
--- hashes and the like spilled into, counted when they are removed. tuples_returned: rows scanned; tuples_fetched: rows
--- that index scans found; tuples_inserted, _updated, _deleted: rows written, those of system tables too.
+-- Activity in this database since its statistics were reset. PostgreSQL 12+, any role. One row.
+-- Cost: one row of the statistics in memory; before 15 one read of the statistics file.
+-- transactions_*: including pgversus' own sessions. buffers_hit, buffers_read: pages of the build's block size,
+-- including those of parallel workers; buffers_read: requested from the operating system, which may have them cached.
+-- temp_*: files that sorts, hashes and others spilled into, counted when they are removed. tuples_returned: rows
+-- scanned; tuples_fetched: rows found by index scans; tuples_inserted, _updated, _deleted: rows written, including
+-- system tables.
 SELECT xact_commit   AS transactions_committed,
        xact_rollback AS transactions_rolled_back,
        blks_hit      AS buffers_hit,

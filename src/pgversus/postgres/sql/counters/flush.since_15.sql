@@ -1,4 +1,4 @@
--- Lets the asking session report what it has done at the end of this transaction. PostgreSQL 15+, any role. No counter.
--- A session reports once in a second at most: what one reading adds would show up in the next, or in the one after it.
+-- Makes this session report its statistics at the end of the transaction. PostgreSQL 15+, any role. No counter.
+-- A session otherwise reports at most once a second: the work of a reading would appear in the next or the one after.
 SELECT NULL AS nothing
 FROM pg_stat_force_next_flush()

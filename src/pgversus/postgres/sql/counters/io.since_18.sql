@@ -1,10 +1,10 @@
--- Input and output of tables, indexes and temporary tables in the whole cluster. PostgreSQL 18+, any role. One row.
+-- I/O on tables, indexes and temporary tables in the whole cluster. PostgreSQL 18+, any role. One row.
 -- Cost: some eighty rows in memory.
--- client_*: client backends and background workers, which parallel workers are; server_*: all processes. What an I/O
--- worker reads is counted for the process that wanted it. The log's rows, new in 18, are left out: before 18 they
--- are in no version's sums.
--- io_reads, io_writes, io_extends: operations, each of one block or more; *_bytes: their size; io_hits: blocks found in
--- a buffer; io_evictions: blocks that had to make room; io_fsyncs: files synced.
+-- client_*: client backends and background workers, including parallel workers; server_*: all processes. Reads of an
+-- I/O worker are counted for the process that requested them. The WAL rows, new in 18, are omitted, since the sums of
+-- earlier versions do not include WAL.
+-- io_reads, io_writes, io_extends: operations of one or more blocks; *_bytes: their size; io_hits: buffer hits;
+-- io_evictions: blocks evicted; io_fsyncs: files synced.
 WITH io AS (
     SELECT *, backend_type IN ('client backend', 'background worker') AS is_client
     FROM pg_stat_io

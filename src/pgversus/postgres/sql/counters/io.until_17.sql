@@ -1,10 +1,9 @@
--- Input and output of tables, indexes and temporary tables in the whole cluster. PostgreSQL 16 to 17, any role. One row.
+-- I/O on tables, indexes and temporary tables in the whole cluster. PostgreSQL 16 to 17, any role. One row.
 -- Cost: some eighty rows in memory.
--- client_*: client backends and background workers, which parallel workers are; server_*: all processes.
--- *_bytes: until 17 the view counts blocks of op_bytes, whatever the number of system calls. A write is one block, so
--- that io_writes means the same in every version. A read (17) or an extension (16, 17) can be many blocks in one call:
--- how many calls there were is not told. io_hits: blocks found in a buffer; io_evictions: blocks that had to make room;
--- io_fsyncs: files synced.
+-- client_*: client backends and background workers, including parallel workers; server_*: all processes.
+-- *_bytes: until 17 the view counts blocks of op_bytes instead of system calls. A write is one block, so that io_writes
+-- means the same in every version. A read (17) or an extension (16, 17) can be many blocks in one call, and the number
+-- of calls is not reported. io_hits: buffer hits; io_evictions: blocks evicted; io_fsyncs: files synced.
 WITH io AS (
     SELECT *, backend_type IN ('client backend', 'background worker') AS is_client
     FROM pg_stat_io

@@ -1,5 +1,5 @@
--- What a session that analyzes is doing. PostgreSQL 13+, the session's own role or pg_read_all_stats. One row or none.
--- done, total: pages of the sample, or extended statistics; of the other phases nothing is told.
+-- Progress of ANALYZE. PostgreSQL 13+, the session's own role or pg_read_all_stats. One row or none.
+-- done, total: pages of the sample, or extended statistics; null in other phases.
 SELECT phase,
        CASE WHEN phase = 'computing extended statistics' THEN ext_stats_computed
             WHEN phase LIKE 'acquiring%%' THEN sample_blks_scanned

@@ -1,6 +1,6 @@
--- What a WAL sender that streams a base backup is doing. PostgreSQL 13+, its own role or pg_read_all_stats.
+-- Progress of a WAL sender that streams a base backup. PostgreSQL 13+, its own role or pg_read_all_stats.
 -- One row or none.
--- done, total: MB; there is no total where it was not to be estimated.
+-- done, total: MB; total is null if the size was not estimated.
 SELECT phase,
        backup_streamed / 1000000 AS done,
        backup_total / 1000000 AS total,

@@ -1,6 +1,6 @@
--- What a session in CLUSTER or VACUUM FULL is doing. PostgreSQL 12+, the session's own role or pg_read_all_stats.
+-- Progress of CLUSTER or VACUUM FULL. PostgreSQL 12+, the session's own role or pg_read_all_stats.
 -- One row or none.
--- done, total: pages, tuples, or indexes built anew; a scan of an index does not know how many tuples it will find.
+-- done, total: pages, tuples or rebuilt indexes; total is null in an index scan, whose number of tuples is unknown.
 SELECT phase,
        CASE phase WHEN 'seq scanning heap' THEN heap_blks_scanned
                   WHEN 'index scanning heap' THEN heap_tuples_scanned

@@ -1,7 +1,7 @@
--- What a session that builds an index is doing. PostgreSQL 12+, the session's own role or pg_read_all_stats.
+-- Progress of an index build. PostgreSQL 12+, the session's own role or pg_read_all_stats.
 -- One row or none.
--- done, total: the sessions that it waits for, the pages that it scans, or the tuples that it puts in. Numbers of the
--- phase before stay in the view, so each is asked for in its own phase alone.
+-- done, total: sessions waited for, pages scanned, or tuples inserted. Numbers of earlier phases stay in the view, so
+-- each is read only in its own phase.
 SELECT phase,
        CASE WHEN phase LIKE 'waiting%%' THEN lockers_done
             WHEN phase LIKE '%%scanning%%' THEN blocks_done

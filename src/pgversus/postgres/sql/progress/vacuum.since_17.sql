@@ -1,5 +1,5 @@
--- What a session that vacuums is doing. PostgreSQL 17+, the session's own role or pg_read_all_stats. One row or none.
--- done, total: pages of the table, or its indexes while it is at those.
+-- Progress of VACUUM. PostgreSQL 17+, the session's own role or pg_read_all_stats. One row or none.
+-- done, total: pages of the table, or its indexes while these are vacuumed.
 SELECT phase,
        CASE WHEN indexes_total > 0 THEN indexes_processed
             WHEN phase = 'vacuuming heap' THEN heap_blks_vacuumed
