@@ -1,0 +1,74 @@
+"""The answer on one screen."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from pgversus.report.answer import Answer, StudyAnswer
+from pgversus.report.sentences import answer_sentences
+from pgversus.report.summary import print_sentences, print_summary
+from pgversus.report.values import level_text
+from pgversus.study.metrics import Metric
+from pgversus.study.study import StudyMetadata
+from tests.unit.report.cases import CASES
+
+SCREEN = 40
+"""Lines; a line of 200 characters takes three of 80 columns."""
+
+
+def as_study(answer: Answer) -> StudyAnswer:
+    study = StudyMetadata(name="compare", title="", question="", seed=1, verdicts=1, contexts=1)
+    return StudyAnswer(study=study, answers=(answer,), unanswered=(), stopped=answer.stopped, results=answer.results)
+
+
+def summary(answer: Answer) -> str:
+    file = io.StringIO()
+    print_summary(as_study(answer), Console(file=file, width=10_000))
+    return file.getvalue()
+
+
+def arms_table(answer: Answer) -> list[str]:
+    """The lines between the verdict and what follows."""
+    return summary(answer).split("\n\n")[1].splitlines()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_fits_a_screen_and_begins_with_the_verdict(case: str) -> None:
+    answer = CASES[case]()
+    lines = summary(answer).splitlines()
+    assert len(lines) <= SCREEN
+    sentences = answer_sentences(answer)
+    assert lines[: len(sentences)] == sentences
+    assert lines[-2] == f"results: {answer.results}"
+    assert lines[-1] == f"next: pgversus report {answer.results} --verbose"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_arm_has_one_row_and_its_verdict(case: str) -> None:
+    answer = CASES[case]()
+    lines = arms_table(answer)
+    for arm in answer.comparison.arms:
+        (row,) = [line for line in lines if line.startswith(f"{arm.label} ")]
+        if arm.index and answer.analysis.results:
+            assert answer.analysis.result_of(arm.index).verdict.value in row
+
+
+@pytest.mark.parametrize(("case", "form"), [("faster", "%"), ("slower_by_half", "x"), ("operation", "x")])
+def test_all_ratios_have_one_form(case: str, form: str) -> None:
+    table = "\n".join(arms_table(CASES[case]())[1:])
+    assert (" %" in table) == (form == "%")
+    assert ("x" in table) == (form == "x")
+
+
+def test_an_arm_is_shown_with_the_range_of_its_blocks() -> None:
+    answer = CASES["faster"]()
+    values = [block.trials[0].tps for block in answer.blocks]
+    (row,) = [line for line in arms_table(answer) if line.startswith("16.12 ")]
+    assert f"{level_text(Metric.TPS, min(values))} to {level_text(Metric.TPS, max(values))}" in row
+
+
+def test_quiet_is_the_sentence_alone() -> None:
+    answer, file = CASES["faster"](), io.StringIO()
+    print_sentences(as_study(answer), Console(file=file, width=10_000))
+    assert file.getvalue().splitlines() == answer_sentences(answer)
