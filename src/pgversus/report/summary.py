@@ -12,7 +12,7 @@ from rich.text import Text
 
 from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.methodology import restarts, windows_words
-from pgversus.report.overview import MOST_ROWS, not_measured, overview_sentences, shared_caveats, verdict_rows
+from pgversus.report.overview import MARKS, MOST_ROWS, not_measured, overview_sentences, shared_caveats, verdict_rows
 from pgversus.report.sentences import answer_sentences, metric_words, percent_of_confidence
 from pgversus.report.terminal import LATENCIES, STYLES, print_parts, terminal_table, verdicts_of_study
 from pgversus.report.values import counter_label, counter_text, level_text, sure_counter_names
@@ -55,7 +55,7 @@ def _comparison(answer: Answer) -> Iterator[RenderableType]:
     yield from (Text(sentence, style="bold") for sentence in answer_sentences(answer))
     yield Text("")
     yield _arms(answer, form)
-    for table in (_times(answer, form), _counters(answer, form)):
+    for table in (_times(answer, form), _counters(answer, form)) if answer.blocks else ():
         if table is not None:
             yield Text("")
             yield table
@@ -87,9 +87,9 @@ Form = tuple[Callable[[float], str], Callable[[float | None, float | None], str]
 
 
 def _form(analysis: Analysis) -> Form:
-    """As factors where a verdict's ratio is at least 2 or at most a half, else in percent."""
-    ratios = [one.value for result in analysis.results if (one := result.ratios.get(analysis.metric))]
-    if any(ratio >= FACTOR_FROM or ratio * FACTOR_FROM <= 1 for ratio in ratios):
+    """As factors where a verdict or a bound of it is at least twice the baseline, as its sentence, else in percent."""
+    ratios = [one for result in analysis.results if (one := result.ratios.get(analysis.metric))]
+    if any(max(ratio.value, ratio.high or 0.0) >= FACTOR_FROM for ratio in ratios):
         return factor, factor_interval
     return (lambda ratio: percent(ratio - 1, signed=True)), change_interval
 
@@ -117,7 +117,7 @@ def _verdict_cells(answer: Answer, arm: int, form: Form) -> list[RenderableType]
         return ["", "", ""]
     result = answer.analysis.result_of(arm)
     ratio = result.ratios.get(answer.analysis.metric)
-    shown = (form[0](ratio.value), form[1](ratio.low, ratio.high)) if ratio else ("", "")
+    shown = (MARKS.get(result.verdict) or form[0](ratio.value), form[1](ratio.low, ratio.high)) if ratio else ("", "")
     return [*shown, Text(verdict_word(result.verdict), style=STYLES[result.verdict])]
 
 

@@ -54,7 +54,9 @@ def test_every_arm_has_one_row_and_its_verdict(case: str) -> None:
             assert answer.analysis.result_of(arm.index).verdict.value in row
 
 
-@pytest.mark.parametrize(("case", "form"), [("faster", "%"), ("slower_by_half", "x"), ("operation", "x")])
+@pytest.mark.parametrize(
+    ("case", "form"), [("faster", "%"), ("slower_by_half", "%"), ("operation", "%"), ("hopeless", "x")]
+)
 def test_all_ratios_have_one_form(case: str, form: str) -> None:
     table = "\n".join(arms_table(CASES[case]())[1:])
     assert (" %" in table) == (form == "%")
