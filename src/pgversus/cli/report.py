@@ -125,7 +125,7 @@ def _is_same(a: Path, b: Path) -> bool:
         return a.absolute() == b.absolute()
 
 
-_FOR_PEOPLE = ("terminal", "markdown", "html")
+_FOR_PEOPLE = ("terminal", "markdown", "html", "svg")
 _FORMATS = (*_FOR_PEOPLE, "csv", "trials-csv", "json", "parquet", "trials-parquet")
 
 
@@ -168,8 +168,8 @@ def report(
 ) -> int:
     """Show the results of a comparison or a study from their RESULTS folder. Nothing is measured again.
 
-    html is a single page with charts that works offline. csv and parquet have one row per verdict, trials-csv and
-    trials-parquet one row per trial.
+    html is a single page with charts that works offline; svg is a picture of the terminal. csv and parquet have one
+    row per verdict, trials-csv and trials-parquet one row per trial.
 
     Two RESULTS folders are shown side by side where they are comparable: same workload, dataset and metric. Otherwise
     the report explains why not.
@@ -244,12 +244,14 @@ def _content(
     from pgversus.report.json_document import json_pieces, study_document  # noqa: PLC0415
     from pgversus.report.markdown import markdown  # noqa: PLC0415
     from pgversus.report.page.page import page_html  # noqa: PLC0415
+    from pgversus.report.summary import summary_picture  # noqa: PLC0415
     from pgversus.report.tidy_tables import csv_lines, parquet_bytes, trial_table, verdict_table  # noqa: PLC0415
 
     forms: Mapping[str, Callable[[], str | bytes | Iterable[str]]] = {
         "terminal": lambda: terminal_answer(answer, options, with_published=with_published),
         "markdown": lambda: markdown(answer, with_published=with_published),
         "html": lambda: page_html(answer),
+        "svg": lambda: summary_picture(answer),
         "csv": lambda: csv_lines(verdict_table(answer)),
         "trials-csv": lambda: csv_lines(trial_table(answer)),
         "json": lambda: json_pieces(study_document(answer)),

@@ -3,6 +3,7 @@
 Everything else is in the full report (report/terminal.py, page/). All ratios of one summary have the same form.
 """
 
+import io
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -14,7 +15,7 @@ from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.methodology import restarts, windows_words
 from pgversus.report.overview import MARKS, MOST_ROWS, not_measured, overview_sentences, shared_caveats, verdict_rows
 from pgversus.report.sentences import answer_sentences, metric_words, percent_of_confidence
-from pgversus.report.terminal import LATENCIES, STYLES, print_parts, terminal_table, verdicts_of_study
+from pgversus.report.terminal import LATENCIES, STYLES, SafeConsole, print_parts, terminal_table, verdicts_of_study
 from pgversus.report.values import counter_label, counter_text, level_text, sure_counter_names
 from pgversus.report.verdicts import verdict_word
 from pgversus.report.why import study_why, why_of
@@ -26,6 +27,26 @@ from pgversus.study.workload import Operation
 from pgversus.text.translation import N_, _, ngettext
 from pgversus.text.units import FACTOR_FROM, change_interval, duration, factor, factor_interval, latency, percent
 
+_PICTURE_COLUMNS = 100
+_PICTURE = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+<style>
+.{unique_id}-matrix {{ font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; }}
+.{unique_id}-matrix {{ font-size: {char_height}px; line-height: {line_height}px; }}
+.{unique_id}-title {{ font-family: system-ui, sans-serif; font-size: 18px; }}
+{styles}
+</style>
+<defs>
+<clipPath id="{unique_id}-clip-terminal"><rect width="{terminal_width}" height="{terminal_height}"/></clipPath>
+{lines}
+</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">{matrix}</g>
+</g>
+</svg>
+"""
+# rich's own template loads its font from the web.
 _MOST_COUNTERS = 5
 _MOST_CAVEATS = 3
 _LINES_OF_WHY = 3
@@ -39,6 +60,13 @@ def print_summary(answer: StudyAnswer, console: Console, columns: int | None = N
     is_comparison = len(answer.answers) == 1 and not answer.unanswered and not answer.study.title
     parts = _comparison(answer.answers[0]) if is_comparison else _study(answer)
     print_parts(list(parts), console, columns)
+
+
+def summary_picture(answer: StudyAnswer) -> str:
+    """Return the summary as an SVG picture of a terminal, with the command as its title; it loads no font."""
+    console = SafeConsole(record=True, file=io.StringIO(), force_terminal=True, width=_PICTURE_COLUMNS)
+    print_summary(answer, console, _PICTURE_COLUMNS)
+    return console.export_svg(title=answer.asked.command or "pgversus report", code_format=_PICTURE)
 
 
 def print_sentences(answer: StudyAnswer, console: Console, columns: int | None = None) -> None:

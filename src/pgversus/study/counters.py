@@ -151,16 +151,16 @@ def _io(prefix: str, whose: str) -> dict[str, Counter]:
 
 _PROCESSES = {
     "server_cpu_user_s": _cost_of_load(
-        N_("server CPU time, user"), "processor time of the server's processes in their own code", _SECONDS
+        N_("server user CPU time"), "processor time of the server's processes in their own code", _SECONDS
     ),
     "server_cpu_system_s": _cost_of_load(
-        N_("server CPU time, system"), "processor time of the server's processes in the kernel", _SECONDS
+        N_("server system CPU time"), "processor time of the server's processes in the kernel", _SECONDS
     ),
     "client_cpu_s": _cost_of_load(
         N_("pgbench CPU time"), "processor time of the client (pgbench), its own code and the kernel", _SECONDS
     ),
     "client_cpu_user_s": _cost_of_load(
-        N_("pgbench CPU time, user"), "processor time of the client (pgbench) in its own code", _SECONDS
+        N_("pgbench user CPU time"), "processor time of the client (pgbench) in its own code", _SECONDS
     ),
     "server_memory_peak_bytes": _cost_aside(
         N_("peak server memory"), "most memory that the server's processes held together", _BYTES
@@ -178,7 +178,7 @@ _HOST = {
         N_("host CPU time"), "time in which the host's processors worked, for whomever", _SECONDS
     ),
     "host_cpu_user_s": _cost_aside(
-        N_("host CPU time, user"), "time in which the host's processors worked outside the kernel", _SECONDS
+        N_("host user CPU time"), "time in which the host's processors worked outside the kernel", _SECONDS
     ),
     "host_steal_s": _cost_aside(
         N_("stolen CPU time"), "processor time that the hypervisor gave to other guests", _SECONDS
@@ -238,10 +238,10 @@ _VACUUM = {
         N_("write time of VACUUM"), "time in which VACUUM wrote, if track_io_timing is on; from 15", _SECONDS
     ),
     "vacuum_cpu_user_s": _cost_aside(
-        N_("CPU time of VACUUM, user"), "processor time of VACUUM's session in its own code", _SECONDS
+        N_("user CPU time of VACUUM"), "processor time of VACUUM's session in its own code", _SECONDS
     ),
     "vacuum_cpu_system_s": _cost_aside(
-        N_("CPU time of VACUUM, system"), "processor time of VACUUM's session in the kernel", _SECONDS
+        N_("system CPU time of VACUUM"), "processor time of VACUUM's session in the kernel", _SECONDS
     ),
     "vacuum_elapsed_s": _cost_aside(N_("elapsed time of VACUUM"), "time that VACUUM says it took", _SECONDS),
 }
