@@ -1,4 +1,4 @@
-"""pgversus from Python: the same studies, the same results folders, answers as objects and as Arrow tables."""
+"""The Python API: run studies and load results folders; results are objects and Arrow tables."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,40 +30,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StudyResults:
-    """What a study has found."""
+    """The results of a study."""
 
     answer: StudyAnswer
-    """Everything that reports are made from."""
+    """All data that reports are built from."""
 
     @cached_property
     def verdicts(self) -> tuple[VerdictOn, ...]:
-        """One for each contender of each context that was measured."""
+        """The verdict for each contender in each measured context."""
         return tuple(verdict_on(one, result) for one in self.answer.answers for result in one.analysis.results)
 
     def trials(self) -> "pa.Table":
-        """One row for each trial, with its counters; HostError without pyarrow. `.to_pandas()` makes a data frame."""
+        """Return one row per trial, with its counters. `.to_pandas()` makes a data frame. HostError without pyarrow."""
         return arrow_table(trial_table(self.answer))
 
     def html(self, language: str = "en") -> str:
-        """The report as one page of HTML, in `en` or `ja`; ValueError for another language.
+        """Return the report as one HTML page in `en` or `ja`; ValueError for any other language.
 
-        The results folder has to be there still, else StoreError: plans and latencies are read when they are asked
-        for, and caveats are told when results are read, so that all is read again for another language than English.
+        StoreError if the results folder no longer exists: plans and latencies are loaded on demand. Caveats are worded
+        when results are loaded, so for a language other than English the folder is loaded again.
         """
-        from pgversus.report.page.page import page_html  # noqa: PLC0415 - charts are for who wants them
+        from pgversus.report.page.page import page_html  # noqa: PLC0415 - charts are imported only on demand
 
         told = Language(language)
         with use_language(told):
             return page_html(self.answer if told is Language.ENGLISH else read_answer(Path(self.answer.results)))
 
     def verdict_table(self) -> "pa.Table":
-        """One row for each verdict; HostError without pyarrow."""
+        """Return one row per verdict; HostError without pyarrow."""
         return arrow_table(verdict_table(self.answer))
 
 
 @contextmanager
 def _errors_without_secrets() -> Iterator[None]:
-    """Errors that may be shown: without passwords, and without the errors of drivers that they come from."""
+    """Remove passwords from errors, and the chained exceptions of drivers, which may contain them."""
     try:
         yield
     except PgversusError as error:
@@ -91,15 +91,20 @@ def run(
     build_system: str | None = None,
     progress: Progress | None = None,
 ) -> StudyResults:
-    """Run a study to its end, or go on with it, and return what it has found; as `pgversus run`.
+    """Run or resume a study and return its results, like `pgversus run`.
 
-    study: a study file, a folder with a study.toml, or the name of a bundled study. budget: `90s`, `15m`, `2h`.
-    keep_logs: pgbench's transaction logs are kept among the results. plans: they are captured, and what changed ones
-    account for is measured; sample_plans: they are held against those under load; check_rows: what statements return is
-    compared. new: begin afresh; earlier results are put aside, not removed. trust: a study file may run programs,
-    connect to servers, build source of its choice and read files outside of its folder; otherwise one that asks for any
-    of this is refused. build_profile, build_system: of servers from source, in place of the study's: `full`, `meson`.
-    PgversusError of any kind when it cannot be begun; Ctrl-C ends it with what has been found.
+    study: a study file, a folder that contains study.toml, or the name of a bundled study.
+    budget: a duration such as `90s`, `15m` or `2h`.
+    keep_logs: store pgbench's transaction logs with the results.
+    plans: capture plans and measure the effect of changed ones.
+    sample_plans: compare the captured plans with those under load.
+    check_rows: compare the rows that statements return.
+    new: start over; earlier results are moved away, not removed.
+    trust: allow the study file to run programs, connect to servers, build source of its choice and read files outside
+    of its folder; without it, a study file that requires any of these is rejected.
+    build_profile, build_system: override the study's values for servers built from source, e.g. `full`, `meson`.
+
+    PgversusError of any kind if the study cannot be started; Ctrl-C ends the run and returns the results so far.
     """
     open_it = partial(
         open_study,
@@ -130,5 +135,5 @@ def run(
 
 @_errors_without_secrets()
 def load_results(folder: str | Path) -> StudyResults:
-    """What a results folder holds; StoreError when it cannot be read."""
+    """Return the results stored in a folder; StoreError if it cannot be read."""
     return StudyResults(read_answer(Path(folder)))

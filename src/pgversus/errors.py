@@ -1,7 +1,7 @@
-"""Every error that a user can meet.
+"""All errors that pgversus reports to users.
 
 A message has four parts: what happened, where, what was found and what was expected, and what to do.
-The class decides the exit code, the slug names the case. Nothing here prints: `cli` shows errors, once.
+The class determines the exit code, the slug identifies the case. Nothing here prints: `cli` shows each error once.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What the process returns; documented in README and `pgversus --help`."""
+    """Exit codes of the process, documented in README and `pgversus --help`."""
 
     DONE = 0
     FAIL_ON = 1
@@ -23,7 +23,7 @@ class ExitCode(IntEnum):
 
 @dataclass(eq=False)
 class PgversusError(Exception):
-    """The root: everything that pgversus tells a user on purpose."""
+    """The base class of every error that pgversus reports deliberately."""
 
     what: str
     slug: str
@@ -35,66 +35,66 @@ class PgversusError(Exception):
     exit_code = ExitCode.BUG
 
     def __str__(self) -> str:
-        """What happened, and a line for each other part that says something: a traceback in a notebook shows it all."""
+        """Return all non-empty parts, one a line, so that a traceback in a notebook shows the whole message."""
         parts = (("where", self.where), ("found", self.found), ("expected", self.expected), ("to do", self.to_do))
         return "\n".join([self.what, *(f"  {name + ':':<10}{_indented(text)}" for name, text in parts if text)])
 
 
 class StudyError(PgversusError):
-    """The question itself is wrong: a flag, a server name, a file that is not there."""
+    """The request is invalid: a flag, a server name, a missing file."""
 
     exit_code = ExitCode.USAGE
 
 
 @dataclass(eq=False)
 class StudyFileError(StudyError):
-    """A study file with problems: all of them at once, in the order of the file."""
+    """A study file is invalid; all problems are reported at once, in the order of the file."""
 
     problems: tuple[StudyError, ...] = ()
 
     def __str__(self) -> str:
-        """Every problem, and how many there are."""
+        """Return every problem and their number."""
         return "\n\n".join([*(f"error[{one.slug}]: {one}" for one in self.problems), f"{self.where}: {self.what}"])
 
 
 class PlanError(PgversusError):
-    """A plan cannot be read: no JSON of EXPLAIN, cut off, or not what EXPLAIN prints."""
+    """A plan cannot be read: not in EXPLAIN's JSON format, truncated, or not output of EXPLAIN."""
 
     exit_code = ExitCode.USAGE
 
 
 class BuildError(PgversusError):
-    """PostgreSQL binaries cannot be had: no such version, no network, damaged, libraries missing."""
+    """PostgreSQL binaries are unavailable: unknown version, no network, damaged files, missing libraries."""
 
     exit_code = ExitCode.HOST
 
 
 class HostError(PgversusError):
-    """This machine cannot run it: user, disk, memory, permissions."""
+    """The host cannot run the study: user, disk, memory, permissions."""
 
     exit_code = ExitCode.HOST
 
 
 class ServerError(PgversusError):
-    """initdb, a server or a connection failed outside the measured windows."""
+    """initdb, a server or a connection failed outside of the measured windows."""
 
     exit_code = ExitCode.HOST
 
 
 class DatasetError(PgversusError):
-    """Data could not be loaded, or the arms do not hold the same data."""
+    """Data could not be loaded, or differ between the arms."""
 
     exit_code = ExitCode.USAGE
 
 
 class WorkloadError(PgversusError):
-    """The load itself failed: pgbench's own words say why."""
+    """The load itself failed; pgbench's own message gives the reason."""
 
     exit_code = ExitCode.FAILED_TRIALS
 
 
 class StoreError(PgversusError):
-    """The results folder cannot be written or read."""
+    """The results folder cannot be read or written."""
 
     exit_code = ExitCode.RESULTS
 

@@ -146,7 +146,7 @@ def test_a_tree_that_does_not_compile_says_its_first_error_and_leaves_nothing(
     assert "error[build-failed]" in ended.stderr
     assert re.search(r"found: +string\.c:1:\d+: error: |found: +\S*/string\.c:1:\d+: error: ", ended.stderr)
     assert builds_in(command_line) == before
-    log = re.search(r"the whole log is in (\S+)", ended.stderr)
+    log = re.search(r"see the full log in (\S+)", ended.stderr)
     assert log is not None
     assert "this is no C" in Path(log[1]).read_text()
 

@@ -1,16 +1,16 @@
 """PostgreSQL binaries: ready-made builds from package registries, and builds from source.
 
-model.py           builds, and orders for builds from source
-provide.py         builds for all servers of a study; builds in the cache
+model.py           builds, and build orders
+provide.py         builds for all servers of a study; cached builds
 families.py        sources of ready-made builds
-ready_made.py      available versions, the family that serves all arms, installation
-zonky_client.py    the Maven client, a process of its own
+ready_made.py      available versions, choice of a family for all arms, installation
+zonky_client.py    the Maven client, a separate process
 orders.py          from server names to build orders
 tarballs.py        source tarballs: contents, downloads, the cache
-debian.py          source by way of the machine's own apt
+debian.py          source from the host's apt
 source_tree.py     source trees and commits on this host
-build_commands.py  configure, make, meson, and what they need
-compile.py         running them
-unpacking.py       archives, checked and without privileges
+build_commands.py  configure, make, meson, and their prerequisites
+compile.py         running the build commands
+unpacking.py       safe unpacking of archives, without privileges
 inspect.py         programs, libraries and files of a build
 """

@@ -1,7 +1,7 @@
-"""The commands that build PostgreSQL, and the programs and headers that they need.
+"""Commands that build PostgreSQL, and the programs and headers that they require.
 
-Builds are made outside of the source tree and installed into a stage of their own, which can be moved as a whole,
-since programs look for lib and share beside themselves.
+Builds take place outside of the source tree and are installed into a staging directory. It is relocatable, since
+programs look for lib and share relative to themselves.
 """
 
 import shlex
@@ -24,14 +24,14 @@ from pgversus.study.build_options import (
 )
 
 FORM = 1
-"""One more whenever the same source, options and compiler would be built otherwise."""
+"""Incremented whenever the same source, options and compiler would be built differently."""
 PREFIX = "/pgversus"
-"""What a build is configured for: the same wherever it ends up."""
+"""The configured prefix, the same wherever a build is stored."""
 _BESIDE_BIN = "-Wl,-rpath,'$ORIGIN/../lib'"
 _USUAL_OPTIMIZATION = "-O2"
 
-# What a comparison runs: the server with what it loads, initdb, and the extensions that pgversus or its users look
-# into a server with. In an order in which each finds what it needs; psql and pgbench are those of pgversus.
+# The parts that a comparison requires, in order of dependency: the server and the modules that it loads, initdb, and
+# extensions for inspecting a server. psql and pgbench come with pgversus.
 _DIRECTORIES = (
     "src/common",
     "src/port",
@@ -60,9 +60,9 @@ _OF_OPTIONS = {
     "with-tcl": "src/pl/tcl",
 }
 _ALSO_FOR_THESE = ("src/fe_utils",)
-# Compiled on the way, by those that need them.
+# Compiled as dependencies of the directories above.
 _LIBRARIES = {"icu": "icu", "lz4": "lz4", "zstd": "zstd", "openssl": "ssl", "libxml": "libxml", "zlib": "zlib"}
-"""Optional libraries of a full build, as configure and as meson call them."""
+"""Optional libraries of a full build: name in configure, name in meson."""
 _AS_MESON = {"openssl": "ssl", "perl": "plperl", "python": "plpython", "tcl": "pltcl"}
 _FIRST_MAJOR_WITH = {"lz4": 14, "zstd": 15}
 
@@ -73,27 +73,27 @@ class Command:
 
     arguments: tuple[str, ...]
     words: str
-    """What it does, for people."""
+    """The step that it performs, for messages."""
     environment: Mapping[str, str] = field(default_factory=dict)
     directory: Path | None = None
-    """None for that of the build."""
+    """None for the build directory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildDirectories:
-    """Where things lie while it is built."""
+    """The directories used during a build."""
 
     tree: Path
     build: Path
-    """Where it is compiled."""
+    """Directory for compilation."""
     stage: Path
-    """Where it is installed: PREFIX is below it."""
+    """Directory for installation, the parent of PREFIX."""
 
 
 def commands(
     places: BuildDirectories, options: BuildOptions, manner: BuildManner, *, compiler: str, major: int, jobs: int
 ) -> Iterator[Command]:
-    """All of them, in order. major: of the source, since options have come and gone."""
+    """Yield the commands of a build in order. major: version of the source, since options differ between versions."""
     if manner.system is BuildSystem.MESON:
         yield from _with_meson(places, options, manner, compiler, major, jobs)
     else:
@@ -101,7 +101,7 @@ def commands(
 
 
 def compiled_directories(manner: BuildManner) -> tuple[str, ...]:
-    """Where the files lie that are compiled."""
+    """Return the directories whose files are compiled."""
     return _EVERYTHING if manner.profile is BuildProfile.FULL else (*_DIRECTORIES, *_ALSO_FOR_THESE)
 
 
@@ -112,7 +112,7 @@ def _with_configure(
         words="configuring",
         arguments=(
             str(places.tree / "configure"),
-            # First, so that a name which it does not know is an error and no warning.
+            # First, so that an unknown option is an error instead of a warning.
             *(["--enable-option-checking=fatal"] if options.handed_on else []),
             f"--prefix={PREFIX}",
             "--disable-rpath",
@@ -120,7 +120,7 @@ def _with_configure(
             *_options_of_configure(options),
             f"CC={compiler}",
             *([f"CFLAGS={options.cflags}"] if options.cflags is not None else []),
-            # make takes one dollar away.
+            # make expands $$ to a single $.
             f"LDFLAGS={_BESIDE_BIN.replace('$', '$$')}",
         ),
     )
@@ -136,7 +136,7 @@ def _with_configure(
 
 
 def _asked_for(options: BuildOptions) -> list[str]:
-    """What has to be built besides, so that an option does what it says."""
+    """Return the additional directories that the options require."""
     names = [word.partition("=")[0] for word in options.handed_on]
     return [directory for name, directory in _OF_OPTIONS.items() if name in names]
 
@@ -144,7 +144,7 @@ def _asked_for(options: BuildOptions) -> list[str]:
 def _choices_of_configure(manner: BuildManner, major: int) -> list[str]:
     if manner.profile is BuildProfile.MINIMAL:
         return ["--without-icu", "--without-readline", "--without-zlib"]
-    # readline is psql's alone; zlib is taken without being asked for.
+    # readline is used by psql only; zlib is enabled by default.
     libraries = [name for name in _LIBRARIES if name != "zlib" and major >= _FIRST_MAJOR_WITH.get(name, 0)]
     return ["--without-readline", *(f"--with-{name}" for name in libraries)]
 
@@ -173,9 +173,9 @@ def _with_meson(
             str(places.build),
             str(places.tree),
             f"--prefix={PREFIX}",
-            # Not one that depends on the distribution.
+            # The default depends on the distribution.
             "--libdir=lib",
-            # The levels that configure has: its release would be -O3.
+            # The optimisation level of configure: buildtype release would be -O3.
             *_optimization_of_meson(options),
             "-Dauto_features=disabled",
             "-Drpath=false",
@@ -203,7 +203,7 @@ def _optimization_of_meson(options: BuildOptions) -> list[str]:
 
 
 def _as_meson_has_it(word: str) -> str:
-    """`with-lz4` as `-Dlz4=enabled`; meson itself says which names it does not know."""
+    """Translate an option, e.g. `with-lz4` to `-Dlz4=enabled`; meson itself rejects unknown names."""
     what, _, rest = word.partition("-")
     name, equals, value = rest.partition("=")
     is_on = what in ("with", "enable")
@@ -217,7 +217,7 @@ def _as_meson_has_it(word: str) -> str:
 
 
 def as_typed(command: Command) -> str:
-    """The command as one would type it, for the log."""
+    """Return the command as typed in a shell, for the log."""
     return shlex.join([*(f"{name}={value}" for name, value in command.environment.items()), *command.arguments])
 
 
@@ -226,7 +226,7 @@ _PATH = CLEAN_ENVIRONMENT["PATH"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Need:
-    """A program, or a header, and the package that has it."""
+    """A required program or header and the packages that provide it."""
 
     name: str
     debian: str
@@ -260,14 +260,14 @@ _MANAGERS = {"apt-get": "apt-get install", "dnf": "dnf install", "zypper": "zypp
 
 
 def compiler_of(options: BuildOptions) -> str:
-    """The compiler as it is called."""
+    """Return the compiler command."""
     return options.compiler or USUAL_COMPILER
 
 
 def compiler_version(options: BuildOptions, user: ServerUser) -> str:
-    """The first line of what it says of itself; its name where it says nothing, or is not there.
+    """Return the first line of the compiler's --version output; its name if it is missing or prints nothing.
 
-    user: who builds.
+    user: the user that builds.
     """
     words = compiler_of(options).split()
     if not words or not _is_there(words[0], user):
@@ -280,9 +280,9 @@ def compiler_version(options: BuildOptions, user: ServerUser) -> str:
 def check_tools(
     options: Iterable[BuildOptions], manner: BuildManner, systems: Iterable[BuildSystem], user: ServerUser
 ) -> None:
-    """BuildError that names every program and header that these builds lack, with the packages that have them.
+    """Raise a BuildError that lists all missing programs and headers with their packages, if there are any.
 
-    user: who builds; a program that this user may not run is missing as well.
+    user: the user that builds; programs that this user may not run count as missing.
     """
     asked = list(dict.fromkeys(options))
     programs = [_compiler_need(one) for one in asked] + list(_COMMON)
@@ -300,10 +300,10 @@ def check_tools(
 
 
 def with_ccache(directory: Path, compiler: str) -> Mapping[str, str]:
-    """Variables with which ccache stands in for the compiler, under its name; without any where there is no ccache.
+    """Return environment variables that replace the compiler with ccache; empty without ccache.
 
-    A link that is called as the compiler is first in the path: so what the build says of itself is the same with
-    ccache and without.
+    A symbolic link to ccache with the name of the compiler comes first in PATH, so that the build reports the same
+    compiler command with and without ccache.
     """
     ccache = shutil.which("ccache", path=_PATH)
     name = compiler.split(maxsplit=1)[0]
@@ -327,7 +327,7 @@ def _is_there(program: str, user: ServerUser) -> bool:
 
 
 def _has_header(name: str, compiler: str, user: ServerUser) -> bool:
-    """Whether the compiler finds it; of what lies in a folder of its own, whether it is where systems have it."""
+    """Return whether the compiler finds a header; for libxml2, also in its usual include directory."""
     path = Path(name)
     text = f"#include <{path if path.parts[0] != 'libxml2' else path.relative_to('libxml2')}>\n"
     arguments = [*compiler.split(), "-I/usr/include/libxml2", "-E", "-x", "c", "-"]
@@ -342,11 +342,11 @@ def _missing(needs: Sequence[_Need], options: Sequence[BuildOptions], user: Serv
         for need, package in zip(needs, packages, strict=True)
     ]
     return BuildError(
-        "programs that build PostgreSQL are missing on this host",
+        "programs or headers required to build PostgreSQL are missing on this host",
         slug="build-missing-tools",
         where=f"build from source{', '.join(text for text in map(str, options) if text)}",
         found=f"no {', no '.join(named)}",
-        expected="a compiler, its headers, and what makes PostgreSQL's parsers"
-        + ("" if user.is_self else f", for {user.name}, who builds"),
+        expected="a compiler, its headers, and generators for PostgreSQL's parsers"
+        + ("" if user.is_self else f", usable by {user.name}, the user that builds"),
         to_do=f"{_MANAGERS.get(manager or '', 'install')} {' '.join(dict.fromkeys(packages))}",
     )

@@ -1,4 +1,4 @@
-"""Builds from source: run the commands, follow their output, install into the cache whole or not at all."""
+"""Builds from source: run the commands, parse their output, install into the cache completely or not at all."""
 
 import io
 import json
@@ -36,8 +36,7 @@ from pgversus.study.build_options import BuildSystem
 
 _OF_NINJA = re.compile(r"^\[(\d+)/(\d+)\]")
 _COMPILED = re.compile(r"(?:^|\s)-c\s+(?:-o\s+\S+\s+)?\S+\.c\b|\s-o\s+\S+\.o(?:\s|$)")
-# Lines by which compilers, configure, make, meson and the linker say what is wrong, the first cause before what
-# follows from it.
+# Error messages of configure, meson, compilers, the linker and make, with root causes before consequences.
 _CAUSES = (
     re.compile(r"^configure: error: |^\S*ERROR: |^\S*meson\.build:\d+:\d+: ERROR: "),
     re.compile(r"(?:^|[:\s])(?:fatal )?error: |undefined reference|cannot find -l|: syntax error|command not found"),
@@ -48,16 +47,16 @@ _MOST_CHARACTERS = 800
 
 
 class Steps:
-    """How far a build has come."""
+    """The progress of a build."""
 
     def __init__(self, expected: int) -> None:
-        """expected: files to compile, as far as one can tell beforehand."""
+        """expected: estimated number of files to compile."""
         self._expected = expected
         self._compiled = 0
         self._told: tuple[int, int] | None = None
 
     def take(self, line: str) -> bool:
-        """Whether this line of its output is a step."""
+        """Parse one line of output; return whether it is a step."""
         if match := _OF_NINJA.match(line):
             self._told = int(match[1]), int(match[2])
             return True
@@ -68,28 +67,28 @@ class Steps:
 
     @property
     def done(self) -> int:
-        """Steps that were begun."""
+        """Number of steps started."""
         return self._told[0] if self._told else self._compiled
 
     @property
     def total(self) -> int:
-        """About how many there are; never fewer than are done."""
+        """Estimated total number of steps, never less than `done`."""
         return self._told[1] if self._told else max(self._expected, self._compiled)
 
 
 def first_error(lines: Iterable[str]) -> str:
-    """What went wrong first, with the lines below it that belong to it; the last line where nothing says it."""
+    """Return the first root cause with its context lines; the last line if no error is recognised."""
     kept = [line.rstrip() for line in lines]
     for cause in _CAUSES:
         for index, line in enumerate(kept):
             if cause.search(line):
                 return "\n".join(_with_context(kept, index))[:_MOST_CHARACTERS]
     told = [line for line in kept if line]
-    return told[-1][:_MOST_CHARACTERS] if told else "it said nothing"
+    return told[-1][:_MOST_CHARACTERS] if told else "no output"
 
 
 def _with_context(lines: Sequence[str], index: int) -> list[str]:
-    """A compiler shows the place below its message, indented; any other message stands alone."""
+    """Return a message and the indented source excerpt that a compiler prints below it."""
     shown = [lines[index]]
     for line in lines[index + 1 : index + _LINES_SHOWN]:
         if not re.match(r"^\s*(?:\d+\s*)?\|", line):
@@ -100,19 +99,19 @@ def _with_context(lines: Sequence[str], index: int) -> list[str]:
 
 @dataclass(eq=False)
 class CommandFailedError(Exception):
-    """A command of a build that failed."""
+    """A command of a build failed."""
 
     words: str
-    """What it was to do."""
+    """The step that failed."""
     error: str
 
     def __str__(self) -> str:
-        """The first error that it told."""
+        """Return the first error in its output."""
         return self.error
 
 
 class BuildRunner:
-    """Where one build is made."""
+    """Runs the commands of one build."""
 
     def __init__(
         self,
@@ -124,9 +123,9 @@ class BuildRunner:
         expected: int,
         progress: Callable[[int, int], None],
     ) -> None:
-        """environment: beside what every program of ours gets. user: who builds. log: where that user cannot write.
+        """environment: added to CLEAN_ENVIRONMENT. user: the user that builds; it cannot write to `log`.
 
-        expected: steps. progress: takes steps done and all.
+        expected: estimated number of steps. progress: called with the steps done and the total.
         """
         self._directory = directory
         self._user = user
@@ -136,7 +135,7 @@ class BuildRunner:
         self._progress = progress
 
     def do(self, command: Command) -> None:
-        """Run one command to its end; CommandFailedError with its first error when it fails. It ends with us."""
+        """Run one command to completion; CommandFailedError with its first error if it fails. It ends with pgversus."""
         with self._log.open("a", encoding="utf-8", errors="replace") as log:
             log.write(f"$ {as_typed(command)}\n")
             log.flush()
@@ -157,7 +156,7 @@ class BuildRunner:
             user=self._user,
             ends_with_us=True,
         )
-        assert process.stdout is not None  # noqa: S101 - asked for above
+        assert process.stdout is not None  # noqa: S101 - requested above
         with io.TextIOWrapper(process.stdout, encoding="utf-8", errors="replace") as printed:
             try:
                 for line in printed:
@@ -182,7 +181,7 @@ _LOG, _HOME, _TEMPORARY = "build.log", "home", "tmp"
 
 
 def built(cache: Cache, name: str) -> Build | None:
-    """The build of this name if it is in the cache, whole; None otherwise."""
+    """Return the build of this name if it is complete in the cache, else None."""
     directory = cache.builds / name
     manifest = read_manifest(directory)
     if manifest is None or manifest.made_from is None:
@@ -197,22 +196,22 @@ def built(cache: Cache, name: str) -> Build | None:
 
 
 def build(order: Order, cache: Cache, user: ServerUser, notify: Notify, progress: NotifySteps) -> Build:
-    """The build, from the cache or made now; two pgversus at once make it once.
+    """Return the build from the cache, or build it; concurrent pgversus processes build it once.
 
-    user: who runs what the source says; what comes out is not theirs. BuildError when it cannot be made; then nothing
-    of it is in the cache but the log of what was tried.
+    user: the user that runs the commands of the source; the result belongs to us.
+    BuildError if the build fails; then only its log stays in the cache.
     """
     with _alone(order, cache, notify):
         found = built(cache, order.name)
         if found is not None:
             _check_release(order, found.version)
-            # The same files may have been built as another commit, or by another path.
+            # The same files may have been built from a different commit or path.
             return replace(found, made_from=order.made_from)
         _sweep(cache)
         with _scratch(order, cache) as scratch:
             _make(order, scratch, cache, user, notify, progress)
     made = built(cache, order.name)
-    assert made is not None  # noqa: S101 - it was moved there whole
+    assert made is not None  # noqa: S101 - it was just moved there
     return made
 
 
@@ -231,7 +230,7 @@ def _alone(order: Order, cache: Cache, notify: Notify) -> Iterator[None]:
 
 
 def _sweep(cache: Cache) -> None:
-    """Remove what builds that were killed have left."""
+    """Remove the remains of killed builds."""
     for left in cache.staging.glob(f"{FROM_SOURCE}-*"):
         if left.is_dir():
             with suppress(Timeout), private_lock(left.with_name(f"{left.name}.lock"), blocking=False):
@@ -240,11 +239,11 @@ def _sweep(cache: Cache) -> None:
 
 @contextmanager
 def _scratch(order: Order, cache: Cache) -> Iterator[Path]:
-    """A directory that is always called the same, since its name gets into what is compiled; empty at first."""
+    """Yield an empty directory with a constant name, since the path ends up in the compiled files."""
     directory = cache.staging.resolve() / order.name
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
-    # Whoever builds enters it, and writes only where they are given a directory.
+    # The user that builds may enter it, but write only to the directories made for them.
     directory.chmod(0o755)
     try:
         yield directory
@@ -261,7 +260,7 @@ def _make(order: Order, scratch: Path, cache: Cache, user: ServerUser, notify: N
     system = made.manner.system or BuildSystem.CONFIGURE
     _check_system(order, places.tree, system)
     major, expected = _major_of(places.tree), _files_to_compile(places.tree, compiled_directories(made.manner))
-    # From here on it is the user's who builds, and what is in it may be anything.
+    # From here on the tree belongs to the user that builds, and its contents are untrusted.
     give_tree(user, places.tree)
     for directory in (places.build, places.stage, scratch / _HOME, scratch / _TEMPORARY):
         make_private(user, directory)
@@ -284,19 +283,19 @@ def _make(order: Order, scratch: Path, cache: Cache, user: ServerUser, notify: N
     try:
         copy_tree(places.stage / PREFIX.strip("/"), finished, user)
     except ValueError as error:
-        raise _failed(order, "taking what was installed", str(error), _kept_log(order, scratch, cache)) from error
+        raise _failed(order, "copying the installed files", str(error), _kept_log(order, scratch, cache)) from error
     _finish(order, finished, scratch, cache, user)
 
 
 def _environment(scratch: Path, compiler: str, ccache: Path) -> dict[str, str]:
     return {
         **with_ccache(scratch / "compiler", compiler),
-        # What was compiled before, wherever that lay, is what would be compiled now.
+        # Share cached objects between builds in different directories.
         "CCACHE_DIR": str(ccache),
         "CCACHE_BASEDIR": str(scratch),
         "CCACHE_NOHASHDIR": "1",
         "CCACHE_COMPILERCHECK": "content",
-        # Some of perl's scripts and of meson's want one.
+        # Required by some scripts of perl and meson.
         "HOME": str(scratch / _HOME),
         "TMPDIR": str(scratch / _TEMPORARY),
     }
@@ -304,7 +303,7 @@ def _environment(scratch: Path, compiler: str, ccache: Path) -> dict[str, str]:
 
 @contextmanager
 def _ccache_of(user: ServerUser, cache: Cache) -> Iterator[Path]:
-    """What ccache keeps for this user, closed to that user between builds: commands of studies run as the same one."""
+    """Yield the ccache directory of this user, closed between builds: commands of studies run as the same user."""
     if user.is_self:
         yield cache.ccache
         return
@@ -340,16 +339,16 @@ def _finish(order: Order, home: Path, scratch: Path, cache: Cache, user: ServerU
 
 
 def _check_release(order: Order, version: str) -> None:
-    """BuildError when a tarball that is called after one release holds another."""
+    """Raise a BuildError if a tarball named after one release contains another."""
     found = released_version(version)
     if order.release is not None and (found is None or not order.release.admits(found)):
         raise BuildError(
-            f"what is called the source of PostgreSQL {order.release} is that of another version",
+            f"the source named PostgreSQL {order.release} is that of a different version",
             slug="build-damaged",
             where=order.made_from.source.words,
             found=f"PostgreSQL {version}",
             expected=f"PostgreSQL {order.release}",
-            to_do="give the tarball of that version",
+            to_do="provide the tarball of the expected version",
         )
 
 
@@ -361,7 +360,7 @@ def _check_system(order: Order, tree: Path, system: BuildSystem) -> None:
             slug="build-other-system",
             where=order.label,
             found=f"no {needed} in {order.made_from.source.words}",
-            expected="a tree of 16 or newer" if system is BuildSystem.MESON else "a tree with a configure script",
+            expected="PostgreSQL 16 or later" if system is BuildSystem.MESON else "a tree with a configure script",
             to_do=f"--build-system {BuildSystem.CONFIGURE if system is BuildSystem.MESON else BuildSystem.MESON}",
         )
 
@@ -371,17 +370,17 @@ def _major_of(tree: Path) -> int:
         file = tree / name
         if file.is_file() and (match := pattern.search(file.read_text(encoding="utf-8", errors="replace"))):
             return int(match[1])
-    # Whatever it is, it is no old one.
+    # An unknown format: assume a recent version.
     return 99
 
 
 def _files_to_compile(tree: Path, directories: tuple[str, ...]) -> int:
-    """About how many there are."""
+    """Return the estimated number of files to compile."""
     return len({path for directory in directories for path in (tree / directory).rglob("*.c")})
 
 
 def _kept_log(order: Order, scratch: Path, cache: Cache) -> Path:
-    """Where the log of a build that failed stays."""
+    """Copy the log of a failed build to the cache and return its path."""
     kept = cache.logs / f"{order.name}.log"
     shutil.copyfile(scratch / _LOG, kept)
     return kept
@@ -394,5 +393,5 @@ def _failed(order: Order, step: str, words: str, log: Path) -> BuildError:
         where=f"{order.made_from.source.words}, {step}",
         found=words,
         expected="a build without errors",
-        to_do=f"the whole log is in {log}",
+        to_do=f"see the full log in {log}",
     )

@@ -1,7 +1,7 @@
-"""PostgreSQL's source by way of the machine's own apt, which knows where a distribution has it, and checks signatures.
+"""PostgreSQL's source from the host's apt, which knows the mirrors of the distribution and verifies signatures.
 
-Nothing of the system's is changed: apt gets lists, caches and one source of ours, made from the machine's own first one
-with another suite. Works for any user.
+The system is not changed: apt uses separate lists and caches, and a single package source, derived from the host's
+first one with a different suite. Works for any user.
 """
 
 import os
@@ -17,15 +17,15 @@ _SUITES = {
     "debian": {13: ("bullseye",), 15: ("bookworm",), 17: ("trixie",), 18: ("forky", "sid")},
     "ubuntu": {12: ("focal",), 14: ("jammy",), 16: ("noble",), 17: ("plucky", "questing")},
 }
-"""Which suite of a distribution has which major, by its ID in os-release; the machine's own suite is asked as well."""
+"""Suites by ID in os-release and major version; the host's own suites are tried as well."""
 _ONCE_LISTED = {
     (13, 16): "c9cbbb6129f02328204828066bb3785c00a85c8ca8fd329c2a8a53c1f5cd8865",
     (15, 18): "11df0df97fe3ea4ba9a791faaf39cee1d2fe571e78885b5b55d8517d27c323b4",
     (17, 11): "dd27f2b3c59e73ed14aa3324901242bf69a032a6347805f274e6260322d42979",
     (18, 6): "555610c24d53e4316da5b7d3fc25c279d96856d5e0e23ee308c328c5fa881d9f",
 }
-"""SHA-256 of tarballs by major and minor, from Debian's signed indexes of 2026. An index tells of the newest alone, and
-a mirror may have that later than its index, while what was listed before is still there."""
+"""SHA-256 of tarballs by major and minor, from Debian's signed indexes of 2026. An index lists only the newest version,
+which a mirror may receive later than the index, while it still has the previous one."""
 _HELPER = "/usr/lib/apt/apt-helper"
 _OS_RELEASE = Path("/etc/os-release")
 _LISTS = Path("/etc/apt")
@@ -35,17 +35,17 @@ _MOST_WORDS = 300
 
 
 class AptError(Exception):
-    """Why apt has no such source; its words, without addresses."""
+    """apt cannot provide a source; the message is apt's own, without addresses."""
 
 
 def debian_archive(release: Release, directory: Path) -> tuple[Path, str]:
-    """The newest tarball of this release that apt has, in `directory`, and the package's version.
+    """Download the newest tarball of a release to `directory`; return its path and the version of the package.
 
-    It was checked by apt, against the index that the distribution has signed: today's, or where the mirror does not
-    have what that lists, an earlier one. AptError when there is none.
+    apt verifies it against the index signed by the distribution: the current one or, if the mirror lacks the listed
+    version, an earlier one. AptError if there is none.
     """
     if shutil.which("apt-get", path=CLEAN_ENVIRONMENT["PATH"]) is None:
-        raise AptError("no apt on this machine")
+        raise AptError("apt is not installed on this host")
     stanza = _first_stanza()
     problems = []
     for suite in _suites_of(release.major, stanza):
@@ -79,12 +79,12 @@ def _of_suite(release: Release, stanza: dict[str, str], suite: str, directory: P
     found = sorted(home.glob(f"{package}_*.orig.tar.*"))
     archives = [path for path in found if not path.name.endswith(".asc")]
     if not archives:
-        raise AptError(f"{newest} came without a tarball")
+        raise AptError(f"package {newest} contains no tarball")
     return archives[0], newest
 
 
 def _minors_once_listed(release: Release) -> list[int]:
-    """Newest first."""
+    """Return the minors of a release with known hashes, newest first."""
     minors = (minor for major, minor in _ONCE_LISTED if major == release.major)
     return sorted((minor for minor in minors if release.minor in (None, minor)), reverse=True)
 
@@ -109,7 +109,7 @@ def _own_directories(home: Path) -> list[str]:
         f"-oDir::State::lists={home / 'lists'}",
         f"-oDir::Cache={home / 'cache'}",
         "-oAcquire::Languages=none",
-        # As root it would fetch as a user that cannot enter our directories.
+        # By default, apt run as root downloads as a user that cannot enter our directories.
         "-oAPT::Sandbox::User=",
     ]
 
@@ -122,7 +122,7 @@ def _apt(arguments: Sequence[str], directory: Path) -> str:
 
 
 def _environment() -> dict[str, str]:
-    # The machine's own apt honours these as well.
+    # apt honours these by default.
     proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     return {**CLEAN_ENVIRONMENT, **proxies, "PATH": "/usr/local/sbin:/usr/sbin:/usr/local/bin:/usr/bin:/sbin:/bin"}
 
@@ -135,14 +135,14 @@ def _words(finished: Finished) -> str:
 
 
 def _first_stanza() -> dict[str, str]:
-    """The distribution's own source of packages on this machine, as deb822 fields; AptError where there is none.
+    """Return the distribution's own package source as deb822 fields; AptError if there is none.
 
-    Others have one beside it, often of the same suite: theirs has no `main`.
+    Third-party sources often have the same suite, but no `main` component.
     """
     for fields in (*_stanzas(), *_one_line_sources()):
         if "main" in fields.get("Components", "").split() and _release("VERSION_CODENAME") in fields["Suites"].split():
             return fields
-    raise AptError("this machine's apt has no source of the distribution's packages")
+    raise AptError("apt on this host has no package source of the distribution")
 
 
 def _stanzas() -> Iterator[dict[str, str]]:
@@ -154,7 +154,7 @@ def _stanzas() -> Iterator[dict[str, str]]:
 
 
 def _fields(text: str) -> Iterator[tuple[str, str]]:
-    """Of one stanza; a line that goes on belongs to the field before it."""
+    """Yield the fields of one stanza; continuation lines belong to the preceding field."""
     for part in re.split(r"\n(?=\S)", re.sub(r"^#.*\n?", "", text, flags=re.MULTILINE).strip()):
         name, colon, value = part.partition(":")
         if colon:
@@ -175,13 +175,13 @@ def _one_line_sources() -> Iterator[dict[str, str]]:
 
 
 def _suites_of(major: int, stanza: dict[str, str]) -> list[str]:
-    """Where a major may be: where it is known to be, then the machine's own suites."""
+    """Return the suites that may contain a major: the known ones, then the host's own."""
     known = _SUITES.get(_release("ID"), {}).get(major, ())
     return list(dict.fromkeys((*known, *stanza["Suites"].split())))
 
 
 def _release(name: str) -> str:
-    """A field of os-release; empty where there is none."""
+    """Return a field of os-release; empty if it is missing."""
     try:
         text = _OS_RELEASE.read_text(encoding="utf-8")
     except OSError:
@@ -196,7 +196,7 @@ def _admits(release: Release, text: str) -> bool:
 
 
 def released_version(text: str) -> Version | None:
-    """17.11 of `17.11-0+deb13u1`; None for what is no release, such as `19~beta2-1`."""
+    """Return the version, e.g. 17.11 for `17.11-0+deb13u1`; None for pre-releases such as `19~beta2-1`."""
     match = re.match(r"(?:\d+:)?(\d+)\.(\d+)(?![\d.~])", text)
     return Version(major=int(match[1]), minor=int(match[2])) if match else None
 

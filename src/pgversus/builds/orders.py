@@ -1,6 +1,6 @@
-"""From server names to build orders: every source is found and checked before the first compiler runs.
+"""Conversion of server names to build orders: all sources are located and verified before the first build starts.
 
-PGVERSUS_SOURCES names a directory of tarballs, or an address with {version} in it.
+PGVERSUS_SOURCES is a directory of tarballs, or an address that contains {version}.
 """
 
 import os
@@ -37,9 +37,9 @@ from pgversus.study.servers import Checkout, Download, LocalPath, Release, Serve
 
 
 def as_asked(name: ServerName) -> ServerName:
-    """The same; a path that holds source as what is to be built from it.
+    """Resolve a name against the file system: a path that contains source becomes a SourceBuild.
 
-    What looks like a commit and is a directory that is there, /opt/postgresql@17/bin, is that directory.
+    A name that looks like a commit but is an existing directory, such as /opt/postgresql@17/bin, is that directory.
     """
     if isinstance(name, SourceBuild) and isinstance(name.source, Checkout) and Path(str(name)).is_dir():
         return as_asked(LocalPath(path=str(name)))
@@ -55,11 +55,11 @@ def orders_here(
     user: ServerUser,
     compilers: Mapping[ServerName, str],
 ) -> dict[SourceBuild, Order | None]:
-    """What is to be built for each server, nothing fetched; None where its source is not on this host yet.
+    """Return the build order for each server without fetching anything; None if its source is not on this host yet.
 
-    user: who builds. compilers: by which some were built before, where those builds are still there; the others by that
-    of today. BuildError when one is no source, or that names all that is missing on this host to build those that are
-    not in the cache.
+    user: the user that builds.
+    compilers: the compilers of existing earlier builds; other servers use the current compiler.
+    BuildError if a path is not a source, or with all prerequisites that are missing for builds not in the cache.
     """
     sources = {name: _source_here(name, cache) for name in dict.fromkeys(names)}
     orders = {
@@ -79,9 +79,9 @@ def fetched_orders(
     progress: NotifyBytes,
     compilers: Mapping[ServerName, str],
 ) -> dict[SourceBuild, Order]:
-    """The same with the sources that are not on this host fetched, and the newest of a major where one is asked for.
+    """Complete the orders: fetch missing sources, and the newest minor of a requested major.
 
-    BuildError when one cannot be had, or when what was fetched cannot be built here.
+    BuildError if a source is unavailable or cannot be built here.
     """
     orders = {}
     for name, order in here.items():
@@ -106,7 +106,7 @@ def _check_tools(
 ) -> None:
     lacking = [(name, order) for name, order in orders.items() if order is None or built(cache, order.name) is None]
     if lacking:
-        # What is not here yet is a release or a tarball of one, and those have a configure.
+        # A missing source is a release or a tarball of one, which can be built with configure.
         systems = [order.made_from.manner.system if order is not None else manner.system for _, order in lacking]
         options = [name.options for name, _ in lacking]
         check_tools(options, manner, [system or BuildSystem.CONFIGURE for system in systems], user)
@@ -144,7 +144,7 @@ def _local(name: LocalPath | Checkout) -> SourceCode:
         return archive_source(path)
     if is_tree(path):
         return tree_source(path)
-    found = "a directory without src/backend in it" if path.is_dir() else "nothing of that name"
+    found = "a directory without src/backend" if path.is_dir() else "no such file or directory"
     raise no_tree(str(path.absolute()), found)
 
 
@@ -152,7 +152,7 @@ def _holds_source(path: Path) -> bool:
     try:
         return is_tree(path) or (is_archive(path) and not path.is_dir())
     except OSError:
-        # Whoever looks into it says why it cannot be.
+        # Reported when the path is opened later.
         return False
 
 
@@ -162,10 +162,10 @@ def _not_downloaded(download: Download, error: DownloadError) -> BuildError:
         slug="build-no-source",
         where=str(download),
         found=str(error),
-        expected="a tarball at this address, and its hash beside it in a file that ends with .sha256",
-        to_do="see whether the address is right; give a hash that is published elsewhere: "
+        expected="a tarball at this address, and its hash at the same address followed by .sha256",
+        to_do="check the address; append a hash published elsewhere: "
         f"{download.address}#sha256=HASH; "
-        "or give a tarball on this host: ./postgresql-17.8.tar.bz2",
+        "or use a tarball on this host: ./postgresql-17.8.tar.bz2",
     )
 
 
@@ -177,7 +177,7 @@ _BY_APT = "the index that the distribution signed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Stored:
-    """A tarball that apt has fetched before."""
+    """A tarball fetched earlier by apt."""
 
     version: Version
     fetched_at: float
@@ -186,7 +186,7 @@ class _Stored:
 
 
 def release_source(release: Release, cache: Cache, notify: Notify, progress: NotifyBytes) -> SourceCode:
-    """The source of a release, fetched where it is not here; BuildError that says what was tried."""
+    """Return the source of a release, fetching it if needed; BuildError with everything that was tried."""
     tried: list[str] = []
     given = os.environ.get(VARIABLE, "")
     if given and (found := _of_user(release, given, cache, progress, tried)) is not None:
@@ -194,18 +194,18 @@ def release_source(release: Release, cache: Cache, notify: Notify, progress: Not
     stored = _stored(release, cache)
     if stored is not None and (release.minor is not None or time.time() - stored.fetched_at < _FRESH_S):
         return stored.source
-    notify(f"asking apt for the source of PostgreSQL {release}")
+    notify(f"fetching the source of PostgreSQL {release} with apt")
     try:
         return _fetched_by_apt(release, cache)
     except AptError as error:
         if stored is not None:
-            notify(f"PostgreSQL {stored.version} is taken, which is here already: {error}")
+            notify(f"using the cached source of PostgreSQL {stored.version}: {error}")
             return stored.source
         raise _no_source(release, [*tried, f"apt ({error})"]) from error
 
 
 def source_here(release: Release, cache: Cache) -> SourceCode | None:
-    """The same without fetching anything: None for one that is not on this host yet."""
+    """Return the source of a release without fetching anything; None if it is not on this host yet."""
     given = os.environ.get(VARIABLE, "")
     if given and not _is_address(given):
         mine = _newest_of_user(release, Path(given))
@@ -221,7 +221,7 @@ def source_here(release: Release, cache: Cache) -> SourceCode | None:
 
 
 def _of_user(release: Release, given: str, cache: Cache, progress: NotifyBytes, tried: list[str]) -> SourceCode | None:
-    """From where the user keeps them; None, and why, when it is not there."""
+    """Return the source from PGVERSUS_SOURCES; if it is missing, append the reason to `tried` and return None."""
     if not _is_address(given):
         mine = _newest_of_user(release, Path(given))
         if mine is None:
@@ -230,10 +230,10 @@ def _of_user(release: Release, given: str, cache: Cache, progress: NotifyBytes, 
             )
         return None if mine is None else archive_source(mine)
     if "{version}" not in given:
-        tried.append(f"{VARIABLE} (an address needs {{version}} in it)")
+        tried.append(f"{VARIABLE} (the address must contain {{version}})")
         return None
     if release.minor is None:
-        tried.append(f"{VARIABLE} (an address cannot be asked for the newest {release}: name the minor)")
+        tried.append(f"{VARIABLE} (an address cannot provide the newest {release}: give the minor version)")
         return None
     try:
         return downloaded(_download(given, release), cache, progress)
@@ -251,11 +251,11 @@ def _download(given: str, release: Release) -> Download:
 
 
 def _fetched_by_apt(release: Release, cache: Cache) -> SourceCode:
-    """By way of apt, kept under the name that it was published with. AptError when there is none."""
+    """Fetch a source with apt and store it under its published name. AptError if apt has none."""
     with private_lock(cache.staging / "apt.lock"), _apt_directory(cache) as directory:
         archive, text = debian_archive(release, directory)
         version = released_version(text)
-        assert version is not None  # noqa: S101 - only such are chosen
+        assert version is not None  # noqa: S101 - debian_archive() returns releases only
         suffix = archive.name.partition(".orig")[2]
         place = cache.sources / f"postgresql-{version}{suffix}"
         part = directory / place.name
@@ -266,9 +266,9 @@ def _fetched_by_apt(release: Release, cache: Cache) -> SourceCode:
 
 @contextmanager
 def _apt_directory(cache: Cache) -> Iterator[Path]:
-    """An empty directory for apt's lists and downloads, removed at the end, with what a killed run left in it before.
+    """Yield an empty directory for apt's lists and downloads; remove it, and the remains of killed runs.
 
-    Lists of packages are tens of megabytes, and of another day when they are needed again.
+    Package lists have tens of megabytes and would be outdated when next needed.
     """
     directory = cache.staging / "apt"
     shutil.rmtree(directory, ignore_errors=True)
@@ -279,7 +279,7 @@ def _apt_directory(cache: Cache) -> Iterator[Path]:
 
 
 def _stored(release: Release, cache: Cache) -> _Stored | None:
-    """The newest in the cache that is still what was stored there."""
+    """Return the newest unmodified tarball of a release in the cache."""
     for version, path in sorted(_tarballs(release, cache.sources), reverse=True):
         source = stored_source(path, path.name)
         if source is not None:
@@ -292,7 +292,7 @@ def _newest_of_user(release: Release, directory: Path) -> Path | None:
 
 
 def _tarballs(release: Release, directory: Path) -> Iterator[tuple[Version, Path]]:
-    """Version and path of the tarballs of a release in a directory, as far as their names tell."""
+    """Yield version and path of the tarballs of a release in a directory, judging by their names."""
     for path in directory.iterdir() if directory.is_dir() else ():
         match = _NAME.fullmatch(path.name)
         version = released_version(match[1]) if match and is_archive(path) else None
@@ -302,11 +302,11 @@ def _tarballs(release: Release, directory: Path) -> Iterator[tuple[Version, Path
 
 def _no_source(release: Release, tried: list[str]) -> BuildError:
     return BuildError(
-        f"the source of PostgreSQL {release} cannot be had",
+        f"the source of PostgreSQL {release} is unavailable",
         slug="build-no-source",
         where=f"server {release}",
         found=f"tried: {'; '.join(tried)}",
         expected="a tarball of that version",
-        to_do=f"give it: ./postgresql-{release}.tar.bz2 in place of {release}, or keep tarballs in a directory and "
-        f"name it in {VARIABLE}; what is ready made needs no source: zonky:{release}",
+        to_do=f"use ./postgresql-{release}.tar.bz2 in place of {release}, set {VARIABLE} to a directory of tarballs, "
+        f"or use a ready-made build: zonky:{release}",
     )

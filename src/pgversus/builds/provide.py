@@ -1,4 +1,4 @@
-"""Builds for all servers of a study at once, so that ready-made ones come from one family."""
+"""Builds for all servers of a study together, so that ready-made ones come from one family."""
 
 import os
 import platform
@@ -29,13 +29,13 @@ _TODAYS: Mapping[ServerName, str] = MappingProxyType({})
 
 
 class BuildProgress(Protocol):
-    """Takes how far downloads and builds have come."""
+    """Receives the progress of downloads and builds."""
 
     def fetching(self, name: str, size: int) -> None:
-        """A download has so many bytes."""
+        """Report the bytes downloaded so far."""
 
     def building(self, name: str, done: int, total: int) -> None:
-        """So many steps of a build are done, of about so many."""
+        """Report the steps of a build that are done, and their estimated number."""
 
 
 def provide(
@@ -47,15 +47,15 @@ def provide(
     progress: BuildProgress,
     compilers: Mapping[ServerName, str] = _TODAYS,
 ) -> tuple[Build | None, ...]:
-    """A build for each name, fetched or built where needed; None for a server that somebody else runs.
+    """Return a build for each name, fetching or building it if needed; None for an external server.
 
-    manner: in which those are built that are built here. compilers: by which some were built before. BuildError when a
-    version cannot be had, a path holds neither a server nor source, or a build fails.
+    manner: how to build from source. compilers: the compilers of earlier builds.
+    BuildError if a version is unavailable, a path contains neither a server nor source, or a build fails.
     """
     asked = [as_asked(name) for name in names]
     meant = _from_one_family(asked)
     releases = [name for name in meant if isinstance(name, Release)]
-    # What is quick to find out, and ends it all when it is not there, comes before what takes minutes.
+    # Quick checks that may fail come before steps that take minutes.
     here = orders_here([name for name in meant if isinstance(name, SourceBuild)], manner, cache, user, compilers)
     own = {name: inspect_bin_directory(Path(name.path), user) for name in meant if isinstance(name, LocalPath)}
     ready_made = iter(_provide_releases(releases, cache, user, notify, progress.fetching)) if releases else iter(())
@@ -77,16 +77,16 @@ def provide(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildsHere:
-    """What would be used for some servers, without fetching or building any of it."""
+    """The builds that servers would use, determined without fetching or building."""
 
     builds: Mapping[ServerName, Build | None]
-    """None for one that is not in the cache yet, and for a server that somebody else runs."""
+    """None for a build not in the cache yet, and for an external server."""
     downloads: tuple[str, ...]
-    """What would be fetched, as `family version`, or `source of` a server's name."""
+    """Required downloads: `family version`, or `source of` and the name of a source."""
     to_build: tuple[str, ...]
-    """What would be built, as servers are named."""
+    """Names of servers that would be built."""
     not_asked: tuple[str, ...] = ()
-    """Servers that were not looked into, as they are named."""
+    """Names of servers that were not inspected."""
 
 
 def builds_here(
@@ -98,10 +98,11 @@ def builds_here(
     *,
     asks_named: bool,
 ) -> BuildsHere:
-    """The builds of these names as far as they are on this host; BuildError when one cannot be had.
+    """Return the builds of these names that are on this host; BuildError if a version is unavailable.
 
-    compilers: as of provide(). asks_named: whether programs in directories, git repositories and compilers that the
-    names lead to are run; without that they are not looked into.
+    compilers: as for provide().
+    asks_named: run the programs, git repositories and compilers that the names refer to; otherwise such servers are not
+    inspected.
     """
     meant = dict(zip(names, _from_one_family([as_asked(name) for name in names]), strict=True))
     builds: dict[ServerName, Build | None] = dict.fromkeys(names)
@@ -138,7 +139,7 @@ def builds_here(
 
 
 def _not_asked(names: Iterable[ServerName], user: ServerUser) -> list[ServerName]:
-    """Those that are not looked into; BuildError for a directory without a server's programs."""
+    """Return the servers that are not inspected; BuildError for a directory without server programs."""
     found = [name for name in names if _leads_elsewhere(name)]
     for name in found:
         if isinstance(name, LocalPath):
@@ -147,7 +148,7 @@ def _not_asked(names: Iterable[ServerName], user: ServerUser) -> list[ServerName
 
 
 def _leads_elsewhere(name: ServerName) -> bool:
-    """Whether to know more of a server takes running what is not pgversus' own: its programs, git, or its compiler."""
+    """Return whether inspecting a server would run programs that its name refers to: its own, git, or a compiler."""
     match name:
         case LocalPath() | SourceBuild(source=LocalPath() | Checkout()):
             return True
@@ -158,9 +159,9 @@ def _leads_elsewhere(name: ServerName) -> bool:
 
 
 def _from_one_family(names: Sequence[ServerName]) -> list[ServerName]:
-    """The same names, where one is built here all releases of which the user has not said otherwise.
+    """If any server is built from source, also build all releases without an explicit family from source.
 
-    The family alone changes speed by up to 1.5 times, so that a build of ours is held against builds of ours.
+    The family alone changes speed by up to 1.5 times, so builds from source are compared with builds from source.
     """
     if not any(isinstance(name, SourceBuild) for name in names):
         return list(names)
@@ -185,12 +186,12 @@ def _provide_releases(
             family = error.choice.family
             if any(release.family == family for release in releases) or len(lists) == 1:
                 raise _libraries_missing(error) from error
-            notify(f"{family} builds need {', '.join(error.libraries)}, which this host lacks: another family is used")
+            notify(f"using another family: {family} builds need {', '.join(error.libraries)}, missing on this host")
             lists = tuple(offer for offer in lists if offer.family != family)
 
 
 def _offers_for(releases: Sequence[Release], cache: Cache) -> tuple[FamilyOffer, ...]:
-    """The lists; asked for again when a version is missing that may have been released since they were fetched."""
+    """Return the lists, fetched again if a requested version is missing, since it may be newer than the lists."""
     lists = offers(cache.index)
     if not any(offer.versions for offer in lists):
         return _offers_of_cache(lists, cache)
@@ -200,7 +201,7 @@ def _offers_for(releases: Sequence[Release], cache: Cache) -> tuple[FamilyOffer,
 
 
 def _offers_of_cache(lists: Sequence[FamilyOffer], cache: Cache) -> tuple[FamilyOffer, ...]:
-    """What is installed already, for a host without network whose lists are gone."""
+    """Return the installed versions, for a host without network and lists."""
     result = []
     for offer in lists:
         names = [path.name.removeprefix(f"{offer.family}-") for path in cache.builds.glob(f"{offer.family}-*")]
@@ -217,19 +218,19 @@ def _say_newer(release: Release, choice: Choice, lists: Sequence[FamilyOffer], n
         return
     newest = max(version for offer in lists for version in offer.versions if release.admits(version))
     if newest > choice.version:
-        notify(f"{release} is {choice.version} here: {newest} exists, but not in one family with the other arms")
+        notify(f"using {choice.version} for {release}: {newest} exists, but not in the same family as the other arms")
 
 
 def _check_platform(release: Release) -> None:
     here = (platform.system(), platform.machine())
     if here != _PLATFORM:
         raise BuildError(
-            "there are no ready-made builds for this platform",
+            "no ready-made builds are available for this platform",
             slug="build-platform",
             where=f"server {release}",
             found=" ".join(here),
             expected=" ".join(_PLATFORM),
-            to_do="give the bin directory of a PostgreSQL that is on this host",
+            to_do="use the bin directory of a PostgreSQL installation on this host",
         )
 
 
@@ -239,14 +240,14 @@ def _libraries_missing(error: MissingLibrariesError) -> BuildError:
         slug="build-missing-libraries",
         where=f"{error.choice.family} {error.choice.version}",
         found=f"not found: {', '.join(error.libraries)}",
-        expected="every shared library of postgres",
+        expected="all shared libraries that postgres is linked with",
         to_do="install them with this system's package manager (ldd names the files), or use another family",
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedBuild:
-    """A build in the cache."""
+    """A cached build."""
 
     directory: Path
     size_bytes: int
@@ -254,22 +255,22 @@ class CachedBuild:
     """Seconds since 1970."""
 
     built: Build | None = None
-    """Of one that was built here; None where it cannot be read."""
+    """Set for a build from source; None if its manifest cannot be read."""
 
     @property
     def name(self) -> str:
-        """Family and version, `zonky-17.8`; of what was built here `source-` and digits."""
+        """Family and version, e.g. `zonky-17.8`; for builds from source, `source-` and hexadecimal digits."""
         return self.directory.name
 
     @property
     def is_from_source(self) -> bool:
-        """Whether it was built here."""
+        """Whether it was built from source here."""
         return self.name.startswith(f"{FROM_SOURCE}-")
 
 
 @contextmanager
 def using_builds(builds: Iterable[Build | None], cache: Cache) -> Iterator[None]:
-    """While this lasts, nobody takes these out of the cache; OSError where somebody just has."""
+    """Protect builds from removal from the cache; OSError if one has just been removed."""
     directories = {cache.builds / name for build in builds if build is not None if (name := _name_in(cache, build))}
     with in_use(sorted(directories)):
         for directory in directories:
@@ -278,7 +279,7 @@ def using_builds(builds: Iterable[Build | None], cache: Cache) -> Iterator[None]
 
 
 def cached_builds(cache: Cache) -> list[CachedBuild]:
-    """All builds in the cache, by name."""
+    """Return all cached builds, sorted by name."""
     return [
         CachedBuild(
             directory=directory,
@@ -292,11 +293,11 @@ def cached_builds(cache: Cache) -> list[CachedBuild]:
 
 
 def remove_build(build: CachedBuild, cache: Cache) -> bool:
-    """Whether it was taken out of the cache; not while a run uses it or fetches it. OSError when it cannot be."""
+    """Remove a build unless a run uses or fetches it; return whether it was removed. OSError on failure."""
     try:
         with private_lock(cache.staging / f"{build.name}.lock", blocking=False), unused(build.directory) as is_free:
             if is_free:
-                # First what makes it a build, so that nobody finds half of one.
+                # The manifest first, so that nobody finds an incomplete build.
                 (build.directory / MANIFEST).unlink(missing_ok=True)
                 shutil.rmtree(build.directory)
             return is_free
@@ -305,7 +306,7 @@ def remove_build(build: CachedBuild, cache: Cache) -> bool:
 
 
 def _name_in(cache: Cache, build: Build) -> str | None:
-    """Of a build of the cache; None for a directory of the user's."""
+    """Return the name of a cached build; None for a directory of the user."""
     if not build.bin_directory.is_relative_to(cache.builds):
         return None
     return build.bin_directory.relative_to(cache.builds).parts[0]

@@ -1,4 +1,4 @@
-"""Ready-made builds: available versions, the family that serves all arms, installation into the cache."""
+"""Ready-made builds: available versions, choice of a family for all arms, installation into the cache."""
 
 import json
 import re
@@ -36,7 +36,7 @@ _Number = Annotated[int, Field(ge=0, lt=1000)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _List:
-    """What is kept of a family."""
+    """The stored list of versions of a family."""
 
     fetched_at: Annotated[float, Field(allow_inf_nan=False)]
     """Seconds since 1970."""
@@ -49,10 +49,10 @@ _SCRATCH = "index-"
 
 
 def offers(index: Path, *, must_be_fresh: bool = False) -> tuple[FamilyOffer, ...]:
-    """What each family has, from the lists kept in `index`, fetched anew when older than a day.
+    """Return the versions of each family from the lists in `index`, which are refreshed once a day.
 
-    Where the registry does not answer, the old list serves with its age and the problem; with no list at all the
-    offer has no versions. must_be_fresh: ask again even when the list is new, for a version that it lacks.
+    If a registry does not respond, the old list is returned with its age and the problem; without a list the offer has
+    no versions. must_be_fresh: fetch the list even if it is recent, because it lacks a version.
     """
     return tuple(_offer(index, family, must_be_fresh=must_be_fresh) for family in SOURCES)
 
@@ -67,7 +67,7 @@ def _offer(index: Path, family: BuildFamily, *, must_be_fresh: bool) -> FamilyOf
             versions = SOURCES[family].versions(scratch)
             _write(file, versions, scratch)
     except RegistryError as error:
-        problem = "its certificate is not in the system's store" if error.is_about_certificates else "it did not answer"
+        problem = "its certificate is not in the system's store" if error.is_about_certificates else "no response"
         if kept is not None:
             return FamilyOffer(family=family, versions=kept.versions, age_s=kept.age_s, problem=problem)
         return FamilyOffer(family=family, versions=(), problem=problem)
@@ -76,7 +76,7 @@ def _offer(index: Path, family: BuildFamily, *, must_be_fresh: bool) -> FamilyOf
 
 @contextmanager
 def _scratch_file(index: Path) -> Iterator[Path]:
-    """A directory for one fetch, one at a time; what a killed one left is removed first."""
+    """Yield a directory for one fetch at a time, after removing the remains of killed ones."""
     with private_lock(index / "fetch.lock"):
         for old in index.glob(f"{_SCRATCH}*"):
             shutil.rmtree(old, ignore_errors=True)
@@ -88,7 +88,7 @@ def _read(file: Path, family: BuildFamily) -> FamilyOffer | None:
     try:
         kept = _LIST.validate_json(file.read_bytes())
     except (OSError, ValidationError):
-        # No list yet, or one cut short by a full disk: both are fetched again.
+        # No list yet, or one truncated by a full disk.
         return None
     versions = tuple(Version(major=major, minor=minor) for major, minor in kept.versions)
     return FamilyOffer(family=family, versions=versions, age_s=max(0.0, time.time() - kept.fetched_at))
@@ -106,21 +106,21 @@ _NEAREST = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The release that stands for a name."""
+    """The version chosen for a release."""
 
     family: BuildFamily
     version: Version
 
 
 def resolve(releases: Sequence[Release], offers: Sequence[FamilyOffer]) -> tuple[Choice, ...]:
-    """One choice for each release: all from one family, unless the user named families himself.
+    """Choose a version for each release, all from one family unless the user specified families.
 
-    offers: in the order of preference; families that the user named come before the others. BuildError that names the
-    nearest versions when no family has them all.
+    offers: in order of preference; families specified by the user come first.
+    BuildError with the nearest versions if no family has all of them.
     """
     free = [release for release in releases if release.family is None]
     named = {release.family for release in releases}
-    # Where it has them too, the family that some were asked from serves all: nothing is mixed that need not be.
+    # A family specified for some releases comes first for the others, to avoid mixing families.
     family = _family_for(free, sorted(offers, key=lambda offer: offer.family not in named)) if free else None
     return tuple(_newest(release, _offer_of(release.family or family, offers)) for release in releases)
 
@@ -154,11 +154,11 @@ def _no_such_version(release: Release, offers: Sequence[FamilyOffer]) -> BuildEr
     if not any(offer.versions for offer in offers):
         return _no_lists(release, offers)
     return BuildError(
-        f"PostgreSQL {release} cannot be had",
+        f"PostgreSQL {release} is unavailable",
         slug="build-unknown-version",
         where=f"server {release}",
         found="; ".join(_looked_at(release, offer) for offer in offers),
-        expected="a released version that one of these has",
+        expected="a released version in one of these families",
         to_do=_suggestion(release, offers),
     )
 
@@ -167,14 +167,14 @@ def _no_lists(release: Release, offers: Sequence[FamilyOffer]) -> BuildError:
     problems = "; ".join(f"{offer.family}: {offer.problem}" for offer in offers)
     is_certificate = "certificate" in problems
     return BuildError(
-        f"PostgreSQL {release} is not in the cache, and no package registry could be asked for it",
+        f"PostgreSQL {release} is not in the cache, and no package registry could be reached",
         slug="build-certificate" if is_certificate else "build-offline",
         where=f"server {release}",
         found=problems,
         expected="network access for the first use of a version",
         to_do="add your proxy's certificate authority to the system's certificate store"
         if is_certificate
-        else "try again with network access, or give the bin directory of a PostgreSQL that is on this host: "
+        else "try again with network access, or use the bin directory of a PostgreSQL installation on this host: "
         "/usr/lib/postgresql/17/bin",
     )
 
@@ -191,14 +191,14 @@ def _no_common_family(releases: Sequence[Release], offers: Sequence[FamilyOffer]
         where=f"servers {names}",
         found="; ".join(missing),
         expected="all arms from one family, because the family alone changes speed by up to 1.5 times",
-        to_do="choose a near version that one family has, or name families yourself (zonky:16.6 wheel:17.11), "
-        "which is said beside every verdict",
+        to_do="choose nearby versions from one family, or specify families (zonky:16.6 wheel:17.11), "
+        "which is reported next to every verdict",
     )
 
 
 def _looked_at(release: Release, offer: FamilyOffer) -> str:
     if not offer.versions:
-        return f"{offer.family} could not be asked: {offer.problem}"
+        return f"{offer.family} could not be queried: {offer.problem}"
     near = _nearest(release, offer)
     age = f" (list {offer.age_s / 3600:.0f} h old, {offer.problem})" if offer.problem else ""
     if not near:
@@ -208,7 +208,7 @@ def _looked_at(release: Release, offer: FamilyOffer) -> str:
 
 
 def _nearest(release: Release, offer: FamilyOffer) -> list[Version]:
-    """The next lower and the next higher minor of the same major."""
+    """Return the nearest lower and higher minors of the same major."""
     same = sorted(version for version in offer.versions if version.major == release.major)
     if release.minor is None:
         return same[-_NEAREST:]
@@ -222,25 +222,25 @@ def _suggestion(release: Release, offers: Sequence[FamilyOffer]) -> str:
     if near and release.minor is not None:
         wanted = release.minor
         best = min(near, key=lambda version: (abs(version.minor - wanted), version))
-        return f"use {best}, or give the bin directory of your own build of {release}"
+        return f"use {best}, or the bin directory of your own build of {release}"
     newest = max((version for offer in offers for version in offer.versions), default=None)
-    return f"the newest is {newest}; for anything else give a bin directory" if newest else "give a bin directory"
+    return f"use {newest}, the newest, or a bin directory" if newest else "use a bin directory"
 
 
-# Which registry serves a client is the user's configuration and not ours to print.
+# The address of a registry is part of the user's configuration and not shown.
 _ADDRESS = re.compile(r"https?://\S+")
 
 
 @dataclass(eq=False)
 class MissingLibrariesError(Exception):
-    """A build that this host cannot run; another family may do."""
+    """This host lacks libraries for a build; another family may work."""
 
     choice: Choice
     libraries: tuple[str, ...]
 
 
 def installed(cache: Cache, choice: Choice) -> Build | None:
-    """The build if it is in the cache, whole; None otherwise."""
+    """Return the build if it is complete in the cache, else None."""
     directory = _place(cache, choice)
     manifest = read_manifest(directory)
     if manifest is None:
@@ -254,11 +254,11 @@ def installed(cache: Cache, choice: Choice) -> Build | None:
 
 
 def install(cache: Cache, choice: Choice, user: ServerUser, progress: NotifyBytes) -> Build:
-    """The build, from the cache or fetched into it; two pgversus at once fetch it once.
+    """Return the build from the cache, or fetch it; concurrent pgversus processes fetch it once.
 
-    user: who unpacks it and runs its programs for the first time.
-    BuildError when it cannot be fetched, or is not what it should be; then nothing is left in the cache.
-    MissingLibrariesError when it is sound and this host lacks libraries that it needs.
+    user: the user that unpacks it and first runs its programs.
+    BuildError if it cannot be fetched or verified; then nothing is left in the cache.
+    MissingLibrariesError if it is intact, but this host lacks libraries that it requires.
     """
     with private_lock(cache.staging / f"{_name(choice)}.lock"):
         build = installed(cache, choice)
@@ -267,7 +267,7 @@ def install(cache: Cache, choice: Choice, user: ServerUser, progress: NotifyByte
                 _install(cache, choice, scratch, user, progress)
             build = installed(cache, choice)
     if build is None:
-        raise _damaged(choice, "it vanished from the cache as soon as it was there")
+        raise _damaged(choice, "it vanished from the cache right after its installation")
     missing = missing_libraries(build.bin_directory, user)
     if missing:
         raise MissingLibrariesError(choice, missing)
@@ -310,11 +310,11 @@ def _install(cache: Cache, choice: Choice, scratch: Path, user: ServerUser, prog
 
 @contextmanager
 def _scratch(cache: Cache, choice: Choice) -> Iterator[Path]:
-    """A staging directory of this build's own; what a killed download left there is removed first."""
+    """Yield a staging directory for this build, after removing the remains of killed downloads."""
     for old in cache.staging.glob(f"{_name(choice)}-*"):
         shutil.rmtree(old, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=f"{_name(choice)}-", dir=cache.staging) as directory:
-        # For the user that runs what was unpacked.
+        # Open to the user that runs the unpacked programs.
         Path(directory).chmod(0o755)
         yield Path(directory)
 
@@ -328,7 +328,7 @@ def _place(cache: Cache, choice: Choice) -> Path:
 
 
 def _not_fetched(choice: Choice, error: RegistryError) -> BuildError:
-    last_words = _ADDRESS.sub("(the registry)", str(error).splitlines()[-1]) if str(error) else "no words"
+    last_words = _ADDRESS.sub("(the registry)", str(error).splitlines()[-1]) if str(error) else "no message"
     return BuildError(
         f"PostgreSQL {choice.version} could not be fetched",
         slug="build-certificate" if error.is_about_certificates else "build-fetch-failed",
@@ -337,16 +337,16 @@ def _not_fetched(choice: Choice, error: RegistryError) -> BuildError:
         expected="a download",
         to_do="add your proxy's certificate authority to the system's certificate store"
         if error.is_about_certificates
-        else "try again with network access, or give the bin directory of a PostgreSQL that is on this host",
+        else "try again with network access, or use the bin directory of a PostgreSQL installation on this host",
     )
 
 
 def _damaged(choice: Choice, found: str, *, expected: str = "an intact build") -> BuildError:
     return BuildError(
-        f"what was fetched for PostgreSQL {choice.version} is not what it should be",
+        f"the download of PostgreSQL {choice.version} failed verification",
         slug="build-damaged",
         where=f"{choice.family} {choice.version}",
         found=found,
         expected=expected,
-        to_do="nothing was kept: run the same command again; if it happens again, a mirror or proxy alters the file",
+        to_do="run the same command again (nothing was stored); if it fails again, a mirror or proxy alters the file",
     )

@@ -1,10 +1,9 @@
 """Source trees and commits on this host: contents, copies, and differences between commits.
 
-A repository names programs that watch its files, filter their contents, compare them, or fetch what is missing. Each
-is switched off by flags or on the command line, which comes before any file.
+The configuration of a repository can specify programs that watch its files, filter or compare their contents, or fetch
+missing objects. All are disabled by environment variables or on the command line, which override any file.
 
-Nothing is ever written into a tree of the user's: builds use a copy, or a repository of our own that borrows its
-objects.
+The user's trees are never written to: builds use a copy, or a separate repository that borrows its objects.
 """
 
 import hashlib
@@ -33,29 +32,29 @@ _ENVIRONMENT = {
     **CLEAN_ENVIRONMENT,
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
-    # Of a repository without all its objects git would fetch them, from wherever and by whatever program that names.
+    # git would fetch missing objects from any address and with any program that the repository specifies.
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
 }
 _NONE_FOUND = 1
-# What git config returns where nothing of that name is configured.
+# Exit code of git config if no name matches.
 _UNREADABLE = "\ufffd"
-# What was not UTF-8 in the output of a program.
+# Replaces invalid UTF-8 in the output of a program.
 _MOST_WORDS = 500
 
 
 def git(directory: Path, *arguments: str, where: str = "") -> str:
-    """Return what git prints in a repository of the user's; BuildError with its message when it is missing or fails.
+    """Run git in a repository of the user and return its output; BuildError if git is missing or fails.
 
-    where: the commit that was asked for, for messages.
+    where: the requested commit, for messages.
     """
-    # The user's own configuration says which directories of others git may look into.
+    # HOME: the user's configuration lists directories of other users that git may access.
     environment = {**_ENVIRONMENT, "HOME": str(Path.home())}
     return _printed(directory, arguments, environment, where)
 
 
 def git_in_own(directory: Path, *arguments: str) -> str:
-    """The same in a repository that pgversus made: no configuration but its own holds there."""
+    """Run git in a repository created by pgversus, without any other configuration, and return its output."""
     environment = {**_ENVIRONMENT, "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
     return _printed(directory, arguments, environment, "")
 
@@ -71,15 +70,15 @@ def _printed(directory: Path, arguments: tuple[str, ...], environment: Mapping[s
 
 
 def _filters_off(directory: Path, environment: Mapping[str, str], where: str) -> Iterator[str]:
-    """Flags that switch off each filter that is configured, by its name: git knows no other way."""
+    """Yield flags that disable each configured filter by name; git has no option to disable all."""
     listing = ("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
     finished = run(["git", "-C", str(directory), *_OFF, *listing], environment=environment)
     if finished.exit_code not in (0, _NONE_FOUND):
         raise no_repository(directory, where, _words(finished))
     for name in dict.fromkeys(key.rpartition(".")[0] for key in finished.stdout.split("\0") if key):
         if "=" in name or _UNREADABLE in name:
-            # -c takes what stands before the first one for the name, and names nothing that is not UTF-8.
-            raise no_repository(directory, where, f"a filter whose name has an = in it, or is not UTF-8: {name}")
+            # -c ends the name at the first "=", and invalid UTF-8 cannot be passed.
+            raise no_repository(directory, where, f"a filter whose name contains = or is not UTF-8: {name}")
         for what in ("clean=", "smudge=", "process=", "required=false"):
             yield from ("-c", f"{name}.{what}")
 
@@ -90,44 +89,44 @@ def _words(finished: Finished) -> str:
 
 def _no_git(directory: Path) -> BuildError:
     return BuildError(
-        "git is needed to look at a git checkout",
+        "git is required to read a git checkout",
         slug="build-missing-tools",
         where=str(directory),
         found="no git on this host",
         expected="git",
-        to_do="install the package git, or give a tarball",
+        to_do="install the package git, or use a tarball",
     )
 
 
 def no_repository(directory: Path, ref: str, words: str) -> BuildError:
-    """The error of a directory without a repository that git can read, or without the commit that was asked for."""
+    """Return the error for a directory without a readable git repository or without the requested commit."""
     return BuildError(
-        "git cannot tell what is in this source tree" if not ref else f"git knows no {ref} there",
+        "git cannot read this source tree" if not ref else f"git cannot find {ref} in this repository",
         slug="build-unknown-commit",
         where=f"{directory}@{ref}" if ref else str(directory),
         found=words,
-        expected="a git repository, and a commit, tag or branch of it",
-        to_do="see git log there; a path that has an @ in it is written with a slash at its end",
+        expected="a git repository and a commit, tag or branch in it",
+        to_do="check git log there; end a path that contains @ with a slash",
     )
 
 
 _CONFIGURE = "configure"
 _BUILD_FILES = (_CONFIGURE, "configure.ac", "configure.in", "meson.build")
 _MADE_IN_PLACE = ("GNUmakefile", "config.status", "config.log", "config.cache")
-# What configure leaves in a tree that was built where it stands.
+# Left by configure in a tree that was built in place.
 _COMPILED = frozenset({".o", ".a", ".so", ".bc"})
-# Submodules have configurations of their own, which git would obey in them; PostgreSQL has none.
+# Submodules have their own configuration, which git would obey; PostgreSQL has no submodules.
 _STATUS = ("status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all")
 _DIFF = ("diff", "--stat", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 
 
 def is_tree(path: Path) -> bool:
-    """Whether this is PostgreSQL's source."""
+    """Return whether a directory contains PostgreSQL's source."""
     return (path / "src" / "backend").is_dir() and any((path / name).is_file() for name in _BUILD_FILES)
 
 
 def tree_source(path: Path) -> SourceCode:
-    """The tree as it stands, with what is in no commit; BuildError when git does not let itself be asked."""
+    """Return a tree as a source, with uncommitted changes; BuildError if git fails."""
     here = path.resolve()
     if not (here / ".git").exists():
         plain = SourceFacts(
@@ -150,15 +149,15 @@ def tree_source(path: Path) -> SourceCode:
 
 
 def commit_source(path: Path, ref: str) -> SourceCode:
-    """A commit of a repository; BuildError when there is no such repository or commit."""
+    """Return a commit as a source; BuildError if the repository or commit does not exist."""
     here = path.resolve()
     if not here.is_dir():
-        raise no_repository(here, ref, "no directory")
+        raise no_repository(here, ref, "no such directory")
     commit = git(here, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", where=ref).strip()
     tree = git(here, "rev-parse", f"{commit}^{{tree}}").strip()
     facts = SourceFacts(
         words=f"commit {commit[:12]} of {path}" + (f" ({ref})" if not commit.startswith(ref) else ""),
-        # Two commits with the same files are the same source.
+        # Commits with the same files are the same source.
         sha256=hashlib.sha256(tree.encode()).hexdigest(),
         repository=str(here),
         commit=commit,
@@ -168,12 +167,12 @@ def commit_source(path: Path, ref: str) -> SourceCode:
 
 
 def diff_stat(baseline: SourceFacts, contender: SourceFacts) -> str | None:
-    """What git says has changed from one to the other; None where they are not of one repository, or git fails."""
+    """Return the output of git diff --stat between two sources; None if their repositories differ or git fails."""
     if baseline.repository is None or baseline.repository != contender.repository or baseline.is_changed:
         return None
     commits = [baseline.commit or "", *([] if contender.is_changed else [contender.commit or ""])]
     try:
-        # It would note in the user's index which files it has found unchanged.
+        # git diff would otherwise refresh the user's index.
         quiet = ("-c", "diff.autoRefreshIndex=false")
         here = Path(baseline.repository)
         changed = git(here, *quiet, *_DIFF, *commits, "--").rstrip()
@@ -183,7 +182,7 @@ def diff_stat(baseline: SourceFacts, contender: SourceFacts) -> str | None:
 
 
 def _new_files(repository: Path, source: SourceFacts) -> list[str]:
-    """Of a tree with changes: a line for each file that git does not know yet."""
+    """Return a line for each untracked file if a tree has changes."""
     if not source.is_changed:
         return []
     listed = git(repository, "ls-files", "-z", "--others", "--exclude-standard")
@@ -191,7 +190,7 @@ def _new_files(repository: Path, source: SourceFacts) -> list[str]:
 
 
 class _Tree:
-    """A tree as it stands."""
+    """A source tree, including uncommitted changes."""
 
     def __init__(self, path: Path, facts: SourceFacts, *, is_git: bool) -> None:
         self.facts = facts
@@ -199,7 +198,7 @@ class _Tree:
         self._is_git = is_git
 
     def lay_out(self, target: Path, user: ServerUser) -> None:
-        """A copy of it; BuildError when it was changed since it was looked at."""
+        """Copy the tree; BuildError if it has changed since it was read."""
         del user
         files = list(_git_files(self._path) if self._is_git else _plain_files(self._path))
         for name in files:
@@ -207,12 +206,12 @@ class _Tree:
             shutil.copy2(self._path / name, target / name, follow_symlinks=False)
         if _tree_sha256(target, files) != self.facts.sha256:
             raise BuildError(
-                "a source tree was changed while it was copied",
+                "the source tree changed while it was copied",
                 slug="build-tree-changed",
                 where=str(self._path),
-                found="other files than a moment before",
-                expected="a tree that stays as it is for a few seconds",
-                to_do="run it again; a commit (./tree@REF) cannot change",
+                found="different files than a moment before",
+                expected="a tree that does not change for a few seconds",
+                to_do="run the command again, or use a commit (./tree@REF), which cannot change",
             )
 
 
@@ -224,56 +223,56 @@ class _Commit:
         self._path = path
 
     def lay_out(self, target: Path, user: ServerUser) -> None:
-        """Its files, by a repository that borrows the user's objects: nothing is written into the user's own."""
+        """Check out the files with a temporary repository that borrows the objects of the user's repository."""
         del user
         target.mkdir(parents=True)
         objects = self._path / git(self._path, "rev-parse", "--git-path", "objects").strip()
         with tempfile.TemporaryDirectory(prefix="clone-", dir=target.parent) as name:
-            # No clone: of a shallow repository it would have the newest commit alone.
+            # Not a clone, which would contain only the newest commit of a shallow repository.
             clone = Path(name) / "clone"
             git_in_own(target.parent, "init", "--quiet", "--template=", str(clone))
             (clone / ".git/objects/info/alternates").write_text(f"{objects}\n", encoding="utf-8")
             commit = str(self.facts.commit)
             git_in_own(clone, f"--work-tree={target}", "checkout", "--quiet", "--force", commit, "--", ".")
         if not is_tree(target):
-            raise no_tree(f"{self._path}@{self.facts.commit}", "a commit without src/backend in it")
+            raise no_tree(f"{self._path}@{self.facts.commit}", "a commit without src/backend")
 
 
 def no_tree(where: str, found: str) -> BuildError:
-    """What is said of a place without source."""
+    """Return the error for a path without source."""
     return BuildError(
-        "there is no source of PostgreSQL to build",
+        "PostgreSQL's source was not found",
         slug="build-no-tree",
         where=where,
         found=found,
         expected="a source tree, a git checkout, or a tarball",
-        to_do="give the directory that has PostgreSQL's configure or meson.build in it",
+        to_do="use the directory that contains PostgreSQL's configure or meson.build",
     )
 
 
 def _git_files(tree: Path) -> Iterator[str]:
-    """What git knows or would take, in order."""
+    """Return tracked and untracked files, except ignored ones, in order."""
     listed = git(tree, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return iter(sorted({name for name in listed.split("\0") if name and (tree / name).is_file()}))
 
 
 def _plain_files(tree: Path) -> Iterator[str]:
-    """Everything but what was compiled there, in order."""
+    """Return all files except compiled ones, in order."""
     if made := [name for name in _MADE_IN_PLACE if (tree / name).exists()]:
         raise BuildError(
-            "this source tree was configured where it stands, so that it cannot be built as it came",
+            "this source tree was configured in place and cannot be built in a separate directory",
             slug="build-tree-configured",
             where=str(tree),
             found=", ".join(made),
-            expected="a tree as it was unpacked, or a git checkout",
-            to_do="make distclean there, or give the tarball",
+            expected="a freshly unpacked tree, or a git checkout",
+            to_do="run make distclean there, or use the tarball",
         )
     found = (path for path in tree.rglob("*") if path.is_file() and path.suffix not in _COMPILED)
     return iter(sorted(str(path.relative_to(tree)) for path in found))
 
 
 def _tree_sha256(tree: Path, names: Iterator[str] | list[str]) -> str:
-    """Over the names, contents and executable bits of these files."""
+    """Return the SHA-256 over the names, contents and executable bits of these files."""
     whole = hashlib.sha256()
     for name in names:
         path = tree / name

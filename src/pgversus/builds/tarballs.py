@@ -1,4 +1,4 @@
-"""Source tarballs: what they hold, downloads, and those that the cache stores."""
+"""Source tarballs: contents, downloads, and storage in the cache."""
 
 import hashlib
 import ipaddress
@@ -36,14 +36,14 @@ _SHA256 = re.compile(r"\b[0-9a-fA-F]{64}\b")
 
 
 def is_archive(path: Path) -> bool:
-    """Whether this is called as a tarball is."""
+    """Return whether a file is named like a tarball."""
     return path.name.endswith(_SUFFIXES)
 
 
 def archive_source(path: Path, *, name: str | None = None, checked: str | None = None) -> SourceCode:
-    """The source in a tarball, held against the checksum beside it, if there is one; BuildError where it differs.
+    """Return the source in a tarball, verified against its .sha256 file if there is one; BuildError on mismatch.
 
-    name: for people, where the file's own says nothing. checked: against what it was held already.
+    name: shown instead of the file name. checked: the reference of an earlier verification, which replaces this one.
     """
     try:
         sha256 = file_sha256(path)
@@ -57,31 +57,31 @@ def archive_source(path: Path, *, name: str | None = None, checked: str | None =
 
 
 def check_published(path: Path, sha256: str, text: str, where: str) -> None:
-    """BuildError when a published checksum is another one.
+    """Raise a BuildError if a published checksum is missing or different.
 
-    text: as it was published, a line of sha256sum or the sum alone. where: it was published.
+    text: the published text, a line of sha256sum or the checksum alone. where: the place of publication.
     """
     match = _SHA256.search(text)
     if match is None or match[0].lower() != sha256:
         raise BuildError(
-            "a tarball is not what was published",
+            "the tarball does not match its published checksum",
             slug="build-damaged",
             where=str(path),
             found=f"SHA-256 {sha256}",
             expected=f"SHA-256 {match[0].lower()} ({where})" if match else f"a SHA-256 in {where}",
-            to_do="fetch it again; nothing of it was kept",
+            to_do="fetch it again; nothing was stored",
         )
 
 
 class _Archive:
-    """A tarball."""
+    """A source tarball."""
 
     def __init__(self, path: Path, facts: SourceFacts) -> None:
         self.facts = facts
         self._path = path
 
     def lay_out(self, target: Path, user: ServerUser) -> None:
-        """What is inside its only directory; BuildError when it is no tarball, or not one of PostgreSQL's source."""
+        """Unpack its only directory; BuildError if it is not a tarball of PostgreSQL's source."""
         part = target.with_name(f"{target.name}.part")
         try:
             unpack(self._path, part, user)
@@ -91,47 +91,47 @@ class _Archive:
         home = tops[0] if len(tops) == 1 and tops[0].is_dir() else part
         if not is_tree(home):
             names = sorted(path.name for path in home.iterdir())
-            raise not_an_archive(self._path, f"a tarball with {', '.join(names[:_MOST_SHOWN]) or 'nothing'} in it")
+            raise not_an_archive(self._path, f"a tarball that contains {', '.join(names[:_MOST_SHOWN]) or 'nothing'}")
         home.rename(target)
 
 
 def not_an_archive(path: Path, found: str) -> BuildError:
-    """What is said of a file that holds no source."""
+    """Return the error for a file that is not a source tarball."""
     return BuildError(
-        "this is no tarball of PostgreSQL's source",
+        "this is not a tarball of PostgreSQL's source",
         slug="build-no-tarball",
         where=str(path),
         found=found,
-        expected="a tarball as PostgreSQL is published: postgresql-17.8.tar.bz2",
-        to_do="give another one; nothing was built",
+        expected="a source tarball as published by PostgreSQL, e.g. postgresql-17.8.tar.bz2",
+        to_do="use a different tarball; nothing was built",
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Record:
-    """What is kept of a tarball."""
+    """The stored record of a tarball."""
 
     sha256: str
     checked: str
-    """Against what its hash was verified."""
+    """The reference that its hash was verified against."""
 
 
 _RECORD = TypeAdapter(_Record)
 
 
 def store(tarball: Path, place: Path, *, sha256: str, checked: str) -> None:
-    """Move a tarball to its place in the cache. checked: against what its hash was verified."""
+    """Move a tarball to its place in the cache. checked: the reference that its hash was verified against."""
     record = tarball.with_name(f"{tarball.name}.record")
     record.write_text(json.dumps({"sha256": sha256, "checked": checked}), encoding="utf-8")
-    # The record comes first: without its tarball it does no harm.
+    # The record comes first: without its tarball it is harmless.
     put_in_place(record, _record_of(place))
     put_in_place(tarball, place)
 
 
 def stored_source(place: Path, name: str) -> SourceCode | None:
-    """The source in a tarball of the cache; None where it is not there, or differs from what was stored.
+    """Return the source in a cached tarball; None if it is missing or was modified after it was stored.
 
-    name: of the tarball, for people.
+    name: the name of the tarball, for messages.
     """
     try:
         record = _RECORD.validate_json(_record_of(place).read_bytes())
@@ -142,7 +142,7 @@ def stored_source(place: Path, name: str) -> SourceCode | None:
 
 
 def stored_tarballs(cache: Cache) -> list[Path]:
-    """Every tarball in the cache, by name."""
+    """Return all cached tarballs, sorted by name."""
     return sorted(path for path in cache.sources.glob("*") if is_archive(path))
 
 
@@ -159,30 +159,31 @@ def _record_of(place: Path) -> Path:
 _SILENCE_S = 60.0
 _LONGEST_S = 1800.0
 _MOST_BYTES = 1 << 30
-"""PostgreSQL's source is published in 20 to 30 MB."""
+"""Tarballs of PostgreSQL's source have 20 to 30 MB."""
 _MOST_CHECKSUM_BYTES = 1 << 16
 _PIECE_BYTES = 1 << 16
 
 
 class DownloadError(Exception):
-    """Why an address gave no tarball."""
+    """A tarball could not be downloaded."""
 
 
 def place_of(download: Download, cache: Cache) -> Path:
-    """Where what is at this address is kept."""
+    """Return the path of a download in the cache."""
     name = Path(urllib.parse.urlsplit(download.address).path).name or "source.tar"
     return cache.sources / f"{hashlib.sha256(str(download).encode()).hexdigest()[:12]}-{name}"
 
 
 def name_of(place: Path) -> str:
-    """What the file was called where it came from; the whole address is the user's configuration."""
+    """Return the original file name; the full address is part of the user's configuration and not shown."""
     return place.name.partition("-")[2]
 
 
 def downloaded(download: Download, cache: Cache, progress: NotifyBytes) -> SourceCode:
-    """The tarball at an address, from the cache or fetched; DownloadError, or BuildError when its hash is another one.
+    """Return the tarball at an address from the cache, or fetch it; BuildError if its hash differs.
 
-    It is verified against the hash that the user gives, else against ADDRESS.sha256, which must be there.
+    It is verified against the hash given by the user, else against ADDRESS.sha256, which must exist. DownloadError if
+    either cannot be downloaded.
     """
     place = place_of(download, cache)
     name = name_of(place)
@@ -192,7 +193,7 @@ def downloaded(download: Download, cache: Cache, progress: NotifyBytes) -> Sourc
             return found
         with tempfile.TemporaryDirectory(prefix="download-", dir=cache.staging) as directory:
             part = Path(directory) / place.name
-            # First the hash, which is small: without one the tarball is of no use.
+            # The hash first: it is small, and without it the tarball is useless.
             expected, checked = _expected(download, name)
             sha256 = _fetch(download.address, part, name, progress)
             check_published(Path(name), sha256, expected, checked)
@@ -201,18 +202,18 @@ def downloaded(download: Download, cache: Cache, progress: NotifyBytes) -> Sourc
 
 
 def _expected(download: Download, name: str) -> tuple[str, str]:
-    """The hash that a tarball must have, as it was given or published, and who says so."""
+    """Return the required hash of a tarball, given or published, and its origin."""
     if download.sha256 is not None:
         return download.sha256, "the hash given with its address"
     if not (_is_secure(download.address) or _is_local(download.address)):
         scheme = urllib.parse.urlsplit(download.address).scheme
-        raise DownloadError(f"{name}: its hash would come over {scheme}, where anybody on the way can change it")
+        raise DownloadError(f"{name}: its hash would be fetched over {scheme}, where it can be altered in transit")
     pieces = _received(f"{download.address}.sha256", _MOST_CHECKSUM_BYTES)
     return b"".join(pieces).decode(errors="replace"), f"{name}.sha256"
 
 
 def _fetch(address: str, part: Path, name: str, progress: NotifyBytes) -> str:
-    """The SHA-256 of what was fetched."""
+    """Download a file and return its SHA-256."""
     sha256 = hashlib.sha256()
     size = 0
     with part.open("wb") as file:
@@ -224,7 +225,7 @@ def _fetch(address: str, part: Path, name: str, progress: NotifyBytes) -> str:
 
 
 def _received(address: str, most: int) -> Iterator[bytes]:
-    """What is at an address, piece by piece; DownloadError when it has more than `most` bytes, or takes too long."""
+    """Yield the content at an address in chunks; DownloadError for more than `most` bytes or a timeout."""
     path = urllib.parse.urlsplit(address).path
     ends_at = time.monotonic() + _LONGEST_S
     size = 0
@@ -232,39 +233,37 @@ def _received(address: str, most: int) -> Iterator[bytes]:
         with _opened(address) as answer:
             told = answer.headers.get("Content-Length", "")
             length = int(told) if told.isdecimal() else None
-            # read() would wait until a piece is full, however slowly it fills; read1() after the last byte, for more.
+            # read() would wait until a chunk is full, however slowly it arrives; read1() would wait at the end.
             while size != length and (piece := answer.read1(_PIECE_BYTES)):
                 size += len(piece)
                 if max(size, length or 0) > most:
-                    raise DownloadError(f"{path}: it has more than {most} bytes")
+                    raise DownloadError(f"{path}: larger than {most} bytes")
                 if time.monotonic() > ends_at:
-                    raise DownloadError(f"{path}: {size} bytes came in {_LONGEST_S:.0f} s, and there are more")
+                    raise DownloadError(f"{path}: incomplete after {_LONGEST_S:.0f} s, {size} bytes received")
                 yield piece
     except (HTTPException, OSError, ValueError) as error:
         raise DownloadError(f"{path}: {getattr(error, 'reason', error)}") from error
     if length not in (None, size):
-        raise DownloadError(f"{path}: {size} bytes came of {length}")
+        raise DownloadError(f"{path}: received {size} of {length} bytes")
 
 
 def _opened(address: str) -> HTTPResponse:
-    """The answer, by the system's certificate store and the user's proxy."""
+    """Open an address, using the system's certificate store and the user's proxy."""
     context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context), _SecureRedirects)
-    # Servers' names say http or https.
+    # Addresses in server names are http or https.
     answer: HTTPResponse = opener.open(address, timeout=_SILENCE_S)
     return answer
 
 
 class _SecureRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows to https alone; tests are sent from one local address to another."""
+    """Follow redirects to https only, or between local addresses, for tests."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> urllib.request.Request | None:
         if not (_is_secure(newurl) or (_is_local(req.full_url) and _is_local(newurl))):
-            raise urllib.error.URLError(
-                f"it leads elsewhere, to {urllib.parse.urlsplit(newurl).scheme} and not to https"
-            )
+            raise urllib.error.URLError(f"redirected to {urllib.parse.urlsplit(newurl).scheme} instead of https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -273,7 +272,7 @@ def _is_secure(address: str) -> bool:
 
 
 def _is_local(address: str) -> bool:
-    """Whether http goes to this machine itself, where nobody is between."""
+    """Return whether an address is http on this machine itself, where nobody can intercept it."""
     parts = urllib.parse.urlsplit(address)
     try:
         is_loopback = parts.hostname == "localhost" or ipaddress.ip_address(parts.hostname or "").is_loopback

@@ -1,11 +1,11 @@
-"""Unpacking archives that others have packed: every member is checked, by a process that can do nothing else.
+"""Safe unpacking of untrusted archives: a confined child process checks every member.
 
-Python's own filter for tar archives can be bypassed with long chains of links (CVE-2025-4517), so nothing here relies
-on it. A member is judged by its text alone, before any of it is written, and one bad member refuses the archive.
+Python's own filter for tar archives can be bypassed with long chains of links (CVE-2025-4517) and is not relied upon.
+Each member is judged by the text of its header before it is written; one bad member rejects the whole archive.
 
-Parsers and decompressors run in a child process without privileges, with little memory and processor time. It is
-forked without exec: the servers' user may not be allowed to read our Python (think of /root/.venv), but a fork has it
-in memory. Archive and directory are open before privileges are dropped: that user need not be able to reach them.
+Parsers and decompressors run in a child process without privileges and with limited memory and CPU time. It is forked
+without exec: the servers' user may not be allowed to read our Python (e.g. in /root/.venv), but a fork has it in
+memory. Archive and directory are opened before privileges are dropped, so that user need not be able to reach them.
 """
 
 import bz2
@@ -40,11 +40,11 @@ MOST_BYTES = 2 << 30
 """Unpacked, headers included. PostgreSQL's source has about 200 MB, a build with debug information less than 1 GB."""
 MOST_NAME_BYTES = 1000
 _MOST_COMPONENT_BYTES = 255
-# NAME_MAX: no file system of Linux has longer ones.
+# NAME_MAX, the limit of Linux file systems.
 _MOST_DEPTH = 100
-# What is deeper than Python's recursion limit could be written, and not be removed again.
+# A tree deeper than Python's recursion limit could be written but not removed.
 _MOST_MEMORY_BYTES = 1 << 30
-# More than the process has when it begins. The largest need is the dictionary of xz, 64 MB at its highest level.
+# In addition to the memory at start. The largest need is the dictionary of xz, 64 MB at its highest level.
 _MOST_CPU_S = 600
 # A slow processor unpacks MOST_BYTES of bzip2 in about 200 s.
 _MOST_ANSWER_BYTES = 16_384
@@ -59,19 +59,20 @@ _FORMATS: tuple[tuple[bytes, Callable[[Any], Any]], ...] = (
 
 
 class ArchiveError(Exception):
-    """Why an archive was not unpacked."""
+    """An archive was rejected or could not be unpacked."""
 
 
 def unpack(archive: Path, target: Path, user: ServerUser, *, inner: str = "") -> None:
-    """Unpack an archive to `target`, which must not exist yet; ArchiveError, and nothing there, when it is refused.
+    """Unpack an archive to `target`, which must not exist.
 
-    user: the user of the servers, whose rights the unpacking process has; what it has written belongs to us at the end.
-    inner: how the name of the only tar archive in a zip archive ends; wheels and jars are zip archives.
-    OSError when the archive cannot be read, or when the host cannot hold what is in it.
+    user: the user to unpack as; we own the result.
+    inner: for zip archives (wheels, jars), the suffix of the only tar archive inside.
+    ArchiveError if the archive is rejected, OSError if it cannot be read or the host cannot store its contents; then
+    `target` is not created.
     """
-    # Names in zip archives have this encoding, and the child may not be able to import it.
+    # The encoding of names in zip archives, which the child may not be able to import.
     codecs.lookup("cp437")
-    # It lets nobody else in: while the tree belongs to the servers' user, a server could change what is in it.
+    # A private parent: while the tree belongs to the servers' user, a running server could change it.
     with archive.open("rb") as file, tempfile.TemporaryDirectory(prefix=f"{target.name}-", dir=target.parent) as name:
         tree = Path(name) / "tree"
         tree.mkdir()
@@ -84,19 +85,19 @@ def unpack(archive: Path, target: Path, user: ServerUser, *, inner: str = "") ->
 
 
 def take_over(tree: Path, user: ServerUser) -> None:
-    """Make us the owner of a tree that `user` has written, so that no server can change its own programs.
+    """Make us the owner of a tree written by `user`, so that no server can change its own programs.
 
-    Links are not followed. ArchiveError where something in it is not the user's: a hard link to another's file.
+    Links are not followed. ArchiveError if the user does not own an entry, such as a hard link to another's file.
     """
     for name, directory in _entries(tree):
         if os.stat(name, dir_fd=directory, follow_symlinks=False).st_uid != user.uid:
-            raise ArchiveError(f"{_shown(name)} does not belong to {user.name}, who has unpacked it")
+            raise ArchiveError(f"{_shown(name)} is not owned by {user.name}, who unpacked it")
     for name, directory in _entries(tree):
         os.chown(name, os.geteuid(), os.getegid(), dir_fd=directory, follow_symlinks=False)
 
 
 def _entries(tree: Path) -> Iterator[tuple[str, int]]:
-    """Yield the name of everything in a tree, and an open file descriptor of its directory; the tree itself is `.`."""
+    """Yield the name and the open directory descriptor of every entry in a tree; the tree itself is `.`."""
     for at, directories, files, directory in os.fwalk(tree, follow_symlinks=False):
         yield from ((name, directory) for name in (*directories, *files))
         if at == str(tree):
@@ -104,14 +105,14 @@ def _entries(tree: Path) -> Iterator[tuple[str, int]]:
 
 
 def _in_child(work: Callable[[], None], directory: Path, user: ServerUser, *, archive_fd: int) -> None:
-    """Do some work in a confined child process; ArchiveError or OSError when it fails there."""
+    """Call `work` in a confined child process; raise its ArchiveError or OSError here."""
     reading, writing = os.pipe()
     with open(reading, "rb") as answers, open(writing, "wb") as told:  # noqa: PTH123 - file descriptors
         child = 0
         try:
             with warnings.catch_warnings():
-                # Python warns of a fork beside other threads: locks that they hold stay locked in the child. It takes
-                # none of theirs: it imports, logs and prints nothing.
+                # Python warns of fork in a multi-threaded process: locks held by other threads stay locked in the
+                # child. The child takes none of them: it does not import, log or print.
                 warnings.simplefilter("ignore", DeprecationWarning)
                 child = os.fork()
             if child == 0:
@@ -119,14 +120,14 @@ def _in_child(work: Callable[[], None], directory: Path, user: ServerUser, *, ar
             told.close()
             answer = answers.read(_MOST_ANSWER_BYTES)
         finally:
-            # Whether it has answered, hangs, or we are being interrupted: it has nothing more to do.
+            # The child has answered or hangs, or we were interrupted: it is no longer needed.
             if child:
                 os.kill(child, signal.SIGKILL)
                 _, status = os.waitpid(child, 0)
     if not answer:
         is_slow = os.waitstatus_to_exitcode(status) == -signal.SIGXCPU
         raise ArchiveError(
-            f"unpacking it takes more than {_MOST_CPU_S} s of processor time"
+            f"unpacking it takes more than {_MOST_CPU_S} s of CPU time"
             if is_slow
             else "the process that unpacks it was killed"
         )
@@ -140,7 +141,7 @@ def _in_child(work: Callable[[], None], directory: Path, user: ServerUser, *, ar
 def _work_and_exit(
     work: Callable[[], None], directory: Path, user: ServerUser, archive_fd: int, answer_fd: int
 ) -> NoReturn:
-    """Never returns into the copy of our own stack. The answer is a sentence, empty for success, and an errno or 0."""
+    """Work and exit without returning to the copied stack. Answer with a message, empty on success, and errno or 0."""
     words, number = "unpacking it was interrupted", 0
     try:
         _confine(directory, user, {archive_fd, answer_fd})
@@ -150,7 +151,7 @@ def _work_and_exit(
         words = f"unpacking it takes more than {_MOST_MEMORY_BYTES >> 20} MB of memory"
     except OSError as error:
         words, number = error.strerror or str(error), error.errno or 0
-    except Exception as error:  # noqa: BLE001 - the end of this process: whatever an archive sets off becomes a message
+    except Exception as error:  # noqa: BLE001 - the process boundary: any exception becomes a message
         words = str(error) or type(error).__name__
     finally:
         try:
@@ -160,12 +161,12 @@ def _work_and_exit(
 
 
 def _confine(directory: Path, user: ServerUser, kept: set[int]) -> None:
-    """Give up what unpacking does not need: signals, open files, privileges, memory and processor time."""
-    # Ctrl-C reaches pgversus alone, which then ends this process.
+    """Give up everything that unpacking does not require: signals, open files, privileges, memory, CPU time."""
+    # Ctrl-C reaches only pgversus, which then ends this process.
     os.setpgid(0, 0)
     for interrupt in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(interrupt, signal.SIG_DFL)
-    # The garbage collector must not run finalisers of the parent's objects: they could close our files by number.
+    # Do not run finalisers of the parent's objects, which could close our file descriptors.
     gc.freeze()
     null = os.open(os.devnull, os.O_RDWR)
     standard = {0, 1, 2} - kept
@@ -192,7 +193,7 @@ def _limit(which: int, most: int) -> None:
 
 
 def _write_tree(file: IO[bytes], inner: str, *, parent: int) -> None:
-    """Write what is in an archive below the working directory."""
+    """Write the contents of an archive to the working directory."""
     if not inner:
         _write_members(_bounded(_decompressed(_bounded(file, parent)), parent))
         return
@@ -205,7 +206,7 @@ def _write_tree(file: IO[bytes], inner: str, *, parent: int) -> None:
 
 
 def _decompressed(packed: io.BufferedReader) -> IO[bytes]:
-    """Return what comes out of a compressed file; the file itself when it is not compressed."""
+    """Return a stream that decompresses a file; the file itself if it is not compressed."""
     beginning = packed.peek(max(len(magic) for magic, _ in _FORMATS))
     return next((opened(packed) for magic, opened in _FORMATS if beginning.startswith(magic)), packed)
 
@@ -215,7 +216,7 @@ def _bounded(stream: IO[bytes], parent: int) -> io.BufferedReader:
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that ends with an ArchiveError behind MOST_BYTES, or when pgversus has been killed."""
+    """A stream that raises an ArchiveError after MOST_BYTES, or when pgversus has been killed."""
 
     def __init__(self, stream: IO[bytes], parent: int) -> None:
         self._stream = stream
@@ -237,17 +238,17 @@ class _Bounded(io.RawIOBase):
 
 
 class _Header(tarfile.TarInfo):
-    """The header of a member. tarfile takes a damaged one for the end of the archive, and leaves out what follows."""
+    """The header of a member. tarfile would treat a damaged one as the end of the archive and ignore the rest."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        """Return the member of this header; HeaderError for the block of zeros that ends an archive."""
+        """Return the member of this header; HeaderError for the zero block that ends an archive."""
         try:
             return super().frombuf(buf, encoding, errors)
         except tarfile.HeaderError as error:
             if len(buf) == tarfile.BLOCKSIZE and not any(buf):
                 raise
-            raise ArchiveError("this is not a tar archive, or it is cut off or damaged") from error
+            raise ArchiveError("this is not a tar archive, or it is truncated or damaged") from error
 
 
 def _write_members(content: io.BufferedReader) -> None:
@@ -255,16 +256,16 @@ def _write_members(content: io.BufferedReader) -> None:
         members = _Members()
         for member in archive:
             members.write(member, archive)
-    # The checksum of a compressed file stands at its end, behind what tar itself reads.
+    # Read to the end, where the checksum of a compressed file is verified.
     while content.read(_PIECE_BYTES):
         pass
 
 
 class _Members:
-    """The members of one archive, as they are written below the working directory.
+    """Writes the members of one archive to the working directory.
 
-    Why no link leads outside: its own directory is a real one, since no member may lie beneath a link. Its target goes
-    up only in the beginning, no further than the root, and then down, through directories or links of the same kind.
+    No link leads outside: its directory is a real one, since no member may be below a link, and its target goes up only
+    at its beginning, at most to the root, and then down through directories or links of the same kind.
     """
 
     def __init__(self) -> None:
@@ -273,10 +274,10 @@ class _Members:
         self._bytes = 0
 
     def write(self, member: tarfile.TarInfo, archive: tarfile.TarFile) -> None:
-        """Write one member; ArchiveError when it is not what it may be."""
+        """Write one member; ArchiveError if it is not permitted."""
         self._write(member, archive)
         self._count += 1
-        # Directories that have no header of their own count as well.
+        # Count directories without a header too.
         if max(self._count, len(self._kinds)) > MOST_MEMBERS:
             raise ArchiveError(f"it has more than {MOST_MEMBERS} members")
 
@@ -286,7 +287,7 @@ class _Members:
             self._make_directories(name)
             return
         if not name or name in self._kinds:
-            raise ArchiveError(f"{_shown(name)} is in it twice")
+            raise ArchiveError(f"{_shown(name)} occurs twice")
         self._make_directories(posixpath.dirname(name))
         if member.issym():
             _check_symbolic_link(name, member.linkname)
@@ -296,7 +297,7 @@ class _Members:
         if member.islnk():
             target = _checked_name(member.linkname)
             if self._kinds.get(target) != tarfile.REGTYPE:
-                raise ArchiveError(f"{_shown(name)} is a hard link to {_shown(target)}, which is not a file before it")
+                raise ArchiveError(f"{_shown(name)} is a hard link to {_shown(target)}, which is not an earlier file")
             os.link(target, name, follow_symlinks=False)
         elif member.isreg() and not member.issparse():
             self._write_file(name, member, archive)
@@ -308,22 +309,22 @@ class _Members:
         self._bytes += max(member.size, 0)
         content = archive.extractfile(member)
         if member.size < 0 or content is None:
-            raise ArchiveError(f"{_shown(name)} has an impossible size")
+            raise ArchiveError(f"{_shown(name)} has an invalid size")
         if self._bytes > MOST_BYTES:
             raise _too_big()
-        # O_EXCL: nothing is replaced, and no link at the end of the path is followed.
+        # O_EXCL: no file is replaced, and no link at the end of the path is followed.
         opened = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(opened, "wb") as file:  # noqa: PTH123 - a file descriptor
             while piece := content.read(_PIECE_BYTES):
                 file.write(piece)
             file.flush()
-            # Without setuid, setgid and sticky bits, and writable by its owner alone.
+            # Without setuid, setgid and sticky bits, and writable only by the owner.
             os.fchmod(file.fileno(), member.mode & 0o755 | 0o600)
-            # make compares the times of sources and of what was generated from them.
+            # make compares the times of sources and generated files.
             os.utime(file.fileno(), (int(member.mtime), int(member.mtime)))
 
     def _make_directories(self, name: str) -> None:
-        """Make a directory and those above it, as far as they are not there yet."""
+        """Create a directory and its missing parents."""
         above = ""
         for part in name.split("/") if name else ():
             above = posixpath.join(above, part)
@@ -331,11 +332,11 @@ class _Members:
                 Path(above).mkdir(0o755)
                 self._kinds[above] = tarfile.DIRTYPE
             elif self._kinds[above] != tarfile.DIRTYPE:
-                raise ArchiveError(f"{_shown(above)} is not a directory, and {_shown(name)} needs it to be one")
+                raise ArchiveError(f"{_shown(above)} is not a directory, but {_shown(name)} requires one")
 
 
 def _checked_name(name: str) -> str:
-    """Return the name of a member below the root, empty for the root itself; ArchiveError when it leads elsewhere."""
+    """Return a member's name relative to the root, empty for the root itself; ArchiveError if it leads outside."""
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if (
         name.startswith("/")
@@ -345,7 +346,7 @@ def _checked_name(name: str) -> str:
         or len(os.fsencode(name)) > MOST_NAME_BYTES
         or any(len(os.fsencode(part)) > _MOST_COMPONENT_BYTES for part in parts)
     ):
-        raise ArchiveError(f"the name {_shown(name)} is too long, or leads outside of the archive")
+        raise ArchiveError(f"the name {_shown(name)} is too long or leads outside of the archive")
     return "/".join(parts)
 
 

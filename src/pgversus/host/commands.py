@@ -1,9 +1,9 @@
-"""Running a program to its end, with an environment of our own and its words kept.
+"""Run programs to completion in a clean environment and capture their output.
 
-No variable of the user's environment reaches PostgreSQL's programs by accident: PGOPTIONS or LC_ALL in a shell
-would make two sessions differ that should be equal.
+Programs do not inherit the user's environment: PGOPTIONS or LC_ALL in a shell would make sessions differ that should
+be equal.
 
-Of long output the first and the last part are stored: a script may raise a notice in each of a million transactions,
+Only the first and last part of long output are kept: a script may raise a notice in each of a million transactions,
 and a server may log every statement.
 """
 
@@ -27,7 +27,7 @@ _KEPT_BYTES = 64 * 1024
 
 
 class Output:
-    """A stream of bytes that is taken in piece by piece: all of it, or its first and last 64 kB."""
+    """A byte stream collected in chunks: all of it, or its first and last 64 kB."""
 
     def __init__(self, *, is_abridged: bool = False) -> None:
         self._is_abridged = is_abridged
@@ -36,28 +36,28 @@ class Output:
         self._left_out = 0
 
     def add(self, chunk: bytes) -> None:
-        """Take in the next piece."""
+        """Add the next chunk."""
         if not self._is_abridged:
             self._first += chunk
             return
         room = _KEPT_BYTES - len(self._first)
         self._first += chunk[:room]
         self._last += chunk[room:]
-        # Cut seldom, since what is left is moved each time.
+        # Cut rarely: each cut moves the remaining bytes.
         if len(self._last) > 2 * _KEPT_BYTES:
             self._cut()
 
     def add_file(self, file: IO[bytes]) -> None:
-        """Take in a file, from where it stands to its end."""
+        """Add the rest of a file, from its current position."""
         while chunk := file.read(_CHUNK_BYTES):
             self.add(chunk)
 
     def text(self) -> str:
-        """Return it decoded; what is no text becomes U+FFFD. Where it was cut a line says how much is missing."""
+        """Return the decoded text, with U+FFFD for invalid bytes and a line that gives the number of omitted bytes."""
         return bytes(self).decode(errors="replace")
 
     def __bytes__(self) -> bytes:
-        """Return what was kept, whole lines where there are any."""
+        """Return the bytes kept, cut at line boundaries where possible."""
         self._cut()
         if not self._left_out:
             return bytes(self._first + self._last)
@@ -78,27 +78,27 @@ CLEAN_ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/local/bin:/usr/bin:/bin", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """A program that ran to its end."""
+    """The result of a completed program."""
 
     exit_code: int
-    """Negative when a signal ended it."""
+    """Negative if a signal ended the program."""
     stdout: str
     stderr: str
     cpu_s: float
-    """Processor time that it and the programs it waited for used, in their own code and in the kernel."""
+    """User and system CPU time of the program and the children that it waited for."""
     cpu_user_s: float
-    """In their own code alone."""
+    """User CPU time alone."""
     timed_out: bool = False
-    """Whether we ended it because it took too long."""
+    """Whether the program was killed because it exceeded its timeout."""
 
     @property
     def succeeded(self) -> bool:
-        """Whether it returned 0."""
+        """Whether the exit code is 0."""
         return self.exit_code == 0
 
 
 class Program(subprocess.Popen[bytes]):
-    """A running program; its processor time is known once it has been waited for."""
+    """A running program; its CPU time is available after wait()."""
 
     cpu_s = 0.0
     cpu_user_s = 0.0
@@ -114,13 +114,14 @@ class Program(subprocess.Popen[bytes]):
         user: ServerUser | None = None,
         ends_with_us: bool = False,
     ) -> None:
-        """Start it. OSError when that fails; with ends_with_us a program that is missing ends with exit code 127.
+        """Start the program. OSError on failure; with ends_with_us, a missing program exits with code 127 instead.
 
-        user: None for oneself. directory: None for ours; for / where the user may not enter ours. ends_with_us: kill -9
-        of pgversus ends the program too.
+        user: the user to run as, None for the current one.
+        directory: None for the current one, or for / if the user may not enter the current one.
+        ends_with_us: the program ends even if pgversus is killed with SIGKILL.
         """
         prefix = ending_with_us(user) if ends_with_us else ()
-        # With a user of its own Popen forks instead of borrowing our memory, which takes longer the more we have.
+        # With a user argument Popen calls fork instead of vfork, which takes longer the more memory we have.
         as_user = user.popen_arguments() if user is not None and not prefix else {}
         super().__init__(
             [*prefix, *arguments],
@@ -129,18 +130,18 @@ class Program(subprocess.Popen[bytes]):
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
-            # Its own group: Ctrl-C reaches pgversus alone, which then ends the program and whatever that has started.
+            # Its own group: Ctrl-C reaches only pgversus, which then ends the program and its descendants.
             process_group=0,
             **as_user,
         )
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
-        # Where Popen asks the kernel for the end of exactly this child. RUSAGE_CHILDREN would need no such hook, but
-        # has in it whatever else ends meanwhile: a server's watchdog, a program that another thread runs.
+        # Popen reaps exactly this child here. RUSAGE_CHILDREN would need no such hook, but includes other children that
+        # end at the same time: a server's watchdog, a program started by another thread.
         try:
             pid, status, used = os.wait4(self.pid, wait_flags)
         except ChildProcessError:
-            # Popen's own answer for a child that somebody else has waited for.
+            # As Popen does for a child that was already reaped elsewhere.
             return self.pid, 0
         if pid == self.pid:
             self.cpu_s = used.ru_utime + used.ru_stime
@@ -158,11 +159,12 @@ def run(
     ends_with_us: bool = False,
     is_abridged: bool = False,
 ) -> Finished:
-    """The end of a program, its output decoded without ever failing on it.
+    """Run a program to completion and return its result; OSError if it cannot be started.
 
-    The rest is as for Program. A program that outlives timeout_s is killed and comes back with exit code -9.
-    ends_with_us: for load on servers that do not end with us themselves. is_abridged: of each output the first and last
-    64 kB are enough. OSError when it cannot be started at all.
+    Invalid bytes in its output never raise an error. A program that exceeds timeout_s is killed and has exit code -9.
+    ends_with_us: for load on servers that do not end with pgversus themselves.
+    is_abridged: keep only the first and last 64 kB of each output.
+    The other parameters are those of Program.
     """
     process = Program(
         arguments,
@@ -197,9 +199,9 @@ def run(
 
 
 def _take_in(process: Program, stdout: Output, stderr: Output, timeout_s: float | None) -> None:
-    """Read both outputs to their ends, then wait for the program's. TimeoutExpired after timeout_s.
+    """Read both outputs to their ends, then wait for the program. TimeoutExpired after timeout_s.
 
-    As Popen.communicate() does it, which however keeps everything in memory.
+    Popen.communicate() does the same, but holds all output in memory.
     """
     deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
     with selectors.DefaultSelector() as selector:
@@ -221,10 +223,10 @@ def _take_in(process: Program, stdout: Output, stderr: Output, timeout_s: float 
 
 
 def client_environment(additions: Mapping[str, str], *, inherit_libpq: bool) -> dict[str, str]:
-    """The environment for psql and pgbench.
+    """Return the environment for psql and pgbench.
 
-    inherit_libpq: for servers that the user runs, libpq's own variables (PGPASSFILE, PGSSLMODE, ...) mean what they
-    mean in psql; for servers of ours they are left out.
+    inherit_libpq: pass libpq's variables (PGPASSFILE, PGSSLMODE, ...) on, for external servers; managed servers are
+    used without them.
     """
     environment = dict(CLEAN_ENVIRONMENT)
     if inherit_libpq:
@@ -233,12 +235,13 @@ def client_environment(additions: Mapping[str, str], *, inherit_libpq: bool) -> 
 
 
 def ending_with_us(user: ServerUser | None = None) -> tuple[str, ...]:
-    """What is put before a command so that the kernel kills it when its parent has ended; nothing where it is missing.
+    """Return the command prefix that makes the kernel kill a program when its parent ends; empty without setpriv(1).
 
-    setpriv(1) asks for it and becomes the program: same process, same exit code. Done between fork and exec by
-    ourselves, it would run Python in a child of a process with threads. user: whom it runs as, None for oneself. The
-    user is changed before the signal is asked for, since the kernel forgets it with every change of users; for the same
-    reason, and since nothing of it is needed, no program gains privileges by being executed.
+    setpriv requests the signal and executes the program: same process, same exit code. Doing so between fork and exec
+    would run Python in the child of a multi-threaded process. setpriv changes the user first, because the kernel clears
+    the request whenever credentials change; for the same reason, programs cannot gain privileges on exec.
+
+    user: the user to run as, None for the current one.
     """
     program = _setpriv()
     if program is None:
@@ -256,16 +259,16 @@ def _setpriv() -> str | None:
 
 
 def may_read(user: ServerUser, path: Path) -> bool:
-    """Return whether a user can read a file, as the kernel decides it: by modes, ACLs, and every directory above.
+    """Return whether a user can read a file, as decided by the kernel: modes, ACLs and all parent directories.
 
-    True for oneself, without asking: whoever opens it says what is wrong, in the system's own words.
+    Always True for the current user: opening the file reports the problem in the system's own words.
     """
     return _may(user, "-r", path)
 
 
 @cache
 def may_execute(user: ServerUser, path: Path) -> bool:
-    """Return whether a user can run a program or enter a directory, decided in the same way; asked once."""
+    """Return whether a user can run a program or enter a directory, decided likewise; the result is cached."""
     return _may(user, "-x", path)
 
 
@@ -276,9 +279,9 @@ def _may(user: ServerUser, test: str, path: Path) -> bool:
 
 
 def _directory_of(user: ServerUser | None) -> Path | None:
-    """Where a program begins that is given no directory of its own; None for where we are.
+    """Return the default working directory for programs of a user; None for the current directory.
 
-    A process that begins in a directory can read what is there, even where it could not have entered those above it.
+    A process can read its working directory even if it may not enter the directories above.
     """
     if user is None or user.is_self:
         return None
@@ -290,6 +293,6 @@ def _directory_of(user: ServerUser | None) -> Path | None:
 
 
 def kill_group(process: subprocess.Popen[Any]) -> None:
-    """End a program that has a process group of its own, and whatever it has started."""
+    """Kill a program that has its own process group, with its descendants."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,6 +1,6 @@
-"""What the host has done so far, in numbers that only grow: read before and after a window, and differenced.
+"""Cumulative counters of the host, read before and after a window and subtracted.
 
-`study/counters.py` describes each name. A number that this host does not tell is absent.
+`study/counters.py` describes each name. Counters that the host does not report are absent.
 """
 
 import os
@@ -11,14 +11,14 @@ import psutil
 
 _PRESSURE = Path("/proc/pressure")
 _SECTOR_BYTES = 512
-# The unit of /sys/dev/block/*/stat, whatever the device's own sectors are (kernel documentation, block/stat.rst).
+# The unit of /sys/dev/block/*/stat, whatever the device's sector size (kernel documentation, block/stat.rst).
 _READS, _SECTORS_READ, _WRITES, _SECTORS_WRITTEN = 0, 2, 4, 6
 
 
 def read_host(directory: Path) -> dict[str, float]:
-    """Cumulative counters by name: processors, waiting, and the disk that holds this directory; bytes, s and counts.
+    """Return cumulative counters by name: CPU, pressure, and the disk of this directory; bytes, seconds and counts.
 
-    Those of processors and of waiting are of the whole host, also from within a container.
+    CPU and pressure counters cover the whole host, even inside a container.
     """
     return _processors() | _pressures() | _disk(directory) | _throttling()
 
@@ -26,7 +26,7 @@ def read_host(directory: Path) -> dict[str, float]:
 def _processors() -> dict[str, float]:
     times = psutil.cpu_times()
     return {
-        # What virtual machines on this host use is in `user` already.
+        # `user` already includes the time of virtual machines on this host.
         "host_cpu_s": times.user + times.nice + times.system + times.irq + times.softirq,
         "host_cpu_user_s": times.user + times.nice,
         "host_steal_s": times.steal,
@@ -41,7 +41,7 @@ def _pressures() -> dict[str, float]:
 
 
 def _stalled_s(text: str) -> float | None:
-    """Time in which some process waited, from a file of /proc/pressure (kernel documentation, accounting/psi.rst)."""
+    """Return the seconds in which some process was stalled (kernel documentation, accounting/psi.rst)."""
     found = re.search(r"^some .*\btotal=(\d+)$", text, re.MULTILINE)
     return int(found[1]) / 1e6 if found else None
 
@@ -51,7 +51,7 @@ def _disk(directory: Path) -> dict[str, float]:
         device = directory.stat().st_dev
     except OSError:
         return {}
-    # File systems that are not on one device (tmpfs, overlay, btrfs, zfs) have a number that no device has.
+    # File systems without a single device (tmpfs, overlay, btrfs, zfs) have a number that matches no device.
     return _disk_numbers(_read(Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat")))
 
 
@@ -68,36 +68,36 @@ def _disk_numbers(text: str) -> dict[str, float]:
 
 
 def _throttling() -> dict[str, float]:
-    """Time in which a limit held us: our own control group's or that of one above it, as each counts for itself."""
+    """Return the throttled seconds of our control group and of its ancestors, each of which counts on its own."""
     groups = _control_groups(_read(Path("/proc/self/mountinfo")), _read(Path("/proc/self/cgroup")))
     held = [seconds for group in groups if (seconds := _throttled_s(_read(group / "cpu.stat"))) is not None]
     return {"cpu_throttled_s": sum(held)} if held else {}
 
 
 def _throttled_s(text: str) -> float | None:
-    """From a control group's cpu.stat; None where the group has no such limit to tell of, as the root has none."""
+    """Return the throttled seconds in cpu.stat; None for a group without CPU limits, such as the root."""
     found = re.search(r"^throttled_usec (\d+)$", text, re.MULTILINE)
     return int(found[1]) / 1e6 if found else None
 
 
 def _control_groups(mountinfo: str, cgroup: str) -> list[Path]:
-    """Directories of our control group (version 2) and of those above it; empty where there are none to be seen.
+    """Return the directories of our control group (version 2) and its ancestors; empty if none is visible.
 
-    mountinfo, cgroup: the texts of those files in /proc/self. Source: proc_pid_mountinfo(5), cgroups(7).
+    mountinfo, cgroup: the contents of these files in /proc/self. Source: proc_pid_mountinfo(5), cgroups(7).
     """
     mount = re.search(r"^\S+ \S+ \S+ (\S+) (\S+) .* - cgroup2 ", mountinfo, re.MULTILINE)
     own = re.search(r"^0::(/.*)$", cgroup, re.MULTILINE)
     if not mount or not own or not PurePosixPath(own[1]).is_relative_to(mount[1]):
         return []
-    # In a container the mounted tree may begin at a group below the host's root.
+    # In a container, the mounted tree may start at a group below the host's root.
     below = PurePosixPath(own[1]).relative_to(mount[1])
     return [Path(mount[2]) / group for group in (below, *below.parents)]
 
 
 def _read(path: Path) -> str:
-    """A small file's text; empty where there is none or where the kernel refuses, as with pressure when psi=0."""
+    """Return the text of a small file; empty if it is missing or the kernel denies access (pressure with psi=0)."""
     try:
-        # Paths may be in it, which the kernel tells as bytes.
+        # It may contain paths, which are arbitrary bytes.
         return os.fsdecode(path.read_bytes())
     except OSError:
         return ""

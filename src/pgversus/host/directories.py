@@ -1,15 +1,15 @@
-"""Where pgversus keeps what it keeps: one cache for each user, one directory for each run, one for its sockets.
+"""Directories of pgversus: one cache per user, one directory per run, and one for its sockets.
 
 CACHE/
-    builds/     PostgreSQL binaries, unpacked and checked, or built here
+    builds/     PostgreSQL binaries, unpacked and verified, or built on this host
     sources/    tarballs of PostgreSQL's source
     index/      lists of released versions
-    staging/    downloads and builds that are not finished
-    logs/       of builds that failed
-    ccache/     what was compiled, where ccache is installed; it keeps to a size of its own
-    client/     the pgbench and psql that come with pgversus, where the servers' user cannot enter the installation
-    snapshots/  loaded data that later runs may begin with
-    runs/       data directories and logs of running comparisons; a run that ends removes its own
+    staging/    unfinished downloads and builds
+    logs/       logs of failed builds
+    ccache/     compiled objects, if ccache is installed, which limits its own size
+    client/     copies of the bundled pgbench and psql, if the servers' user cannot enter the installation
+    snapshots/  loaded data, reused by later runs
+    runs/       data directories and logs of running comparisons, removed when the run ends
 """
 
 import fcntl
@@ -31,7 +31,7 @@ _SOCKET_ROOT = Path("/tmp")  # noqa: S108 - see socket_directory()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cache:
-    """The cache directory and the places in it."""
+    """The cache directory and its subdirectories."""
 
     root: Path
 
@@ -42,22 +42,22 @@ class Cache:
 
     @property
     def sources(self) -> Path:
-        """Tarballs of source."""
+        """Source tarballs."""
         return self.root / "sources"
 
     @property
     def ccache(self) -> Path:
-        """What was compiled; ccache's own, of the servers' user in a directory of that name."""
+        """Compiled objects, managed by ccache; those of a separate servers' user in a subdirectory of its name."""
         return self.root / "ccache"
 
     @property
     def client(self) -> Path:
-        """Copies of the client, by version."""
+        """Copies of the client programs, by version."""
         return self.root / "client"
 
     @property
     def logs(self) -> Path:
-        """Of builds that failed."""
+        """Logs of failed builds."""
         return self.root / "logs"
 
     @property
@@ -72,7 +72,7 @@ class Cache:
 
     @property
     def snapshots(self) -> Path:
-        """Loaded data, kept for later runs."""
+        """Loaded data, stored for later runs."""
         return self.root / "snapshots"
 
     @property
@@ -82,20 +82,20 @@ class Cache:
 
     @property
     def places(self) -> tuple[Path, ...]:
-        """All of these."""
+        """The directories that open_cache() creates."""
         return self.builds, self.sources, self.index, self.staging, self.runs, *self.private_places
 
     @property
     def private_places(self) -> tuple[Path, ...]:
-        """Those in which no program of another user has anything to look for."""
+        """Directories closed to other users, including the servers' user."""
         return self.logs, self.snapshots
 
 
 def open_cache() -> Cache:
-    """The cache of this user, made when missing: PGVERSUS_CACHE, else /var/cache for root, else the user's own.
+    """Open the user's cache, creating it if missing: PGVERSUS_CACHE, else /var/cache for root, else the user's own.
 
-    HostError when it cannot be written, when another user could change what is in it, or when servers that run as
-    another user could not reach it.
+    HostError if it cannot be written, if another user could change its contents, or if servers that run as another
+    user could not reach it.
     """
     override = os.environ.get("PGVERSUS_CACHE")
     is_root = os.geteuid() == 0
@@ -108,7 +108,7 @@ def open_cache() -> Cache:
         if is_root:
             _check_reachable(root)
         for directory in (root, *cache.places):
-            # Where servers run as another user, that one must get in.
+            # Servers that run as another user must be able to enter.
             is_open = is_root and directory not in cache.private_places
             make_directory(directory, 0o755 if is_open else 0o700)
             _check_trusted(directory)
@@ -116,20 +116,20 @@ def open_cache() -> Cache:
             _check_not_replaceable(parent)
     except OSError as error:
         raise HostError(
-            "the cache directory cannot be made",
+            "the cache directory cannot be created",
             slug="host-cache-unwritable",
             where=str(root),
             found=error.strerror or str(error),
-            expected="a directory that this user may write",
-            to_do="name another one in the environment variable PGVERSUS_CACHE",
+            expected="a directory writable by this user",
+            to_do="set the environment variable PGVERSUS_CACHE to another directory",
         ) from error
     return cache
 
 
 def make_directory(directory: Path, mode: int) -> None:
-    """Make a directory, and those above it that are missing, all with this mode; those that are there keep theirs.
+    """Create a directory and its missing parents with this mode; existing directories keep theirs. OSError on failure.
 
-    The umask has no say: under 077 the servers' user could not enter what root has made. OSError when it cannot be.
+    The umask is ignored: with 077 the servers' user could not enter directories created by root.
     """
     for path in reversed([path for path in (directory, *directory.parents) if not path.is_dir()]):
         path.mkdir(mode, exist_ok=True)
@@ -137,45 +137,45 @@ def make_directory(directory: Path, mode: int) -> None:
 
 
 def socket_directory() -> Path:
-    """A path for a new directory, short enough for sockets; nothing is made yet, so that it can be noted before.
+    """Return the path of a new directory for sockets, not yet created, so that it can be recorded first.
 
-    Not in $TMPDIR: a socket's path may have 107 bytes, and TMPDIR is often long.
+    Not in $TMPDIR, which is often long: the path of a socket is limited to 107 bytes.
     """
     return _SOCKET_ROOT / f"pgv-{secrets.token_hex(8)}"
 
 
 def _check_trusted(directory: Path) -> None:
-    """Programs in the cache are run, and data in it are believed: nobody but us and root may put anything there."""
+    """Only we and root may write to the cache, because its programs are run and its data are trusted."""
     state = directory.stat()
     if state.st_uid not in {0, os.geteuid()}:
-        raise _not_trusted(directory, f"it belongs to user id {state.st_uid}", f"chown {os.geteuid()} {directory}")
+        raise _not_trusted(directory, f"owned by user id {state.st_uid}", f"chown {os.geteuid()} {directory}")
     if state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        found = f"mode {stat.S_IMODE(state.st_mode):o}, in which others may write"
+        found = f"mode {stat.S_IMODE(state.st_mode):o}, writable by others"
         raise _not_trusted(directory, found, f"chmod go-w {directory}")
 
 
 def _check_not_replaceable(parent: Path) -> None:
-    """Who may write to a directory above the cache can put another one in its place, unless it is like /tmp.
+    """Reject a parent directory in which other users could replace the cache.
 
-    Its owner can in any case.
+    Its owner always can; users with write permission can unless it is sticky, as /tmp is.
     """
     state = parent.stat()
     mode = stat.S_IMODE(state.st_mode)
     if state.st_uid not in {0, os.geteuid()}:
-        raise _not_trusted(parent, f"it belongs to user id {state.st_uid}", f"chown {os.geteuid()} {parent}")
+        raise _not_trusted(parent, f"owned by user id {state.st_uid}", f"chown {os.geteuid()} {parent}")
     is_of_others = mode & stat.S_IWOTH or (mode & stat.S_IWGRP and state.st_gid not in {0, os.getegid()})
     if is_of_others and not mode & stat.S_ISVTX:
-        raise _not_trusted(parent, f"mode {mode:o}, in which others may write", f"chmod go-w {parent}")
+        raise _not_trusted(parent, f"mode {mode:o}, writable by others", f"chmod go-w {parent}")
 
 
 def _not_trusted(directory: Path, found: str, command: str) -> HostError:
     return HostError(
-        "other users can change the cache directory, and programs in it are run",
+        "other users can write to the cache directory, from which pgversus runs programs",
         slug="host-cache-untrusted",
         where=str(directory),
         found=found,
-        expected="a directory of this user or of root, which nobody else may write to",
-        to_do=f"remove what others may have put there and {command}, or name another one in PGVERSUS_CACHE",
+        expected="a directory owned by this user or root, writable by nobody else",
+        to_do=f"remove files that others may have put there and run {command}, or change PGVERSUS_CACHE",
     )
 
 
@@ -187,14 +187,14 @@ def _check_reachable(root: Path) -> None:
                 slug="host-cache-unreachable",
                 where=str(root),
                 found=f"{parent} has mode {stat.S_IMODE(parent.stat().st_mode):o}",
-                expected="every directory above the cache open to all (o+x)",
-                to_do="name a cache outside of it in PGVERSUS_CACHE, or leave it unset for /var/cache/pgversus",
+                expected="mode o+x on the cache directory and every directory above it",
+                to_do="set PGVERSUS_CACHE to a directory elsewhere, or unset it to use /var/cache/pgversus",
             )
 
 
 @contextmanager
 def in_use(directories: Iterable[Path]) -> Iterator[None]:
-    """While this lasts, nobody gets hold of these with `unused`; OSError when one is no longer there."""
+    """Hold shared locks on directories, so that `unused` yields False for them; OSError if one no longer exists."""
     with ExitStack() as stack:
         for directory in directories:
             stack.enter_context(_locked(directory, fcntl.LOCK_SH))
@@ -203,7 +203,7 @@ def in_use(directories: Iterable[Path]) -> Iterator[None]:
 
 @contextmanager
 def unused(directory: Path) -> Iterator[bool]:
-    """Whether nobody uses it; while this lasts, nobody begins to."""
+    """Yield whether a directory is not in use; if so, hold it locked against new users."""
     with ExitStack() as stack:
         try:
             stack.enter_context(_locked(directory, fcntl.LOCK_EX | fcntl.LOCK_NB))
@@ -219,7 +219,7 @@ def _locked(directory: Path, how: int) -> Iterator[None]:
     file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(file, how)
-        # What was removed while we waited is still locked, and no use to anybody.
+        # The directory may have been removed or replaced while we waited for the lock.
         if not os.path.samestat(os.fstat(file), directory.stat()):
             raise FileNotFoundError(directory)
         yield

@@ -1,4 +1,4 @@
-"""The machine as far as it bears on a measurement: processor, memory, kernel, file system, fonts."""
+"""Host facts that affect measurements and charts: processor, memory, kernel, file system, fonts."""
 
 import os
 import platform
@@ -17,9 +17,9 @@ _LEAST_SHARED_MEMORY = 256 * 1024**2
 
 
 def host_facts(data_directory: Path) -> Mapping[str, str | int | float | None]:
-    """Processor, cores, memory, kernel, governor, and the file system that holds the data; bytes and counts.
+    """Return the processor, memory, kernel, governor and file system of the data; bytes and counts.
 
-    A fact that this host does not tell is None.
+    Facts that the host does not report are None.
     """
     mount = mount_of(data_directory)
     return {
@@ -34,7 +34,7 @@ def host_facts(data_directory: Path) -> Mapping[str, str | int | float | None]:
         "transparent_hugepage": _read(Path("/sys/kernel/mm/transparent_hugepage/enabled")),
         "file_system": mount.fstype if mount else None,
         "mount_options": mount.opts if mount else None,
-        # How each block's copy of the data is made.
+        # How the data are copied for each block.
         "copies": way_of_copying(data_directory),
         "free_bytes": shutil.disk_usage(data_directory).free,
         "shared_memory_bytes": _shared_memory_bytes(),
@@ -44,21 +44,21 @@ def host_facts(data_directory: Path) -> Mapping[str, str | int | float | None]:
 
 
 def mount_of(path: Path) -> "psutil._ntuples.sdiskpart | None":
-    """The file system that holds a path, as it is mounted; None where the system does not tell."""
+    """Return the mount that contains a path; None if the system does not report it."""
     place = path.resolve()
     mounts = [part for part in psutil.disk_partitions(all=True) if place.is_relative_to(part.mountpoint)]
     return max(mounts, key=lambda part: len(part.mountpoint), default=None)
 
 
 def shared_memory_is_small() -> bool:
-    """Whether /dev/shm is so small that a parallel hash join would fail, as it is by default in containers."""
+    """Return whether /dev/shm is too small for parallel hash joins, as it is by default in containers."""
     size = _shared_memory_bytes()
     return size is not None and size < _LEAST_SHARED_MEMORY
 
 
 def _shared_memory_bytes() -> int | None:
     try:
-        return shutil.disk_usage("/dev/shm").total  # noqa: S108 - asked for its size, nothing is put there
+        return shutil.disk_usage("/dev/shm").total  # noqa: S108 - only its size is read
     except OSError:
         return None
 
@@ -80,7 +80,7 @@ _TIMEOUT_S = 20.0
 
 
 def has_font_for(language: Language) -> bool:
-    """Whether fontconfig knows a font for it; True where nobody can be asked."""
+    """Return whether fontconfig has a font for a language; True without fontconfig."""
     try:
         found = run(["fc-list", f":lang={language.value}", "family"], timeout_s=_TIMEOUT_S)
     except OSError:

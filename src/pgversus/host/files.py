@@ -1,7 +1,7 @@
-"""File hashes, shared blocks, and frozen directory trees.
+"""File hashes, reflinks, and frozen directory trees.
 
-A frozen tree taken by hard links exists a second time at no cost, and removing the first one does not disturb the
-second. This holds as long as no file of it is written to.
+A frozen tree is duplicated with hard links at no cost, and removing one copy does not affect the other, provided that
+no file in it is ever written to.
 """
 
 import hashlib
@@ -20,24 +20,24 @@ from pgversus.host.full_disk import full_disk, words_of_full_disk
 
 
 def file_sha256(file: Path) -> str:
-    """SHA-256 of a file's content, in hexadecimal; OSError when it cannot be read."""
+    """Return the SHA-256 of a file's content in hexadecimal; OSError if it cannot be read."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 _BYTES = 64 * 1024
-# More than one block of any file system, so that there is something to share.
+# More than one block of any file system, so that blocks can be shared.
 
 
 def way_of_copying(directory: Path) -> Literal["reflink", "copy"]:
-    """How `cp --reflink=auto` copies files here: tried once, on a small file."""
+    """Return how `cp --reflink=auto` copies files in a directory, by trying it with a small file."""
     try:
         with tempfile.TemporaryDirectory(prefix="reflink-", dir=directory) as name:
             one = Path(name) / "one"
             with one.open("wb") as file:
                 file.write(bytes(_BYTES))
                 file.flush()
-                # Some cannot share what is not on disk yet.
+                # Some file systems cannot share blocks that are not on disk yet.
                 os.fsync(file.fileno())
             shared = run(["cp", "--reflink=always", "--", str(one), str(one.with_name("other"))])
     except OSError:
@@ -46,24 +46,24 @@ def way_of_copying(directory: Path) -> Literal["reflink", "copy"]:
 
 
 _ASIDE = frozenset({"postmaster.pid", "postmaster.opts"})
-# What a server leaves of where and how it was started: no part of what a tree holds.
+# Written by a server about its own start: not part of the data.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeEntry:
-    """A file or a directory of a tree."""
+    """A file or directory in a tree."""
 
     path: str
-    """Below the tree's root."""
+    """Relative to the root of the tree."""
     size: int = 0
     mtime_ns: int = 0
-    """0 for a directory: it changes with every file that is made in it or taken out."""
+    """0 for a directory, whose time changes with every file created or removed in it."""
     sha256: str | None = None
-    """Of a file's content; None for a directory."""
+    """Hash of the content; None for a directory."""
 
 
 def manifest(directory: Path) -> tuple[TreeEntry, ...]:
-    """Everything in a tree, hashed, by path; ValueError where something is neither file nor directory."""
+    """Return all entries of a tree with hashes, by path; ValueError for anything but files and directories."""
     return tuple(
         TreeEntry(path=path)
         if stat.S_ISDIR(found.st_mode)
@@ -73,38 +73,38 @@ def manifest(directory: Path) -> tuple[TreeEntry, ...]:
 
 
 def tree_sha256(entries: Sequence[TreeEntry]) -> str:
-    """One SHA-256 over the names and contents of a tree: equal trees have equal ones, whenever they were written."""
+    """Return the SHA-256 over the names and contents of a tree, independent of times and owners."""
     lines = "".join(f"{entry.sha256 or 'directory'} {entry.path}\n" for entry in entries)
     return hashlib.sha256(os.fsencode(lines)).hexdigest()
 
 
 def first_change(directory: Path, entries: Sequence[TreeEntry], uid: int) -> str:
-    """In what a tree is not the one of this manifest, in words; empty where it is. Nothing is read but the directories.
+    """Describe the first difference between a tree and its manifest without reading files; empty if there is none.
 
-    uid: the owner that everything in it must have.
+    uid: the expected owner of all entries.
     """
     expected = {entry.path: entry for entry in entries}
     try:
         for path, found in _walk(directory):
             entry = expected.pop(path, None)
             if entry is None:
-                return f"{path} was not there"
+                return f"{path} is new"
             if found.st_uid != uid:
-                return f"{path} belongs to user id {found.st_uid}, not {uid}"
+                return f"{path} is owned by user id {found.st_uid}, not {uid}"
             if stat.S_ISDIR(found.st_mode) != (entry.sha256 is None):
-                return f"{path} is something else"
+                return f"{path} has a different type"
             if entry.sha256 and (found.st_size, found.st_mtime_ns) != (entry.size, entry.mtime_ns):
-                return f"{path} was written to"
+                return f"{path} was modified"
     except (OSError, ValueError) as error:
         return str(error)
     return f"{min(expected)} is missing" if expected else ""
 
 
 def take_tree(source: Path, target: Path) -> None:
-    """Make the same tree a second time, ours; HostError, and nothing there, when it fails.
+    """Duplicate a tree with hard links, owned by us; on failure HostError, and `target` is removed.
 
-    It is made of hard links. From one file system to another, or on one without hard links, it is a copy; and if the
-    source belongs to another user, who could go on writing to a file that was only linked.
+    The files are copied if hard links are impossible (another file system, no support), or if the source belongs to
+    another user, who could keep writing to linked files.
     """
     copy = ["--recursive", "--no-dereference", "--preserve=mode,timestamps", "--reflink=auto"]
     is_ours = source.is_dir() and source.stat().st_uid == os.geteuid()
@@ -114,17 +114,17 @@ def take_tree(source: Path, target: Path) -> None:
         if said := words_of_full_disk(problem):
             raise full_disk(target, said)
         raise HostError(
-            "loaded data could not be taken to another place",
+            "loaded data could not be copied",
             slug="host-copy",
             where=str(target),
             found=problem,
-            expected=f"what is in {source}",
-            to_do="make room on that file system, or name another one in PGVERSUS_CACHE",
+            expected=f"a copy of {source}",
+            to_do="free space on that file system, or set PGVERSUS_CACHE to a directory on another one",
         )
 
 
 def is_linked(directory: Path) -> bool:
-    """Whether somebody has taken this tree by hard links and still has it: removing it then gives no room."""
+    """Return whether files of a tree have further hard links, so that removing it frees no space."""
     try:
         return any(found.st_nlink > 1 for _, found in _walk(directory) if stat.S_ISREG(found.st_mode))
     except (OSError, ValueError):
@@ -132,7 +132,7 @@ def is_linked(directory: Path) -> bool:
 
 
 def _copied(how: Sequence[str], source: Path, target: Path) -> str:
-    """The words of cp where it failed; nothing is left then."""
+    """Copy a tree with cp; on failure remove `target` and return the error message, else an empty string."""
     finished = run(["cp", *how, "--", str(source), str(target)], ends_with_us=True)
     if finished.succeeded:
         return ""
@@ -141,7 +141,7 @@ def _copied(how: Sequence[str], source: Path, target: Path) -> str:
 
 
 def _walk(directory: Path, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
-    """Path and state of everything, in the order of names; a symbolic link or a device is a ValueError."""
+    """Yield path and status of all entries, ordered by name; ValueError for symbolic links and devices."""
     with os.scandir(directory) as found:
         entries = sorted(found, key=lambda entry: entry.name)
     for entry in entries:

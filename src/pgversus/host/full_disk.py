@@ -1,4 +1,4 @@
-"""Telling a full disk from everything else that can fail: it says nothing of what is measured, and it passes."""
+"""Distinguish a full disk, which is temporary and says nothing about the measured servers, from other failures."""
 
 import errno
 import os
@@ -9,30 +9,30 @@ from pgversus.errors import HostError
 
 _ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT})
 _WORDS = re.compile(r"^.*(?:No space left on device|Disk quota exceeded).*$", re.MULTILINE)
-# The kernel says ENOSPC of these as well, and PostgreSQL then adds that it is not about a disk.
+# ENOSPC for these is not about a disk, as PostgreSQL adds to its message.
 _NO_DISK = re.compile(r"shared memory|semaphores?")
 WHAT_IS_KEPT = (
-    "what was measured is kept: the same pgversus run goes on from there, and of a pgversus compare, which would begin "
-    "anew, pgversus report shows it"
+    "the blocks measured so far are saved: run the same pgversus run again to resume; a pgversus compare would start "
+    "over, but pgversus report shows its results so far"
 )
-"""For errors in the middle of a run that are the host's."""
+"""Advice for host errors in the middle of a run."""
 _LEAST_BYTES = 64 * 1024
-# With less than this programs fail to write what they were about to say.
+# With less than this, programs cannot even write their error messages.
 
 
 def is_full(error: OSError) -> bool:
-    """Whether a system call failed because a disk is full, or the quota of its user."""
+    """Return whether a system call failed because a disk is full or a quota is exceeded."""
     return error.errno in _ERRORS
 
 
 def words_of_full_disk(words: str) -> str:
-    """The line in which a program says that a disk is full; empty where none does."""
+    """Return the line of a program's output that reports a full disk; empty if there is none."""
     lines = (match[0].strip() for match in _WORDS.finditer(words))
     return next((line for line in lines if not _NO_DISK.search(line)), "")
 
 
 def has_no_room(directory: Path) -> bool:
-    """Whether nothing more can be written to the file system of this directory, as far as it tells."""
+    """Return whether the file system of a directory reports no free space."""
     try:
         found = os.statvfs(directory)
     except OSError:
@@ -41,12 +41,12 @@ def has_no_room(directory: Path) -> bool:
 
 
 def full_disk(where: Path | str, found: str) -> HostError:
-    """The error that ends a run; what was measured until then is kept."""
+    """Return the error that ends a run on a full disk; the blocks measured so far are saved."""
     return HostError(
         "a disk is full",
         slug="host-disk-full",
         where=str(where),
         found=found,
-        expected="room for the data of all arms, what they write, and pgbench's log of each window",
-        to_do=f"make room, or name another file system in PGVERSUS_CACHE; {WHAT_IS_KEPT}",
+        expected="space for the data of all arms, their writes, and pgbench's log of each window",
+        to_do=f"free space, or set PGVERSUS_CACHE to a directory on another file system; {WHAT_IS_KEPT}",
     )

@@ -1,15 +1,14 @@
-"""Cleaning up after runs that were killed: a guard process beside each run, and a sweep by the next run.
+"""Cleanup after killed runs: a guard process for each run, and a sweep by the next run.
 
 kill -9 gives pgversus no chance to clean up, so each run starts a small process that waits on a pipe held by
-pgversus. When pgversus ends, however it ends, the pipe closes. The servers, whose own watchdogs wait on pipes as
-well, stop; the guard waits for them and removes the run's directories. After an orderly end there is nothing left to
-do.
+pgversus. The pipe closes when pgversus ends for any reason. The servers, whose own watchdogs also wait on pipes, then
+stop; the guard waits for them and removes the run's directories. After an orderly end nothing is left to do.
 
-A guard can die as well: a reboot, a killed container. A run directory belongs to a living run while that run holds
-the lock file beside it; one whose lock is free is swept by the next run. Processes are found by their working
-directory, which for every PostgreSQL process is its data directory: never by name, since the same user may run other
-servers, and never by a postmaster.pid, which the servers' user can write. Processes of other users are left alone,
-and signals are sent as the servers' user: whatever that user writes, no process of root or of others can be hit.
+A guard can die as well, for example in a reboot or a killed container. A run directory is in use as long as its run
+holds the lock file next to it; the next run sweeps directories whose lock is free. Processes are found by their working
+directory, which for every PostgreSQL process is its data directory: not by name, since the same user may run other
+servers, and not by postmaster.pid, which the servers' user can write. Processes of other users are left alone, and
+signals are sent as the servers' user, so that nothing this user writes can direct a signal at processes of others.
 """
 
 import os
@@ -35,12 +34,12 @@ _LOCK = ".lock"
 
 
 def processes_in(directory: Path) -> list[psutil.Process]:
-    """Return the servers' processes that work in this directory or below it."""
+    """Return the servers' processes whose working directory is this directory or below it."""
     return list(_processes_in(directory.resolve()))
 
 
 def signal_processes_in(directory: Path, number: signal.Signals) -> list[psutil.Process]:
-    """Send a signal to each of the servers' processes that work in this directory or below it, and return them."""
+    """Send a signal to the servers' processes that work in this directory or below it, and return them."""
     processes = processes_in(directory)
     for process in processes:
         with suppress(psutil.Error):
@@ -49,21 +48,21 @@ def signal_processes_in(directory: Path, number: signal.Signals) -> list[psutil.
 
 
 def end_processes_in(directory: Path) -> None:
-    """Kill every process of the servers that works in this directory, and wait until they are gone."""
+    """Kill the servers' processes that work in this directory or below it, and wait until they have ended."""
     psutil.wait_procs(signal_processes_in(directory, signal.SIGKILL), timeout=_PATIENCE_S)
 
 
 def sweep(runs: Path) -> list[str]:
-    """Remove what is left of runs that are no more; the names of those runs.
+    """Remove the remains of dead runs and return the names of these runs.
 
-    Only what has the name of a run, its lock file and its note of sockets is taken for one: whatever else somebody
-    keeps there stays. A run that was killed in its first moments has left a lock file at most, and an empty directory.
+    A directory is removed only if it has the name of a run, a lock file and a record of its sockets; anything else is
+    left alone. A run killed right after its start leaves at most a lock file and an empty directory.
     """
     return [lock.stem for lock in sorted(runs.iterdir()) if _is_lock(lock) and _swept(lock)]
 
 
 def _swept(lock_path: Path) -> bool:
-    """Whether the run of this lock file is no more, and what it has left was removed."""
+    """Remove the remains of the run with this lock file if it is dead; return whether they were removed."""
     lock = private_lock(lock_path)
     try:
         lock.acquire(blocking=False)
@@ -84,9 +83,9 @@ def _swept(lock_path: Path) -> bool:
 
 
 def _never_began(directory: Path) -> bool:
-    """Whether a run ended before it kept anything; its directory is then gone, if there was one.
+    """Return whether a run died before it stored anything, after removing its empty directory.
 
-    One that is just beginning may not hold its lock yet: its process id is part of its name.
+    A run that is just starting may not hold its lock yet, so the process id in its name is checked too.
     """
     if psutil.pid_exists(int(directory.name.rpartition("-")[2])):
         return False
@@ -96,7 +95,7 @@ def _never_began(directory: Path) -> bool:
 
 
 def run_name() -> str:
-    """A name for a new run's directory."""
+    """Return a name for the directory of a new run."""
     return f"run-{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}"
 
 
@@ -105,12 +104,12 @@ def _is_lock(path: Path) -> bool:
 
 
 def lock_file(run_directory: Path) -> Path:
-    """The lock that a living run holds."""
+    """Return the lock file that a living run holds."""
     return run_directory.with_suffix(_LOCK)
 
 
 def remember_socket_directory(run_directory: Path, sockets: Path) -> None:
-    """Note in a run's directory where its sockets are, so that a sweep finds them."""
+    """Record the socket directory in the run's directory, so that a sweep finds it."""
     (run_directory / _NOTE).write_bytes(os.fsencode(sockets) + b"\n")
 
 
@@ -132,10 +131,10 @@ def _processes_in(directory: Path) -> Iterator[psutil.Process]:
 
 
 def _servers_user(directory: Path, working_directory: Path) -> int | None:
-    """Return the user id to whom the servers below a directory belong; None where all of it is root's.
+    """Return the user id that owns the servers below a directory; None if root owns the whole path.
 
-    It is the owner of the first directory on the way down that is not root's: root made and gave it away. Below it that
-    user can create what it likes, so nothing below it counts.
+    This is the owner of the topmost directory not owned by root, which root created and gave away. Further down that
+    user can create anything, so owners there prove nothing.
     """
     below = working_directory.relative_to(directory)
     for path in (directory / part for part in reversed([below, *below.parents])):
@@ -148,7 +147,7 @@ def _signal(process: psutil.Process, number: signal.Signals) -> None:
     if os.geteuid() != 0:
         process.send_signal(number)
         return
-    # In a shell, since kill(1) is not everywhere; it prints an error if the process has ended meanwhile.
+    # Through a shell, since kill(1) is not always installed; it prints an error if the process has ended meanwhile.
     subprocess.run(
         ["/bin/sh", "-c", 'kill -s "$0" "$1"', number.name.removeprefix("SIG"), str(process.pid)],
         user=process.uids().real,
@@ -161,44 +160,44 @@ def _signal(process: psutil.Process, number: signal.Signals) -> None:
 
 
 _SHUTDOWN_S, _IMMEDIATE_SHUTDOWN_S = 30.0, 10.0
-# The server's own watchdog has sent SIGINT. If the shutdown takes longer, SIGQUIT follows, which cannot hang.
+# The server's watchdog sends SIGINT first. If the shutdown takes longer, SIGQUIT follows, which cannot hang.
 _POLL_S = 0.1
 _REMOVALS = 20
-# A program that pgversus had started (initdb, cp) may still be writing.
+# Programs started by pgversus (initdb, cp) may still be writing.
 
 
 class Guard:
-    """The waiting process of one run; closing it lets it clean up and end."""
+    """The guard process of one run; closing it makes it clean up and end."""
 
     def __init__(self, directories: Sequence[Path]) -> None:
         self._directories = directories
         self._process = subprocess.Popen(
-            # What ends a session must not end the guard: signals that a shell ignores stay ignored after exec.
+            # The end of a session must not end the guard: signals that a shell ignores stay ignored after exec.
             [
                 *("/bin/sh", "-c", "trap '' INT TERM HUP; exec \"$@\"", "pgversus-guard"),
                 *(sys.executable, "-P", "-m", __name__, *map(str, directories)),
             ],
-            # It imports what we have imported, wherever that was found.
+            # The guard must find the same modules as we did.
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             cwd="/",
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            # Not in our process group: a kill of the whole group must leave the guard.
+            # Not in our process group: the guard must survive a kill of the whole group.
             start_new_session=True,
         )
 
     def close(self) -> None:
-        """Let the guard remove the run's directories and wait until it has."""
+        """Let the guard remove the run's directories, and wait for it."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         if self._process.wait() != 0:
-            # It was killed, by the kernel for want of memory for one: then it is ours to do.
+            # The guard was killed, for example by the OOM killer: clean up here.
             clean_up(self._directories)
 
 
 def clean_up(directories: Sequence[Path]) -> None:
-    """Wait for the servers that run in these directories, end those that do not stop, and remove the directories."""
+    """Wait for the servers in these directories, end those that do not stop, and remove the directories."""
     if not _have_ended(directories, _SHUTDOWN_S):
         for directory in directories:
             signal_processes_in(directory, signal.SIGQUIT)
@@ -212,7 +211,7 @@ def clean_up(directories: Sequence[Path]) -> None:
 
 
 def _have_ended(directories: Sequence[Path], timeout_s: float) -> bool:
-    """Whether no server works in these directories any more, after timeout_s at the latest."""
+    """Wait up to timeout_s for the servers in these directories to end; return whether they have."""
     deadline = time.monotonic() + timeout_s
     while any(processes_in(directory) for directory in directories):
         if time.monotonic() > deadline:
@@ -222,7 +221,7 @@ def _have_ended(directories: Sequence[Path], timeout_s: float) -> bool:
 
 
 def _remove(path: Path) -> None:
-    """Remove a directory, or a lock file; symbolic links in it are never followed."""
+    """Remove a directory or a lock file without following symbolic links."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -231,7 +230,7 @@ def _remove(path: Path) -> None:
 
 
 def main() -> None:
-    """Wait until standard input closes, then clean up the directories that the arguments name."""
+    """Wait until standard input closes, then clean up the directories given as arguments."""
     sys.stdin.buffer.read()
     clean_up([Path(argument) for argument in sys.argv[1:]])
 

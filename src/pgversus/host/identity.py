@@ -1,8 +1,8 @@
-"""Which user programs run as that others have a say in: oneself, or an unprivileged user when pgversus runs as root.
+"""The user that servers and programs of a study run as: an unprivileged user if pgversus runs as root.
 
-PostgreSQL refuses to run as root. Neither does root run what a study or a source tree says: psql, pgbench, commands,
-builds. Only such programs and /bin/sh run as the other user, never a Python of ours, which that user may not even be
-allowed to read; archives are unpacked by a fork (builds/unpacking.py).
+PostgreSQL refuses to run as root. pgversus also runs nothing as root that a study or a source tree controls: psql,
+pgbench, commands, builds. Only these programs and /bin/sh run as the other user, never our Python, which that user may
+not be allowed to read; archives are unpacked by a fork (builds/unpacking.py).
 """
 
 import os
@@ -17,51 +17,51 @@ from pgversus.errors import HostError
 
 DEFAULT_SERVER_USER = "nobody"
 _CLOSED = re.compile("Permission denied|No such file or directory")
-# The system's own words; a server that denies a permission writes it small.
+# Messages of the operating system; PostgreSQL's own "permission denied" is lower-case.
 _ENTERED_BY_GROUP = 0o710
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerUser:
-    """The operating system user that owns clusters, and runs servers and whatever a study has a say in."""
+    """The operating system user that owns the clusters and runs servers and programs of a study."""
 
     name: str
     uid: int
     gid: int
     is_self: bool
-    """True when it is the user that runs pgversus, so that nothing has to be handed over."""
+    """Whether it is the user that runs pgversus, so that no file has to change owner."""
 
     def popen_arguments(self) -> Mapping[str, Any]:
-        """Keyword arguments with which subprocess starts a program as this user."""
+        """Return the keyword arguments for subprocess to run a program as this user."""
         if self.is_self:
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
     def give(self, path: Path) -> None:
-        """Hand a file or directory of ours over to this user."""
+        """Make this user the owner of a file or directory of ours."""
         if not self.is_self:
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
     def way_out(self, words: str) -> str:
-        """Return what to do where a program of this user could not open a file; empty where it says nothing of one."""
+        """Return advice if a message says that a program of this user could not open a file; else an empty string."""
         if self.is_self or not _CLOSED.search(words):
             return ""
         return (
-            f"programs run as {self.name}, in this directory if {self.name} may enter it, else in /: put the files "
-            f"that they open where {self.name} can read them, or name another user with --run-as USER"
+            f"programs run as {self.name}, in the current directory if {self.name} may enter it, else in /: put the "
+            f"files that they open where {self.name} can read them, or choose another user with --run-as USER"
         )
 
     def let_through(self, directory: Path) -> None:
-        """Let this user enter a directory of ours, which stays ours; it cannot be listed, and nobody else gets in."""
+        """Let this user enter, but not list, a directory that we continue to own; nobody else may enter it."""
         if not self.is_self:
             os.chown(directory, -1, self.gid)
             directory.chmod(_ENTERED_BY_GROUP)
 
 
 def server_user(requested: str | None = None) -> ServerUser:
-    """The user for PostgreSQL's programs; HostError when it does not exist or may not be used.
+    """Return the user for PostgreSQL's programs; HostError if it does not exist or may not be used.
 
-    requested: a user name; only root may name another one than itself.
+    requested: a user name; only root may choose another user.
     """
     if os.geteuid() != 0:
         own = _own_entry()
@@ -72,7 +72,7 @@ def server_user(requested: str | None = None) -> ServerUser:
                 where=f"--run-as {requested}",
                 found=f"user {own.pw_name}",
                 expected="root, or no --run-as",
-                to_do="leave --run-as out: servers then run as you",
+                to_do="omit --run-as: servers then run as you",
             )
         return ServerUser(name=own.pw_name, uid=own.pw_uid, gid=own.pw_gid, is_self=True)
     name = requested or DEFAULT_SERVER_USER
@@ -87,7 +87,7 @@ def server_user(requested: str | None = None) -> ServerUser:
             where=f"--run-as {name}",
             found="root",
             expected="an unprivileged user",
-            to_do=f"leave --run-as out ({DEFAULT_SERVER_USER} is used), or name another user",
+            to_do=f"omit --run-as to use {DEFAULT_SERVER_USER}, or choose another user",
         )
     return ServerUser(name=name, uid=entry.pw_uid, gid=entry.pw_gid, is_self=False)
 
@@ -96,7 +96,7 @@ def _own_entry() -> pwd.struct_passwd:
     try:
         return pwd.getpwuid(os.geteuid())
     except KeyError:
-        # initdb would say "could not look up effective user ID"; say it before anything is made.
+        # initdb would fail with "could not look up effective user ID"; report it before anything is created.
         raise HostError(
             "this user has no entry in the password database, and initdb needs one",
             slug="host-no-passwd-entry",
@@ -109,10 +109,10 @@ def _own_entry() -> pwd.struct_passwd:
 
 def _no_such_user(name: str) -> HostError:
     return HostError(
-        f'there is no user "{name}" on this host',
+        f'user "{name}" does not exist on this host',
         slug="host-unknown-user",
         where="--run-as",
         found=f'"{name}"',
         expected="an existing unprivileged user",
-        to_do="make one (useradd --system pgversus) and name it with --run-as",
+        to_do="create one (useradd --system pgversus) and pass it with --run-as",
     )

@@ -1,7 +1,7 @@
-"""Writing a file that the user names, with no harm to whatever is there.
+"""Safe writing of a file named by the user.
 
-A regular file is replaced as a whole: readers see the earlier content or the new one, whenever we are killed. Anything
-else that can be written to (a device, a FIFO, /dev/stdout) stays what it is and receives the bytes.
+A regular file is replaced atomically: readers see either the old content or the new one, even if we are killed. Any
+other writable target (a device, a FIFO, /dev/stdout) is not replaced but receives the bytes.
 """
 
 import errno
@@ -15,16 +15,17 @@ from pathlib import Path
 from pgversus.errors import HostError
 
 _MOST_LINKS = 40
-# As many as the Linux kernel follows (path_resolution(7)).
+# The limit of the Linux kernel (path_resolution(7)).
 _PRIVATE = 0o600
 _DESCRIPTORS = ("/dev/fd", "/proc/self/fd")
 
 
 def write_file(file: Path, content: str | bytes | Iterable[str], *, with_folder: bool = False) -> None:
-    """Write a file completely or not at all; HostError when it cannot be written.
+    """Write a file completely or not at all; HostError if it cannot be written.
 
-    A symbolic link is followed; a file that exists keeps its mode and its owner. content: complete, or in pieces.
-    with_folder: create its folder if it is missing.
+    Symbolic links are followed; an existing file keeps its mode and owner.
+    content: the whole content, or its pieces.
+    with_folder: create missing parent directories.
     """
     pieces: Iterable[str | bytes] = (content,) if isinstance(content, str | bytes) else content
     encoded = (piece.encode() if isinstance(piece, str) else piece for piece in pieces)
@@ -44,16 +45,16 @@ def write_file(file: Path, content: str | bytes | Iterable[str], *, with_folder:
             slug="host-output",
             where=str(file),
             found=error.strerror or str(error),
-            expected="a file in a folder that this user may write to",
-            to_do="name another one with --output",
+            expected="a file in a folder writable by this user",
+            to_do="choose another file with --output",
         ) from error
 
 
 def _target(file: Path) -> Path | int:
-    """Return the path at the end of all symbolic links, or the number of an open file descriptor (/dev/stdout).
+    """Return the path after resolving all symbolic links, or the number of an open file descriptor (/dev/stdout).
 
-    OSError for a link that another user left in a directory in which everyone may create files. fs.protected_symlinks
-    refuses it only where it is the last name of a path, and may be off.
+    OSError for a link created by another user in a sticky, world-writable directory. fs.protected_symlinks rejects it
+    only as the last component of a path, and may be off.
     """
     names = list(reversed(file.absolute().parts))
     descriptors = {Path(os.path.realpath(one)) for one in _DESCRIPTORS}
@@ -71,7 +72,7 @@ def _target(file: Path) -> Path | int:
             _check_link(path / name, path)
             names += reversed((path / name).readlink().parts)
         else:
-            # The first part of an absolute path, "/", takes the place of all before it.
+            # "/", the first part of an absolute path, replaces everything before it.
             path /= name
     return path
 
@@ -80,11 +81,11 @@ def _check_link(link: Path, directory: Path) -> None:
     state, above = link.lstat(), directory.stat()
     is_shared = above.st_mode & stat.S_ISVTX and above.st_mode & stat.S_IWOTH
     if is_shared and state.st_uid not in {os.geteuid(), above.st_uid}:
-        raise PermissionError(errno.EACCES, f"a symbolic link of user id {state.st_uid} in {directory}")
+        raise PermissionError(errno.EACCES, f"a symbolic link owned by user id {state.st_uid} in {directory}")
 
 
 def _is_replaceable(state: os.stat_result) -> bool:
-    """Whether a new file can take its place and have its owner and group; opening a directory fails by itself."""
+    """Return whether a new file can take over the owner and group; False for a directory, which then fails to open."""
     is_root = os.geteuid() == 0
     keeps_owner = is_root or (state.st_uid == os.geteuid() and state.st_gid in {os.getegid(), *os.getgroups()})
     return stat.S_ISREG(state.st_mode) and keeps_owner
@@ -96,10 +97,10 @@ def _write_through(descriptor: int, pieces: Iterable[bytes]) -> None:
 
 
 def _replace(target: Path, pieces: Iterable[bytes]) -> None:
-    """Write beside the target, then rename."""
+    """Write a temporary file next to the target, then rename it."""
     part = target.parent / f".{target.name[:64]}.{secrets.token_hex(8)}.part"
     state = target.stat() if target.exists() else None
-    # Of a new file the umask cuts the mode, as of every file that the user creates.
+    # The umask applies to a new file, as to every file that the user creates.
     descriptor = os.open(
         part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666 if state is None else _PRIVATE
     )
@@ -108,14 +109,14 @@ def _replace(target: Path, pieces: Iterable[bytes]) -> None:
             stream.writelines(pieces)
             stream.flush()
             if state is not None:
-                # Last, and in this order: writing and another owner both clear the set-user-ID bit.
+                # Last, and in this order: writing and a change of owner both clear the set-user-ID bit.
                 os.fchown(descriptor, state.st_uid, state.st_gid)
                 os.fchmod(descriptor, stat.S_IMODE(state.st_mode))
             os.fsync(descriptor)
         part.replace(target)
         _sync_directory(target.parent)
     finally:
-        # Already gone if everything succeeded; an interruption leaves nothing either.
+        # Missing after success; removed after an error or an interruption.
         with suppress(OSError):
             part.unlink()
 

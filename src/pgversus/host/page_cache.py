@@ -1,8 +1,8 @@
-"""The kernel's cache of files: asking it to forget some, and looking whether it did; reading some in.
+"""The kernel's page cache: evict files, verify the eviction, and read files in.
 
-Nothing here can be forced: the kernel keeps pages that are in use or being written. So the answer is what was seen
-afterwards. It is seen by mincore(2): reading with RWF_NOWAIT instead makes the kernel fetch the page, and when that
-is quick a page that was not cached looks as if it had been.
+Eviction cannot be forced: the kernel keeps pages that are in use or being written. So the result is measured
+afterwards, with mincore(2). Reading with RWF_NOWAIT would instead make the kernel fetch the page, and on fast storage
+an uncached page would then look cached.
 """
 
 import ctypes
@@ -25,13 +25,13 @@ _LIBRARY.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
 
 
 def evict(directory: Path) -> float | None:
-    """The share of pages of the files below a directory that are still cached after asking the kernel to drop them.
+    """Ask the kernel to evict all files below a directory and return the share of pages still cached.
 
-    From 0 to 1; 0 where there is nothing. None where it cannot be seen: on zfs, which has a cache of its own, and for
+    The share is between 0 and 1, and 0 without files. It is None if unknown: on zfs, which has its own cache, and for
     files that this user neither owns nor may write. Symbolic links are not followed; files that vanish or that this
-    user cannot read are passed over. Meant for a stopped server: a running one reads its files again.
+    user cannot read are skipped. The server should be stopped, since a running one reads its files again.
     """
-    # Pages that are not on disk yet cannot be dropped. For all files at once: one by one, each would flush the disk.
+    # Dirty pages cannot be evicted. One sync for all files: one per file would flush the disk each time.
     run(["sync", "--file-system", str(directory)])
     for file in _open_files(directory):
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -39,10 +39,10 @@ def evict(directory: Path) -> float | None:
 
 
 def read_in(directory: Path) -> int:
-    """Read every file below a directory once, so that all of it is cached as far as memory allows; the bytes read.
+    """Read every file below a directory once, so that it is cached as far as memory allows; return the bytes read.
 
-    A copy that shares its blocks begins with nothing of it in memory, one that was written with all of it. Symbolic
-    links are not followed; files that vanish or that this user cannot read are passed over.
+    Without this, a reflink copy starts uncached, while a written copy starts fully cached. Symbolic links are not
+    followed; files that vanish or that this user cannot read are skipped.
     """
     buffer = bytearray(_READ_BYTES)
     return sum(_read_through(file, buffer) for file in _open_files(directory))
@@ -54,7 +54,7 @@ def _read_through(file: int, buffer: bytearray) -> int:
         while count := os.readv(file, [buffer]):
             total += count
     except OSError:
-        # A block that cannot be read is the server's to complain of.
+        # The server reports blocks that cannot be read.
         pass
     return total
 
@@ -70,7 +70,7 @@ def _cached_share(directory: Path) -> float | None:
         try:
             flags = _cached_pages(file)
         except (OSError, ValueError):
-            # mmap says ValueError of a file that has become shorter meanwhile.
+            # mmap raises ValueError for a file that was truncated meanwhile.
             continue
         cached += sum(flag & 1 for flag in flags)
         pages += len(flags)
@@ -78,12 +78,12 @@ def _cached_share(directory: Path) -> float | None:
 
 
 def _cached_pages(file: int) -> bytes:
-    """A byte for each page of a file, with its lowest bit set where the page is cached; OSError when it cannot be."""
+    """Return one byte per page of a file, with the lowest bit set if the page is cached; OSError on failure."""
     size = os.fstat(file).st_size
     if size == 0:
         return b""
     flags = ctypes.create_string_buffer(-(-size // mmap.PAGESIZE))
-    # A private copy in which nothing is ever read or written: ctypes takes the address of writable memory alone.
+    # A private mapping that is never read or written: ctypes takes the address of writable memory only.
     with mmap.mmap(file, size, access=mmap.ACCESS_COPY) as mapped:
         begin = ctypes.c_char.from_buffer(mapped)
         failed = _LIBRARY.mincore(ctypes.addressof(begin), size, flags)
@@ -94,12 +94,12 @@ def _cached_pages(file: int) -> bytes:
 
 
 def _may_ask(file: int) -> bool:
-    """Whether the kernel answers truly: of files of others it says that all is cached (mincore(2), since Linux 5.2)."""
+    """Return whether mincore(2) is truthful: for files of others, Linux 5.2 and later report all pages as cached."""
     return os.fstat(file).st_uid == os.geteuid() or os.access(f"/proc/self/fd/{file}", os.W_OK)
 
 
 def _open_files(directory: Path) -> Iterator[int]:
-    """A descriptor for each regular file below a directory, open until the next is asked for."""
+    """Yield a descriptor for each regular file below a directory, open until the next iteration."""
     for folder, _, names in os.walk(directory):
         for name in names:
             try:

@@ -1,4 +1,4 @@
-"""A program that is stopped and continued while it runs, such as a load generator that takes turns with another."""
+"""A program that can be stopped and continued, such as a load generator that takes turns with another."""
 
 import os
 import signal
@@ -11,23 +11,23 @@ from pgversus.host.identity import ServerUser
 
 
 class ProgramEndedError(Exception):
-    """The program ended by itself when it was to be stopped or continued."""
+    """The program ended before it could be stopped or continued."""
 
 
 def can_pause() -> bool:
-    """Whether the kernel ends a stopped program when pgversus is killed: nobody else would."""
+    """Return whether the kernel ends a stopped program when pgversus is killed; nothing else would."""
     return bool(ending_with_us())
 
 
 class PausableProgram:
-    """A running program; its output goes to files, so that it never waits for a reader, and comes back abridged."""
+    """A running program. Output goes to files, so that it never waits for a reader, and is returned abridged."""
 
     def __init__(
         self, arguments: Sequence[str], *, environment: Mapping[str, str], user: ServerUser | None = None
     ) -> None:
-        """Start it; whoever does calls finish(), ended() or kill(). OSError when it cannot be started.
+        """Start the program; the caller must call finish(), ended() or kill(). OSError if it cannot be started.
 
-        user: whom it runs as, None for oneself.
+        user: the user to run as, None for the current one.
         """
         self._stdout = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the program has ended
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115
@@ -48,40 +48,40 @@ class PausableProgram:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The process id."""
         return self._process.pid
 
     @property
     def was_meddled_with(self) -> bool:
-        """Whether somebody else has stopped or continued it."""
+        """Whether another process has stopped or continued the program."""
         return self._was_meddled_with
 
     def has_ended(self) -> bool:
-        """Whether it has ended by itself."""
+        """Return whether the program has ended by itself."""
         return self._process.poll() is not None
 
     def stop(self) -> None:
-        """Return when all its threads are stopped. ProgramEndedError when it has ended."""
+        """Stop the program and wait until all its threads are stopped. ProgramEndedError if it has ended."""
         self._look_for_others()
         self._process.send_signal(signal.SIGSTOP)
         if self._process.returncode is not None:
             raise ProgramEndedError
-        # Threads stop one after another; until the last one has, work goes on. The end of the program is left to be
-        # waited for by its owner.
+        # Threads stop one after another and the program keeps working until the last one has. WNOWAIT leaves its end
+        # to be reaped by its owner.
         state = os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         if state is None or state.si_code != os.CLD_STOPPED:
             raise ProgramEndedError
         os.waitid(os.P_PID, self._process.pid, os.WSTOPPED)
 
     def resume(self) -> None:
-        """Let it go on."""
+        """Continue the program."""
         self._look_for_others()
         self._process.send_signal(signal.SIGCONT)
-        # The kernel remembers that it was continued until somebody asks.
+        # Consume our own event, which the kernel keeps until it is waited for.
         self._event(os.WCONTINUED)
 
     def finish(self, number: signal.Signals, timeout_s: float) -> Finished:
-        """Continue it, send the signal on which it ends, and return its end; it is killed after timeout_s."""
+        """Continue the program, end it with a signal and return its result; it is killed after timeout_s."""
         timed_out = False
         try:
             self._process.send_signal(number)
@@ -97,21 +97,21 @@ class PausableProgram:
         return self._finished(timed_out=timed_out)
 
     def ended(self) -> Finished:
-        """Wait for a program that ends by itself."""
+        """Wait for the program to end by itself and return its result."""
         self._process.wait()
         return self._finished(timed_out=False)
 
     def kill(self) -> None:
-        """End it, stopped or not, with whatever it has started. Never fails."""
-        # Once it was waited for, its id may be that of another program.
+        """Kill the program, stopped or not, with its descendants. Never fails."""
+        # Once it has been reaped, its id may belong to another program.
         if self._process.poll() is None:
             kill_group(self._process)
             self._process.wait()
         self._close()
 
     def _look_for_others(self) -> None:
-        """Between our own signals, of which nothing is left to be asked for, any change of state is somebody else's."""
-        # A stop is left to be waited for: one that lasts is the one that our own signal would bring.
+        """Detect signals of others: our own events are consumed, so any further change of state is not ours."""
+        # Leave a stop event in place: if the program is already stopped, stop() waits for that event.
         changed = self._event(os.WCONTINUED) or self._event(os.WSTOPPED | os.WNOWAIT)
         self._was_meddled_with = self._was_meddled_with or changed
 
@@ -119,7 +119,7 @@ class PausableProgram:
         try:
             return os.waitid(os.P_PID, self._process.pid, kinds | os.WNOHANG) is not None
         except ChildProcessError:
-            # It has ended and was waited for.
+            # It has ended and was reaped.
             return False
 
     def _finished(self, *, timed_out: bool) -> Finished:

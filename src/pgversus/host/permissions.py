@@ -1,9 +1,9 @@
-"""Private files and directories, and files that change hands between root and the servers' user.
+"""Private files and directories, and handover of files between root and the servers' user.
 
-Whoever may write to a directory can put a link in it at any moment. So root writes only where the servers' user
-cannot, opens what that user has made without following a link, and keeps copies instead of that user's own files,
-which a running program may have open. For an ordinary user, who runs everything as themselves, nothing of this
-changes anything.
+A user with write permission to a directory can place a link in it at any moment. So root writes only where the
+servers' user cannot, opens files of that user without following links, and keeps copies instead of the files
+themselves, which a running program may have open. None of this affects an ordinary user, who runs everything as
+themselves.
 """
 
 import errno
@@ -22,19 +22,19 @@ PRIVATE_DIRECTORY, PRIVATE_FILE = 0o700, 0o600
 
 
 def open_private(file: Path, mode: str) -> IO[bytes]:
-    """Open a file in a mode of open() for bytes; a new one is private, and one that is there keeps its mode."""
+    """Open a file in binary mode; a new file is private, an existing one keeps its mode."""
     return open(file, f"{mode}b", opener=_private)
 
 
 def write_private(file: Path, text: str) -> None:
-    """Write a private file of our own in the place of what is there."""
+    """Write a private file, replacing the content of an existing one."""
     with open_private(file, "w") as private:
         os.fchmod(private.fileno(), PRIVATE_FILE)
         private.write(text.encode())
 
 
 def private_lock(file: Path, *, blocking: bool = True) -> FileLock:
-    """A lock whose file is private."""
+    """Return a lock with a private lock file."""
     return FileLock(file, mode=PRIVATE_FILE, blocking=blocking)
 
 
@@ -43,19 +43,19 @@ def _private(path: str, flags: int) -> int:
 
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-# Without O_NONBLOCK opening a named pipe would wait for whoever writes to it.
+# Without O_NONBLOCK, opening a named pipe would wait for a writer.
 
 
 def make_private(user: ServerUser, directory: Path) -> None:
-    """Make a directory that this user and root alone can enter; one that is there is given to this user."""
+    """Create a directory that only this user and root can enter; an existing one changes owner."""
     make_directory(directory, 0o700)
     user.give(directory)
 
 
 def write_for(user: ServerUser, path: Path, content: bytes) -> None:
-    """Write a file that this user and root alone can read, in place of an earlier one.
+    """Write a file that only this user and root can read, replacing an existing one.
 
-    path: in a directory that the user cannot write.
+    path: in a directory to which the user cannot write.
     """
     path.unlink(missing_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:  # noqa: PTH123
@@ -64,9 +64,9 @@ def write_for(user: ServerUser, path: Path, content: bytes) -> None:
 
 
 def give_tree(user: ServerUser, top: Path) -> None:
-    """Give a directory and everything in it to this user; the top last, so that nothing changes on the way.
+    """Make a user the owner of a directory tree; the top comes last, so that the tree cannot change meanwhile.
 
-    A file with a second name stays as it is: that name may be anywhere.
+    Files with several hard links are left alone: the other links may be anywhere.
     """
     if user.is_self:
         return
@@ -79,9 +79,9 @@ def give_tree(user: ServerUser, top: Path) -> None:
 
 
 def open_regular(path: Path | str, *, owner: int | None = None, dir_fd: int | None = None) -> BinaryIO:
-    """Open a file that another user may have put there; ValueError when it is a link or anything but a regular file.
+    """Open a file that another user may have created; ValueError unless it is a regular file.
 
-    owner: the user id that it must belong to. A hard link to a file of somebody else does not.
+    owner: the required owner, which also excludes hard links to files of other users; None for any.
     """
     try:
         file = os.open(path, _OPEN, dir_fd=dir_fd)
@@ -94,21 +94,21 @@ def open_regular(path: Path | str, *, owner: int | None = None, dir_fd: int | No
         return open(file, "rb")  # noqa: PTH123 - a descriptor
     os.close(file)
     if stat.S_ISREG(found.st_mode):
-        raise ValueError(f"{path} belongs to user id {found.st_uid}, not {owner}")
+        raise ValueError(f"{path} is owned by user id {found.st_uid}, not {owner}")
     raise ValueError(f"{path} is not a regular file")
 
 
 def copy_tree(source: Path, target: Path, user: ServerUser) -> None:
-    """Copy what this user has made to a new directory of one's own, closed to all others.
+    """Copy a tree of another user to a new private directory of ours.
 
-    ValueError when it holds anything but directories, regular files of that user, and links that stay inside.
+    ValueError if it contains anything but directories, regular files of that user, and links that stay inside.
     """
     target.mkdir(mode=0o700)
     links = []
     for path, directories, files, here in os.fwalk(source, follow_symlinks=False):
         below = target / Path(path).relative_to(source)
         if below.is_symlink():
-            raise ValueError(f"{path} was a link a moment ago")
+            raise ValueError(f"{path} was replaced while it was copied")
         for name in (*directories, *files):
             found = os.stat(name, dir_fd=here, follow_symlinks=False)
             if stat.S_ISDIR(found.st_mode):
@@ -118,10 +118,10 @@ def copy_tree(source: Path, target: Path, user: ServerUser) -> None:
                 links[-1].symlink_to(os.readlink(name, dir_fd=here))
             else:
                 _copy_file(name, here, below / name, user)
-    # Not before: a link may lead through others.
+    # Only now: a link may lead through other links.
     for link in links:
         if not Path(os.path.realpath(link)).is_relative_to(os.path.realpath(target)):
-            raise ValueError(f"{link.relative_to(target)} is a link to {link.readlink()}, which is elsewhere")
+            raise ValueError(f"{link.relative_to(target)} is a link to {link.readlink()}, which is outside of the tree")
 
 
 def _copy_file(name: str, directory: int, target: Path, user: ServerUser) -> None:

@@ -1,4 +1,4 @@
-"""Processor time and memory of a server's processes together, and work in a thread beside a block of code."""
+"""CPU time and memory of process trees, and background threads for a block of code."""
 
 import re
 import threading
@@ -13,19 +13,19 @@ import psutil
 
 
 class BackgroundThread(ABC):
-    """What is done while a block of code runs: a context manager, for one block."""
+    """A thread that runs during a block of code; a context manager for a single use."""
 
     def __init__(self, name: str) -> None:
-        """name: of the thread."""
+        """name: the name of the thread."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @abstractmethod
     def _run(self) -> None:
-        """The work, in its thread: returns once `_is_over_within` says so, or earlier."""
+        """Do the work of the thread; return once `_is_over_within` returns True, or earlier."""
 
     def _is_over_within(self, seconds: float) -> bool:
-        """Whether the block has ended; waits for that so long."""
+        """Wait up to this many seconds for the block to end; return whether it has."""
         return self._over.wait(seconds)
 
     def __enter__(self) -> Self:
@@ -47,24 +47,24 @@ _KILOBYTES = re.compile(r"^(Pss|Private_Hugetlb|Shared_Hugetlb):\s+(\d+) kB$", r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuTime:
-    """Processor time since processes began, in seconds; the kernel tells it in steps of 0.01 s for each process."""
+    """CPU time since the processes started, in seconds; the kernel counts in steps of 0.01 s for each process."""
 
     user_s: float
     system_s: float
 
 
 def cpu_time(pid: int) -> CpuTime | None:
-    """Processor time of a process, of its living descendants, and of those that have ended.
+    """Return the CPU time of a process and its descendants, including those that have ended.
 
-    None when there is no such process, or when descendants end so fast, one after another, that no reading holds.
+    None if the process does not exist, or if descendants end so often that no consistent reading succeeds.
 
-    A process that ends hands its time over to its parent. One that does so after its parent was read would be lost: it
-    is missed when its turn comes, and all are read again.
+    A process that ends adds its time to its parent's. If it ends after its parent was read, its time would be lost; it
+    is then missing when its own turn comes, and the whole tree is read again.
     """
     for _ in range(_MOST_TRIES):
         try:
             root = psutil.Process(pid)
-            # Parents before their children: whoever is still there after its parent was read is not in that reading.
+            # Parents before children: a process that still exists after its parent was read is not in that reading.
             readings = [process.cpu_times() for process in (root, *root.children(recursive=True))]
         except psutil.NoSuchProcess:
             if not psutil.pid_exists(pid):
@@ -78,11 +78,11 @@ def cpu_time(pid: int) -> CpuTime | None:
 
 
 def memory_bytes(pid: int) -> int | None:
-    """Memory that a process and its living descendants hold together; what they share is counted once.
+    """Return the memory of a process and its living descendants in bytes; shared memory is counted once.
 
-    The sum of their proportional shares (PSS). Pages that processes elsewhere map as well, such as libraries, count in
-    part. Huge pages have no such share: private ones are summed, and of shared ones the largest part is taken.
-    None when there is no such process, or when the kernel does not tell (an old one, or processes of another user).
+    This is the sum of their proportional set sizes (PSS). Pages also mapped by other processes, such as libraries,
+    count in part. PSS excludes huge pages: private ones are summed, and the maximum is taken for shared ones.
+    None if the process does not exist or the kernel does not report it (old kernel, processes of another user).
     Source: proc_pid_smaps(5), kernel documentation filesystems/proc.rst.
     """
     try:
@@ -91,14 +91,14 @@ def memory_bytes(pid: int) -> int | None:
         texts = [_smaps_rollup(one) for one in pids]
     except (psutil.NoSuchProcess, PermissionError):
         return None
-    # A process that is about to end has no memory any more; a tree in which none has any tells nothing.
+    # An exiting process has no memory left; a tree without any memory gives no result.
     return _together([text for text in texts if text]) or None
 
 
 def peak_resident_bytes(pid: int) -> int | None:
-    """The most memory that one process has had resident since it began; pages shared with others count in full.
+    """Return the peak resident memory of one process in bytes; shared pages count in full.
 
-    None when there is no such process. Source: VmHWM of proc_pid_status(5), kept by the kernel at no cost.
+    None if the process does not exist. Source: VmHWM of proc_pid_status(5), which the kernel maintains at no cost.
     """
     try:
         text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
@@ -109,21 +109,21 @@ def peak_resident_bytes(pid: int) -> int | None:
 
 
 class PeakMemory(BackgroundThread):
-    """The most that memory_bytes() showed while a block of code ran, sampled every 50 ms.
+    """The peak of memory_bytes() while a block of code runs, sampled every 50 ms.
 
-    Sampling walks the page tables of every process, which costs the server something: it is for a load that is thrown
-    away, not for one that is timed.
+    Sampling walks the page tables of every process, which slows the server: use it for loads whose results are
+    discarded, not for timed ones.
     """
 
     def __init__(self, pid: int) -> None:
-        """pid: the postmaster, which may end meanwhile."""
+        """pid: process id of the postmaster, which may end meanwhile."""
         super().__init__("pgversus-peak-memory")
         self._pid = pid
         self._peak: int | None = None
 
     @property
     def peak_bytes(self) -> int | None:
-        """The largest sample so far; None when there is none."""
+        """The largest sample so far; None without samples."""
         return self._peak
 
     def __enter__(self) -> Self:
@@ -141,7 +141,7 @@ class PeakMemory(BackgroundThread):
         while not self._is_over_within(pause_s):
             begin = time.monotonic()
             self._sample()
-            # Big trees take long to read: at least half of the time is the load's.
+            # Large trees take long to read: sample at most half of the time.
             taken_s = time.monotonic() - begin
             pause_s = max(_INTERVAL_S - taken_s, taken_s)
 
@@ -152,7 +152,7 @@ class PeakMemory(BackgroundThread):
 
 
 def _smaps_rollup(pid: int) -> str:
-    """The kernel's words on a process' memory; empty for one that has ended."""
+    """Return the smaps_rollup of a process; empty if it has ended."""
     try:
         return Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):
@@ -160,7 +160,7 @@ def _smaps_rollup(pid: int) -> str:
 
 
 def _together(texts: list[str]) -> int:
-    """Memory of processes, from the texts of their smaps_rollup."""
+    """Return the total memory in bytes of processes, from the texts of their smaps_rollup."""
     each = [{name: int(kilobytes) for name, kilobytes in _KILOBYTES.findall(text)} for text in texts]
     own = sum(one.get("Pss", 0) + one.get("Private_Hugetlb", 0) for one in each)
     return 1024 * (own + max((one.get("Shared_Hugetlb", 0) for one in each), default=0))

@@ -1,7 +1,7 @@
-"""Which processors clients and servers run on.
+"""CPU pinning of clients and servers.
 
-On a host with few processors most of the spread between two starts comes from where the kernel places client and
-server; with processors of their own that is the same for every arm (docs/statistics.md, "Processors").
+On a host with few processors, most start-to-start variation comes from where the kernel places client and server; with
+dedicated processors, placement is the same for every arm (docs/statistics.md, "Processors").
 """
 
 import os
@@ -15,22 +15,22 @@ from pgversus.errors import HostError
 from pgversus.text.units import AUTO, OFF, parse_processors
 
 _FEWEST = 4
-# With fewer a processor of its own for the client takes too much from the server to be done unasked.
+# With fewer, a dedicated processor for the client takes too much from the server to be the default.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processors:
-    """Processors by number; empty tuples where nothing is pinned."""
+    """Processor numbers; empty tuples if nothing is pinned."""
 
     clients: tuple[int, ...] = ()
     servers: tuple[int, ...] = ()
 
 
 def split_processors(pin: str) -> Processors:
-    """Divide the processors that this process may use, by the value of --pin.
+    """Divide the processors that this process may use between clients and servers.
 
-    auto: from four on the client has a quarter of them, the servers the rest. HostError for processors that there are
-    not, and for a list that leaves none to the servers.
+    pin: the value of --pin. With `auto` and four or more processors, the clients get a quarter of them.
+    HostError for unavailable processors, and for a list that leaves none to the servers.
     """
     usable = tuple(sorted(os.sched_getaffinity(0)))
     if pin == OFF or (pin == AUTO and len(usable) < _FEWEST):
@@ -43,7 +43,7 @@ def split_processors(pin: str) -> Processors:
             slug="host-processors",
             where=f"--pin {pin}",
             found=f"usable processors: {', '.join(map(str, usable))}",
-            expected="some of them for the client, and at least one more for the servers",
+            expected="one or more of these for the clients, and at least one left for the servers",
             to_do=f"--pin {usable[0]}, or --pin off" if len(usable) > 1 else "--pin off",
         )
     return Processors(clients=clients, servers=servers)
@@ -51,12 +51,12 @@ def split_processors(pin: str) -> Processors:
 
 @contextmanager
 def started_on(processors: Sequence[int]) -> Iterator[None]:
-    """Let programs that are started meanwhile, and all that they start, run on these processors; on any if empty."""
+    """Pin programs started in this context, and their descendants, to these processors; on any if empty."""
     if not processors:
         yield
         return
     before = os.sched_getaffinity(0)
-    # A child inherits it, so that no thread of it ever runs elsewhere.
+    # Children inherit the affinity, so that none of their threads ever runs elsewhere.
     os.sched_setaffinity(0, processors)
     try:
         yield
@@ -65,7 +65,7 @@ def started_on(processors: Sequence[int]) -> Iterator[None]:
 
 
 def threads_of(pid: int) -> list[int]:
-    """Thread ids of a process, the oldest first; none where it has ended."""
+    """Return the thread ids of a process in ascending order; empty if it has ended."""
     try:
         return sorted(int(task.name) for task in Path(f"/proc/{pid}/task").iterdir())
     except FileNotFoundError:
@@ -73,9 +73,9 @@ def threads_of(pid: int) -> list[int]:
 
 
 def place(tasks: Sequence[int], processors: Sequence[int]) -> bool:
-    """Let each process or thread run on one of these processors alone, one after the other in turn.
+    """Pin each process or thread to one of these processors, in turn.
 
-    Return whether this is permitted: a process of another user needs CAP_SYS_NICE, which containers often lack.
+    Return whether this is permitted: a process of another user requires CAP_SYS_NICE, which containers often lack.
     """
     permitted = [_allow(task, (processor,)) for task, processor in zip(tasks, cycle(processors), strict=False)]
     return all(permitted)
@@ -93,6 +93,6 @@ def _allow(task: int, processors: Sequence[int]) -> bool:
     except PermissionError:
         return False
     except OSError:
-        # One that has ended needs no place.
+        # It has ended.
         return True
     return True

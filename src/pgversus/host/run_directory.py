@@ -1,4 +1,4 @@
-"""The run's private directories: data and logs in the cache, sockets in a short path; gone when the run is over."""
+"""Private directories of a run, removed at its end: data and logs in the cache, sockets in a short path."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,42 +13,45 @@ from pgversus.host.permissions import PRIVATE_DIRECTORY, make_private, private_l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDirectory:
-    """Where one run keeps its clusters, logs and sockets."""
+    """The directories of one run for clusters, logs and sockets."""
 
     root: Path
     sockets: Path
     user: ServerUser
     log_prefix: str = ""
-    """Before the names of logs: arms of another study are other servers."""
+    """Prefix for the names of logs: arms of another study have different servers."""
 
     def snapshot_directory(self, number: int) -> Path:
-        """For the cluster of one snapshot; made by initdb's caller. Data directories lie two levels below the root."""
+        """Return the directory for one snapshot's cluster; the caller of initdb creates it.
+
+        Data directories lie two levels below the root.
+        """
         return self.root / f"snapshot-{number}"
 
     def copy_directory(self, server_set: int, arm: int) -> Path:
-        """For the data directory that one arm's load runs on; its parent is made here, and stays ours."""
+        """Return the data directory for one arm's load; its parent is created here and remains ours."""
         parent = self.root / f"copies-{server_set}"
         make_directory(parent, PRIVATE_DIRECTORY)
         self.user.let_through(parent)
         return parent / f"arm-{arm}"
 
     def server_log(self, arm: int) -> Path:
-        """What one arm's server says; there once it has been started."""
+        """Return the log of one arm's server, which exists once the server has been started."""
         return self.root / f"{self.log_prefix}arm-{arm}.log"
 
     def settings_directory(self) -> Path:
-        """An empty configuration, for asking a server's program about settings; the servers' user can enter it."""
+        """Create a directory for the empty configuration used to query settings; the servers' user can enter it."""
         directory = self.root / "settings"
         make_directory(directory, PRIVATE_DIRECTORY)
         self.user.let_through(directory)
         return directory
 
     def server_logs(self) -> list[Path]:
-        """The logs of all servers that were started."""
+        """Return the logs of all servers that have been started."""
         return sorted(self.root.glob("*arm-*.log"))
 
     def socket_directory(self, arm: int) -> Path:
-        """For the socket of one arm's server; made when first asked for."""
+        """Return the socket directory of one arm's server, creating it if needed."""
         directory = self.sockets / str(arm)
         make_private(self.user, directory)
         return directory
@@ -56,22 +59,22 @@ class RunDirectory:
 
 @contextmanager
 def run_directory(cache: Cache, user: ServerUser) -> Iterator[RunDirectory]:
-    """Directories for one run, removed at its end, however it ends.
+    """Create the directories of one run and remove them at its end, even if it is killed.
 
-    Servers must be stopped before this is left; after kill -9 the guard waits for them.
+    Servers must be stopped before the context ends; after kill -9 the guard waits for them.
     """
     root = cache.runs / run_name()
     sockets = socket_directory()
     lock = private_lock(lock_file(root))
-    # First of all: whatever is made from here on goes, wherever we are killed.
+    # First: everything created from here on is removed, wherever we are killed.
     guard = Guard([root, sockets, lock_file(root)])
     try:
         lock.acquire()
         make_directory(root, PRIVATE_DIRECTORY)
         user.let_through(root)
-        # Before they are there: a sweep finds them by this note.
+        # Recorded before it is created, so that a sweep finds it.
         remember_socket_directory(root, sockets)
-        # An error where it is there already: then somebody else has made it.
+        # Fails if it exists, since then somebody else has created it.
         sockets.mkdir(mode=PRIVATE_DIRECTORY)
         user.give(sockets)
         yield RunDirectory(root=root, sockets=sockets, user=user)

@@ -1,4 +1,4 @@
-"""Archives made by hand, member by member: as they are published, and as nobody should pack them."""
+"""Archives built member by member: valid ones as published, and malicious ones."""
 
 import io
 import tarfile
@@ -16,7 +16,7 @@ def file(name: str, content: bytes = b"", *, mode: int = 0o644, **pax_headers: s
 
 
 def special(name: str, kind: bytes, target: str = "") -> Member:
-    """A directory, a link, a device or whatever else has this type."""
+    """A directory, link, device or other member of this type."""
     member = tarfile.TarInfo(name)
     member.type, member.linkname, member.mode = kind, target, 0o777
     return member, b""
@@ -38,7 +38,7 @@ def hard_link(name: str, target: str) -> Member:
 
 
 def packed(path: Path, *members: Member) -> Path:
-    """A tar archive, compressed as its name says."""
+    """A tar archive, compressed according to its name."""
     kind = path.name.rpartition(".")[2].replace("tgz", "gz").replace("txz", "xz")
     with tarfile.open(path, f"w:{kind if kind != 'tar' else ''}") as archive:  # type: ignore[call-overload]
         for member, content in members:
@@ -47,7 +47,7 @@ def packed(path: Path, *members: Member) -> Path:
 
 
 def zipped(path: Path, *inner: Path) -> Path:
-    """A zip archive with these files."""
+    """A zip archive that contains these files."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for one in inner:
             archive.write(one, one.name)

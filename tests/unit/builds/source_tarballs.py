@@ -1,4 +1,4 @@
-"""Small tarballs of something like PostgreSQL's source."""
+"""Small tarballs that resemble PostgreSQL's source."""
 
 import hashlib
 import io
@@ -10,7 +10,7 @@ FILES = {"configure": "#!/bin/sh\n", "src/backend/main.c": "int main;\n"}
 
 
 def tarball(path: Path, files: Mapping[str, str] = FILES, *, top: str = "postgresql-17.8/") -> Path:
-    """A tarball with these files below `top`, packed as its name says."""
+    """A tarball of these files below `top`, compressed according to its name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     kind = path.name.rpartition(".")[2].replace("tgz", "gz")
     with tarfile.open(path, f"w:{kind if kind != 'tar' else ''}") as archive:  # type: ignore[call-overload]
@@ -23,10 +23,10 @@ def tarball(path: Path, files: Mapping[str, str] = FILES, *, top: str = "postgre
 
 
 def sha256(path: Path) -> str:
-    """Of a file."""
+    """Return the hash of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def publish(path: Path, sha256: str) -> None:
-    """Put a checksum beside it, as sha256sum prints it."""
+    """Write its .sha256 file, in the format of sha256sum."""
     path.with_name(f"{path.name}.sha256").write_text(f"{sha256}  {path.name}\n")

@@ -1,4 +1,4 @@
-"""How far a build is, and why it failed, from what it prints."""
+"""Progress and errors parsed from the output of a build."""
 
 import textwrap
 
@@ -91,15 +91,15 @@ ninja: build stopped: subcommand failed.
         ("checking\n/bin/sh: 1: bison: not found\n\n", "/bin/sh: 1: bison: not found"),
         ("ERROR: This build of PostgreSQL needs Perl\nlast\n", "ERROR: This build of PostgreSQL needs Perl"),
         ("one\nKilled\n\n", "Killed"),
-        ("", "it said nothing"),
-        ("\n \n", "it said nothing"),
+        ("", "no output"),
+        ("\n \n", "no output"),
     ],
 )
-def test_the_first_error_is_the_cause_and_not_what_follows_from_it(output: str, error: str) -> None:
+def test_the_first_error_is_the_root_cause(output: str, error: str) -> None:
     assert first_error(output.splitlines(keepends=True)) == error
 
 
-def test_an_error_is_no_longer_than_one_can_read() -> None:
+def test_long_errors_are_truncated() -> None:
     assert first_error(["x.c:1: error: " + "x" * 5000, *["  1 | " + "y" * 500] * 20]).startswith("x.c:1: error: x")
     assert len(first_error(["x.c:1: error: " + "x" * 5000])) <= 1000
     assert len(first_error(["z" * 5000])) <= 1000
@@ -127,14 +127,14 @@ def test_a_compiled_file_is_a_step(line: str, *, is_step: bool) -> None:
     assert (steps.done > 0) is is_step
 
 
-def test_ninja_tells_its_own_steps() -> None:
+def test_ninja_reports_its_own_steps() -> None:
     steps = Steps(500)
     for line in textwrap.dedent(NINJA).splitlines():
         steps.take(line)
     assert (steps.done, steps.total) == (2, 900)
 
 
-def test_make_is_measured_by_the_files_that_were_expected() -> None:
+def test_progress_of_make_is_relative_to_the_expected_files() -> None:
     steps = Steps(3)
     seen = []
     for _ in range(5):
@@ -147,7 +147,7 @@ def test_make_is_measured_by_the_files_that_were_expected() -> None:
     st.integers(0, 5),
     st.lists(st.sampled_from(["gcc -c -o x.o x.c", "cc -c x.c", "x", "[1/4] a", "[2/4] b", "[4/4] c"]), max_size=12),
 )
-def test_there_are_never_fewer_steps_than_are_done(expected: int, lines: list[str]) -> None:
+def test_the_total_is_never_less_than_the_steps_done(expected: int, lines: list[str]) -> None:
     steps = Steps(expected)
     for line in lines:
         before = steps.done

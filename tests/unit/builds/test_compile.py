@@ -1,4 +1,4 @@
-"""A build is made once, whole or not at all, and its log is kept. The tree is a small one of the same shape."""
+"""Builds happen once, completely or not at all, and store their log. The tree is a small one with the same layout."""
 
 import json
 from dataclasses import replace
@@ -22,7 +22,7 @@ from pgversus.study.servers import Release
 from tests.builders import MYSELF
 
 DIRECTORIES = compiled_directories(USUAL_MANNER)
-# A compiler is not needed for it: "compiling" is a line that is printed, and postgres a script.
+# No compiler is required: "compiling" only prints a line, and postgres is a script.
 CONFIGURE = f"""#!/bin/sh
 PACKAGE_VERSION='17.8'
 echo "configured $*"
@@ -52,7 +52,7 @@ def cache(tmp_path: Path) -> Cache:
 
 @pytest.fixture(autouse=True)
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuildOptions:
-    """With everything there that a build needs; programs that this one does not run do nothing."""
+    """A host with all prerequisites; programs that this build does not run do nothing."""
     programs = tmp_path / "programs"
     programs.mkdir()
     for name in ("bison", "flex", "m4", "perl", "make", "cc-1"):
@@ -64,7 +64,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuildOptions:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """The whole of PostgreSQL, as far as a build is concerned."""
+    """A source tree with everything that a build uses."""
     tree = tmp_path / "tree"
     (tree / "src" / "backend").mkdir(parents=True)
     for name, text in {"configure": CONFIGURE, "src/makefile": MAKEFILE, "src/backend/postgres": POSTGRES}.items():
@@ -90,7 +90,7 @@ def left(cache: Cache) -> list[str]:
     return [path.name for path in cache.staging.iterdir() if path.is_dir()]
 
 
-def test_a_build_is_made_once_and_kept_whole(tree: Path, cache: Cache, options: BuildOptions) -> None:
+def test_a_build_is_made_once_and_stored_completely(tree: Path, cache: Cache, options: BuildOptions) -> None:
     asked = order(tree, options)
     assert built(cache, asked.name) is None
     found, said, steps = made(asked, cache)
@@ -99,7 +99,7 @@ def test_a_build_is_made_once_and_kept_whole(tree: Path, cache: Cache, options: 
         version="17.8", bin_directory=home / "bin", origin="source", sha256=asked.key, made_from=asked.made_from
     )
     assert said == [f"building 17.8+cassert from tree {tree}"]
-    count = len(DIRECTORIES) - 1  # src/fe_utils is compiled on the way
+    count = len(DIRECTORIES) - 1  # src/fe_utils is compiled as a dependency
     assert [(done, max(done, 3)) for done in range(1, count + 1)] == [(done, total) for _, done, total in steps]
     assert {label for label, _, _ in steps} == {"17.8+cassert"}
     manifest = json.loads((home / "build.json").read_text())
@@ -115,7 +115,7 @@ def test_a_build_is_made_once_and_kept_whole(tree: Path, cache: Cache, options: 
     assert [(one.name, one.built) for one in cached_builds(cache)] == [(asked.name, found)]
 
 
-def test_a_build_that_fails_leaves_its_log_and_nothing_else(tree: Path, cache: Cache, options: BuildOptions) -> None:
+def test_a_failed_build_leaves_only_its_log(tree: Path, cache: Cache, options: BuildOptions) -> None:
     (tree / "src" / "makefile").write_text(BROKEN)
     asked = order(tree, options)
     with pytest.raises(BuildError) as caught:
@@ -125,12 +125,12 @@ def test_a_build_that_fails_leaves_its_log_and_nothing_else(tree: Path, cache: C
     assert (error.slug, error.what) == ("build-failed", "17.8+cassert could not be built")
     assert error.where == f"tree {tree}, compiling"
     assert error.found == "main.c:3:1: error: no such thing\n    3 | int"
-    assert error.to_do == f"the whole log is in {log}"
+    assert error.to_do == f"see the full log in {log}"
     assert "$ make -j" in log.read_text()
     assert (list(cache.builds.iterdir()), left(cache)) == ([], [])
 
 
-def test_a_build_that_cannot_be_configured_says_so(tree: Path, cache: Cache, options: BuildOptions) -> None:
+def test_an_error_of_configure_is_reported(tree: Path, cache: Cache, options: BuildOptions) -> None:
     (tree / "configure").write_text("#!/bin/sh\necho 'configure: error: no lz4'\necho 'see config.log'\nexit 1\n")
     with pytest.raises(BuildError) as caught:
         made(order(tree, options), cache)
@@ -138,7 +138,7 @@ def test_a_build_that_cannot_be_configured_says_so(tree: Path, cache: Cache, opt
     assert caught.value.found == "configure: error: no lz4"
 
 
-def test_a_program_that_does_not_run_is_no_build(tree: Path, cache: Cache, options: BuildOptions) -> None:
+def test_a_build_whose_program_does_not_run_is_rejected(tree: Path, cache: Cache, options: BuildOptions) -> None:
     (tree / "src" / "backend" / "postgres").write_text("#!/bin/sh\necho 'no libicu' >&2\nexit 1\n")
     with pytest.raises(BuildError) as caught:
         made(order(tree, options), cache)
@@ -146,7 +146,7 @@ def test_a_program_that_does_not_run_is_no_build(tree: Path, cache: Cache, optio
     assert (list(cache.builds.iterdir()), left(cache)) == ([], [])
 
 
-def test_what_killed_builds_have_left_is_swept_but_not_what_another_is_making(
+def test_remains_of_killed_builds_are_removed_but_not_builds_in_progress(
     tree: Path, cache: Cache, options: BuildOptions
 ) -> None:
     asked = order(tree, options)
@@ -158,7 +158,7 @@ def test_what_killed_builds_have_left_is_swept_but_not_what_another_is_making(
     assert sorted(left(cache)) == ["other", "source-running"]
 
 
-def test_a_tree_without_meson_cannot_be_built_with_it(tree: Path, cache: Cache, options: BuildOptions) -> None:
+def test_a_tree_without_meson_build_cannot_be_built_with_meson(tree: Path, cache: Cache, options: BuildOptions) -> None:
     with pytest.raises(BuildError) as caught:
         made(order(tree, options, BuildManner(system=BuildSystem.MESON)), cache)
     error = caught.value
@@ -168,17 +168,17 @@ def test_a_tree_without_meson_cannot_be_built_with_it(tree: Path, cache: Cache, 
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"version": "17.8", "bin": "bin", "sha256": "a", "made_from": {}}'])
-def test_what_has_no_whole_manifest_is_no_build(cache: Cache, text: str) -> None:
+def test_a_build_without_a_valid_manifest_is_ignored(cache: Cache, text: str) -> None:
     (cache.builds / "source-1").mkdir()
     assert built(cache, "source-1") is None
     (cache.builds / "source-1" / "build.json").write_text(text)
     assert built(cache, "source-1") is None
 
 
-def test_a_build_tells_what_it_was_asked_from_now(tree: Path, cache: Cache, options: BuildOptions) -> None:
+def test_a_cached_build_reports_the_requested_source(tree: Path, cache: Cache, options: BuildOptions) -> None:
     first, _, _ = made(order(tree, options), cache)
     asked = order(tree, options)
-    # The same files, since then committed.
+    # The same files, committed since then.
     committed = replace(asked.made_from, source=replace(asked.made_from.source, words="commit 1", commit="1"))
     again, said, _ = made(replace(asked, made_from=committed), cache)
     assert (again.bin_directory, said) == (first.bin_directory, [])
@@ -186,7 +186,7 @@ def test_a_build_tells_what_it_was_asked_from_now(tree: Path, cache: Cache, opti
 
 
 @pytest.mark.parametrize("is_there", [False, True])
-def test_a_source_that_is_called_after_another_release_is_refused(
+def test_a_source_named_after_a_different_release_is_rejected(
     tree: Path, cache: Cache, options: BuildOptions, *, is_there: bool
 ) -> None:
     asked = order(tree, options)
@@ -201,7 +201,7 @@ def test_a_source_that_is_called_after_another_release_is_refused(
     assert found.version == "17.8"
 
 
-def test_all_that_a_source_has_a_say_in_runs_as_the_servers_user_and_what_comes_out_is_not_theirs(
+def test_commands_of_a_source_run_as_the_servers_user_and_the_result_is_ours(
     tree: Path, open_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user, notes = server_user(), open_directory / "notes"
@@ -218,7 +218,7 @@ def test_all_that_a_source_has_a_say_in_runs_as_the_servers_user_and_what_comes_
     for program in programs.iterdir():
         program.chmod(0o755)
     monkeypatch.setattr(build_commands, "_PATH", str(programs))
-    # As any source may: what it builds with, it runs.
+    # Any source may run the programs that it is built with.
     (tree / "configure").write_text(
         f'{CONFIGURE}\nset -e\nid -u > {notes}/configure\nmkdir -p "$CCACHE_DIR"\n'
         'touch "$HOME/file" "$TMPDIR/file" "$CCACHE_DIR/file"\n'
@@ -242,10 +242,10 @@ def test_all_that_a_source_has_a_say_in_runs_as_the_servers_user_and_what_comes_
     assert user.is_self or (cache.ccache.stat().st_uid, cache.ccache.stat().st_mode & 0o777) == (MYSELF.uid, 0o700)
 
 
-def test_a_build_that_installs_a_link_to_elsewhere_is_not_kept(tree: Path, cache: Cache, options: BuildOptions) -> None:
+def test_a_build_that_installs_a_link_to_elsewhere_is_rejected(tree: Path, cache: Cache, options: BuildOptions) -> None:
     (tree / "src" / "makefile").write_text(f"{MAKEFILE}\tln -sf /etc/passwd $(DESTDIR)/pgversus/bin/build.json\n")
     with pytest.raises(BuildError) as caught:
         made(order(tree, options), cache)
     assert caught.value.slug == "build-failed"
-    assert caught.value.found == "bin/build.json is a link to /etc/passwd, which is elsewhere"
+    assert caught.value.found == "bin/build.json is a link to /etc/passwd, which is outside of the tree"
     assert (list(cache.builds.iterdir()), left(cache)) == ([], [])

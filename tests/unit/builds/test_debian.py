@@ -1,4 +1,4 @@
-"""Which source of packages apt is given, which suites are asked, and which of its versions are releases."""
+"""The package source given to apt, the suites queried, and the versions that are releases."""
 
 import textwrap
 from pathlib import Path
@@ -43,9 +43,9 @@ def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_first_source_that_is_on_is_taken_with_its_key(lists: Path) -> None:
+def test_the_first_enabled_source_is_used_with_its_key(lists: Path) -> None:
     (lists / "os-release").write_text("VERSION_CODENAME=bookworm\n")
-    # Somebody else's, whose name comes first.
+    # A third-party source, whose name comes first.
     (lists / "sources.list.d" / "a.sources").write_text(
         "Types: deb\nURIs: https://other.example\nSuites: bookworm\nComponents: stable\n"
     )
@@ -84,7 +84,7 @@ def test_the_first_source_that_is_on_is_taken_with_its_key(lists: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("file", ["sources.list", "sources.list.d/x.list"])
-def test_a_source_on_one_line_is_read_as_well(lists: Path, file: str, line: str, fields: dict[str, str]) -> None:
+def test_one_line_sources_are_supported(lists: Path, file: str, line: str, fields: dict[str, str]) -> None:
     (lists / "os-release").write_text(f"VERSION_CODENAME={fields['Suites']}\n")
     (lists / file).write_text(
         f"# deb http://off.example/debian off main\ndeb-src http://src.example/debian off main\n{line}\n"
@@ -92,9 +92,9 @@ def test_a_source_on_one_line_is_read_as_well(lists: Path, file: str, line: str,
     assert _first_stanza() == fields
 
 
-def test_a_machine_without_a_source_says_so(lists: Path) -> None:
+def test_a_host_without_a_source_is_an_error(lists: Path) -> None:
     (lists / "sources.list.d" / "empty.sources").write_text("# nothing\n")
-    with pytest.raises(AptError, match="no source of the distribution's packages"):
+    with pytest.raises(AptError, match="has no package source of the distribution"):
         _first_stanza()
 
 
@@ -110,7 +110,7 @@ def test_a_machine_without_a_source_says_so(lists: Path) -> None:
         (None, 17, ["bookworm", "bookworm-updates"]),
     ],
 )
-def test_a_major_is_looked_for_where_it_is_known_to_be_and_then_in_the_own_suites(
+def test_known_suites_are_queried_before_the_hosts_own(
     lists: Path, os_release: str | None, major: int, suites: list[str]
 ) -> None:
     if os_release is not None:
@@ -132,15 +132,15 @@ def test_a_major_is_looked_for_where_it_is_known_to_be_and_then_in_the_own_suite
         ("", None),
     ],
 )
-def test_a_package_is_of_a_release_or_of_none(text: str, version: tuple[int, int] | None) -> None:
+def test_pre_releases_are_not_versions(text: str, version: tuple[int, int] | None) -> None:
     assert released_version(text) == (version and Version(major=version[0], minor=version[1]))
 
 
-def test_the_newest_package_is_the_one_with_the_largest_numbers() -> None:
+def test_package_versions_are_compared_by_number() -> None:
     assert max(["17.9-1", "17.11-0+deb13u1", "17.10-2", "17.11-0+deb13u2"], key=_key) == "17.11-0+deb13u2"
 
 
-def test_what_an_index_lists_and_its_mirror_has_not_is_had_as_an_earlier_index_listed_it(
+def test_an_earlier_version_is_used_if_the_mirror_lacks_the_listed_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[list[str]] = []
@@ -161,7 +161,7 @@ def test_what_an_index_lists_and_its_mirror_has_not_is_had_as_an_earlier_index_l
     assert address == "http://deb.example/debian/pool/main/p/postgresql-17/postgresql-17_17.11.orig.tar.bz2"
     assert place == str(path)
     assert checked.startswith("SHA256:")
-    # A minor that no index has listed, and a major of which none is known, are not had in another's place.
+    # A minor that no index listed, and a major without known minors, are not replaced by others.
     for release, why in ((Release(major=17, minor=12), "404"), (Release(major=16, minor=None), "no postgresql-16")):
         with pytest.raises(AptError, match=why):
             debian_archive(release, tmp_path)

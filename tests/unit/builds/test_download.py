@@ -1,4 +1,4 @@
-"""Tarballs at an address: whole, as they were published, and fetched once."""
+"""Downloads of tarballs: complete, verified, and fetched once."""
 
 import time
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from tests.unit.builds.source_tarballs import FILES, publish, sha256, tarball
 
 
 class Site(ThreadingHTTPServer):
-    """Serves a directory, and keeps what it was asked for."""
+    """A server for a directory that records the requests."""
 
     daemon_threads = True
 
@@ -28,7 +28,7 @@ class Site(ThreadingHTTPServer):
         self.directory = directory
         self.asked: list[str] = []
         self.elsewhere: dict[str, str] = {}
-        """Where what is asked for is said to be."""
+        """Redirects by path."""
         self.closing = Event()
 
     def at(self, name: str, sha256: str | None = None) -> Download:
@@ -59,7 +59,7 @@ class _Handler(SimpleHTTPRequestHandler):
 
     def end_headers(self) -> None:
         if self.path == "/cut.tar":
-            # More than there is: as of a connection that ends too early.
+            # More than the content, as if the connection ended early.
             self.send_header("Content-Length", "100000")
         super().end_headers()
 
@@ -67,7 +67,7 @@ class _Handler(SimpleHTTPRequestHandler):
         if not (self.path == "/cut.tar" and keyword == "Content-Length" and value != "100000"):
             super().send_header(keyword, value)
 
-    def log_message(self, format: str, *_arguments: object) -> None:  # noqa: A002 - its name there
+    def log_message(self, format: str, *_arguments: object) -> None:  # noqa: A002 - the name in the base class
         assert isinstance(self.server, Site)
         if not format.startswith("code"):
             self.server.asked.append(self.path)
@@ -105,7 +105,7 @@ def kept(cache: Cache) -> list[str]:
 
 
 def published(testbed: Site, name: str) -> Path:
-    """A tarball with its checksum beside it."""
+    """A tarball with its .sha256 file."""
     file = tarball(testbed.directory / name)
     publish(file, sha256(file))
     return file
@@ -133,7 +133,7 @@ def test_a_tarball_without_a_published_hash_is_not_fetched(testbed: Site, cache:
     assert (testbed.asked, kept(cache)) == (["/p.tar.sha256"], [])
 
 
-def test_a_hash_that_the_user_gives_needs_none_to_be_published(testbed: Site, cache: Cache) -> None:
+def test_a_hash_given_by_the_user_replaces_the_published_one(testbed: Site, cache: Cache) -> None:
     file = tarball(testbed.directory / "p.tar")
     source = downloaded(testbed.at("p.tar", sha256(file)), cache, quiet)
     assert (source.facts.sha256, source.facts.checked) == (sha256(file), "the hash given with its address")
@@ -145,7 +145,7 @@ def test_a_hash_that_the_user_gives_needs_none_to_be_published(testbed: Site, ca
     assert kept(cache) == ["p.tar", "p.tar.json"]
 
 
-def test_what_is_not_as_it_was_published_is_not_kept(testbed: Site, cache: Cache) -> None:
+def test_a_tarball_with_a_wrong_hash_is_not_stored(testbed: Site, cache: Cache) -> None:
     file = tarball(testbed.directory / "p.tar")
     publish(file, "0" * 64)
     with pytest.raises(BuildError) as caught:
@@ -160,9 +160,7 @@ def test_what_is_not_as_it_was_published_is_not_kept(testbed: Site, cache: Cache
 
 
 @pytest.mark.parametrize("length", [0, 1000, None])
-def test_a_tarball_that_has_changed_in_the_cache_is_fetched_again_once(
-    testbed: Site, cache: Cache, length: int | None
-) -> None:
+def test_a_tarball_modified_in_the_cache_is_fetched_again_once(testbed: Site, cache: Cache, length: int | None) -> None:
     file = published(testbed, "p.tar")
     facts = downloaded(testbed.at("p.tar"), cache, quiet).facts
     place = place_of(testbed.at("p.tar"), cache)
@@ -172,19 +170,19 @@ def test_a_tarball_that_has_changed_in_the_cache_is_fetched_again_once(
     assert testbed.asked == [f"/{file.name}.sha256", f"/{file.name}"] * 2
 
 
-def test_what_is_not_there_is_said_and_not_kept(testbed: Site, cache: Cache) -> None:
+def test_a_missing_tarball_is_reported_and_not_stored(testbed: Site, cache: Cache) -> None:
     with pytest.raises(DownloadError, match=r"^/no/p\.tar: .*(Not Found|not found)"):
         downloaded(testbed.at("no/p.tar", "0" * 64), cache, quiet)
     assert kept(cache) == []
 
 
-def test_a_site_that_does_not_answer_is_said(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_server_is_reported(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     with pytest.raises(DownloadError, match=r"^/p\.tar\.sha256: .*refused"):
         downloaded(Download(address="http://127.0.0.1:1/p.tar"), cache, quiet)
 
 
-def test_two_addresses_and_two_hashes_are_kept_apart(cache: Cache) -> None:
+def test_different_addresses_and_hashes_are_stored_separately(cache: Cache) -> None:
     addresses = [f"https://h/{folder}/p.tar.gz" for folder in "ab"]
     downloads = [Download(address=address, sha256=sha256) for address in addresses for sha256 in (None, "0" * 64)]
     assert len({place_of(download, cache) for download in downloads}) == 4
@@ -192,7 +190,7 @@ def test_two_addresses_and_two_hashes_are_kept_apart(cache: Cache) -> None:
     assert place_of(Download(address="https://h"), cache).name.endswith("-source.tar")
 
 
-def test_what_is_cut_off_on_its_way_is_not_kept(testbed: Site, cache: Cache) -> None:
+def test_a_truncated_download_is_not_stored(testbed: Site, cache: Cache) -> None:
     published(testbed, "cut.tar")
     with pytest.raises(DownloadError, match="of 100000"):
         downloaded(testbed.at("cut.tar"), cache, quiet)
@@ -200,28 +198,28 @@ def test_what_is_cut_off_on_its_way_is_not_kept(testbed: Site, cache: Cache) -> 
 
 
 @pytest.mark.parametrize("name", ["p.tar", "p.tar.sha256"])
-def test_what_is_larger_than_any_release_is_not_fetched(
+def test_an_oversized_download_is_rejected(
     testbed: Site, cache: Cache, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(module, "_MOST_BYTES", 2000)
     monkeypatch.setattr(module, "_MOST_CHECKSUM_BYTES", 200)
     published(testbed, "p.tar")
     (testbed.directory / name).write_bytes(bytes(1 << 20))
-    with pytest.raises(DownloadError, match=rf"^/{name}: it has more than 2000? bytes"):
+    with pytest.raises(DownloadError, match=rf"^/{name}: larger than 2000? bytes"):
         downloaded(testbed.at("p.tar"), cache, quiet)
     assert kept(cache) == []
 
 
-def test_what_comes_too_slowly_is_given_up(testbed: Site, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_download_times_out(testbed: Site, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LONGEST_S", 0.2)
     began = time.monotonic()
-    with pytest.raises(DownloadError, match=r"^/slow\.tar: \d+ bytes came in"):
+    with pytest.raises(DownloadError, match=r"^/slow\.tar: incomplete after 0 s, \d+ bytes received"):
         downloaded(testbed.at("slow.tar", "0" * 64), cache, quiet)
     assert time.monotonic() - began < 10
     assert kept(cache) == []
 
 
-def test_an_address_may_lead_to_another_on_this_machine(testbed: Site, cache: Cache) -> None:
+def test_local_redirects_are_followed(testbed: Site, cache: Cache) -> None:
     file = published(testbed, "p.tar")
     testbed.elsewhere = {
         "/old.tar": testbed.at("p.tar").address,
@@ -231,16 +229,14 @@ def test_an_address_may_lead_to_another_on_this_machine(testbed: Site, cache: Ca
 
 
 @pytest.mark.parametrize("to", ["http://other.example/p.tar", "ftp://127.0.0.1/p.tar"])
-def test_an_address_may_not_lead_away_from_https(testbed: Site, cache: Cache, to: str) -> None:
+def test_redirects_away_from_https_are_rejected(testbed: Site, cache: Cache, to: str) -> None:
     testbed.elsewhere = {"/p.tar": to}
-    with pytest.raises(
-        DownloadError, match=rf"^/p\.tar: it leads elsewhere, to {to.partition(':')[0]} and not to https"
-    ):
+    with pytest.raises(DownloadError, match=rf"^/p\.tar: redirected to {to.partition(':')[0]} instead of https"):
         downloaded(testbed.at("p.tar", "0" * 64), cache, quiet)
     assert kept(cache) == []
 
 
 @pytest.mark.parametrize("address", ["http://other.example/p.tar", "ftp://other.example/p.tar"])
-def test_a_hash_that_anybody_on_the_way_could_change_proves_nothing(cache: Cache, address: str) -> None:
-    with pytest.raises(DownloadError, match=r"^p\.tar: its hash would come over (http|ftp)"):
+def test_a_hash_over_an_insecure_connection_is_rejected(cache: Cache, address: str) -> None:
+    with pytest.raises(DownloadError, match=r"^p\.tar: its hash would be fetched over (http|ftp)"):
         downloaded(Download(address=address), cache, quiet)

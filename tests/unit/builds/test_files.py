@@ -1,4 +1,4 @@
-"""What has its final name is whole: all of it was on disk before."""
+"""Files get their final name only when all of them are on disk."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from pgversus.builds.inspect import put_in_place
 
 
 class Disk:
-    """What was written to disk, and whether the final name was there by then."""
+    """Records calls of fsync before and after the final name exists."""
 
     def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.before: list[str] = []
@@ -23,7 +23,7 @@ class Disk:
         self._fsync(number)
 
 
-def test_a_tree_is_on_disk_before_it_is_in_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_is_on_disk_before_it_is_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, place = tmp_path / "made", tmp_path / "places" / "place"
     (made / "bin").mkdir(parents=True)
     (made / "bin" / "postgres").write_text("program")
@@ -37,7 +37,7 @@ def test_a_tree_is_on_disk_before_it_is_in_its_place(tmp_path: Path, monkeypatch
     assert not made.exists()
 
 
-def test_a_file_replaces_another_once_it_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_replaces_another_when_it_is_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, place = tmp_path / "made", tmp_path / "place"
     made.write_text("new")
     disk = Disk(place, monkeypatch)

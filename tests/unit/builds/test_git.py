@@ -1,4 +1,4 @@
-"""Whatever program a repository names, none of them runs when it is looked at and its files are laid out."""
+"""No program that a repository specifies runs while it is read or checked out."""
 
 import shutil
 import subprocess
@@ -20,7 +20,7 @@ PROGRAM = """#!/bin/sh
 
 
 class Trap:
-    """A repository with two commits and a change, and programs that leave a mark when they run."""
+    """A repository with two commits and a change, and programs that leave a marker when they run."""
 
     def __init__(self, directory: Path) -> None:
         self.repository = plain_tree(directory / "postgres")
@@ -39,7 +39,7 @@ class Trap:
             plain_git(self.repository, "config", name, str(self.program))
 
     def attribute(self, line: str, *, in_tree: bool) -> None:
-        """In the tree itself, or where only this repository has it."""
+        """Add an attribute in the tree, or only in this repository."""
         file = self.repository / (".gitattributes" if in_tree else ".git/info/attributes")
         file.parent.mkdir(exist_ok=True)
         file.write_text(f"{line}\n")
@@ -73,7 +73,7 @@ def hooked(trap: Trap) -> None:
 
 
 def nested(trap: Trap) -> None:
-    """A submodule, whose configuration is its own."""
+    """A submodule, which has its own configuration."""
     inner = trap.repository / "inner"
     inner.mkdir()
     plain_git(inner, "init", "--quiet", "--initial-branch=master")
@@ -85,7 +85,7 @@ def nested(trap: Trap) -> None:
 
 
 def incomplete(trap: Trap) -> None:
-    """Without an object that git fetches when it is looked at, by a program that the address names."""
+    """A missing object, which git would fetch with a program specified in the address."""
     blob = plain_git(trap.repository, "rev-parse", "first:src/backend/main.c")
     (trap.repository / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     for name, value in (
@@ -107,7 +107,7 @@ TRAPS: dict[Callable[[Trap], None], tuple[str, ...]] = {
     nested: ("status",),
     incomplete: ("diff", "--stat", "first", "HEAD"),
 }
-"""Each with a command of git that runs its program."""
+"""Each trap with a git command that triggers it."""
 
 
 @pytest.fixture
@@ -138,23 +138,23 @@ def test_no_program_of_a_repository_runs(trap: Trap, tmp_path: Path, lay: Callab
 
 
 @pytest.mark.parametrize("lay", TRAPS)
-def test_git_as_it_is_would_run_it(trap: Trap, lay: Callable[[Trap], None]) -> None:
+def test_plain_git_would_run_the_programs(trap: Trap, lay: Callable[[Trap], None]) -> None:
     lay(trap)
     subprocess.run(["git", "-C", str(trap.repository), *TRAPS[lay]], check=False, capture_output=True)
     assert trap.marker.exists()
 
 
-def test_a_filter_that_cannot_be_switched_off_is_refused(trap: Trap) -> None:
+def test_a_filter_that_cannot_be_disabled_is_rejected(trap: Trap) -> None:
     trap.configure("filter.a=b.clean")
     with pytest.raises(BuildError) as caught:
         tree_source(trap.repository)
     assert (caught.value.slug, "filter.a=b" in caught.value.found) == ("build-unknown-commit", True)
 
 
-def test_filters_of_the_users_own_do_not_change_what_is_built(
+def test_filters_of_the_user_do_not_affect_the_build(
     trap: Trap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An attribute of a stranger's tree would hand it to them, with an address of the stranger's."""
+    """An attribute in an untrusted tree would pass files, with an address from that tree, to the user's filters."""
     (tmp_path / ".gitconfig").write_text(f'[filter "lfs"]\n\tclean = {trap.program}\n\tsmudge = {trap.program}\n')
     monkeypatch.setenv("HOME", str(tmp_path))
     trap.attribute("* filter=lfs", in_tree=True)

@@ -1,4 +1,4 @@
-"""Builds are taken out of the cache whole, and never from under a run."""
+"""Builds are removed from the cache completely, and never while a run uses them."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ CHOICE = Choice(family=BuildFamily.ZONKY, version=Version(major=17, minor=8))
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Cache:
-    """With one build."""
+    """A cache with one build."""
     cache = Cache(root=tmp_path)
     directory = cache.builds / "zonky-17.8"
     (directory / "bin").mkdir(parents=True)
@@ -35,7 +35,7 @@ def build_in(cache: Cache) -> Build:
     return build
 
 
-def test_a_build_that_nobody_uses_is_removed(cache: Cache) -> None:
+def test_an_unused_build_is_removed(cache: Cache) -> None:
     (found,) = cached_builds(cache)
     assert (found.name, found.size_bytes > 5000) == ("zonky-17.8", True)
     assert remove_build(found, cache)
@@ -43,7 +43,7 @@ def test_a_build_that_nobody_uses_is_removed(cache: Cache) -> None:
     assert cached_builds(cache) == []
 
 
-def test_a_build_stays_as_long_as_a_run_uses_it(cache: Cache) -> None:
+def test_a_build_in_use_is_not_removed(cache: Cache) -> None:
     own = Build(version="18", bin_directory=Path("/usr/lib/postgresql/18/bin"), origin="bin directory")
     (found,) = cached_builds(cache)
     with using_builds([build_in(cache), None, own, build_in(cache)], cache):
@@ -52,14 +52,14 @@ def test_a_build_stays_as_long_as_a_run_uses_it(cache: Cache) -> None:
     assert remove_build(found, cache)
 
 
-def test_a_build_stays_while_it_is_fetched(cache: Cache) -> None:
+def test_a_build_being_fetched_is_not_removed(cache: Cache) -> None:
     (found,) = cached_builds(cache)
     with FileLock(cache.staging / "zonky-17.8.lock"):
         assert not remove_build(found, cache)
     assert installed(cache, CHOICE) is not None
 
 
-def test_using_a_build_is_its_last_use(cache: Cache) -> None:
+def test_using_a_build_updates_its_last_use(cache: Cache) -> None:
     manifest = cache.builds / "zonky-17.8" / "build.json"
     os.utime(manifest, (1000, 1000))
     assert cached_builds(cache)[0].last_used == 1000
@@ -67,7 +67,7 @@ def test_using_a_build_is_its_last_use(cache: Cache) -> None:
         assert cached_builds(cache)[0].last_used > 1000
 
 
-def test_a_build_that_has_just_been_removed_cannot_be_used(cache: Cache) -> None:
+def test_a_removed_build_cannot_be_used(cache: Cache) -> None:
     build = build_in(cache)
     remove_build(cached_builds(cache)[0], cache)
     with pytest.raises(FileNotFoundError), using_builds([build], cache):
@@ -88,7 +88,7 @@ def test_a_build_that_has_just_been_removed_cannot_be_used(cache: Cache) -> None
         b'{"version": "17.8", "bin": "bin", "sha256": "a", "made_from": {"source": 1}}',
     ],
 )
-def test_a_manifest_that_is_damaged_is_that_of_no_build(cache: Cache, manifest: bytes) -> None:
+def test_a_damaged_manifest_is_ignored(cache: Cache, manifest: bytes) -> None:
     assert installed(cache, CHOICE) is not None
     for name in ("zonky-17.8", "source-0a1b"):
         (cache.builds / name).mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Lists of released versions are kept, and a killed fetch leaves nothing for long."""
+"""Lists of released versions are cached, and remains of killed fetches are removed."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ NEWEST = Version(major=17, minor=8)
 
 
 class Registry:
-    """One that answers once."""
+    """A registry that responds only once."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -34,7 +34,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
     return registry
 
 
-def test_a_list_is_asked_for_once_and_serves_when_nobody_answers(tmp_path: Path, registry: Registry) -> None:
+def test_a_list_is_fetched_once_and_used_when_the_registry_fails(tmp_path: Path, registry: Registry) -> None:
     for must_be_fresh in (False, False, True):
         (offer,) = offers(tmp_path, must_be_fresh=must_be_fresh)
         assert offer.versions == (NEWEST,)
@@ -42,7 +42,7 @@ def test_a_list_is_asked_for_once_and_serves_when_nobody_answers(tmp_path: Path,
     assert offer.problem
 
 
-def test_what_a_killed_fetch_left_is_removed_by_the_next(tmp_path: Path, registry: Registry) -> None:
+def test_remains_of_a_killed_fetch_are_removed_by_the_next(tmp_path: Path, registry: Registry) -> None:
     (tmp_path / "index-killed" / "deeper").mkdir(parents=True)
     offers(tmp_path)
     assert "index-killed" not in registry.found
@@ -63,7 +63,7 @@ def test_what_a_killed_fetch_left_is_removed_by_the_next(tmp_path: Path, registr
         b'{"fetched_at": 1, "versions": ' + b"9" * 10_000 + b"}",
     ],
 )
-def test_a_list_that_is_damaged_is_fetched_again(tmp_path: Path, registry: Registry, kept: bytes) -> None:
+def test_a_damaged_list_is_fetched_again(tmp_path: Path, registry: Registry, kept: bytes) -> None:
     (tmp_path / "zonky.json").write_bytes(kept)
     (offer,) = offers(tmp_path)
     assert (offer.versions, registry.asked) == ((NEWEST,), 1)

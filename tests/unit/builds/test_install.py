@@ -1,4 +1,4 @@
-"""A build is put into the cache whole, or nothing of it; no program of it runs as root."""
+"""Builds are installed completely or not at all, and none of their programs runs as root."""
 
 import shutil
 import tempfile
@@ -29,7 +29,7 @@ PROGRAM = file("bin/postgres", POSTGRES.encode(), mode=0o755)
 
 @pytest.fixture
 def cache() -> Iterator[Cache]:
-    """Where the servers' user can run what is in it, which it could not below the directories of pytest."""
+    """A cache whose programs the servers' user can run, unlike in the directories of pytest."""
     root = Path(tempfile.mkdtemp(prefix="pgversus-test-", dir="/tmp"))
     root.chmod(0o755)
     cache = Cache(root=root)
@@ -64,7 +64,7 @@ class Wheels(WheelRegistry):
 
 
 def choice(monkeypatch: pytest.MonkeyPatch, directory: Path, family: BuildFamily, *members: Member) -> Choice:
-    """A version whose artifact has these members."""
+    """A version whose artifact contains these members."""
     if family is BuildFamily.ZONKY:
         artifact = zipped(directory / "p.jar", packed(directory / "postgres.txz", *members))
         monkeypatch.setitem(SOURCES, family, Jars(artifact))
@@ -79,7 +79,7 @@ def quiet(_name: str, _size: int) -> None:
 
 
 @pytest.mark.parametrize("family", BuildFamily)
-def test_a_build_is_installed_whole_and_belongs_to_us(
+def test_a_build_is_installed_completely_and_belongs_to_us(
     cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, family: BuildFamily
 ) -> None:
     top = "" if family is BuildFamily.ZONKY else "postgresql-17.99/"
@@ -103,7 +103,7 @@ def test_a_build_is_installed_whole_and_belongs_to_us(
         ([PROGRAM, file("../build.json")], "the name '../build.json'"),
     ],
 )
-def test_a_hostile_build_is_refused_and_not_kept(
+def test_a_malicious_build_is_rejected_and_not_stored(
     cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, members: list[Member], why: str
 ) -> None:
     with pytest.raises(BuildError) as caught:
@@ -115,7 +115,7 @@ def test_a_hostile_build_is_refused_and_not_kept(
 
 
 @pytest.mark.parametrize("tenths", range(1, 10))
-def test_a_build_cut_off_anywhere_is_refused_and_not_kept(
+def test_a_build_truncated_anywhere_is_rejected_and_not_stored(
     cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tenths: int
 ) -> None:
     chosen = choice(monkeypatch, tmp_path, BuildFamily.ZONKY, PROGRAM)
@@ -128,17 +128,17 @@ def test_a_build_cut_off_anywhere_is_refused_and_not_kept(
 
 
 @pytest.mark.parametrize("homes", [[], ["a/", "b/"]])
-def test_a_wheel_without_one_home_is_refused(
+def test_a_wheel_without_exactly_one_build_is_rejected(
     cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, homes: list[str]
 ) -> None:
     members = [file("README"), *(file(f"{home}bin/postgres") for home in homes)]
     with pytest.raises(BuildError) as caught:
         install(cache, choice(monkeypatch, tmp_path, BuildFamily.WHEEL, *members), USER, quiet)
-    assert caught.value.found == f"expected one directory with a bin directory in it, found {len(homes)}"
+    assert caught.value.found == f"expected one directory that contains bin, found {len(homes)}"
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"version": "17.99", "bin": 5, "sha256": "a"}'])
-def test_a_build_without_a_whole_manifest_is_none(cache: Cache, text: str) -> None:
+def test_a_build_without_a_valid_manifest_is_not_installed(cache: Cache, text: str) -> None:
     place = cache.builds / "zonky-17.99"
     place.mkdir()
     (place / MANIFEST).write_text(text)

@@ -1,4 +1,4 @@
-"""Where the source of a release comes from: the user's directory first, then the cache, then apt."""
+"""The source of a release comes from the user's directory, else from the cache, else from apt."""
 
 import os
 from contextlib import nullcontext
@@ -21,7 +21,7 @@ DAY_S = 24 * 3600
 
 
 class Apt:
-    """An apt that has one tarball, or none."""
+    """An apt with at most one tarball."""
 
     def __init__(self) -> None:
         self.asked: list[Release] = []
@@ -55,10 +55,10 @@ def cache(tmp_path: Path) -> Cache:
 
 @pytest.fixture
 def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of the user's with some tarballs."""
+    """A directory of the user with some tarballs."""
     directory = tmp_path / "mine"
     for name in ("17.9.tar.bz2", "17.10.tar.gz", "16.4.tgz"):
-        # Told apart by what is in them.
+        # Distinguished by their contents.
         tarball(directory / f"postgresql-{name}", {"configure": name, "src/backend/main.c": ""})
     for name in (
         "postgresql-17.11.tar.bz2.sha256",
@@ -72,7 +72,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def stored(cache: Cache, version: str) -> Path:
-    """A tarball in the cache, as an earlier run has left it."""
+    """A tarball in the cache, as stored by an earlier run."""
     place = cache.sources / f"postgresql-{version}.tar.bz2"
     part = tarball(cache.staging / place.name, {"configure": version, "src/backend/main.c": ""})
     store(part, place, sha256=sha256(part), checked="the index")
@@ -92,9 +92,7 @@ def found(release: Release, cache: Cache) -> tuple[SourceCode, list[str]]:
         (Release(major=16, minor=None), "postgresql-16.4.tgz"),
     ],
 )
-def test_the_newest_minor_that_was_asked_for_is_taken(
-    mine: Path, cache: Cache, apt: Apt, release: Release, name: str
-) -> None:
+def test_the_newest_requested_minor_is_used(mine: Path, cache: Cache, apt: Apt, release: Release, name: str) -> None:
     source, said = found(release, cache)
     assert (source.facts.words, source.facts.sha256) == (name, sha256(mine / name))
     assert source.facts.checked is None
@@ -104,7 +102,7 @@ def test_the_newest_minor_that_was_asked_for_is_taken(
     assert (said, apt.asked) == ([], [])
 
 
-def test_a_tarball_of_the_user_is_held_against_the_checksum_beside_it(mine: Path, cache: Cache) -> None:
+def test_a_tarball_of_the_user_is_verified_against_its_checksum_file(mine: Path, cache: Cache) -> None:
     publish(mine / "postgresql-17.10.tar.gz", "f" * 64)
     with pytest.raises(BuildError) as caught:
         found(SEVENTEEN, cache)
@@ -115,7 +113,7 @@ def test_a_tarball_of_the_user_is_held_against_the_checksum_beside_it(mine: Path
     ("release", "name"),
     [(Release(major=17, minor=8), "postgresql-17.8.tar.*"), (Release(major=14, minor=None), "postgresql-14.*.tar.*")],
 )
-def test_a_source_that_is_nowhere_is_said_with_what_was_tried(
+def test_a_missing_source_is_reported_with_everything_tried(
     mine: Path, cache: Cache, apt: Apt, release: Release, name: str
 ) -> None:
     with pytest.raises(BuildError) as caught:
@@ -130,42 +128,40 @@ def test_a_source_that_is_nowhere_is_said_with_what_was_tried(
 
 
 @pytest.mark.parametrize("version", ["", "17.11-0+deb13u1"])
-def test_nothing_of_apt_is_left_in_the_cache(cache: Cache, apt: Apt, version: str) -> None:
+def test_files_of_apt_are_removed_from_the_cache(cache: Cache, apt: Apt, version: str) -> None:
     apt.version = version
-    (cache.staging / "apt" / "partial").mkdir(parents=True)  # of a run that was killed
+    (cache.staging / "apt" / "partial").mkdir(parents=True)  # left by a killed run
     with nullcontext() if version else pytest.raises(BuildError):
         found(SEVENTEEN, cache)
     assert [path.name for path in cache.staging.iterdir() if path.suffix != ".lock"] == []
 
 
-def test_a_directory_that_is_not_there_has_nothing(
-    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_directory_has_no_source(cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path / "nowhere"))
     with pytest.raises(BuildError) as caught:
         found(SEVENTEEN, cache)
     assert str(tmp_path / "nowhere") in caught.value.found
 
 
-def test_an_address_has_no_newest_minor(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_requires_a_minor_version(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "http://127.0.0.1:1/v{version}.tar.bz2")
     with pytest.raises(BuildError) as caught:
         found(SEVENTEEN, cache)
-    assert "name the minor" in caught.value.found
+    assert "give the minor version" in caught.value.found
     with pytest.raises(BuildError) as caught:
         found(Release(major=17, minor=8), cache)
     assert f"{VARIABLE} (/v17.8.tar.bz2.sha256: " in caught.value.found
     assert source_here(SEVENTEEN, cache) is None
 
 
-def test_what_apt_has_is_kept_for_the_next_time(cache: Cache, apt: Apt) -> None:
+def test_a_source_from_apt_is_cached(cache: Cache, apt: Apt) -> None:
     apt.version = "17.11-0+deb13u1"
     source, said = found(SEVENTEEN, cache)
     assert (source.facts.words, source.facts.checked) == (
         "postgresql-17.11.tar.bz2",
         "the index that the distribution signed",
     )
-    assert said == ["asking apt for the source of PostgreSQL 17"]
+    assert said == ["fetching the source of PostgreSQL 17 with apt"]
     again = [found(release, cache)[0].facts for release in (SEVENTEEN, Release(major=17, minor=11))]
     here = source_here(SEVENTEEN, cache)
     assert here is not None
@@ -177,20 +173,20 @@ def test_what_apt_has_is_kept_for_the_next_time(cache: Cache, apt: Apt) -> None:
     ]
 
 
-def test_the_newest_is_asked_for_again_after_a_day_and_a_named_minor_never(cache: Cache, apt: Apt) -> None:
+def test_the_newest_minor_is_queried_again_after_a_day_but_not_a_given_minor(cache: Cache, apt: Apt) -> None:
     kept = stored(cache, "17.10")
     os.utime(kept, (kept.stat().st_mtime - 2 * DAY_S,) * 2)
     assert found(Release(major=17, minor=10), cache)[0].facts.words == kept.name
     assert apt.asked == []
     source, said = found(SEVENTEEN, cache)
     assert source.facts.words == kept.name
-    assert said[-1] == "PostgreSQL 17.10 is taken, which is here already: sid: no answer"
+    assert said[-1] == "using the cached source of PostgreSQL 17.10: sid: no answer"
     apt.version = "17.11-1"
     assert found(SEVENTEEN, cache)[0].facts.words == "postgresql-17.11.tar.bz2"
     assert apt.asked == [SEVENTEEN, SEVENTEEN]
 
 
-def test_the_directory_of_the_user_comes_before_what_is_kept(mine: Path, cache: Cache) -> None:
+def test_the_directory_of_the_user_takes_precedence_over_the_cache(mine: Path, cache: Cache) -> None:
     stored(cache, "17.12")
     stored(cache, "15.2")
     assert found(SEVENTEEN, cache)[0].facts.sha256 == sha256(mine / "postgresql-17.10.tar.gz")
@@ -198,7 +194,7 @@ def test_the_directory_of_the_user_comes_before_what_is_kept(mine: Path, cache: 
 
 
 @pytest.mark.parametrize("length", [0, 100, -1])
-def test_a_tarball_that_is_not_what_apt_had_fetched_is_fetched_again_once(cache: Cache, apt: Apt, length: int) -> None:
+def test_a_modified_tarball_is_fetched_again_once(cache: Cache, apt: Apt, length: int) -> None:
     apt.version = "17.11-0+deb13u1"
     facts = found(SEVENTEEN, cache)[0].facts
     kept = cache.sources / "postgresql-17.11.tar.bz2"
@@ -208,7 +204,7 @@ def test_a_tarball_that_is_not_what_apt_had_fetched_is_fetched_again_once(cache:
     assert len(apt.asked) == 2
 
 
-def test_an_older_tarball_is_taken_in_place_of_a_newer_one_that_has_changed(cache: Cache) -> None:
+def test_an_older_tarball_replaces_a_modified_newer_one(cache: Cache) -> None:
     older, newer = stored(cache, "17.10"), stored(cache, "17.11")
     newer.write_bytes(b"changed")
     source = source_here(SEVENTEEN, cache)

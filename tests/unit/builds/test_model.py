@@ -1,4 +1,4 @@
-"""Equal orders are one build, and whatever decides what comes out makes another."""
+"""Equal orders share a build; any different input results in a different one."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +15,7 @@ FACTS = SourceFacts(words="postgresql-17.8.tar.bz2", sha256="a" * 64)
 
 
 class Tarball:
-    """A source that is never laid out."""
+    """A source whose files are never written."""
 
     def __init__(self, facts: SourceFacts) -> None:
         self.facts = facts
@@ -54,7 +54,7 @@ def order(
         ),
     ],
 )
-def test_whatever_decides_what_comes_out_makes_another_build(other: Order) -> None:
+def test_different_inputs_result_in_different_builds(other: Order) -> None:
     assert other.key != order().key
     assert other.name != order().name
 
@@ -68,16 +68,16 @@ def test_whatever_decides_what_comes_out_makes_another_build(other: Order) -> No
         ),
     ],
 )
-def test_names_make_no_other_build(same: Order) -> None:
+def test_names_do_not_affect_the_build(same: Order) -> None:
     assert (same.key, same.name) == (order().key, order().name)
 
 
-def test_another_recipe_makes_another_build(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_different_recipe_results_in_a_different_build(monkeypatch: pytest.MonkeyPatch) -> None:
     before = order().key
     monkeypatch.setattr(module, "FORM", FORM + 1)
     assert order().key != before
 
 
-def test_a_build_is_called_by_the_first_digits_of_its_key() -> None:
+def test_a_build_is_named_after_the_first_digits_of_its_key() -> None:
     assert len(order().key) == 64
     assert order().name == f"source-{order().key[:12]}"

@@ -1,4 +1,4 @@
-"""What is to be built is looked at before anything is fetched, and what it lacks is said for all of it at once."""
+"""Builds are checked before anything is fetched, and all missing prerequisites are reported together."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ PROGRAMS = ("gcc", "bison", "flex", "m4", "perl", "make")
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only directory with programs, empty."""
+    """The only directory in PATH, empty."""
     path = tmp_path / "bin"
     path.mkdir()
     monkeypatch.setattr(build_commands, "_PATH", str(path))
@@ -31,7 +31,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
-    """Without a tarball, and no apt is to be asked."""
+    """A cache without tarballs; apt must not be called."""
 
     def asked(release: Release, directory: Path) -> tuple[Path, str]:
         raise AssertionError(release, directory)
@@ -64,7 +64,7 @@ def fill(path: Path, *names: str) -> None:
 
 
 @pytest.mark.usefixtures("path")
-def test_what_all_of_them_lack_is_said_before_any_source_is_fetched(tmp_path: Path, cache: Cache) -> None:
+def test_missing_tools_are_reported_before_any_source_is_fetched(tmp_path: Path, cache: Cache) -> None:
     names = [to_build("17+cc=clang-99"), only_meson(tmp_path / "tree"), to_build("18")]
     with pytest.raises(BuildError) as caught:
         orders_here(names, USUAL_MANNER, cache, MYSELF, {})
@@ -73,7 +73,7 @@ def test_what_all_of_them_lack_is_said_before_any_source_is_fetched(tmp_path: Pa
     assert caught.value.found == f"no {', no '.join(missing)}"
 
 
-def test_a_tree_is_looked_at_once_and_a_release_is_fetched_when_it_is_known_to_be_wanted(
+def test_a_tree_is_read_once_and_a_release_is_fetched_only_when_needed(
     path: Path, tmp_path: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(path, *PROGRAMS, "meson", "ninja")
@@ -95,7 +95,7 @@ def test_a_tree_is_looked_at_once_and_a_release_is_fetched_when_it_is_known_to_b
     assert fetched[release].made_from.options.cassert
 
 
-def test_nothing_is_asked_for_where_it_was_built_before(path: Path, tmp_path: Path, cache: Cache) -> None:
+def test_cached_builds_require_no_tools(path: Path, tmp_path: Path, cache: Cache) -> None:
     fill(path, *PROGRAMS, "meson", "ninja")
     tree = only_meson(tmp_path / "tree")
     order = orders_here([tree], USUAL_MANNER, cache, MYSELF, {})[tree]
@@ -109,7 +109,7 @@ def test_nothing_is_asked_for_where_it_was_built_before(path: Path, tmp_path: Pa
         if program.name != "gcc":
             program.unlink()
     assert keys(orders_here([tree], USUAL_MANNER, cache, MYSELF, {})) == [order.key]
-    # A study that goes on names the compiler of its first day: the one of today may be gone.
+    # A resumed study specifies the compiler of its first run, which may no longer exist.
     (path / "gcc").unlink()
     before: dict[ServerName, str] = {tree: order.made_from.compiler}
     assert keys(orders_here([tree], USUAL_MANNER, cache, MYSELF, before)) == [order.key]

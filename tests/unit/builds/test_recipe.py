@@ -1,4 +1,4 @@
-"""The commands of a build: what is asked for is what configure, make and meson are told, and nothing else."""
+"""The build commands pass exactly the requested options to configure, make and meson."""
 
 from pathlib import Path
 
@@ -34,13 +34,13 @@ def all_of(options: BuildOptions, manner: BuildManner, major: int = 17, compiler
 
 
 def configured(options: BuildOptions, manner: BuildManner, major: int = 17, compiler: str = "gcc") -> list[str]:
-    """What configure or meson is told, without its own name and the places."""
+    """The arguments of configure or meson, without the program and the directories."""
     first, *_ = all_of(options, manner, major, compiler)
     assert first.words == "configuring"
     return [word for word in first.arguments if not word.startswith("/") and word not in ("meson", "setup")]
 
 
-def test_configure_is_told_what_every_build_has() -> None:
+def test_configure_gets_the_options_of_every_build() -> None:
     assert configured(NO_OPTIONS, USUAL_MANNER) == [
         "--prefix=/pgversus",
         "--disable-rpath",
@@ -53,7 +53,7 @@ def test_configure_is_told_what_every_build_has() -> None:
     assert all_of(NO_OPTIONS, USUAL_MANNER)[0].arguments[0] == "/s/tree/configure"
 
 
-def test_configure_is_told_every_option_and_no_name_that_it_does_not_know() -> None:
+def test_configure_gets_every_option_and_rejects_unknown_ones() -> None:
     assert configured(EVERYTHING, USUAL_MANNER, compiler="clang -m64") == [
         "--enable-option-checking=fatal",
         "--prefix=/pgversus",
@@ -83,12 +83,12 @@ def test_configure_is_told_every_option_and_no_name_that_it_does_not_know() -> N
         (99, ["--with-icu", "--with-lz4", "--with-zstd", "--with-openssl", "--with-libxml"]),
     ],
 )
-def test_a_full_build_has_the_libraries_that_its_major_knows(major: int, libraries: list[str]) -> None:
+def test_a_full_build_has_the_libraries_that_its_major_supports(major: int, libraries: list[str]) -> None:
     words = configured(NO_OPTIONS, FULL, major)
     assert [word for word in words if word.startswith("--with")] == ["--without-readline", *libraries]
 
 
-def test_meson_is_told_what_configure_would_have_done() -> None:
+def test_meson_gets_the_defaults_of_configure() -> None:
     assert configured(NO_OPTIONS, MESON) == [
         "--prefix=/pgversus",
         "--libdir=lib",
@@ -107,14 +107,14 @@ def test_meson_is_told_what_configure_would_have_done() -> None:
     assert (first.environment, first.directory) == ({"CC": "clang"}, Path("/s"))
 
 
-def test_meson_is_told_every_option_by_its_own_names() -> None:
+def test_meson_gets_every_option_by_its_own_names() -> None:
     words = configured(EVERYTHING, MESON)
     assert words[2:4] == ["--buildtype=plain", "-Dc_args=-O3 -g"]
     assert {"-Dblocksize=16", "-Dwal_blocksize=64", "-Dcassert=true"} < set(words)
     assert words[-4:] == ["-Ddtrace=enabled", "-Dlz4=enabled", "-Duuid=e2fs", "-Dzlib=disabled"]
 
 
-def test_a_full_build_by_meson_has_the_same_libraries() -> None:
+def test_a_full_build_with_meson_has_the_same_libraries() -> None:
     libraries = [
         "-Dicu=enabled",
         "-Dlz4=enabled",
@@ -126,7 +126,7 @@ def test_a_full_build_by_meson_has_the_same_libraries() -> None:
     assert configured(NO_OPTIONS, FULL_MESON)[-6:] == libraries
 
 
-def test_what_is_compiled_is_installed_in_the_stage() -> None:
+def test_compiled_directories_are_installed_in_the_stage() -> None:
     _, *rest = all_of(NO_OPTIONS, USUAL_MANNER)
     headers, *others = [one.arguments for one in rest if one.words == "compiling"]
     assert headers == ("make", "-j3", "-C", "src/backend", "generated-headers")
@@ -139,7 +139,7 @@ def test_what_is_compiled_is_installed_in_the_stage() -> None:
     assert set(compiled) < set(compiled_directories(USUAL_MANNER))
 
 
-def test_all_of_postgresql_is_built_where_that_is_asked_for() -> None:
+def test_a_full_build_compiles_all_of_postgresql() -> None:
     rest = [one.arguments for one in all_of(NO_OPTIONS, FULL)[1:]]
     assert [(words[-2], words[-1]) for words in rest[:2]] == [("src", "all"), ("contrib", "all")]
     assert [words[3] for words in rest[2:]] == list(compiled_directories(FULL)) == ["src", "contrib"]
@@ -152,14 +152,14 @@ def test_meson_builds_and_installs_in_three_commands() -> None:
     ]
 
 
-def test_a_command_is_shown_as_it_could_be_typed() -> None:
+def test_a_command_is_shown_as_typed_in_a_shell() -> None:
     shown = as_typed(
         Command(words="w", arguments=("configure", "CFLAGS=-O3 -g", "$X"), environment={"CC": "clang -m64"})
     )
     assert shown == "'CC=clang -m64' configure 'CFLAGS=-O3 -g' '$X'"
 
 
-def test_an_option_whose_code_lies_apart_is_built_with_it() -> None:
+def test_directories_required_by_options_are_built() -> None:
     options = BuildOptions(handed_on=("with-llvm", "with-perl"))
     shown = [as_typed(one) for one in commands(PLACES, options, USUAL_MANNER, compiler="gcc", major=17, jobs=1)]
     for directory in ("src/backend/jit/llvm", "src/pl/plperl"):

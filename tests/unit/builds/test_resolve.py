@@ -40,55 +40,55 @@ ZONKY = offer(BuildFamily.ZONKY, "12.22", "16.6", "16.12", "16.15", "17.4", "17.
 OFFLINE = (offer(BuildFamily.WHEEL, problem="no route to host"), offer(BuildFamily.ZONKY, problem="timed out"))
 
 
-def test_the_first_family_that_has_all_serves_all() -> None:
+def test_the_first_family_with_all_versions_is_used() -> None:
     assert resolved(["16", "17"], WHEEL, ZONKY) == ["wheel:16.15", "wheel:17.11"]
     assert resolved(["16", "17"], ZONKY, WHEEL) == ["zonky:16.15", "zonky:17.11"]
 
 
-def test_one_version_that_the_first_lacks_moves_every_arm_to_the_next() -> None:
+def test_one_missing_version_moves_all_arms_to_the_next_family() -> None:
     assert resolved(["17.11", "16.12"], WHEEL, ZONKY) == ["zonky:17.11", "zonky:16.12"]
 
 
-def test_without_a_minor_the_newest_by_number_is_taken() -> None:
+def test_without_a_minor_the_newest_by_number_is_used() -> None:
     assert resolved(["17"], offer(BuildFamily.ZONKY, "17.9", "17.10", "17.2")) == ["zonky:17.10"]
 
 
-def test_the_order_of_the_names_is_kept_and_repeats_stay() -> None:
+def test_the_order_of_names_and_duplicates_are_preserved() -> None:
     assert resolved(["17.8", "16.12", "17.8"], WHEEL, ZONKY) == ["zonky:17.8", "zonky:16.12", "zonky:17.8"]
 
 
-def test_families_that_the_user_names_may_be_mixed() -> None:
+def test_families_given_by_the_user_may_be_mixed() -> None:
     assert resolved(["zonky:16.6", "wheel:17.11"], WHEEL, ZONKY) == ["zonky:16.6", "wheel:17.11"]
 
 
-def test_a_named_family_serves_the_others_too_where_it_has_them() -> None:
+def test_a_given_family_is_preferred_for_the_other_names() -> None:
     assert resolved(["zonky:16.12", "17.11"], WHEEL, ZONKY) == ["zonky:16.12", "zonky:17.11"]
     assert resolved(["17", "zonky:16.15"], WHEEL, ZONKY) == ["zonky:17.11", "zonky:16.15"]
     assert resolved(["zonky:16.6", "wheel:18", "17"], WHEEL, ZONKY) == ["zonky:16.6", "wheel:18.6", "wheel:17.11"]
 
 
-def test_a_named_family_does_not_bind_the_others() -> None:
+def test_a_given_family_is_not_required_for_the_other_names() -> None:
     assert resolved(["zonky:16.6", "17", "18"], WHEEL, ZONKY) == ["zonky:16.6", "wheel:17.11", "wheel:18.6"]
 
 
-def test_no_names_need_no_family() -> None:
+def test_no_names_require_no_family() -> None:
     assert resolve([], [WHEEL, ZONKY]) == ()
 
 
 @given(st.lists(st.sampled_from(["12", "16", "16.6", "16.12", "16.15", "17", "17.8", "17.11", "18"]), min_size=1))
-def test_free_names_share_one_family_and_get_what_they_asked_for(texts: list[str]) -> None:
+def test_names_without_a_family_share_one_and_get_the_requested_versions(texts: list[str]) -> None:
     wanted = releases(*texts)
     try:
         choices = resolve(wanted, [WHEEL, ZONKY])
     except BuildError as error:
-        assert error.slug == "build-no-common-family"  # noqa: PT017 - the other branch is no failure
+        assert error.slug == "build-no-common-family"  # noqa: PT017 - the other branch is not a failure
         assert not any(set(texts) <= reach for reach in ({"12", "16", "17"}, {"16", "17", "18"}))
         return
     assert len({choice.family for choice in choices}) == 1
     assert all(release.admits(choice.version) for release, choice in zip(wanted, choices, strict=True))
 
 
-def test_a_version_that_nobody_has_names_the_nearest_lower_and_higher_of_each_family() -> None:
+def test_an_unknown_version_is_reported_with_its_neighbours_in_each_family() -> None:
     error = refused(["16", "17.7"], WHEEL, ZONKY)
     assert error.slug == "build-unknown-version"
     assert "17.7" in error.what
@@ -97,29 +97,29 @@ def test_a_version_that_nobody_has_names_the_nearest_lower_and_higher_of_each_fa
     assert "use 17.8" in error.to_do
 
 
-def test_a_version_above_all_names_the_last_one() -> None:
+def test_a_version_above_all_is_reported_with_the_last_one() -> None:
     error = refused(["17.99"], ZONKY)
     assert error.found == "zonky has 17.11"
     assert "use 17.11" in error.to_do
 
 
-def test_of_two_equally_near_the_lower_is_suggested() -> None:
+def test_the_lower_of_two_equally_near_versions_is_suggested() -> None:
     assert "use 17.4" in refused(["17.6"], offer(BuildFamily.ZONKY, "17.4", "17.8")).to_do
 
 
-def test_a_major_that_nobody_has_names_the_majors_there_are() -> None:
+def test_an_unknown_major_is_reported_with_the_available_ones() -> None:
     error = refused(["13"], WHEEL, ZONKY)
     assert error.found == "wheel has majors 16 to 18; zonky has majors 12 to 17"
-    assert "the newest is 18.6" in error.to_do
+    assert "use 18.6" in error.to_do
 
 
-def test_a_named_family_that_lacks_the_version_is_not_replaced() -> None:
+def test_a_given_family_that_lacks_the_version_is_not_replaced() -> None:
     error = refused(["wheel:17.8", "17"], WHEEL, ZONKY)
     assert error.slug == "build-unknown-version"
     assert error.found == "wheel has 17.11"
 
 
-def test_versions_that_no_one_family_has_all_of_are_refused() -> None:
+def test_versions_without_a_common_family_are_rejected() -> None:
     error = refused(["16.6", "18"], WHEEL, ZONKY)
     assert error.slug == "build-no-common-family"
     assert "16.6, 18" in error.what
@@ -128,30 +128,30 @@ def test_versions_that_no_one_family_has_all_of_are_refused() -> None:
     assert "zonky:16.6" in error.to_do
 
 
-def test_without_any_list_the_error_says_why_and_what_still_works() -> None:
+def test_without_lists_the_error_gives_the_reason_and_an_alternative() -> None:
     error = refused(["17.8"], *OFFLINE)
     assert error.slug == "build-offline"
     assert error.found == "wheel: no route to host; zonky: timed out"
     assert "bin directory" in error.to_do
 
 
-def test_an_intercepted_connection_is_told_from_none() -> None:
+def test_an_untrusted_certificate_is_distinguished_from_no_connection() -> None:
     error = refused(["17.8"], offer(BuildFamily.WHEEL, problem="certificate verify failed"), OFFLINE[1])
     assert error.slug == "build-certificate"
     assert "certificate" in error.to_do
 
 
-def test_one_family_that_could_not_be_asked_is_named_beside_the_other() -> None:
+def test_a_family_that_could_not_be_queried_is_reported() -> None:
     error = refused(["17.7"], OFFLINE[0], ZONKY)
-    assert "wheel could not be asked: no route to host" in error.found
+    assert "wheel could not be queried: no route to host" in error.found
     assert "zonky has 17.4 and 17.8" in error.found
 
 
-def test_an_old_list_says_its_age() -> None:
+def test_the_age_of_an_old_list_is_reported() -> None:
     error = refused(["17.7"], offer(BuildFamily.ZONKY, "17.4", problem="timed out", age_s=7200))
     assert error.found == "zonky (list 2 h old, timed out) has 17.4"
 
 
-def test_an_old_list_that_has_the_version_is_good_enough() -> None:
+def test_an_old_list_with_the_version_is_sufficient() -> None:
     found = resolve(releases("17.4"), [offer(BuildFamily.ZONKY, "17.4", problem="timed out", age_s=7200)])
     assert found == (Choice(family=BuildFamily.ZONKY, version=version("17.4")),)

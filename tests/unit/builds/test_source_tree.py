@@ -1,4 +1,4 @@
-"""What is in a source tree or a commit, copies of both, and that nothing of the user's is ever written to."""
+"""Contents and copies of source trees and commits; the user's files are never modified."""
 
 import shutil
 import subprocess
@@ -51,7 +51,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def repository(template: Path, tmp_path: Path) -> Path:
-    """Two commits: `first`, and `master` with one more file."""
+    """A repository with two commits: `first`, and `master` with one more file."""
     return Path(shutil.copytree(template, tmp_path / "postgres", symlinks=True))
 
 
@@ -63,7 +63,7 @@ def everything(repository: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in repository.rglob("*") if path.is_file()}
 
 
-def test_a_tree_has_a_backend_and_something_to_build_it_with(tmp_path: Path) -> None:
+def test_a_tree_has_a_backend_and_a_build_system(tmp_path: Path) -> None:
     assert not is_tree(tmp_path)
     assert not is_tree(tmp_path / "nowhere")
     (tmp_path / "src" / "backend").mkdir(parents=True)
@@ -75,7 +75,7 @@ def test_a_tree_has_a_backend_and_something_to_build_it_with(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("ref", ["first", "feature/x", "master~1", "HEAD^"])
-def test_a_commit_is_known_by_every_name_that_git_takes(repository: Path, ref: str) -> None:
+def test_a_commit_can_be_given_by_any_name_that_git_accepts(repository: Path, ref: str) -> None:
     first = git(repository, "rev-parse", "first^{commit}")
     facts = commit_source(repository, ref).facts
     assert (facts.commit, facts.repository, facts.is_changed) == (first, str(repository), False)
@@ -84,7 +84,7 @@ def test_a_commit_is_known_by_every_name_that_git_takes(repository: Path, ref: s
     assert commit_source(repository, first[:9]).facts.words == f"commit {first[:12]} of {repository}"
 
 
-def test_two_commits_with_the_same_files_are_the_same_source(repository: Path) -> None:
+def test_commits_with_the_same_files_are_the_same_source(repository: Path) -> None:
     git(repository, "commit", "--quiet", "--allow-empty", "-m", "nothing")
     one, same, other = (commit_source(repository, ref).facts for ref in ("HEAD", "HEAD~1", "first"))
     assert one.sha256 == same.sha256 != other.sha256
@@ -92,29 +92,29 @@ def test_two_commits_with_the_same_files_are_the_same_source(repository: Path) -
 
 
 @pytest.mark.parametrize("ref", ["nothing", "first:configure", "-h", "--all", "deadbeef"])
-def test_an_unknown_commit_is_said_with_its_repository(repository: Path, ref: str) -> None:
+def test_an_unknown_commit_is_reported_with_its_repository(repository: Path, ref: str) -> None:
     with pytest.raises(BuildError) as caught:
         commit_source(repository, ref)
     error = caught.value
     assert (error.slug, error.exit_code) == ("build-unknown-commit", ExitCode.HOST)
-    assert error.what == f"git knows no {ref} there"
+    assert error.what == f"git cannot find {ref} in this repository"
     assert error.where == f"{repository}@{ref}"
     assert error.found
     assert "commit, tag or branch" in error.expected
-    assert "slash at its end" in error.to_do
+    assert "with a slash" in error.to_do
 
 
-def test_what_is_no_repository_has_no_commits(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_a_repository_has_no_commits(tmp_path: Path) -> None:
     with pytest.raises(BuildError) as caught:
         commit_source(plain_tree(tmp_path / "plain"), "master")
     assert caught.value.slug == "build-unknown-commit"
     assert "not a git repository" in caught.value.found
     with pytest.raises(BuildError) as caught:
         commit_source(tmp_path / "nowhere", "master")
-    assert (caught.value.where, caught.value.found) == (f"{tmp_path / 'nowhere'}@master", "no directory")
+    assert (caught.value.where, caught.value.found) == (f"{tmp_path / 'nowhere'}@master", "no such directory")
 
 
-def test_a_repository_without_a_commit_is_said(tmp_path: Path) -> None:
+def test_a_repository_without_commits_is_reported(tmp_path: Path) -> None:
     git(plain_tree(tmp_path), "init", "--quiet")
     with pytest.raises(BuildError) as caught:
         tree_source(tmp_path)
@@ -122,7 +122,7 @@ def test_a_repository_without_a_commit_is_said(tmp_path: Path) -> None:
     assert "HEAD" in caught.value.found
 
 
-def test_a_commit_is_laid_out_whatever_is_checked_out(repository: Path, tmp_path: Path) -> None:
+def test_a_commit_is_laid_out_independently_of_the_checkout(repository: Path, tmp_path: Path) -> None:
     write(repository, "src/backend/main.c", "int changed;\n")
     source = commit_source(repository, "first")
     source.lay_out(tmp_path / "out" / "tree", server_user())
@@ -147,7 +147,7 @@ def test_a_commit_of_a_shallow_repository_is_laid_out(repository: Path, tmp_path
 
 
 def test_nothing_is_written_into_a_repository(repository: Path, tmp_path: Path) -> None:
-    # Later than the index, so that git would like to refresh that.
+    # Later than the index, so that git would refresh it.
     write(repository, "src/backend/main.c", "int one;\n")
     write(repository, "src/backend/new.c", "int new;\n")
     before = everything(repository)
@@ -169,7 +169,7 @@ def test_a_clean_tree_is_its_commit(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text"), [("src/backend/main.c", "int changed;\n"), ("src/backend/new.c", "int new;\n")]
 )
-def test_a_tree_is_built_with_what_is_in_no_commit(repository: Path, tmp_path: Path, name: str, text: str) -> None:
+def test_a_tree_includes_uncommitted_changes(repository: Path, tmp_path: Path, name: str, text: str) -> None:
     clean = tree_source(repository).facts
     write(repository, name, text)
     source = tree_source(repository)
@@ -181,7 +181,7 @@ def test_a_tree_is_built_with_what_is_in_no_commit(repository: Path, tmp_path: P
     assert (tmp_path / "tree" / "configure").stat().st_mode & 0o100
 
 
-def test_what_git_ignores_and_what_was_removed_is_no_part_of_a_tree(repository: Path, tmp_path: Path) -> None:
+def test_ignored_and_removed_files_are_not_part_of_a_tree(repository: Path, tmp_path: Path) -> None:
     before = tree_source(repository).facts.sha256
     write(repository, "src/backend/main.o", "compiled")
     assert tree_source(repository).facts.sha256 == before
@@ -190,13 +190,13 @@ def test_what_git_ignores_and_what_was_removed_is_no_part_of_a_tree(repository: 
     assert laid_out(tmp_path / "tree") == FILES
 
 
-def test_a_program_that_is_none_any_more_is_another_tree(repository: Path) -> None:
+def test_the_executable_bit_is_part_of_a_tree(repository: Path) -> None:
     before = tree_source(repository).facts.sha256
     (repository / "configure").chmod(0o644)
     assert tree_source(repository).facts.sha256 != before
 
 
-def test_a_link_is_known_and_copied_as_a_link(repository: Path, tmp_path: Path) -> None:
+def test_symbolic_links_are_hashed_and_copied_as_links(repository: Path, tmp_path: Path) -> None:
     (repository / "src" / "backend" / "link.c").symlink_to("main.c")
     before = tree_source(repository)
     before.lay_out(tmp_path / "tree", server_user())
@@ -207,9 +207,7 @@ def test_a_link_is_known_and_copied_as_a_link(repository: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("is_git", [True, False])
-def test_a_tree_that_was_changed_since_it_was_looked_at_is_refused(
-    repository: Path, tmp_path: Path, *, is_git: bool
-) -> None:
+def test_a_tree_changed_since_it_was_read_is_rejected(repository: Path, tmp_path: Path, *, is_git: bool) -> None:
     if not is_git:
         shutil.rmtree(repository / ".git")
     source = tree_source(repository)
@@ -220,7 +218,7 @@ def test_a_tree_that_was_changed_since_it_was_looked_at_is_refused(
     assert "@REF" in caught.value.to_do
 
 
-def test_a_tree_without_git_is_all_its_files_but_what_was_compiled(tmp_path: Path) -> None:
+def test_a_tree_without_git_includes_all_files_except_compiled_ones(tmp_path: Path) -> None:
     tree = plain_tree(tmp_path / "postgresql-17.8")
     facts = tree_source(tree).facts
     assert (facts.words, facts.repository, facts.commit) == (f"tree {tree}", None, None)
@@ -231,7 +229,7 @@ def test_a_tree_without_git_is_all_its_files_but_what_was_compiled(tmp_path: Pat
     assert laid_out(tmp_path / "out") == {**FILES, "src/backend/new.c": "int new;\n"}
 
 
-def test_a_tree_that_was_configured_where_it_stands_is_refused(tmp_path: Path) -> None:
+def test_a_tree_configured_in_place_is_rejected(tmp_path: Path) -> None:
     tree = plain_tree(tmp_path)
     write(tree, "config.status", "")
     write(tree, "GNUmakefile", "")
@@ -242,7 +240,7 @@ def test_a_tree_that_was_configured_where_it_stands_is_refused(tmp_path: Path) -
     assert "make distclean" in caught.value.to_do
 
 
-def test_how_two_commits_differ_is_said_as_git_says_it(repository: Path) -> None:
+def test_the_difference_of_two_commits_is_that_of_git(repository: Path) -> None:
     first, master = (commit_source(repository, ref).facts for ref in ("first", "master"))
     said = diff_stat(first, master)
     assert said is not None
@@ -254,7 +252,7 @@ def test_how_two_commits_differ_is_said_as_git_says_it(repository: Path) -> None
     assert diff_stat(first, first) == "no difference"
 
 
-def test_changes_in_no_commit_are_part_of_the_difference(repository: Path) -> None:
+def test_uncommitted_changes_are_part_of_the_difference(repository: Path) -> None:
     write(repository, "src/backend/main.c", "int changed;\n")
     first, changed = commit_source(repository, "first").facts, tree_source(repository).facts
     said = diff_stat(first, changed)
@@ -263,7 +261,7 @@ def test_changes_in_no_commit_are_part_of_the_difference(repository: Path) -> No
     assert diff_stat(changed, first) is None, "a baseline that is no commit cannot be asked of git"
 
 
-def test_sources_that_are_not_of_one_repository_have_no_difference(repository: Path, tmp_path: Path) -> None:
+def test_sources_of_different_repositories_have_no_difference(repository: Path, tmp_path: Path) -> None:
     shutil.copytree(repository, tmp_path / "other")
     other = commit_source(tmp_path / "other", "first").facts
     plain = tree_source(plain_tree(tmp_path / "plain")).facts
@@ -274,7 +272,7 @@ def test_sources_that_are_not_of_one_repository_have_no_difference(repository: P
     assert diff_stat(here, here) is None, "the repository is gone by now"
 
 
-def test_nothing_that_a_repository_names_in_its_configuration_is_run(repository: Path, tmp_path: Path) -> None:
+def test_programs_in_the_configuration_of_a_repository_are_not_run(repository: Path, tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     ran.mkdir()
 
@@ -299,7 +297,7 @@ def test_nothing_that_a_repository_names_in_its_configuration_is_run(repository:
     write(repository, ".gitattributes", "two.c filter=mine diff=mine\nmain.c filter=other\n")
     for name, value in settings.items():
         git(repository, "config", name, value)
-    # So that git has to look into them.
+    # So that git has to read them.
     write(repository, "src/backend/two.c", "int three;\n")
     write(repository, "src/backend/main.c", "int three;\n")
     first, now = commit_source(repository, "first"), tree_source(repository)
@@ -310,7 +308,7 @@ def test_nothing_that_a_repository_names_in_its_configuration_is_run(repository:
     assert list(ran.iterdir()) == []
 
 
-def test_a_filter_whose_name_cannot_be_said_is_refused(repository: Path) -> None:
+def test_a_filter_whose_name_cannot_be_passed_is_rejected(repository: Path) -> None:
     with (repository / ".git" / "config").open("ab") as configuration:
         configuration.write(b'[filter "\xff"]\n\tclean = touch ran\n')
     with pytest.raises(BuildError) as caught:

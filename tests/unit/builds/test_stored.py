@@ -1,4 +1,4 @@
-"""A tarball in the cache is what was stored there, or as good as not there."""
+"""A cached tarball is used only if it is unmodified."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.unit.builds.source_tarballs import sha256, tarball
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Where one is stored."""
+    """The path of a stored tarball."""
     place = tmp_path / "sources" / "postgresql-17.8.tar.gz"
     place.parent.mkdir()
     part = tarball(tmp_path / "part.tar.gz")
@@ -19,7 +19,7 @@ def place(tmp_path: Path) -> Path:
     return place
 
 
-def test_a_tarball_is_stored_with_its_hash_and_with_what_that_was_verified_against(place: Path) -> None:
+def test_a_tarball_is_stored_with_its_hash_and_the_reference_of_its_verification(place: Path) -> None:
     found = stored_source(place, "postgresql-17.8.tar.gz")
     assert found is not None
     assert found.facts.words == "postgresql-17.8.tar.gz"
@@ -27,12 +27,12 @@ def test_a_tarball_is_stored_with_its_hash_and_with_what_that_was_verified_again
 
 
 @pytest.mark.parametrize("length", [0, 100, -1])
-def test_a_tarball_that_is_shorter_than_what_was_stored_is_not_taken(place: Path, length: int) -> None:
+def test_a_truncated_tarball_is_ignored(place: Path, length: int) -> None:
     place.write_bytes(place.read_bytes()[:length])
     assert stored_source(place, "p") is None
 
 
-def test_a_tarball_that_has_changed_is_not_taken(place: Path) -> None:
+def test_a_modified_tarball_is_ignored(place: Path) -> None:
     content = bytearray(place.read_bytes())
     content[50] ^= 1
     place.write_bytes(content)
@@ -42,19 +42,19 @@ def test_a_tarball_that_has_changed_is_not_taken(place: Path) -> None:
 @pytest.mark.parametrize(
     "record", [None, "", "[]", "{}", "[" * 10_000, '{"sha256": "0"}', '{"sha256": "0", "checked": "x"}']
 )
-def test_a_tarball_without_its_record_is_not_taken(place: Path, record: str | None) -> None:
+def test_a_tarball_without_a_record_is_ignored(place: Path, record: str | None) -> None:
     place.with_name(f"{place.name}.json").unlink()
     if record is not None:
         place.with_name(f"{place.name}.json").write_text(record)
     assert stored_source(place, "p") is None
 
 
-def test_a_record_without_its_tarball_is_nothing(place: Path) -> None:
+def test_a_record_without_a_tarball_is_ignored(place: Path) -> None:
     place.unlink()
     assert stored_source(place, "p") is None
 
 
-def test_a_tarball_is_listed_once_and_removed_whole(place: Path, tmp_path: Path) -> None:
+def test_a_tarball_is_listed_once_and_removed_with_its_record(place: Path, tmp_path: Path) -> None:
     assert stored_tarballs(Cache(root=tmp_path)) == [place]
     remove_stored(place)
     assert list(place.parent.iterdir()) == []

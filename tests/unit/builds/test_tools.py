@@ -1,4 +1,4 @@
-"""Everything that a build lacks on this host is said at once, with the packages that have it."""
+"""All missing prerequisites of a build are reported together, with their packages."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.builders import MYSELF
 
 PROGRAMS = ("bison", "flex", "m4", "perl", "make")
 FULL = BuildManner(profile=BuildProfile.FULL)
-# Finds no header that has a word of its own in it.
+# Does not find headers whose name contains `missing`.
 COMPILER = """#!/bin/sh
 [ "$1" = --version ] && echo " cc (Some Linux) 14.2.0 " && echo "Copyright" && exit
 ! grep -q "{missing}"
@@ -22,7 +22,7 @@ COMPILER = """#!/bin/sh
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only directory with programs."""
+    """The only directory in PATH."""
     path = tmp_path / "bin"
     path.mkdir()
     monkeypatch.setattr(module, "_PATH", str(path))
@@ -36,7 +36,7 @@ def program(path: Path, text: str = "#!/bin/sh\n") -> Path:
 
 
 def compiler(path: Path, missing: str = "nothing") -> BuildOptions:
-    """One at a path of its own, so that no other is found in its place."""
+    """A compiler at a path of its own, so that no other is found."""
     return BuildOptions(compiler=str(program(path / "cc-14", COMPILER.format(missing=missing))))
 
 
@@ -48,7 +48,7 @@ def refused(options: BuildOptions, manner: BuildManner, system: BuildSystem) -> 
 
 
 @pytest.mark.usefixtures("path")
-def test_all_programs_that_are_missing_are_named_at_once() -> None:
+def test_all_missing_programs_are_reported_together() -> None:
     error = refused(BuildOptions(cassert=True), USUAL_MANNER, BuildSystem.CONFIGURE)
     assert error.found == "no gcc, no bison, no flex, no m4, no perl, no make"
     assert error.where == "build from source+cassert"
@@ -56,14 +56,14 @@ def test_all_programs_that_are_missing_are_named_at_once() -> None:
 
 
 @pytest.mark.usefixtures("path")
-def test_a_program_is_named_with_its_package_where_that_is_called_otherwise() -> None:
+def test_a_program_is_reported_with_its_package_if_the_names_differ() -> None:
     error = refused(NO_OPTIONS, FULL, BuildSystem.MESON)
     assert "no meson, no ninja (package ninja-build), no pkg-config" in error.found
     assert "make" not in error.found
     assert "ninja-build" in error.to_do
 
 
-def test_what_is_there_is_not_named(path: Path) -> None:
+def test_existing_programs_are_not_reported(path: Path) -> None:
     for name in PROGRAMS:
         program(path / name)
     asked = compiler(path)
@@ -81,7 +81,7 @@ def test_what_is_there_is_not_named(path: Path) -> None:
         ("<libxml/parser.h>", FULL, ("libxml2/libxml/parser.h", "libxml2-dev", "libxml2-devel")),
     ],
 )
-def test_headers_that_are_missing_are_named(
+def test_missing_headers_are_reported(
     path: Path, missing: str, manner: BuildManner, found: tuple[str, str, str]
 ) -> None:
     for name in (*PROGRAMS, "pkg-config"):
@@ -92,13 +92,13 @@ def test_headers_that_are_missing_are_named(
     assert any(error.to_do.endswith(package) for package in packages)
 
 
-def test_libraries_are_no_need_of_a_minimal_build(path: Path) -> None:
+def test_a_minimal_build_requires_no_libraries(path: Path) -> None:
     for name in PROGRAMS:
         program(path / name)
     check_tools([compiler(path, "lz4.h")], USUAL_MANNER, [BuildSystem.CONFIGURE], MYSELF)
 
 
-def test_every_compiler_that_is_asked_for_is_looked_for(path: Path) -> None:
+def test_every_requested_compiler_is_checked(path: Path) -> None:
     for name in (*PROGRAMS, "clang"):
         program(path / name)
     with pytest.raises(BuildError) as caught:
@@ -112,7 +112,7 @@ def test_every_compiler_that_is_asked_for_is_looked_for(path: Path) -> None:
     assert "no clang" not in caught.value.found
 
 
-def test_a_compiler_is_known_by_the_first_line_that_it_says(path: Path) -> None:
+def test_a_compiler_is_identified_by_the_first_line_of_its_version(path: Path) -> None:
     assert compiler_version(compiler(path), MYSELF) == "cc (Some Linux) 14.2.0"
     mute = BuildOptions(compiler=str(program(path / "mute", "#!/bin/sh\nexit 1\n")))
     assert compiler_version(mute, MYSELF) == str(path / "mute")
@@ -120,7 +120,7 @@ def test_a_compiler_is_known_by_the_first_line_that_it_says(path: Path) -> None:
     assert compiler_of(NO_OPTIONS) == "gcc"
 
 
-def test_ccache_stands_first_in_the_path_under_the_compilers_name(path: Path, tmp_path: Path) -> None:
+def test_ccache_comes_first_in_path_under_the_compilers_name(path: Path, tmp_path: Path) -> None:
     ccache = program(path / "ccache")
     links = tmp_path / "links"
     for _ in range(2):
@@ -128,7 +128,7 @@ def test_ccache_stands_first_in_the_path_under_the_compilers_name(path: Path, tm
         assert {name: (links / name).readlink() for name in os.listdir(links)} == {"clang": ccache}  # noqa: PTH208
 
 
-def test_without_ccache_nothing_stands_in_for_the_compiler(path: Path, tmp_path: Path) -> None:
+def test_without_ccache_the_compiler_is_used_directly(path: Path, tmp_path: Path) -> None:
     assert with_ccache(tmp_path / "links", "gcc") == {}
     program(path / "ccache")
     assert with_ccache(tmp_path / "links", "/opt/bin/gcc") == {}

@@ -1,4 +1,4 @@
-"""Whatever an archive holds, nothing is written outside of its target, and what is refused leaves nothing."""
+"""No archive writes outside of its target, and rejected archives leave no files."""
 
 import bz2
 import errno
@@ -26,7 +26,7 @@ USER = server_user()
 
 
 def refused(archive: Path, *, inner: str = "") -> str:
-    """Why an archive is refused; nothing of it is left, neither at its target nor beside it."""
+    """Return why an archive is rejected, after checking that it left no files at its target or next to it."""
     before = sorted(archive.parent.iterdir())
     with pytest.raises(ArchiveError) as caught:
         unpack(archive, archive.parent / "target", USER, inner=inner)
@@ -56,7 +56,7 @@ def test_an_archive_is_unpacked_with_its_links(tmp_path: Path, name: str) -> Non
     assert sorted(path.name for path in tmp_path.iterdir()) == [name, "target"]
 
 
-def test_everything_unpacked_belongs_to_us_and_nobody_else_may_write_to_it(tmp_path: Path) -> None:
+def test_unpacked_files_belong_to_us_and_are_writable_by_us_only(tmp_path: Path) -> None:
     archive = packed(
         tmp_path / "p.tar",
         special("tmp", tarfile.DIRTYPE),
@@ -84,7 +84,7 @@ def test_everything_unpacked_belongs_to_us_and_nobody_else_may_write_to_it(tmp_p
     }
 
 
-def test_files_keep_their_times(tmp_path: Path) -> None:
+def test_file_times_are_preserved(tmp_path: Path) -> None:
     member, content = file("configure", b"#!/bin/sh\n" * 100)
     member.mtime = 1_700_000_000
     unpack(packed(tmp_path / "p.tar", (member, content)), tmp_path / "target", USER)
@@ -126,12 +126,12 @@ SPARSE[0].pax_headers = {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(1 << 50
         ([FILE, LINK, hard_link("link/h", "file")], "'link' is not a directory"),
         ([FILE, LINK, hard_link("h", "link/file")], "'h' is a hard link to 'link/file'"),
         ([FILE, file("file/file")], "'file' is not a directory"),
-        ([LINK, file("link")], "'link' is in it twice"),
+        ([LINK, file("link")], "'link' occurs twice"),
         ([LINK, directory("link")], "'link' is not a directory"),
-        ([LINK, link("./link", "elsewhere")], "'link' is in it twice"),
-        ([FILE, hard_link("file", "file")], "'file' is in it twice"),
-        ([FILE, file("file", b"other")], "'file' is in it twice"),
-        ([file("d/file"), link("d", ".")], "'d' is in it twice"),
+        ([LINK, link("./link", "elsewhere")], "'link' occurs twice"),
+        ([FILE, hard_link("file", "file")], "'file' occurs twice"),
+        ([FILE, file("file", b"other")], "'file' occurs twice"),
+        ([file("d/file"), link("d", ".")], "'d' occurs twice"),
         ([special("null", tarfile.CHRTYPE)], "'null' is neither a file"),
         ([special("disk", tarfile.BLKTYPE)], "'disk' is neither a file"),
         ([special("fifo", tarfile.FIFOTYPE)], "'fifo' is neither a file"),
@@ -142,12 +142,12 @@ SPARSE[0].pax_headers = {"GNU.sparse.map": "0,0", "GNU.sparse.size": str(1 << 50
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_member_that_may_lead_elsewhere_refuses_the_archive(tmp_path: Path, members: list[Member], why: str) -> None:
+def test_an_archive_with_an_unsafe_member_is_rejected(tmp_path: Path, members: list[Member], why: str) -> None:
     assert why in refused(packed(tmp_path / "p.tar.gz", file("before", b"before"), *members))
 
 
-def test_links_that_together_lead_outside_are_refused(tmp_path: Path) -> None:
-    # CVE-2025-4517: behind so many directories with long names realpath() gives up, and the filter of Python with it.
+def test_links_that_together_lead_outside_are_rejected(tmp_path: Path) -> None:
+    # CVE-2025-4517: below so many directories with long names realpath() gives up, and so does Python's filter.
     outside = tmp_path / "outside"
     outside.write_text("as it was")
     members, path, long = [], "", "d" * 247
@@ -167,36 +167,36 @@ def test_links_that_together_lead_outside_are_refused(tmp_path: Path) -> None:
     assert outside.read_text() == "as it was"
 
 
-def test_a_link_is_judged_by_its_text_and_not_by_what_is_there(tmp_path: Path) -> None:
-    # Each leads to a place inside as text; by way of the first, the second would lead to the directory above the root.
+def test_a_link_is_judged_by_its_text_alone(tmp_path: Path) -> None:
+    # Both lead inside as text; through the first, the second would lead to the directory above the root.
     members = [directory("a/b"), link("a/b/top", "../.."), link("up", "a/b/top/..")]
     assert "the link 'up'" in refused(packed(tmp_path / "p.tar", *members))
 
 
 @pytest.mark.parametrize("name", ["p.tar", "p.tar.gz", "p.tar.bz2", "p.tar.xz"])
 @pytest.mark.parametrize("tenths", range(10))
-def test_an_archive_cut_off_anywhere_is_refused(tmp_path: Path, name: str, tenths: int) -> None:
+def test_an_archive_truncated_anywhere_is_rejected(tmp_path: Path, name: str, tenths: int) -> None:
     archive = packed(tmp_path / name, file("a", NOISE), file("b", NOISE))
     archive.write_bytes(archive.read_bytes()[: archive.stat().st_size * tenths // 10])
     assert refused(archive)
 
 
-def test_an_archive_cut_off_between_two_members_is_refused(tmp_path: Path) -> None:
+def test_an_archive_truncated_between_members_is_rejected(tmp_path: Path) -> None:
     archive = packed(tmp_path / "p.tar", file("a", bytes(512)), file("b", bytes(512)))
     archive.write_bytes(archive.read_bytes()[:1024])
-    assert "cut off or damaged" in refused(archive)
+    assert "truncated or damaged" in refused(archive)
 
 
-def test_an_archive_with_a_damaged_header_is_refused_and_not_taken_for_a_shorter_one(tmp_path: Path) -> None:
+def test_an_archive_with_a_damaged_header_is_rejected(tmp_path: Path) -> None:
     archive = packed(tmp_path / "p.tar", file("a", bytes(512)), file("b", bytes(512)))
     content = bytearray(archive.read_bytes())
     content[1024 + 100] ^= 1
     archive.write_bytes(content)
-    assert "cut off or damaged" in refused(archive)
+    assert "truncated or damaged" in refused(archive)
 
 
 @pytest.mark.parametrize("name", ["p.tar.gz", "p.tar.bz2", "p.tar.xz"])
-def test_a_checksum_behind_the_last_member_is_verified(tmp_path: Path, name: str) -> None:
+def test_a_checksum_after_the_last_member_is_verified(tmp_path: Path, name: str) -> None:
     archive = packed(tmp_path / name, file("a", NOISE))
     content = bytearray(archive.read_bytes())
     content[len(content) // 2] ^= 1
@@ -205,19 +205,19 @@ def test_a_checksum_behind_the_last_member_is_verified(tmp_path: Path, name: str
 
 
 @pytest.mark.parametrize("content", [b"", b"<html>not found</html>" * 100, b"BZh", b"\x1f\x8b", b"\xfd7zXZ\x00"])
-def test_a_file_that_is_not_an_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_an_archive_is_rejected(tmp_path: Path, content: bytes) -> None:
     archive = tmp_path / "p.tar"
     archive.write_bytes(content)
     assert refused(archive)
 
 
-def test_an_archive_that_is_not_there_is_an_error_of_the_host(tmp_path: Path) -> None:
+def test_a_missing_archive_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         unpack(tmp_path / "p.tar", tmp_path / "target", USER)
 
 
 @pytest.mark.parametrize("suffix", [".tar.gz", ".txz"])
-def test_the_one_archive_in_a_zip_archive_is_unpacked(tmp_path: Path, suffix: str) -> None:
+def test_the_only_archive_in_a_zip_archive_is_unpacked(tmp_path: Path, suffix: str) -> None:
     inner = packed(tmp_path / f"inner{suffix}", file("bin/postgres", NOISE))
     outer = zipped(tmp_path / "p.jar", inner)
     unpack(outer, tmp_path / "target", USER, inner=suffix)
@@ -228,18 +228,18 @@ def test_the_one_archive_in_a_zip_archive_is_unpacked(tmp_path: Path, suffix: st
 
 
 @pytest.mark.parametrize("tenths", range(10))
-def test_a_zip_archive_cut_off_anywhere_is_refused(tmp_path: Path, tenths: int) -> None:
+def test_a_zip_archive_truncated_anywhere_is_rejected(tmp_path: Path, tenths: int) -> None:
     outer = zipped(tmp_path / "p.jar", packed(tmp_path / "inner.txz", file("bin/postgres", NOISE)))
     outer.write_bytes(outer.read_bytes()[: outer.stat().st_size * tenths // 10])
     assert refused(outer, inner=".txz")
 
 
-def test_a_hostile_archive_in_a_zip_archive_is_refused(tmp_path: Path) -> None:
+def test_a_malicious_archive_in_a_zip_archive_is_rejected(tmp_path: Path) -> None:
     inner = packed(tmp_path / "inner.txz", link("bin", "/bin"), file("bin/postgres"))
     assert "the link 'bin'" in refused(zipped(tmp_path / "p.jar", inner), inner=".txz")
 
 
-def test_more_than_may_be_unpacked_is_refused_before_it_is_written(tmp_path: Path) -> None:
+def test_an_oversized_member_is_rejected_before_it_is_written(tmp_path: Path) -> None:
     member, _ = file("big")
     member.size = module.MOST_BYTES + 1
     archive = tmp_path / "p.tar"
@@ -249,7 +249,7 @@ def test_more_than_may_be_unpacked_is_refused_before_it_is_written(tmp_path: Pat
     assert time.monotonic() - began < 10
 
 
-def test_a_size_below_nothing_is_refused(tmp_path: Path) -> None:
+def test_a_negative_size_is_rejected(tmp_path: Path) -> None:
     member, _ = file("less")
     member.size = -(1 << 20)
     archive = tmp_path / "p.tar"
@@ -258,7 +258,7 @@ def test_a_size_below_nothing_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
-def test_a_bomb_ends_at_the_limit_wherever_its_bytes_are(
+def test_a_bomb_stops_at_the_limit_wherever_its_bytes_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compress: Callable[[bytes], bytes]
 ) -> None:
     monkeypatch.setattr(module, "MOST_BYTES", 1 << 20)
@@ -272,13 +272,13 @@ def test_a_bomb_ends_at_the_limit_wherever_its_bytes_are(
     other.size = header.size
     twice.write_bytes(compress(header.tobuf() + bytes(header.size) + other.tobuf() + bytes(header.size) + bytes(1024)))
     assert "it has more than 1 MB unpacked" in refused(twice)
-    # Behind the end of the archive, 6 GB in a few kilobytes: each format may be repeated.
+    # 6 GB in a few kilobytes after the end of the archive: each format may be repeated.
     behind = tmp_path / "behind.tar"
     behind.write_bytes(members.read_bytes() + compress(bytes(1 << 24)) * 400)
     assert "it has more than 1 MB unpacked" in refused(behind)
 
 
-def test_a_bomb_inside_a_zip_archive_ends_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bomb_inside_a_zip_archive_stops_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_BYTES", 1 << 20)
     inner = tmp_path / "inner.tar"
     inner.write_bytes(bytes(1 << 22))
@@ -290,15 +290,13 @@ def test_a_bomb_inside_a_zip_archive_ends_at_the_limit(tmp_path: Path, monkeypat
     [[file(str(number)) for number in range(11)], [directory("d")] * 11, [file("/".join("0123456789x"))]],
     ids=["files", "one directory again and again", "directories without a header"],
 )
-def test_more_members_than_there_may_be_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, members: list[Member]
-) -> None:
+def test_too_many_members_are_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, members: list[Member]) -> None:
     monkeypatch.setattr(module, "MOST_MEMBERS", 10)
     unpack(packed(tmp_path / "p.tar", *members[:10][: len(members) - 1]), tmp_path / "ten", USER)
     assert "it has more than 10 members" in refused(packed(tmp_path / "p.tar", *members))
 
 
-def test_a_header_that_takes_all_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_header_that_takes_all_memory_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_MEMORY_BYTES", 64 << 20)
     long_name, _ = special("long", tarfile.GNUTYPE_LONGNAME)
     long_name.size = 512 << 20
@@ -307,7 +305,7 @@ def test_a_header_that_takes_all_memory_is_refused(tmp_path: Path, monkeypatch: 
     assert refused(archive) == "unpacking it takes more than 64 MB of memory"
 
 
-def test_headers_without_end_are_refused(tmp_path: Path) -> None:
+def test_endless_headers_are_rejected(tmp_path: Path) -> None:
     archive = tmp_path / "p.tar"
     archive.write_bytes(special("x", tarfile.XHDTYPE)[0].tobuf() * 5000 + bytes(1024))
     assert "recursion" in refused(archive)
@@ -318,14 +316,14 @@ def spin() -> None:
         pass
 
 
-def test_an_archive_that_keeps_the_processor_busy_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unpacking_stops_at_the_limit_of_cpu_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST_CPU_S", 1)
-    with pytest.raises(ArchiveError, match="more than 1 s of processor time"):
+    with pytest.raises(ArchiveError, match="more than 1 s of CPU time"):
         in_child(spin, tmp_path)
 
 
 def in_child(work: Callable[[], None], tmp_path: Path) -> Path:
-    """Where some work was done in the process that unpacks, with an archive open."""
+    """Run some work in the unpacking process, with an archive open, and return its directory."""
     place = tmp_path / "place"
     place.mkdir()
     USER.give(place)
@@ -340,7 +338,7 @@ def look_around() -> None:
     Path("files").write_text("\n".join(str(path.readlink()) for path in links if path.is_symlink()))
 
 
-def test_the_process_that_unpacks_has_no_rights_and_no_files_of_ours(tmp_path: Path) -> None:
+def test_the_unpacking_process_has_no_privileges_and_none_of_our_files(tmp_path: Path) -> None:
     with (tmp_path / "secret").open("wb"):
         place = in_child(look_around, tmp_path)
     status = dict(line.split(":\t", 1) for line in (place / "status").read_text().splitlines())
@@ -352,7 +350,7 @@ def test_the_process_that_unpacks_has_no_rights_and_no_files_of_ours(tmp_path: P
     assert {name for name in files if not name.startswith("pipe:")} == {os.devnull, str(tmp_path / "archive")}
 
 
-def test_a_full_disk_is_an_error_of_the_host_and_not_of_the_archive(tmp_path: Path) -> None:
+def test_a_full_disk_is_an_os_error(tmp_path: Path) -> None:
     def write() -> None:
         Path("/dev/full").write_text("anything")
 
@@ -361,7 +359,7 @@ def test_a_full_disk_is_an_error_of_the_host_and_not_of_the_archive(tmp_path: Pa
     assert caught.value.errno == errno.ENOSPC
 
 
-def test_a_process_that_dies_while_it_unpacks_is_an_error(tmp_path: Path) -> None:
+def test_a_killed_unpacking_process_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match="was killed"):
         in_child(lambda: os.kill(os.getpid(), signal.SIGKILL), tmp_path)
 
@@ -377,7 +375,7 @@ unpacking.unpack(Path("/dev/zero"), Path(sys.argv[1]), server_user())
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_the_process_that_unpacks_ends_with_us(tmp_path: Path, number: signal.Signals) -> None:
+def test_the_unpacking_process_ends_with_pgversus(tmp_path: Path, number: signal.Signals) -> None:
     command = ["env", "--default-signal=INT", sys.executable, "-c", ENDLESS, str(tmp_path / "target")]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
         (child,) = waited_for(lambda: psutil.Process(process.pid).children())
@@ -447,9 +445,9 @@ def test_a_tree_is_taken_over_without_following_its_links(tmp_path: Path) -> Non
     assert outside.stat().st_uid == USER.uid
 
 
-def test_a_tree_with_a_file_of_somebody_else_in_it_is_not_taken_over(tmp_path: Path) -> None:
+def test_a_tree_with_a_file_of_another_user_is_not_taken_over(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "shadow").touch()
     other = ServerUser(name="other", uid=os.geteuid() + 1, gid=os.getegid() + 1, is_self=False)
-    with pytest.raises(ArchiveError, match="does not belong to other"):
+    with pytest.raises(ArchiveError, match="is not owned by other"):
         take_over(tmp_path / "tree", other)

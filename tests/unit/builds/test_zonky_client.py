@@ -1,4 +1,4 @@
-"""The Maven client connects over https alone."""
+"""The Maven client connects over https only."""
 
 import socket
 import subprocess
@@ -18,11 +18,11 @@ except requests.exceptions.InvalidSchema as error:
 """
 
 
-def test_plain_http_is_refused_before_anything_is_sent() -> None:
+def test_plain_http_is_rejected_before_anything_is_sent() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0)
         address = f"http://127.0.0.1:{server.getsockname()[1]}/p.jar"
         ended = subprocess.run([sys.executable, "-c", GET, address], capture_output=True, text=True, check=True)
-        assert ended.stdout == "a redirect leads to another scheme than https\n"
+        assert ended.stdout == "redirected to a scheme other than https\n"
         with pytest.raises(BlockingIOError):
             server.accept()

@@ -68,10 +68,10 @@ def keep_the_time(place: Path) -> None:
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
-    "base/1247 was written to": lambda place: append(place / "data" / "base" / "1247"),
-    "base/1247 was written to ": keep_the_time,
+    "base/1247 was modified": lambda place: append(place / "data" / "base" / "1247"),
+    "base/1247 was modified ": keep_the_time,
     "pg_notify is missing": lambda place: (place / "data" / "pg_notify").rmdir(),
-    "base/2 was not there": lambda place: (place / "data" / "base" / "2").touch(),
+    "base/2 is new": lambda place: (place / "data" / "base" / "2").touch(),
     "its data directory is missing": lambda place: shutil.rmtree(place / "data"),
     "its record cannot be read": lambda place: (place / "snapshot.json").write_text("{"),
     "its record cannot be read ": lambda place: (place / "snapshot.json").unlink(),
@@ -118,7 +118,7 @@ def test_files_of_another_user_are_not_taken(cache: Cache, monkeypatch: pytest.M
     monkeypatch.setattr(snapshot_cache, "first_change", lambda data, files, uid: first_change(data, files, uid + 1))
     found, said = taken(cache)
     assert found is None
-    assert "belongs to user id" in said[0]
+    assert "is owned by user id" in said[0]
 
 
 def test_the_second_of_two_equal_snapshots_is_not_stored(cache: Cache) -> None:

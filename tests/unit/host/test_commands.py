@@ -24,14 +24,14 @@ def abridged(*chunks: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("size", [0, 1, END - 1, END, END + 1, 2 * END])
-def test_what_is_no_longer_than_both_parts_is_whole(size: int) -> None:
+def test_short_output_is_complete(size: int) -> None:
     content = bytes(number % 251 for number in range(size))
     assert abridged(content) == content
     assert abridged(*(content[at : at + 1000] for at in range(0, size, 1000))) == content
 
 
 @pytest.mark.parametrize("piece", [7, 1000, 10 * END])
-def test_a_longer_one_loses_its_middle_in_whole_lines(piece: int) -> None:
+def test_long_output_loses_whole_lines_in_the_middle(piece: int) -> None:
     content = b"".join(b"%06d\n" % number for number in range(100_000))
     found = abridged(*(content[at : at + piece] for at in range(0, len(content), piece)))
     first, words, last = found.partition(b"... ")[0], found.partition(b"... ")[2], found.rpartition(b" ...\n")[2]
@@ -43,12 +43,12 @@ def test_a_longer_one_loses_its_middle_in_whole_lines(piece: int) -> None:
     assert int(words.split()[0]) == len(content) - len(first) - len(last)
 
 
-def test_one_long_line_is_cut_all_the_same() -> None:
+def test_a_single_long_line_is_cut() -> None:
     found = abridged(b"x" * (10 * END))
     assert found == b"x" * END + b"... %d bytes left out ...\n" % (8 * END) + b"x" * END
 
 
-def test_all_of_it_is_kept_where_it_is_wanted() -> None:
+def test_output_is_complete_unless_abridged() -> None:
     output = Output()
     output.add(b"x" * (10 * END))
     assert output.text() == "x" * (10 * END)
@@ -56,26 +56,26 @@ def test_all_of_it_is_kept_where_it_is_wanted() -> None:
 
 SHELL = "/bin/sh"
 
-# Works for 0.3 s of processor time, whatever else the host does.
+# Uses 0.3 s of CPU time, whatever the load of the host.
 BURN = "import time\nwhile time.process_time() < 0.3: pass"
 
 
-def test_both_outputs_and_the_exit_code_are_kept_apart() -> None:
+def test_both_outputs_and_the_exit_code_are_separate() -> None:
     finished = run([SHELL, "-c", "echo out; echo err >&2; exit 3"])
     assert (finished.stdout, finished.stderr, finished.exit_code) == ("out\n", "err\n", 3)
     assert not finished.succeeded
     assert run([SHELL, "-c", "exit 0"]).succeeded
 
 
-def test_bytes_that_are_no_text_are_decoded_all_the_same() -> None:
+def test_invalid_bytes_are_decoded() -> None:
     assert run([SHELL, "-c", r"printf 'a\377b'"]).stdout == "a\ufffdb"
 
 
-def test_a_program_that_a_signal_ended_has_its_negative_number() -> None:
+def test_the_exit_code_after_a_signal_is_negative() -> None:
     assert run([SHELL, "-c", "kill -TERM $$"]).exit_code == -signal.SIGTERM
 
 
-def test_of_a_long_output_the_first_and_last_part_is_kept() -> None:
+def test_the_first_and_last_part_of_long_output_are_kept() -> None:
     flood = "i=0; while [ $i -lt 100000 ]; do echo line $i; i=$((i + 1)); done"
     finished = run([SHELL, "-c", f"({flood}) >&2; echo over"], is_abridged=True)
     assert finished.stdout == "over\n"
@@ -88,7 +88,7 @@ def test_of_a_long_output_the_first_and_last_part_is_kept() -> None:
     assert len(run([SHELL, "-c", flood]).stdout) == whole
 
 
-def test_what_a_program_has_printed_before_its_time_was_over_is_kept() -> None:
+def test_output_before_a_timeout_is_kept() -> None:
     finished = run([SHELL, "-c", "echo before; sleep 60"], timeout_s=1)
     assert (finished.stdout, finished.timed_out) == ("before\n", True)
 
@@ -105,38 +105,38 @@ print(len(run(["/bin/sh", "-c", "yes | head -c 500000000"], is_abridged=True).st
     assert int(length) < 132_000
 
 
-def test_a_program_that_outlives_its_time_is_killed() -> None:
+def test_a_program_that_exceeds_its_timeout_is_killed() -> None:
     finished = run(["/bin/sleep", "60"], timeout_s=0.1)
     assert finished.exit_code == -signal.SIGKILL
     assert not finished.succeeded
 
 
-def test_a_program_that_is_not_there_is_an_os_error() -> None:
+def test_a_missing_program_is_an_os_error() -> None:
     with pytest.raises(FileNotFoundError):
         run(["/nowhere/program"])
 
 
-def test_arguments_reach_the_program_as_they_are() -> None:
+def test_arguments_are_passed_unchanged() -> None:
     awkward = ["a b", "$HOME", "'; exit 1", "*", ""]
     finished = run([SHELL, "-c", r'printf "%s\n" "$@"', "sh", *awkward])
     assert finished.stdout == "".join(f"{word}\n" for word in awkward)
 
 
-def test_nothing_of_our_own_environment_reaches_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_environment_is_not_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGOPTIONS", "-c jit=off")
     found = dict(line.partition("=")[::2] for line in run(["/usr/bin/env"]).stdout.splitlines())
     assert found == dict(CLEAN_ENVIRONMENT)
 
 
-def test_a_program_has_no_input() -> None:
+def test_standard_input_is_empty() -> None:
     assert run(["/bin/cat"]).stdout == ""
 
 
-def test_a_program_runs_where_it_is_told(tmp_path: Path) -> None:
+def test_a_program_runs_in_the_given_directory(tmp_path: Path) -> None:
     assert run(["/bin/pwd"], directory=tmp_path).stdout.strip() == str(tmp_path.resolve())
 
 
-def test_libpqs_variables_are_inherited_only_for_servers_of_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_libpq_variables_are_inherited_only_for_external_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGSSLMODE", "require")
     monkeypatch.setenv("HOME", "/home/somebody")
     monkeypatch.setenv("LANG", "de_DE.UTF-8")
@@ -147,13 +147,13 @@ def test_libpqs_variables_are_inherited_only_for_servers_of_the_users(monkeypatc
     assert client_environment({"PGPASSWORD": "x"}, inherit_libpq=False) == {**CLEAN_ENVIRONMENT, "PGPASSWORD": "x"}
 
 
-def test_additions_win_over_what_is_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_additions_override_inherited_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGOPTIONS", "-c jit=off")
     assert client_environment({"PGOPTIONS": "-c jit=on"}, inherit_libpq=True)["PGOPTIONS"] == "-c jit=on"
     assert client_environment({"LC_ALL": "C.UTF-8"}, inherit_libpq=False)["LC_ALL"] == "C.UTF-8"
 
 
-def test_processor_time_is_that_of_the_program_and_of_what_it_started() -> None:
+def test_cpu_time_includes_children_of_the_program() -> None:
     alone = run([sys.executable, "-c", BURN])
     assert alone.cpu_s >= 0.3
     assert 0 < alone.cpu_user_s <= alone.cpu_s
@@ -161,35 +161,35 @@ def test_processor_time_is_that_of_the_program_and_of_what_it_started() -> None:
     assert both.cpu_s >= 0.6
 
 
-def test_time_in_the_kernel_is_told_from_that_in_a_programs_own_code() -> None:
+def test_system_time_is_distinguished_from_user_time() -> None:
     copying = run(["/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=8000"])
     assert copying.cpu_user_s < copying.cpu_s / 2
 
 
-def test_a_program_that_waits_uses_no_processor_time() -> None:
+def test_a_waiting_program_uses_no_cpu_time() -> None:
     assert run(["/bin/sleep", "0.2"]).cpu_s < 0.1
 
 
-def test_processor_time_of_programs_that_end_meanwhile_is_not_in_it(tmp_path: Path) -> None:
+def test_cpu_time_excludes_programs_that_end_meanwhile(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     waited: list[Finished] = []
     thread = threading.Thread(target=lambda: waited.append(run(["/bin/cat", str(fifo)])))
     thread.start()
-    # Begins and ends while the other runs: in a difference of RUSAGE_CHILDREN it would be counted.
+    # Starts and ends while the other one runs: a difference of RUSAGE_CHILDREN would include it.
     run([sys.executable, "-c", BURN])
     fifo.write_bytes(b"")
     thread.join()
     assert waited[0].cpu_s < 0.1
 
 
-def test_a_program_that_was_killed_has_used_processor_time() -> None:
+def test_a_killed_program_has_its_cpu_time() -> None:
     killed = run([sys.executable, "-c", "while True: pass"], timeout_s=1)
     assert killed.timed_out
     assert killed.cpu_s > 0.1
 
 
-def test_a_program_that_ends_with_us_does_so_after_kill_9(tmp_path: Path) -> None:
+def test_a_program_with_ends_with_us_ends_after_kill_9(tmp_path: Path) -> None:
     note = tmp_path / "pid"
     code = "import sys; from pgversus.host.commands import run; run(sys.argv[1:], ends_with_us=True)"
     script = 'echo $$ > "$0.part"; mv "$0.part" "$0"; exec sleep 60'
@@ -202,7 +202,7 @@ def test_a_program_that_ends_with_us_does_so_after_kill_9(tmp_path: Path) -> Non
     program.wait(timeout=10)
 
 
-def test_a_program_that_ends_with_us_is_otherwise_as_any_other() -> None:
+def test_ends_with_us_does_not_affect_the_result() -> None:
     finished = run([SHELL, "-c", "echo out; echo err >&2; exit 3"], ends_with_us=True)
     assert (finished.stdout, finished.stderr, finished.exit_code) == ("out\n", "err\n", 3)
     assert run([SHELL, "-c", "kill -TERM $$"], ends_with_us=True).exit_code == -signal.SIGTERM
@@ -212,7 +212,7 @@ USER = server_user()
 
 
 @pytest.mark.parametrize("ends_with_us", [False, True])
-def test_a_program_of_the_servers_user_has_its_ids_and_no_group_of_ours(*, ends_with_us: bool) -> None:
+def test_a_program_of_the_servers_user_has_its_ids_and_none_of_our_groups(*, ends_with_us: bool) -> None:
     finished = run([SHELL, "-c", "id -u; id -g; id -G"], user=USER, ends_with_us=ends_with_us)
     groups = os.getgroups() if USER.is_self else []
     uid, gid, found = finished.stdout.splitlines()
@@ -227,7 +227,7 @@ def test_a_program_of_another_user_gains_no_privileges() -> None:
     assert int(fields["CapEff"], 16) == 0 or USER.is_self
 
 
-def test_a_program_of_another_user_does_not_begin_where_that_user_cannot_go(
+def test_a_program_of_another_user_does_not_start_in_a_directory_closed_to_that_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     closed = tmp_path / "closed"
@@ -235,13 +235,13 @@ def test_a_program_of_another_user_does_not_begin_where_that_user_cannot_go(
     (closed / "open" / "secret").write_text("secret")
     closed.chmod(0o700)
     monkeypatch.chdir(closed / "open")
-    # The directory itself is open to all: whoever begins in it can read it.
+    # The directory itself is open to all, so a process that starts in it can read it.
     finished = run(["/bin/cat", "secret"], user=USER, ends_with_us=True)
     assert finished.stdout == ("secret" if USER.is_self else "")
     assert run(["/bin/pwd"], user=USER).stdout.strip() == (str(Path.cwd()) if USER.is_self else "/")
 
 
-def test_what_another_user_may_do_is_decided_by_every_directory_above(tmp_path: Path) -> None:
+def test_access_of_another_user_depends_on_all_parent_directories(tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -252,7 +252,7 @@ def test_what_another_user_may_do_is_decided_by_every_directory_above(tmp_path: 
     assert not may_read(USER, tmp_path / "nothing") or USER.is_self
 
 
-def test_a_program_of_another_user_ends_with_us_as_well(tmp_path: Path) -> None:
+def test_a_program_of_another_user_ends_with_pgversus(tmp_path: Path) -> None:
     note = tmp_path / "pid"
     code = """
 import sys

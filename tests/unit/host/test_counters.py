@@ -1,4 +1,4 @@
-"""The texts in tests/data/host are the kernel's own, captured on Linux 6.18; those on control groups in part."""
+"""Counters of the host. The files in tests/data/host were captured on Linux 6.18; those of control groups in part."""
 
 import time
 from pathlib import Path
@@ -11,18 +11,18 @@ from tests.builders import DATA
 
 TEXTS = DATA / "host"
 
-# The form that the kernel's documentation gives (admin-guide/cgroup-v2.rst) for a group with a limit.
+# The format of a group with a limit, from the kernel's documentation (admin-guide/cgroup-v2.rst).
 LIMITED = (
     "usage_usec 1029646\nuser_usec 1025746\nsystem_usec 3900\nnr_periods 22\nnr_throttled 20\nthrottled_usec 970041\n"
 )
 
 
-def test_pressure_is_the_time_in_which_some_waited() -> None:
+def test_pressure_is_the_time_in_which_some_process_was_stalled() -> None:
     assert counters._stalled_s((TEXTS / "pressure_io").read_text()) == 159.290663
     assert counters._stalled_s("") is None
 
 
-def test_a_disks_numbers_are_operations_and_bytes() -> None:
+def test_disk_counters_are_operations_and_bytes() -> None:
     assert counters._disk_numbers((TEXTS / "disk_stat").read_text()) == {
         "disk_reads": 40_830,
         "disk_read_bytes": 4_922_690 * 512,
@@ -32,24 +32,24 @@ def test_a_disks_numbers_are_operations_and_bytes() -> None:
     assert counters._disk_numbers("") == {}
 
 
-def test_a_group_without_a_limit_tells_nothing_of_throttling() -> None:
+def test_a_group_without_a_limit_reports_no_throttling() -> None:
     assert counters._throttled_s((TEXTS / "cpu_stat_of_root").read_text()) is None
     assert counters._throttled_s(LIMITED) == 0.970041
 
 
-def test_the_control_group_is_found_where_version_2_is_mounted() -> None:
+def test_the_control_group_is_found_at_the_mount_of_version_2() -> None:
     mountinfo, cgroup = ((TEXTS / name).read_text() for name in ("mountinfo", "cgroup"))
     assert counters._control_groups(mountinfo, cgroup) == [Path("/sys/fs/cgroup/unified")]
 
 
-def test_a_limit_on_a_group_above_ours_counts_too() -> None:
+def test_throttling_of_ancestor_groups_is_counted() -> None:
     mountinfo = "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
     root = Path("/sys/fs/cgroup")
     found = counters._control_groups(mountinfo, "0::/user.slice/run.scope\n")
     assert found == [root / "user.slice/run.scope", root / "user.slice", root]
 
 
-def test_in_a_container_only_groups_that_can_be_seen_are_looked_at() -> None:
+def test_only_groups_visible_in_a_container_are_read() -> None:
     mountinfo = "35 24 0:30 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw\n"
     assert counters._control_groups(mountinfo, "0::/docker/abc\n") == [Path("/sys/fs/cgroup")]
     assert counters._control_groups(mountinfo, "0::/elsewhere\n") == []
@@ -62,7 +62,7 @@ def test_every_counter_of_this_host_is_described(tmp_path: Path) -> None:
     assert {"host_cpu_s", "host_cpu_user_s", "host_steal_s", "host_iowait_s", "context_switches"} <= set(found)
 
 
-def test_work_is_seen(tmp_path: Path) -> None:
+def test_work_is_counted(tmp_path: Path) -> None:
     before = read_host(tmp_path)
     begin = time.process_time()
     while time.process_time() - begin < 0.3:
@@ -72,6 +72,6 @@ def test_work_is_seen(tmp_path: Path) -> None:
     assert 0 < grown["host_cpu_user_s"] <= grown["host_cpu_s"]
 
 
-def test_a_directory_on_no_device_has_no_disk(tmp_path: Path) -> None:
+def test_a_directory_without_a_device_has_no_disk_counters(tmp_path: Path) -> None:
     assert not any(name.startswith("disk_") for name in read_host(Path("/dev/shm")))
     assert not any(name.startswith("disk_") for name in read_host(tmp_path / "vanished"))

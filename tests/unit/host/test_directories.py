@@ -1,4 +1,4 @@
-"""What is made has the mode it needs, whatever the umask of the shell."""
+"""Directories are created with the required mode, whatever the umask, and locked while in use."""
 
 import os
 import shutil
@@ -28,13 +28,13 @@ def mode(path: Path) -> int:
 
 
 @pytest.mark.usefixtures("_umask")
-def test_all_directories_that_are_made_have_the_mode_that_was_asked_for(tmp_path: Path) -> None:
+def test_all_created_directories_have_the_requested_mode(tmp_path: Path) -> None:
     make_directory(tmp_path / "one" / "two", 0o755)
     make_directory(tmp_path / "one" / "closed", 0o700)
     assert [mode(tmp_path / name) for name in ("one", "one/two", "one/closed")] == [0o755, 0o755, 0o700]
 
 
-def test_a_directory_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+def test_an_existing_directory_keeps_its_mode(tmp_path: Path) -> None:
     make_directory(tmp_path / "there", 0o750)
     make_directory(tmp_path / "there" / "new", 0o755)
     make_directory(tmp_path / "there", 0o755)
@@ -49,7 +49,7 @@ def test_a_file_in_the_way_is_an_error(tmp_path: Path) -> None:
 
 @pytest.fixture
 def open_directory() -> Iterator[Path]:
-    """One that everybody can enter, which pytest's own are not."""
+    """A directory open to all users, unlike those of pytest."""
     directory = Path(tempfile.mkdtemp(prefix="pgversus-test-"))
     directory.chmod(0o755)
     yield directory
@@ -57,7 +57,7 @@ def open_directory() -> Iterator[Path]:
 
 
 @pytest.mark.usefixtures("_umask")
-def test_every_directory_of_a_new_cache_can_be_reached_by_the_servers(
+def test_the_servers_can_reach_every_directory_of_a_new_cache(
     open_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGVERSUS_CACHE", str(open_directory / "far" / "cache"))
@@ -67,7 +67,7 @@ def test_every_directory_of_a_new_cache_can_be_reached_by_the_servers(
 
 
 @pytest.mark.parametrize(("place", "permissions"), [("", 0o775), ("", 0o757), ("builds", 0o777), ("snapshots", 0o1777)])
-def test_a_cache_that_others_may_write_to_is_refused(
+def test_a_cache_writable_by_others_is_rejected(
     open_directory: Path, monkeypatch: pytest.MonkeyPatch, place: str, permissions: int
 ) -> None:
     monkeypatch.setenv("PGVERSUS_CACHE", str(open_directory / "cache"))
@@ -80,22 +80,22 @@ def test_a_cache_that_others_may_write_to_is_refused(
     assert "chmod go-w" in caught.value.to_do
 
 
-def test_a_cache_of_another_user_is_refused(open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_of_another_user_is_rejected(open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGVERSUS_CACHE", str(open_directory / "cache"))
     open_cache()
-    # As another user finds it: only root could give it away.
+    # As seen by another user, since only root could change the owner.
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     if os.getuid() == 0:
         os.chown(open_directory / "cache" / "builds", 65534, 65534)
     with pytest.raises(HostError) as caught:
         open_cache()
     assert caught.value.slug == "host-cache-untrusted"
-    assert "belongs to user id" in caught.value.found
+    assert "owned by user id" in caught.value.found
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
 @pytest.mark.parametrize(("owner", "group", "permissions"), [(65534, 0, 0o755), (65534, 0, 0o1777), (0, 65534, 0o775)])
-def test_a_cache_in_a_directory_of_another_user_is_refused(
+def test_a_cache_in_a_directory_of_another_user_is_rejected(
     open_directory: Path, monkeypatch: pytest.MonkeyPatch, owner: int, group: int, permissions: int
 ) -> None:
     above = open_directory / "above"
@@ -122,7 +122,7 @@ def is_unused(directory: Path) -> bool:
         return is_free
 
 
-def test_what_many_use_is_unused_when_the_last_of_them_has_ended(tmp_path: Path) -> None:
+def test_a_directory_is_unused_when_its_last_user_has_ended(tmp_path: Path) -> None:
     with in_use([tmp_path]):
         with in_use([tmp_path]):
             assert not is_unused(tmp_path)
@@ -130,11 +130,11 @@ def test_what_many_use_is_unused_when_the_last_of_them_has_ended(tmp_path: Path)
     assert is_unused(tmp_path)
 
 
-def test_a_kill_leaves_nothing_in_use(tmp_path: Path) -> None:
+def test_a_killed_process_releases_its_directories(tmp_path: Path) -> None:
     assert subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False).returncode == -signal.SIGKILL
     assert is_unused(tmp_path)
 
 
-def test_what_is_gone_cannot_be_used(tmp_path: Path) -> None:
+def test_a_removed_directory_cannot_be_used(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), in_use([tmp_path / "gone"]):
         pass

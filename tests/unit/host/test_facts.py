@@ -1,4 +1,4 @@
-"""Whether a language can be drawn is asked of fontconfig."""
+"""Fonts for a language are looked up with fontconfig."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from pgversus.text.translation import Language
     ("script", "has"),
     [("echo 'Noto Sans CJK JP'", True), ("exit 0", False), ("exit 1", True), (None, True)],
 )
-def test_a_font_is_missing_only_where_fontconfig_says_so(
+def test_a_font_is_missing_only_if_fontconfig_reports_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, *, has: bool
 ) -> None:
     if script is not None:

@@ -1,4 +1,4 @@
-"""How copies are made is tried, not guessed."""
+"""Reflinks, hashes and copies of trees."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from pgversus.host.files import first_change, is_linked, manifest, take_tree, tr
 
 
 @pytest.mark.parametrize(("code", "way"), [(0, "reflink"), (1, "copy")])
-def test_it_is_what_cp_can_do_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, way: str) -> None:
+def test_the_way_of_copying_is_that_of_cp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, way: str) -> None:
     asked = []
 
     def run(arguments: list[str]) -> Finished:
@@ -29,11 +29,11 @@ def test_it_is_what_cp_can_do_here(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_system_in_memory_shares_nothing() -> None:
+def test_a_file_system_in_memory_has_no_reflinks() -> None:
     assert way_of_copying(Path("/dev/shm")) == "copy"
 
 
-def test_where_nothing_can_be_tried_nothing_is_promised(tmp_path: Path) -> None:
+def test_copying_is_assumed_if_the_trial_fails(tmp_path: Path) -> None:
     assert way_of_copying(tmp_path / "gone") == "copy"
 
 
@@ -59,35 +59,35 @@ def put_a_directory_in_place(tree: Path) -> None:
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
-    "PG_VERSION was written to": write_in_place,
-    "base/5/1247 was written to": lambda tree: (tree / "base" / "5" / "1247").write_bytes(b"fewer"),
+    "PG_VERSION was modified": write_in_place,
+    "base/5/1247 was modified": lambda tree: (tree / "base" / "5" / "1247").write_bytes(b"fewer"),
     "pg_notify is missing": lambda tree: (tree / "pg_notify").rmdir(),
     "PG_VERSION is missing": lambda tree: (tree / "PG_VERSION").unlink(),
-    "pg_notify/0000 was not there": lambda tree: (tree / "pg_notify" / "0000").touch(),
-    "base.more is something else": put_a_directory_in_place,
+    "pg_notify/0000 is new": lambda tree: (tree / "pg_notify" / "0000").touch(),
+    "base.more has a different type": put_a_directory_in_place,
     "pg_tblspc is neither a file nor a directory": lambda tree: (tree / "pg_tblspc").symlink_to("/"),
 }
 
 
 @pytest.mark.parametrize(("words", "change"), CHANGES.items(), ids=list(CHANGES))
-def test_every_change_is_seen_and_said(tree: Path, words: str, change: Callable[[Path], object]) -> None:
+def test_every_change_is_detected_and_described(tree: Path, words: str, change: Callable[[Path], object]) -> None:
     entries = manifest(tree)
     assert first_change(tree, entries, os.getuid()) == ""
     change(tree)
     assert first_change(tree, entries, os.getuid()) == words
 
 
-def test_a_tree_of_another_owner_is_not_the_same(tree: Path) -> None:
-    assert "belongs to user id" in first_change(tree, manifest(tree), os.getuid() + 1)
+def test_a_different_owner_is_a_change(tree: Path) -> None:
+    assert "is owned by user id" in first_change(tree, manifest(tree), os.getuid() + 1)
 
 
-def test_a_tree_that_is_gone_is_a_change(tree: Path) -> None:
+def test_a_missing_tree_is_a_change(tree: Path) -> None:
     entries = manifest(tree)
     shutil.rmtree(tree)
     assert "No such file" in first_change(tree, entries, os.getuid())
 
 
-def test_one_hash_tells_contents_and_names_and_nothing_of_when_and_who(tree: Path, tmp_path: Path) -> None:
+def test_the_hash_of_a_tree_covers_names_and_contents_only(tree: Path, tmp_path: Path) -> None:
     before = tree_sha256(manifest(tree))
     copy = tmp_path / "copy"
     shutil.copytree(tree, copy, copy_function=shutil.copyfile)
@@ -97,7 +97,7 @@ def test_one_hash_tells_contents_and_names_and_nothing_of_when_and_who(tree: Pat
     assert tree_sha256(manifest(copy)) != before
 
 
-def test_a_tree_is_taken_without_a_copy_and_outlives_the_first(tree: Path, tmp_path: Path) -> None:
+def test_a_tree_is_linked_and_outlives_its_source(tree: Path, tmp_path: Path) -> None:
     entries = manifest(tree)
     assert not is_linked(tree)
     take_tree(tree, tmp_path / "taken")
@@ -107,8 +107,8 @@ def test_a_tree_is_taken_without_a_copy_and_outlives_the_first(tree: Path, tmp_p
     assert first_change(tmp_path / "taken", entries, os.getuid()) == ""
 
 
-def test_where_there_are_no_hard_links_a_copy_with_the_same_times_is_taken(tree: Path) -> None:
-    # Another file system: no link leads from one to another.
+def test_without_hard_links_a_tree_is_copied_with_its_times(tree: Path) -> None:
+    # Another file system: hard links cannot cross file systems.
     target = Path("/dev/shm") / f"pgversus-test-{os.getpid()}"
     assert Path("/dev/shm").stat().st_dev != tree.stat().st_dev
     try:
@@ -119,20 +119,20 @@ def test_where_there_are_no_hard_links_a_copy_with_the_same_times_is_taken(tree:
         shutil.rmtree(target, ignore_errors=True)
 
 
-def test_a_tree_of_another_user_is_copied_and_the_copy_is_ours(tree: Path, tmp_path: Path) -> None:
+def test_a_tree_of_another_user_is_copied_and_owned_by_us(tree: Path, tmp_path: Path) -> None:
     source = tree
     if os.geteuid() == 0:
         for path in (source, *source.rglob("*")):
             os.chown(path, 65534, 65534)
     else:
-        # Whoever we are, it belongs to root.
+        # Owned by root, whichever user we are.
         source = Path("/etc/skel")
     take_tree(source, tmp_path / "taken")
     assert not is_linked(tmp_path / "taken")
     assert first_change(tmp_path / "taken", manifest(source), os.geteuid()) == ""
 
 
-def test_a_tree_that_cannot_be_taken_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failed_copy_is_an_error_and_leaves_no_files(tmp_path: Path) -> None:
     with pytest.raises(HostError) as caught:
         take_tree(tmp_path / "nowhere", tmp_path / "taken")
     assert caught.value.slug == "host-copy"
@@ -140,7 +140,7 @@ def test_a_tree_that_cannot_be_taken_is_an_error_and_leaves_nothing(tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-# On a file system of 1 MB, mounted for this program alone.
+# On a file system of 1 MB, mounted only for this program.
 FULL = """
 import subprocess, sys
 from pathlib import Path
@@ -157,7 +157,7 @@ print([path.name for path in disk.iterdir()])
 """
 
 
-def test_a_disk_that_becomes_full_is_an_error_in_four_parts_and_leaves_nothing(tree: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_a_complete_error_and_leaves_no_files(tree: Path, tmp_path: Path) -> None:
     (tree / "big").write_bytes(bytes(2 << 20))
     (tmp_path / "disk").mkdir()
     as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]

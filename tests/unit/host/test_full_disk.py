@@ -1,4 +1,4 @@
-"""A full disk is told from other failures by numbers and by words, and never from a lack of something else."""
+"""A full disk is recognised by errno or message and distinguished from other exhausted resources."""
 
 import errno
 
@@ -7,7 +7,7 @@ import pytest
 from pgversus.host.full_disk import is_full, words_of_full_disk
 
 
-def test_a_full_disk_and_a_used_up_quota_are_known_by_number() -> None:
+def test_a_full_disk_and_an_exceeded_quota_are_recognised_by_errno() -> None:
     assert is_full(OSError(errno.ENOSPC, "No space left on device"))
     assert is_full(OSError(errno.EDQUOT, "Disk quota exceeded"))
     assert not is_full(OSError(errno.EACCES, "Permission denied"))
@@ -21,7 +21,7 @@ def test_a_full_disk_and_a_used_up_quota_are_known_by_number() -> None:
         "cp: error writing '/x/base/5/1247': Disk quota exceeded",
     ],
 )
-def test_programs_that_say_so_are_understood(words: str) -> None:
+def test_a_full_disk_is_recognised_in_messages_of_programs(words: str) -> None:
     assert words_of_full_disk(f"NOTICE:  before\n{words}\nHINT:  Check free disk space.\n") == words
 
 
@@ -29,11 +29,11 @@ def test_programs_that_say_so_are_understood(words: str) -> None:
     "words",
     [
         'ERROR:  relation "nowhere" does not exist',
-        # ENOSPC of the kernel's tables and of /dev/shm; with other settings they do not fail.
+        # ENOSPC for kernel tables and /dev/shm, which depends on settings, not on a disk.
         'ERROR:  could not resize shared memory segment "/PostgreSQL.7" to 8388608 bytes: No space left on device',
         "FATAL:  could not create semaphores: No space left on device",
         "",
     ],
 )
-def test_what_is_no_disk_is_not_taken_for_one(words: str) -> None:
+def test_other_exhausted_resources_are_not_a_full_disk(words: str) -> None:
     assert words_of_full_disk(words) == ""

@@ -1,4 +1,4 @@
-"""The guard ends the servers of its run, and no other process, whatever the servers' user has written."""
+"""The guard ends only the servers of its run, whatever files the servers' user has written."""
 
 import os
 import signal
@@ -24,12 +24,12 @@ from pgversus.host.guard import (
 )
 
 NOBODY = 65534
-# Like a server whose shutdown hangs. SIGQUIT is ignored where the tests run in the background of a shell.
+# A server whose shutdown hangs. SIGQUIT is ignored if the tests run in the background of a shell.
 HANGING = ("env", "--default-signal=QUIT", "--ignore-signal=INT", "sh", "-c", "echo; exec sleep 3600")
 
 
 def start(directory: Path, user: int = os.geteuid()) -> "subprocess.Popen[str]":
-    """A process that works in a directory."""
+    """A process whose working directory is this directory."""
     process = subprocess.Popen(
         HANGING,
         cwd=directory,
@@ -44,7 +44,7 @@ def start(directory: Path, user: int = os.geteuid()) -> "subprocess.Popen[str]":
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A run's directory with the data directory of a server in it, which its user may write to."""
+    """A run directory that contains a server's data directory, writable by the servers' user."""
     data = tmp_path / "run" / "copies-0" / "arm-0"
     data.mkdir(parents=True)
     if os.geteuid() == 0:
@@ -54,7 +54,7 @@ def run(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def processes() -> Iterator[list["subprocess.Popen[str]"]]:
-    """Ended after the test."""
+    """Processes ended after the test."""
     started: list[subprocess.Popen[str]] = []
     yield started
     for process in started:
@@ -67,7 +67,7 @@ def server_user() -> int:
 
 
 @pytest.mark.parametrize("content", ["{pid}", "-1", "0", "-{pid}", "1", "+{pid}", "{pid} {pid}", "", "x", "9" * 30])
-def test_a_postmaster_pid_of_somebody_elses_process_ends_nothing(
+def test_a_forged_postmaster_pid_has_no_effect(
     run: Path, processes: list["subprocess.Popen[str]"], tmp_path: Path, content: str
 ) -> None:
     unrelated = start(tmp_path)
@@ -86,7 +86,7 @@ def test_a_process_of_another_user_in_the_run_is_left_alone(
     other = start(run / "copies-0" / "arm-0")
     processes.append(other)
     if os.geteuid() != 0:
-        # The data directory is then as if it belonged to another user.
+        # As if the data directory belonged to another user.
         monkeypatch.setattr("pgversus.host.guard._servers_user", lambda *_: os.geteuid() + 1)
     assert processes_in(run) == []
     end_processes_in(run)
@@ -94,7 +94,7 @@ def test_a_process_of_another_user_in_the_run_is_left_alone(
     assert other.poll() is None
 
 
-def test_a_server_that_does_not_stop_is_ended(
+def test_a_server_that_does_not_stop_is_killed(
     run: Path, processes: list["subprocess.Popen[str]"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard, "_SHUTDOWN_S", 0.5)
@@ -116,7 +116,7 @@ def test_symbolic_links_in_the_run_are_not_followed(run: Path, tmp_path: Path) -
     assert not run.exists()
 
 
-def test_it_survives_what_ends_a_session_and_cleans_up_at_the_end(run: Path) -> None:
+def test_the_guard_survives_the_end_of_its_session(run: Path) -> None:
     waiting = Guard([run])
     pid = waiting._process.pid
     deadline = time.monotonic() + 10
@@ -137,8 +137,8 @@ def ignores(pid: int, number: signal.Signals) -> bool:
     return bool(int(mask, 16) & 1 << number - 1)
 
 
-def test_it_runs_with_what_its_parent_imports(tmp_path: Path) -> None:
-    """Also where pgversus is found by a path of the parent's alone."""
+def test_the_guard_finds_the_modules_of_its_parent(tmp_path: Path) -> None:
+    """Also if pgversus is found only through the parent's sys.path."""
     program = """
 import sys
 from pathlib import Path
@@ -158,7 +158,7 @@ print(Path(sys.argv[1]).exists())
     assert done.stdout == "False\n"
 
 
-def test_a_run_whose_guard_was_killed_removes_its_directories_itself(run: Path) -> None:
+def test_a_run_whose_guard_was_killed_cleans_up_itself(run: Path) -> None:
     killed = Guard([run])
     killed._process.kill()
     killed.close()
@@ -190,7 +190,7 @@ def test_a_living_run_is_left_alone(tmp_path: Path) -> None:
     assert directory.exists()
 
 
-def test_a_run_that_died_in_its_first_moments_is_swept(tmp_path: Path) -> None:
+def test_a_run_that_died_right_after_its_start_is_swept(tmp_path: Path) -> None:
     lock_alone, with_directory = (tmp_path / f"run-20260101T000000-{NO_PROCESS + n}" for n in (1, 2))
     lock_file(lock_alone).touch()
     lock_file(with_directory).touch()
@@ -199,7 +199,7 @@ def test_a_run_that_died_in_its_first_moments_is_swept(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_has_just_begun_keeps_its_lock(tmp_path: Path) -> None:
+def test_a_run_that_has_just_started_keeps_its_lock(tmp_path: Path) -> None:
     lock_file(tmp_path / run_name()).touch()
     held = tmp_path / f"run-20260101T000000-{NO_PROCESS}"
     with FileLock(lock_file(held)):
@@ -207,7 +207,7 @@ def test_a_run_that_has_just_begun_keeps_its_lock(tmp_path: Path) -> None:
         assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_what_is_no_run_of_ours_is_left_alone(tmp_path: Path) -> None:
+def test_other_directories_are_left_alone(tmp_path: Path) -> None:
     make_run(tmp_path, "experiment")
     without_lock = make_run(tmp_path, "run-20260101T000000-1")
     lock_file(without_lock).unlink()

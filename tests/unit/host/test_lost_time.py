@@ -1,4 +1,4 @@
-"""Time that was lost while something was measured is noticed, and a busy host is not taken for it."""
+"""Lost time is detected, and not confused with a busy host."""
 
 import os
 import signal
@@ -20,18 +20,18 @@ BEGAN = Moment(1000.0, 5000.0, 1.7e9)
     [
         (1.0, 1.0, 1.0, False),
         (3600.0, 3600.0, 3600.0, False),
-        # NTP gains at most 0.0005 of the time.
+        # NTP slews by at most 0.0005 of the time.
         (3600.0, 3600.0, 3601.8, False),
         # Suspended.
         (0.5, 0.9, 0.9, True),
         (1.0, 3600.0, 3600.0, True),
-        # Set.
+        # Clock set.
         (1.0, 1.0, 1.1, True),
         (1.0, 1.0, 0.9, True),
         (1.0, 1.0, -3599.0, True),
     ],
 )
-def test_a_machine_that_slept_and_a_clock_that_was_set_are_told_by_the_clocks(
+def test_suspends_and_clock_changes_are_detected(
     monotonic_s: float, boot_s: float, real_s: float, *, disagree: bool
 ) -> None:
     ended = Moment(BEGAN.monotonic_s + monotonic_s, BEGAN.boot_s + boot_s, BEGAN.real_s + real_s)
@@ -51,7 +51,7 @@ def child() -> Iterator["subprocess.Popen[bytes]"]:
     process.wait()
 
 
-def test_processes_that_are_stopped_are_told_from_others(child: "subprocess.Popen[bytes]") -> None:
+def test_stopped_processes_are_distinguished_from_others(child: "subprocess.Popen[bytes]") -> None:
     others = [os.getpid(), 2**22 + 1]
     assert stopped_among([child.pid, *others]) == set()
     child.send_signal(signal.SIGSTOP)
@@ -59,7 +59,7 @@ def test_processes_that_are_stopped_are_told_from_others(child: "subprocess.Pope
     assert stopped_among([child.pid, *others]) == {child.pid}
 
 
-def test_a_child_that_is_stopped_for_a_while_is_noticed(child: "subprocess.Popen[bytes]") -> None:
+def test_a_temporarily_stopped_child_is_detected(child: "subprocess.Popen[bytes]") -> None:
     with LostTime(None) as undisturbed:
         time.sleep(1)
     with LostTime(None) as stopped:
@@ -69,7 +69,7 @@ def test_a_child_that_is_stopped_for_a_while_is_noticed(child: "subprocess.Popen
     assert (undisturbed.was_lost, stopped.was_lost) == (False, True)
 
 
-def test_a_child_of_the_server_that_is_stopped_is_noticed() -> None:
+def test_a_stopped_child_of_the_server_is_detected() -> None:
     server = subprocess.Popen(["sh", "-c", "sleep 3600 & echo $!; wait"], stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     backend = int(server.stdout.readline())
@@ -86,14 +86,14 @@ def test_a_child_of_the_server_that_is_stopped_is_noticed() -> None:
         server.communicate()
 
 
-def test_a_clock_that_is_set_meanwhile_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_change_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     with LostTime(None) as time_of_block:
-        # The clock of the host is not ours to set.
+        # A test must not set the clock of the host.
         monkeypatch.setattr(lost_time, "now", lambda: Moment(now().monotonic_s, now().boot_s, now().real_s + 3600))
     assert time_of_block.was_lost
 
 
-def test_a_program_that_is_stopped_itself_notices_it() -> None:
+def test_a_program_detects_that_it_was_stopped() -> None:
     program = """
 import time
 from pgversus.host.lost_time import LostTime

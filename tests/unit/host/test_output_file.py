@@ -1,4 +1,4 @@
-"""An output file is written completely or not at all, and whatever is there stays what it is."""
+"""Output files are written completely or not at all, and keep their type, mode and owner."""
 
 import os
 import stat
@@ -23,7 +23,7 @@ def pieces(ends_with: BaseException | None = None) -> Iterator[str]:
     yield "second µ"
 
 
-def test_pieces_are_written_one_after_the_other(tmp_path: Path) -> None:
+def test_pieces_are_written_in_order(tmp_path: Path) -> None:
     write_file(tmp_path / "f", pieces())
     assert (tmp_path / "f").read_text(encoding="utf-8") == "first, second µ"
 
@@ -36,7 +36,7 @@ def test_an_interrupted_write_leaves_the_earlier_file(tmp_path: Path, reason: Ba
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"f": "before"}
 
 
-def test_a_fifo_stays_a_fifo_and_receives_the_content(tmp_path: Path) -> None:
+def test_a_fifo_remains_a_fifo_and_receives_the_content(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     received: list[str] = []
@@ -48,7 +48,7 @@ def test_a_fifo_stays_a_fifo_and_receives_the_content(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(fifo.stat().st_mode)
 
 
-def test_a_terminal_stays_a_device_and_receives_the_content() -> None:
+def test_a_terminal_remains_a_device_and_receives_the_content() -> None:
     ours, theirs = os.openpty()
     try:
         device = Path(os.ttyname(theirs))
@@ -62,7 +62,7 @@ def test_a_terminal_stays_a_device_and_receives_the_content() -> None:
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
 @pytest.mark.parametrize("before", ["", "before\n"])
-def test_standard_output_is_continued_where_it_is(tmp_path: Path, name: str, before: str) -> None:
+def test_standard_output_is_written_at_its_current_position(tmp_path: Path, name: str, before: str) -> None:
     program = f"""
 import sys
 from pathlib import Path
@@ -79,7 +79,7 @@ print("after", flush=True)
     assert piped.stdout == f"{before}report\nafter\n"
 
 
-def test_a_symbolic_link_is_followed_and_stays(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_followed_and_preserved(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "link").symlink_to("second")
     (tmp_path / "second").symlink_to(Path("folder") / "target")
@@ -107,7 +107,7 @@ def test_links_to_directories_and_out_of_them_are_followed(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["report.html", "charts/a/forest.svg", "../own/forest.svg"])
-def test_a_link_of_another_user_in_a_shared_directory_is_refused(
+def test_a_link_of_another_user_in_a_shared_directory_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     shared = tmp_path / "shared"
@@ -121,19 +121,19 @@ def test_a_link_of_another_user_in_a_shared_directory_is_refused(
         os.lchown(shared / "report.html", OTHER_USER, OTHER_USER)
         os.lchown(shared / "charts", OTHER_USER, OTHER_USER)
     else:
-        # The directory and the link are then as those of another user.
+        # As if the directory and the link belonged to another user.
         shared.chmod(0o1777)
         monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
         monkeypatch.setattr(Path, "stat", as_of_root(Path.stat, shared))
     with pytest.raises(HostError) as caught:
         write_file(shared / name, "after", with_folder=True)
-    assert "symbolic link of user id" in caught.value.found
+    assert "symbolic link owned by user id" in caught.value.found
     assert (tmp_path / "target").read_text() == "before"
     assert not (tmp_path / "new").exists()
 
 
 def as_of_root(real: Callable[..., os.stat_result], directory: Path) -> Callable[..., os.stat_result]:
-    """Path.stat with one directory that belongs to root, as /tmp does."""
+    """Path.stat, except that one directory belongs to root, as /tmp does."""
 
     def state(path: Path, *, follow_symlinks: bool = True) -> os.stat_result:
         found = real(path, follow_symlinks=follow_symlinks)
@@ -145,7 +145,7 @@ def as_of_root(real: Callable[..., os.stat_result], directory: Path) -> Callable
 
 
 @pytest.mark.parametrize("permissions", [0o600, 0o640, 0o666, 0o4755])
-def test_a_file_that_exists_keeps_its_mode_and_owner(tmp_path: Path, permissions: int) -> None:
+def test_an_existing_file_keeps_its_mode_and_owner(tmp_path: Path, permissions: int) -> None:
     file = tmp_path / "report.html"
     file.write_text("before")
     if os.geteuid() == 0:
@@ -160,7 +160,7 @@ def test_a_file_that_exists_keeps_its_mode_and_owner(tmp_path: Path, permissions
 
 
 @pytest.mark.parametrize(("umask", "permissions"), [(0o022, 0o644), (0o077, 0o600), (0o000, 0o666)])
-def test_a_new_file_has_the_mode_that_the_umask_leaves(tmp_path: Path, umask: int, permissions: int) -> None:
+def test_the_umask_applies_to_a_new_file(tmp_path: Path, umask: int, permissions: int) -> None:
     before = os.umask(umask)
     try:
         write_file(tmp_path / "new", "report")
@@ -169,7 +169,7 @@ def test_a_new_file_has_the_mode_that_the_umask_leaves(tmp_path: Path, umask: in
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == permissions
 
 
-def test_a_planted_part_file_is_never_written_through(tmp_path: Path) -> None:
+def test_a_planted_temporary_file_is_not_written_through(tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("before")
     (tmp_path / ".report.html.part").symlink_to("victim")
     write_file(tmp_path / "report.html", "report")
@@ -178,7 +178,7 @@ def test_a_planted_part_file_is_never_written_through(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["folder", "folder/.", "missing/report.html", "file/report.html", "n" * 300])
-def test_what_is_no_file_is_an_error_that_names_it(tmp_path: Path, name: str) -> None:
+def test_a_target_that_is_not_a_file_is_reported(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
     error = refused(tmp_path / name)

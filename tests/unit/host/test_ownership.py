@@ -1,4 +1,4 @@
-"""What root gives to another user and takes back: no link is followed on the way, and nothing stays theirs."""
+"""Handover of files between root and another user follows no links, and files taken back belong to us."""
 
 import os
 import stat
@@ -21,7 +21,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
 
 
-def test_a_private_directory_and_a_private_file_are_that_users_alone(tmp_path: Path) -> None:
+def test_private_directories_and_files_belong_to_that_user_only(tmp_path: Path) -> None:
     before = os.umask(0o000)
     try:
         make_private(USER, tmp_path / "directory")
@@ -34,7 +34,7 @@ def test_a_private_directory_and_a_private_file_are_that_users_alone(tmp_path: P
     assert (tmp_path / "file").read_bytes() == b"two"
 
 
-def test_a_link_that_was_planted_is_replaced_and_not_written_through(tmp_path: Path) -> None:
+def test_a_planted_link_is_replaced_and_not_written_through(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("precious")
     (tmp_path / "file").symlink_to(tmp_path / "precious")
     write_for(USER, tmp_path / "file", b"mine")
@@ -42,7 +42,7 @@ def test_a_link_that_was_planted_is_replaced_and_not_written_through(tmp_path: P
     assert not (tmp_path / "file").is_symlink()
 
 
-def test_a_tree_is_given_with_all_that_is_in_it_and_nothing_that_its_links_lead_to(tmp_path: Path) -> None:
+def test_a_tree_is_given_away_without_the_targets_of_its_links(tmp_path: Path) -> None:
     (tmp_path / "outside" / "below").mkdir(parents=True)
     (tmp_path / "tree" / "inner").mkdir(parents=True)
     (tmp_path / "tree" / "inner" / "file").touch()
@@ -55,7 +55,7 @@ def test_a_tree_is_given_with_all_that_is_in_it_and_nothing_that_its_links_lead_
     assert {path.lstat().st_uid for path in (tmp_path / "outside").rglob("*")} == {MYSELF.uid}
 
 
-def test_only_a_regular_file_of_that_user_is_opened(tmp_path: Path) -> None:
+def test_only_regular_files_of_that_user_are_opened(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("text")
     (tmp_path / "link").symlink_to(tmp_path / "file")
     os.mkfifo(tmp_path / "fifo")
@@ -64,13 +64,13 @@ def test_only_a_regular_file_of_that_user_is_opened(tmp_path: Path) -> None:
     for name in ("link", "fifo", "."):
         with pytest.raises(ValueError, match="is not a regular file"):
             open_regular(tmp_path / name)
-    with pytest.raises(ValueError, match=f"belongs to user id {MYSELF.uid}"):
+    with pytest.raises(ValueError, match=f"is owned by user id {MYSELF.uid}"):
         open_regular(tmp_path / "file", owner=SOMEBODY.uid)
     with pytest.raises(FileNotFoundError):
         open_regular(tmp_path / "nothing")
 
 
-def test_a_tree_is_taken_back_as_a_copy_closed_to_all_others(tmp_path: Path) -> None:
+def test_a_tree_is_taken_back_as_a_private_copy(tmp_path: Path) -> None:
     made = tmp_path / "made"
     (made / "lib").mkdir(parents=True)
     (made / "lib" / "libpq.so.5").write_text("library")
@@ -79,7 +79,7 @@ def test_a_tree_is_taken_back_as_a_copy_closed_to_all_others(tmp_path: Path) -> 
     (made / "program").chmod(0o4755)
     (made / "same").hardlink_to(made / "program")
     copy_tree(made, tmp_path / "copy", MYSELF)
-    # What still has the first one open writes into that.
+    # A process that has the original open still writes to that.
     (made / "program").write_text("changed")
     found = {str(path.relative_to(tmp_path / "copy")): path for path in (tmp_path / "copy").rglob("*")}
     assert sorted(found) == ["lib", "lib/libpq.so", "lib/libpq.so.5", "program", "same"]
@@ -92,13 +92,13 @@ def test_a_tree_is_taken_back_as_a_copy_closed_to_all_others(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("planted", "words"),
     [
-        ('ln -s /etc/passwd "$0/link"', "which is elsewhere"),
-        ('ln -s ../../outside "$0/link"', "which is elsewhere"),
-        ('ln -s . "$0/here"; ln -s here/here/../../.. "$0/link"', "which is elsewhere"),
+        ('ln -s /etc/passwd "$0/link"', "which is outside of the tree"),
+        ('ln -s ../../outside "$0/link"', "which is outside of the tree"),
+        ('ln -s . "$0/here"; ln -s here/here/../../.. "$0/link"', "which is outside of the tree"),
         ('mkfifo "$0/pipe"', "is not a regular file"),
     ],
 )
-def test_what_leads_out_of_a_tree_is_not_taken_back(tmp_path: Path, planted: str, words: str) -> None:
+def test_unsafe_entries_of_a_tree_are_rejected(tmp_path: Path, planted: str, words: str) -> None:
     made = tmp_path / "made"
     made.mkdir()
     subprocess.run(["/bin/sh", "-c", planted, str(made)], check=True)
@@ -106,9 +106,9 @@ def test_what_leads_out_of_a_tree_is_not_taken_back(tmp_path: Path, planted: str
         copy_tree(made, tmp_path / "copy", MYSELF)
 
 
-def test_a_file_that_is_somebody_elses_is_not_taken_back(tmp_path: Path) -> None:
-    # As a hard link to it would be.
+def test_a_file_of_another_user_is_rejected(tmp_path: Path) -> None:
+    # As with a hard link to it.
     (tmp_path / "made").mkdir()
     (tmp_path / "made" / "shadow").write_text("secret")
-    with pytest.raises(ValueError, match="belongs to user id"):
+    with pytest.raises(ValueError, match="is owned by user id"):
         copy_tree(tmp_path / "made", tmp_path / "copy", SOMEBODY)

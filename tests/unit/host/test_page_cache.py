@@ -22,7 +22,7 @@ def _write(path: Path, megabytes: int) -> Path:
 
 @pytest.fixture
 def files() -> Iterator[Path]:
-    """A directory whose files are cached, on a file system that lets go of them: not in /tmp, which may be memory."""
+    """A directory of cached files on a file system that supports eviction, unlike /tmp, which may be in memory."""
     with tempfile.TemporaryDirectory(prefix="page-cache-", dir=open_cache().root) as name:
         directory = Path(name)
         mount = mount_of(directory)
@@ -34,7 +34,7 @@ def files() -> Iterator[Path]:
         yield directory
 
 
-def test_files_just_written_are_cached_and_after_evicting_they_are_not(files: Path) -> None:
+def test_new_files_are_cached_until_they_are_evicted(files: Path) -> None:
     content = (files / "one").read_bytes()
     assert page_cache._cached_share(files) == 1
     share = evict(files)
@@ -43,19 +43,19 @@ def test_files_just_written_are_cached_and_after_evicting_they_are_not(files: Pa
     assert (files / "one").read_bytes() == content
 
 
-def test_looking_leaves_nothing_behind(files: Path) -> None:
+def test_measuring_the_share_does_not_change_it(files: Path) -> None:
     seen = evict(files)
     assert seen is not None
     assert [page_cache._cached_share(files) for _ in range(5)] == [seen] * 5
 
 
-def test_the_share_has_the_weight_of_size(files: Path) -> None:
+def test_the_share_is_weighted_by_size(files: Path) -> None:
     evict(files)
     (files / "deeper" / "other").read_bytes()
     assert page_cache._cached_share(files) == pytest.approx(1 / 3, abs=0.1)
 
 
-def test_what_a_symbolic_link_points_to_is_left_alone(files: Path, tmp_path: Path) -> None:
+def test_symbolic_links_are_not_followed(files: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     _write(outside / "file", 1)
@@ -66,17 +66,17 @@ def test_what_a_symbolic_link_points_to_is_left_alone(files: Path, tmp_path: Pat
     assert page_cache._cached_share(outside) == 1
 
 
-def test_what_is_no_file_of_pages_is_passed_over(tmp_path: Path) -> None:
+def test_files_without_pages_are_skipped(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "empty").touch()
     assert evict(tmp_path) == 0
 
 
-def test_a_directory_that_is_not_there_has_nothing_cached(tmp_path: Path) -> None:
+def test_a_missing_directory_has_no_cached_pages(tmp_path: Path) -> None:
     assert evict(tmp_path / "vanished") == 0
 
 
-def test_a_file_that_vanishes_is_no_error(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vanishing_file_is_not_an_error(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     walk = os.walk
 
     def walk_and_remove(top: Path) -> Iterator[tuple[str, list[str], list[str]]]:
@@ -90,7 +90,7 @@ def test_a_file_that_vanishes_is_no_error(files: Path, monkeypatch: pytest.Monke
     assert share < 0.1
 
 
-def test_a_file_system_in_memory_keeps_everything() -> None:
+def test_a_file_system_in_memory_stays_cached() -> None:
     directory = Path("/dev/shm") / f"pgversus-test-{os.getpid()}"
     directory.mkdir()
     try:
@@ -100,25 +100,25 @@ def test_a_file_system_in_memory_keeps_everything() -> None:
         shutil.rmtree(directory)
 
 
-def test_a_file_system_with_a_cache_of_its_own_tells_nothing(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_share_is_unknown_on_a_file_system_with_its_own_cache(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_cache, "mount_of", lambda _: SimpleNamespace(fstype="zfs"))
     assert evict(files) is None
 
 
-def test_files_of_others_tell_nothing(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # As for a user who may read them and no more; the kernel would say that all of them are cached.
+def test_the_share_is_unknown_for_files_of_others(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As for a user with read permission only, for whom the kernel reports all pages as cached.
     monkeypatch.setattr(os, "geteuid", lambda: -1)
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert evict(files) is None
 
 
-def test_after_reading_in_every_file_is_cached_however_it_came_here(files: Path) -> None:
+def test_all_files_are_cached_after_reading_them_in(files: Path) -> None:
     evict(files)
     (files / "link").symlink_to(files / "one")
     assert read_in(files) == 6 * MEGABYTE
     assert page_cache._cached_share(files) == 1
 
 
-def test_nothing_is_read_of_what_is_not_there_or_no_file(tmp_path: Path) -> None:
+def test_missing_and_special_files_are_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     assert read_in(tmp_path) == read_in(tmp_path / "gone") == 0

@@ -34,7 +34,7 @@ def counting(tmp_path: Path) -> Iterator[tuple[PausableProgram, Path]]:
     program.kill()
 
 
-def test_nothing_happens_between_stop_and_resume(counting: tuple[PausableProgram, Path]) -> None:
+def test_a_stopped_program_does_not_run_until_resumed(counting: tuple[PausableProgram, Path]) -> None:
     program, written = counting
     for _ in range(3):
         program.stop()
@@ -53,7 +53,7 @@ def test_nothing_happens_between_stop_and_resume(counting: tuple[PausableProgram
         pytest.param((signal.SIGSTOP, signal.SIGCONT), id="stopped for a while"),
     ],
 )
-def test_somebody_else_who_stops_it_is_noticed(
+def test_a_stop_by_another_process_is_detected(
     counting: tuple[PausableProgram, Path], meddle: tuple[signal.Signals, ...]
 ) -> None:
     program, written = counting
@@ -73,7 +73,7 @@ def test_somebody_else_who_stops_it_is_noticed(
     assert written.stat().st_size > size
 
 
-def test_somebody_else_who_lets_it_go_on_is_noticed(counting: tuple[PausableProgram, Path]) -> None:
+def test_a_continue_by_another_process_is_detected(counting: tuple[PausableProgram, Path]) -> None:
     program, _ = counting
     program.stop()
     os.kill(program.pid, signal.SIGCONT)
@@ -81,7 +81,7 @@ def test_somebody_else_who_lets_it_go_on_is_noticed(counting: tuple[PausableProg
     assert program.was_meddled_with
 
 
-def test_it_ends_on_its_signal_also_when_it_is_stopped(counting: tuple[PausableProgram, Path]) -> None:
+def test_a_stopped_program_ends_on_its_signal(counting: tuple[PausableProgram, Path]) -> None:
     program, _ = counting
     program.stop()
     finished = program.finish(signal.SIGALRM, timeout_s=10)
@@ -89,7 +89,7 @@ def test_it_ends_on_its_signal_also_when_it_is_stopped(counting: tuple[PausableP
     assert finished.cpu_s > 0
 
 
-def test_a_program_that_has_ended_cannot_be_stopped_and_its_words_are_kept() -> None:
+def test_a_program_that_has_ended_cannot_be_stopped_and_keeps_its_output() -> None:
     program = PausableProgram(["/bin/sh", "-c", "echo no >&2; exit 3"], environment=CLEAN_ENVIRONMENT)
     time.sleep(0.2)
     with pytest.raises(ProgramEndedError):

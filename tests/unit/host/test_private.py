@@ -1,4 +1,4 @@
-"""What may hold a password is its owner's alone, whatever the umask."""
+"""Files that may contain passwords are private to their owner, whatever the umask."""
 
 import os
 import stat
@@ -36,7 +36,7 @@ def test_new_files_and_directories_are_private(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("umask")
-def test_what_is_written_over_becomes_private_and_what_is_added_to_stays(tmp_path: Path) -> None:
+def test_an_overwritten_file_becomes_private_and_an_appended_file_keeps_its_mode(tmp_path: Path) -> None:
     for name in ("text", "log"):
         (tmp_path / name).write_text("old, and longer")
         (tmp_path / name).chmod(0o644)
@@ -50,9 +50,9 @@ def test_what_is_written_over_becomes_private_and_what_is_added_to_stays(tmp_pat
 
 
 @pytest.mark.usefixtures("umask")
-def test_in_the_cache_logs_and_snapshots_are_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logs_and_snapshots_in_the_cache_are_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if os.geteuid() == 0:
-        # pytest's own directories are private, and servers of another user would have to enter the cache.
+        # The directories of pytest are private, but the check requires a cache that servers of another user can enter.
         monkeypatch.setattr("pgversus.host.directories._check_reachable", lambda _: None)
     monkeypatch.setenv("PGVERSUS_CACHE", str(tmp_path / "cache"))
     cache = open_cache()

@@ -13,7 +13,7 @@ from tests.builders import DATA
 MEGABYTES = 1_000_000
 TICK_S = 0.01
 
-# Children that work, end and are waited for, as backends do under a postmaster; some have a child of their own.
+# Children that work, end and are reaped, like backends of a postmaster; some have a child of their own.
 SHORT_LIVES = """
 import os, time
 def burn(seconds):
@@ -33,7 +33,7 @@ for number in range(20):
     os.waitpid(child, 0)
 """
 
-# A child that has worked for 0.3 s ends, and is waited for, when its parent is told so.
+# A child that has used 0.3 s of CPU time ends, and is reaped, when its parent gets a line of input.
 ENDS_WHEN_TOLD = """
 import os, sys, time
 worked, end = os.pipe(), os.pipe()
@@ -52,7 +52,7 @@ print("ended", flush=True)
 sys.stdin.read()
 """
 
-# 50 MB that four processes share and have all touched.
+# Four processes share 50 MB, and all have touched every page.
 SHARED = """
 import mmap, os, sys, time
 shared = mmap.mmap(-1, 50_000_000)
@@ -72,7 +72,7 @@ sys.stdin.read()
 os.killpg(0, 9)
 """
 
-# 60 MB held for a while, twice, and given back.
+# 60 MB are allocated for a while and freed, twice.
 PEAKS = """
 import time
 for _ in range(2):
@@ -94,7 +94,7 @@ def _program(text: str) -> Iterator["subprocess.Popen[bytes]"]:
         process.communicate()
 
 
-def test_a_child_that_ends_between_two_readings_is_neither_lost_nor_counted_twice(
+def test_a_child_that_ends_between_readings_is_counted_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with _program(ENDS_WHEN_TOLD) as process:
@@ -118,11 +118,11 @@ def test_a_child_that_ends_between_two_readings_is_neither_lost_nor_counted_twic
         found = cpu_time(process.pid)
     assert told == [b"ended\n"]
     assert found is not None
-    # The child's 0.3 s, and a few hundredths in which Python starts.
+    # The child's 0.3 s and a few hundredths for starting Python.
     assert 0.3 - TICK_S <= found.user_s + found.system_s < 0.5
 
 
-def test_time_of_a_tree_only_grows_and_ends_at_what_the_kernel_says() -> None:
+def test_cpu_time_of_a_tree_grows_monotonically_to_that_of_the_kernel() -> None:
     process = subprocess.Popen([sys.executable, "-c", SHORT_LIVES])
     pid = process.pid
     readings = []
@@ -138,14 +138,14 @@ def test_time_of_a_tree_only_grows_and_ends_at_what_the_kernel_says() -> None:
     assert total >= 20 * 0.02 + 5 * 0.02
 
 
-def test_a_process_that_is_no_more_has_no_time_and_no_memory() -> None:
+def test_a_process_that_has_ended_has_no_cpu_time_and_memory() -> None:
     process = subprocess.Popen(["/bin/true"])
     process.wait()
     assert cpu_time(process.pid) is None
     assert memory_bytes(process.pid) is None
 
 
-def test_memory_that_processes_share_is_counted_once() -> None:
+def test_shared_memory_is_counted_once() -> None:
     with _program(SHARED) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
@@ -154,14 +154,14 @@ def test_memory_that_processes_share_is_counted_once() -> None:
     assert 50 * MEGABYTES <= held < 100 * MEGABYTES
 
 
-def test_the_peak_is_that_of_the_time_in_between() -> None:
+def test_the_peak_is_that_of_the_sampled_period() -> None:
     with _program(PEAKS) as process, PeakMemory(process.pid) as memory:
         process.wait()
     assert memory.peak_bytes is not None
     assert 60 * MEGABYTES <= memory.peak_bytes < 110 * MEGABYTES
 
 
-def test_a_peak_of_nothing_is_absent() -> None:
+def test_the_peak_without_samples_is_absent() -> None:
     process = subprocess.Popen(["/bin/true"])
     process.wait()
     with PeakMemory(process.pid) as memory:
@@ -169,21 +169,21 @@ def test_a_peak_of_nothing_is_absent() -> None:
     assert memory.peak_bytes is None
 
 
-def test_sampling_survives_processes_that_end_while_it_reads() -> None:
+def test_sampling_survives_processes_that_end_meanwhile() -> None:
     with _program(SHORT_LIVES) as process, PeakMemory(process.pid) as memory:
         while process.poll() is None:
             memory_bytes(process.pid)
     assert memory.peak_bytes is not None
 
 
-def test_an_error_of_the_load_comes_through_and_the_sampler_ends() -> None:
+def test_an_error_of_the_load_is_raised_and_the_sampler_ends() -> None:
     memory = PeakMemory(os.getpid())
     with pytest.raises(KeyError), memory:
         raise KeyError
     assert not memory._thread.is_alive()
 
 
-def test_huge_pages_that_processes_share_are_counted_once() -> None:
+def test_shared_huge_pages_are_counted_once() -> None:
     plain = (DATA / "host" / "smaps_rollup").read_text()
     huge = plain.replace("Shared_Hugetlb:        0 kB", "Shared_Hugetlb:     4096 kB")
     more = huge.replace("Private_Hugetlb:       0 kB", "Private_Hugetlb:    2048 kB")
@@ -192,7 +192,7 @@ def test_huge_pages_that_processes_share_are_counted_once() -> None:
     assert _together([huge, more]) == _together([plain, plain]) + 1024 * (4096 + 2048)
 
 
-def test_the_most_memory_of_a_process_is_known_after_it_has_let_go_of_it() -> None:
+def test_the_peak_memory_of_a_process_includes_freed_memory() -> None:
     script = "import sys; x = bytearray(80_000_000); del x; print('done', flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

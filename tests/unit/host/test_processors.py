@@ -27,7 +27,7 @@ def usable(monkeypatch: pytest.MonkeyPatch) -> Usable:
         (4, "1-2", (1, 2), (0, 3)),
     ],
 )
-def test_the_client_and_the_servers_get_processors_of_their_own(
+def test_the_client_and_the_servers_get_dedicated_processors(
     usable: Usable, count: int, pin: str, clients: tuple[int, ...], servers: tuple[int, ...]
 ) -> None:
     usable(count)
@@ -35,16 +35,14 @@ def test_the_client_and_the_servers_get_processors_of_their_own(
 
 
 @pytest.mark.parametrize(("count", "pin"), [(1, "0"), (2, "0-1"), (2, "2"), (4, "3,9")])
-def test_processors_that_there_are_not_are_refused_and_so_is_a_list_of_all(
-    usable: Usable, count: int, pin: str
-) -> None:
+def test_unavailable_processors_and_a_list_of_all_are_rejected(usable: Usable, count: int, pin: str) -> None:
     usable(count)
     with pytest.raises(HostError) as refused:
         split_processors(pin)
     assert refused.value.slug == "host-processors"
 
 
-def test_what_is_started_runs_there_and_we_run_where_we_did() -> None:
+def test_programs_are_pinned_and_our_own_affinity_is_restored() -> None:
     before = os.sched_getaffinity(0)
     one = min(before)
     with started_on([one]):

@@ -1,4 +1,4 @@
-"""A run that is killed while its directories are made leaves nothing, wherever that is."""
+"""A run killed at any point while its directories are created leaves no files."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from pgversus.host.guard import lock_file
 from pgversus.host.identity import server_user
 from pgversus.host.run_directory import run_directory
 
-# The moments are what run_directory() calls, one after the other; at one of them pgversus is killed.
+# pgversus is killed at one of the calls of run_directory(), each in turn.
 PROGRAM = """
 import os, signal, sys
 from pathlib import Path
@@ -41,7 +41,7 @@ with made.run_directory(cache, server_user()) as directory:
 
 
 @pytest.mark.parametrize("moment", ["Guard", "make_directory", "remember_socket_directory", "RunDirectory", "inside"])
-def test_a_run_that_is_killed_leaves_nothing_behind(tmp_path: Path, moment: str) -> None:
+def test_a_killed_run_leaves_no_files(tmp_path: Path, moment: str) -> None:
     killed = subprocess.run([sys.executable, "-c", PROGRAM, moment, str(tmp_path)], check=False)
     assert killed.returncode == -signal.SIGKILL
     deadline = time.monotonic() + 20
@@ -51,7 +51,7 @@ def test_a_run_that_is_killed_leaves_nothing_behind(tmp_path: Path, moment: str)
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077])
-def test_nobody_but_the_servers_user_gets_into_a_run(
+def test_only_the_servers_user_can_enter_a_run_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, umask: int
 ) -> None:
     user = server_user()

@@ -88,8 +88,8 @@ def test_failing_system_calls_are_failures_of_the_host(tmp_path: Path) -> None:
     broken = ended_by(OSError(errno.EIO, "Input/output error", "/x/log.1"), tmp_path)
     assert (broken.slug, broken.where, broken.found) == ("host-failed", "/x/log.1", "Input/output error")
     for error in (full, broken):
-        assert "pgversus run goes on" in error.to_do
-        assert "pgversus compare, which would begin anew" in error.to_do
+        assert "run the same pgversus run again to resume" in error.to_do
+        assert "pgversus compare would start over" in error.to_do
 
 
 def test_a_real_full_device_is_recognised(tmp_path: Path) -> None:
