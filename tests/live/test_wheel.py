@@ -1,4 +1,4 @@
-"""The wheel, installed into an empty environment."""
+"""The wheel, installed into an empty environment, as pipx does it."""
 
 import subprocess
 import sys

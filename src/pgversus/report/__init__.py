@@ -11,7 +11,8 @@ plans.py          compared plans: document, trees side by side, settings that re
 published.py      published figures beside the measured ones
 methodology.py    how it was measured, and on which host
 study_page.py     the contents of a study's report, in order
-terminal.py       tables for a terminal or a pipe
+summary.py        the answer on one screen, and as a picture
+terminal.py       everything, as tables for a terminal or a pipe
 markdown.py       Markdown for a pull request
 html.py           pages of HTML from templates, and what a page may do
 json_document.py  the JSON document
