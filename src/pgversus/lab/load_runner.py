@@ -5,6 +5,7 @@ own message, instead of in every block.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -55,6 +56,11 @@ class PilotResult:
     """Whether any server waited for its client to read a reply, because it exceeded what a socket holds."""
 
 
+_LACKS_TABLES = re.compile(r'relation "pgbench_(?:accounts|branches|history|tellers)" does not exist')
+_ADD_TABLES = "pgbench's tables were not created: add -i, and -s N for more than 100,000 accounts"
+_FIX_SCRIPT = "this is pgbench's own message; fix the script, its data or its variables"
+
+
 def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: Design) -> PilotResult:
     """Run each arm's load in turn on the started arms; raise WorkloadError with pgbench's message if one fails."""
     windows, writes, replies_wait = [], False, False
@@ -82,7 +88,7 @@ def run_pilot(arms: Sequence[ArmServer], loads: Sequence[PgbenchLoad], design: D
                 where=f"{load.workload.name}, on {server.arm.label}",
                 found=str(error),
                 expected="a load that runs without errors on every arm",
-                to_do="this is pgbench's own message; fix the script, its data or its variables",
+                to_do=_ADD_TABLES if _LACKS_TABLES.search(str(error)) else _FIX_SCRIPT,
             ) from error
         windows.append(window)
         replies_wait = replies_wait or (watch is not None and watch.found)
