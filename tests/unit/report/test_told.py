@@ -33,9 +33,9 @@ from tests.unit.report.richest import all_plans, single_comparisons, whole_studi
 JAPANESE = GOLDEN / "ja"
 OF_USERS = (
     'pgbench: error: ERROR: relation "nowhere" does not exist',
-    "16.12 (zonky) and 17.8 (wheel) were not built alike",
-    "interrupted: these are the verdicts so far",
-    "5 of 5 trials of 17.8 failed and count for nothing; the first while in warm-up:",
+    "16.12 (zonky) and 17.8 (wheel) were built differently",
+    "interrupted: the verdicts are preliminary",
+    "5 of 5 trials of 17.8 failed and were discarded; the first failed during warm-up:",
     "Is one of them *faster*?",
     "Two | workloads",
     "'no room'",
