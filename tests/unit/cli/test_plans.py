@@ -83,7 +83,7 @@ def test_it_speaks_japanese() -> None:
 def test_it_speaks_the_language_of_the_locale_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
     japanese = typed("old.json", "new.json").stdout
-    assert japanese.startswith("実行計画 1\nold.json -> new.json: 別の実行計画")
+    assert japanese.startswith("実行計画 1\nold.json -> new.json: 異なる実行計画")
     assert typed("old.json", "new.json", "--lang", "en").stdout.startswith(
         "plan 1\nold.json -> new.json: different plan"
     )

@@ -155,7 +155,7 @@ def test_every_verdict_has_a_golden_text_in_japanese() -> None:
 
 def test_words_and_units_are_told_in_japanese() -> None:
     with use_language(Language.JAPANESE):
-        assert [verdict_word(verdict) for verdict in Verdict] == ["速い", "遅い", "差なし", "判定できず", "無効"]
+        assert [verdict_word(verdict) for verdict in Verdict] == ["速い", "遅い", "同等", "判定できず", "無効"]
         assert (duration(616), duration(7500), duration(44)) == ("10 分 16 秒", "2 時間 5 分", "44 秒")
         assert (latency(1.9), latency(0.0019), size(12), size(2e6)) == ("1.9 秒", "1.9 ms", "12 バイト", "2 MB")
         assert (change(16.1), change(0.9)) == ("16.1 倍", "-10.0 %")
