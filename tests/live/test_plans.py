@@ -35,8 +35,8 @@ def only(document: dict[str, Any]) -> dict[str, Any]:
             {"enable_hashjoin": "off", "enable_mergejoin": "off"},
             [
                 "Nested Loop is now a Merge Semi Join",
-                "cte1.id = t_cte_a.id was Index Cond of Index Only Scan using t_cte_a_pkey on t_cte_a, is now",
-                "Index Only Scan using t_cte_a_pkey on t_cte_a ran 100 000 times, now once",
+                "cte1.id = t_cte_a.id moved from Index Cond of Index Only Scan using t_cte_a_pkey on t_cte_a to",
+                "Index Only Scan using t_cte_a_pkey on t_cte_a ran 100 000 times, now 1 time",
             ],
         ),
         (
@@ -45,9 +45,9 @@ def only(document: dict[str, Any]) -> dict[str, Any]:
             (),
             None,
             [
-                "SubPlan 1 over t_corr_d d was pulled up into the main plan: it ran 10 000 times, now once",
+                "SubPlan 1 over t_corr_d d was pulled up into the main plan: it ran 10 000 times, now 1 time",
                 "new: Hash Join (Hash Cond: c.c1 = d.c1 AND c.c2 = d.c2)",
-                "Seq Scan on t_corr_d d read and threw away 250 000 rows, now 0",
+                "Seq Scan on t_corr_d d read and discarded 250 000 rows, now 0",
             ],
         ),
         (
@@ -57,8 +57,8 @@ def only(document: dict[str, Any]) -> dict[str, Any]:
             {"enable_group_by_reordering": "off"},
             [
                 "Seq Scan on t_grp is now Index Only Scan using t_grp_k1_k2_k3_idx on t_grp",
-                "Sort (Sort Key: t_grp.k3, t_grp.k2, t_grp.k1) is gone: the order now comes from index",
-                "t_grp.k1, now t_grp.k1, t_grp.k2, t_grp.k3: the same columns in another order",
+                "Sort (Sort Key: t_grp.k3, t_grp.k2, t_grp.k1) was removed: the order now comes from index",
+                "t_grp.k1, now t_grp.k1, t_grp.k2, t_grp.k3: same columns, different order",
             ],
         ),
         (
@@ -99,7 +99,7 @@ def test_a_spill_that_is_gone_is_the_same_plan(command_line: CommandLine) -> Non
     script = str(VERSIONS / "group_by.sql")
     one = only(plans(command_line, "15.14", "18.0", "-i", "-s", "1", "-f", script, "--set", "work_mem=5MB"))
     assert (one["level"], one["same_plan"]) == ("behaviour", True)
-    assert "HashAggregate writes no temporary files any more" in one["sentences"]
+    assert "HashAggregate no longer writes temporary files" in one["sentences"]
 
 
 def test_variables_are_filled_and_what_is_written_is_rolled_back(command_line: CommandLine) -> None:
@@ -126,7 +126,7 @@ def test_other_answers_are_said_before_any_plan(command_line: CommandLine) -> No
     ended = command_line.run("plans", NEW, "--set", "work_mem=1MB,2MB", "-f", "setting.sql")
     assert ended.code == 0, ended.stderr
     assert ended.stdout.startswith(
-        "caveat: work_mem=2MB returns other rows than work_mem=1MB: setting.sql, statement 1"
+        "caveat: work_mem=2MB returns different rows from work_mem=1MB: setting.sql, statement 1"
     )
 
 

@@ -96,8 +96,8 @@ def test_a_terminal_shows_what_runs_and_verdicts_so_far_and_in_the_end_only_the_
         left = "\n".join(shown.lines)
         assert "verdicts so far" not in left
         assert "block 2:" not in left
-        assert left.count("blocks of 2 windows of 1 s for each of 2 arms") == 1
-        assert left.index("blocks of 2 windows of 1 s for each of 2 arms") < left.index("results: pgversus-results/")
+        assert left.count("2 arms, blocks of 2 windows of 1 s per arm") == 1
+        assert left.index("2 arms, blocks of 2 windows of 1 s per arm") < left.index("results: pgversus-results/")
         assert not shown.screen.cursor.hidden
 
 

@@ -25,6 +25,6 @@ def test_two_real_runs_are_put_side_by_side(command_line: CommandLine) -> None:
     assert "clients 1 in A, 2 in B" in ended.stdout, ended.stderr
     ended = command_line.run("report", "a", "--format", "markdown", "--style", "article", "--lang", "en")
     assert ended.code == 0, ended.stderr
-    for expected in ("# 17.8 (2) against 17.8", "pgbench -i -s 1", "## How to repeat it", "pgversus compare 17.8 17.8"):
+    for expected in ("# 17.8 (2) vs 17.8", "pgbench -i -s 1", "## How to reproduce it", "pgversus compare 17.8 17.8"):
         assert expected in ended.stdout, ended.stdout
     assert command_line.run("report", "a", "b", "c").code == 2

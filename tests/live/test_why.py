@@ -59,7 +59,7 @@ def test_what_a_changed_plan_accounts_for_is_measured_with_the_setting_that_undo
     assert beneath.code == 0
     assert f"{NEW} with the plans of {OLD}" in beneath.stdout
     told = command_line.run("report", "r")
-    assert f"with {REORDERING} {NEW} has the plans of {OLD}" in told.stdout.replace("With", "with")
+    assert f"with {REORDERING}, {NEW} uses the plans of {OLD}" in told.stdout.replace("With", "with")
     # Word for word as the server wrote it, under the load's settings.
     (_, _, run), *_ = plans_in(command_line, "r")
     assert run is not None
@@ -165,7 +165,7 @@ def test_other_rows_are_said_before_any_speed(command_line: CommandLine) -> None
     command_line.write("q.sql", "SELECT current_setting('work_mem');")
     ended = command_line.run("compare", NEW, "--set", "work_mem=4MB,8MB", "-f", "q.sql", *QUICK, "--check-rows")
     assert ended.code == 0, ended.stderr
-    assert ended.stdout.startswith("work_mem=8MB returns other rows than work_mem=4MB")
+    assert ended.stdout.startswith("work_mem=8MB returns different rows from work_mem=4MB")
     assert "CHECK the caveats below." in ended.stdout
 
 

@@ -172,7 +172,7 @@ class TerminalProgress:
         """From here on verdicts stay as they are, and blocks are of another study."""
         with use_language(self._language):
             self._attributed = _(
-                "what the plans of {contender} account for, {number} of {total}",
+                "effect of the plans of {contender}, {number} of {total}",
                 contender=words,
                 number=number,
                 total=total,

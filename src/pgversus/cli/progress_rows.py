@@ -83,7 +83,7 @@ def beginning_words(comparison: Comparison) -> str:
     """What will be done of a context, and for how long at most."""
     design = comparison.design
     return _(
-        "blocks of {work} for each of {arms} arms, {limit}",
+        "{arms} arms, blocks of {work} per arm, {limit}",
         work=_work_words(comparison),
         arms=len(comparison.arms),
         limit=_limit_words(design),
@@ -94,7 +94,7 @@ def step_words(comparison: Comparison, block: int, arm: int, phase: Phase, round
     """What runs now, without the context."""
     label = comparison.arms[arm].label
     if isinstance(comparison.workload, Operation):
-        return _("block {block}: the operation on {arm}", block=block, arm=label)
+        return _("block {block}: running the operation on {arm}", block=block, arm=label)
     windows = comparison.design.rounds
     return _(_STEPS[phase], block=block, arm=label, window=round_number, windows=windows)
 
@@ -105,7 +105,7 @@ def interim_words(look: Look) -> str:
     if interim.verdict is Verdict.INVALID:
         return verdict_word(Verdict.INVALID)
     if interim.log_ratio is None:
-        return _("no block yet")
+        return _("no blocks yet")
     parts = [ratio_words(interim)]
     if interim.verdict is not Verdict.UNDECIDED:
         parts.append(verdict_word(interim.verdict))
@@ -150,7 +150,7 @@ def to_go_words(look: Look, *, is_fixed: bool) -> str:
     if look.blocks_left is None:
         return _("at most {time} to go", time=duration(look.seconds_left)) if look.seconds_left else ""
     if look.is_before_first_look:
-        return ngettext("first look in {number} block", "first look in {number} blocks", look.blocks_left)
+        return ngettext("first check in {number} block", "first check in {number} blocks", look.blocks_left)
     if is_fixed:
         return ngettext("{number} block to go", "{number} blocks to go", look.blocks_left)
     return ngettext("about {number} block to go", "about {number} blocks to go", look.blocks_left)
@@ -198,7 +198,7 @@ def _work_words(comparison: Comparison) -> str:
 def _limit_words(design: Design) -> str:
     if design.fixed_blocks is not None:
         return blocks_words(design.fixed_blocks)
-    return _("until the answer is known, at most {time}", time=duration(design.budget_s))
+    return _("until the verdict is known, at most {time}", time=duration(design.budget_s))
 
 
 _GAP = "  "

@@ -102,11 +102,11 @@ def _facts(stored: StoredStudy, folder: Path) -> _Facts:
 
 
 _NOT_BEGUN = {
-    StopReason.INTERRUPTED: N_("not begun: interrupted"),
-    StopReason.BUDGET: N_("not begun: the budget ended"),
-    StopReason.BLOCKS: N_("not begun"),
-    StopReason.DECIDED: N_("not begun"),
-    StopReason.FAILED: N_("not begun"),
+    StopReason.INTERRUPTED: N_("not started: interrupted"),
+    StopReason.BUDGET: N_("not started: the budget was used up"),
+    StopReason.BLOCKS: N_("not started"),
+    StopReason.DECIDED: N_("not started"),
+    StopReason.FAILED: N_("not started"),
 }
 _STOPPED = {
     StopReason.INTERRUPTED: N_("interrupted"),
@@ -216,8 +216,8 @@ def _read_attributed(folder: Path) -> AttributionResult:
         rewrite=workload.scripts[0] if is_rewritten else None,
     )
     no_interval = ngettext(
-        "no interval came of {number} block ({stopped})",
-        "no interval came of {number} blocks ({stopped})",
+        "no interval after {number} block ({stopped})",
+        "no interval after {number} blocks ({stopped})",
         len(answer.blocks),
         stopped=_(_STOPPED[answer.stopped]),
     )

@@ -19,7 +19,7 @@ from pgversus.text.translation import _, both, translate_stored
 def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explained: str) -> Iterator[Caveat]:
     """Yield caveats, the gravest first. not_explained: why requested plans are missing; empty if they are not."""
     if not_explained:
-        text = _("the plans were not captured: {words}", words=not_explained)
+        text = _("the plans could not be captured: {words}", words=not_explained)
         yield Caveat(slug="plans-not-captured", text=text)
     if plans is None:
         return
@@ -30,7 +30,7 @@ def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explai
                 slug="other-rows",
                 arm=arm.index,
                 text=_(
-                    "{contender} returns other rows than {baseline}, so that the two do not do the same work: "
+                    "{contender} returns different rows from {baseline}, so the two do not do the same work: "
                     "{statements}",
                     contender=arm.label,
                     baseline=labels[0],
@@ -39,15 +39,16 @@ def plan_caveats(comparison: Comparison, plans: CapturedPlans | None, not_explai
             )
     for arm, sampled in zip(comparison.arms, plans.sampled, strict=bool(plans.sampled)):
         if sampled.failure:
-            text = _("plans of {arm} were not sampled under load: {words}", arm=arm.label, words=sampled.failure)
+            text = _(
+                "the plans of {arm} could not be sampled under load: {words}", arm=arm.label, words=sampled.failure
+            )
             yield Caveat(slug="plans-not-sampled", arm=arm.index, text=text)
         elif sampled.others:
             yield Caveat(
                 slug="other-plans-under-load",
                 arm=arm.index,
                 text=_(
-                    "{others} of {plans} plans of {arm} that were sampled under load are none of those that were "
-                    "captured",
+                    "{others} of {plans} plans of {arm} that were sampled under load differ from the captured plans",
                     others=sampled.others,
                     plans=sampled.told,
                     arm=arm.label,
@@ -102,7 +103,7 @@ def _few_processors(comparison: Comparison) -> Iterator[Caveat]:
     if servers and servers < _LEAST_SHARE_OF_SERVERS * cpus:
         yield Caveat(
             slug="few-processors",
-            text=_("the servers had {servers} of {cpus} processors (--pin)", servers=servers, cpus=cpus),
+            text=_("the servers could use only {servers} of {cpus} processors (--pin)", servers=servers, cpus=cpus),
         )
 
 
@@ -110,7 +111,7 @@ def _not_gone_on(failure: str | None) -> Iterator[Caveat]:
     if failure is not None:
         yield Caveat(
             slug="not-gone-on",
-            text=_("the last run could not go on with the earlier blocks: {failure}", failure=failure),
+            text=_("the last run could not continue from the earlier blocks: {failure}", failure=failure),
         )
 
 
@@ -124,8 +125,8 @@ def _mixed_builds(
                 slug="mixed-builds",
                 arm=arm.index,
                 text=_(
-                    "{baseline} ({baseline_origin}) and {contender} ({contender_origin}) were not built alike, which "
-                    "alone can change speed by up to 1.5 times: {parts}",
+                    "{baseline} ({baseline_origin}) and {contender} ({contender_origin}) were built differently, "
+                    "which alone can change the speed by a factor of up to 1.5: {parts}",
                     baseline=comparison.baseline.label,
                     baseline_origin=origin_words(facts[0].origin),
                     contender=arm.label,
@@ -143,8 +144,8 @@ def _unequal_databases(comparison: Comparison, differences: Sequence[Difference]
                 slug="unequal-databases",
                 arm=arm.index,
                 text=_(
-                    "the databases of {baseline} and {contender} are not alike, so that text is compared and sorted in "
-                    "another time: {parts}",
+                    "the databases of {baseline} and {contender} differ, which changes how fast text is compared and "
+                    "sorted: {parts}",
                     baseline=comparison.baseline.label,
                     contender=arm.label,
                     parts=_listed(parts),
@@ -180,7 +181,7 @@ def _unequal_indexes(comparison: Comparison, differences: Sequence[Difference]) 
                 slug="unequal-indexes",
                 arm=arm.index,
                 text=_(
-                    "{baseline} and {contender} do not have the same indexes: {indexes}",
+                    "{baseline} and {contender} have different indexes: {indexes}",
                     baseline=comparison.baseline.label,
                     contender=arm.label,
                     indexes=", ".join(names),
@@ -194,12 +195,19 @@ def _not_restarted(comparison: Comparison, facts: Sequence[ArmFacts], *, writes:
         return
     yield Caveat(
         slug="not-restarted",
-        text=_("{arms}: not ours to restart, so the luck of one start is part of the result", arms=both(labels)),
+        text=_(
+            "{arms}: externally managed and not restarted, so the chance effects of a single start are part of the "
+            "result",
+            arms=both(labels),
+        ),
     )
     if writes:
         yield Caveat(
             slug="worn-data",
-            text=_("{arms}: the load writes, and each block began with what the last one left", arms=both(labels)),
+            text=_(
+                "{arms}: the load writes data, and each block started from the state that the previous block left",
+                arms=both(labels),
+            ),
         )
 
 
@@ -215,8 +223,9 @@ def _late_writes(
         yield Caveat(
             slug="late-writes",
             text=_(
-                "the load seemed to read only and then wrote, first in block {first} and in {writing} of {blocks}: its "
-                "windows are those of a load that reads, and big data were not put back before that",
+                "the load appeared to be read-only but then wrote data, first in block {first} and in {writing} of "
+                "{blocks} blocks: it was measured with the windows of a read-only load, and large data was not "
+                "restored between blocks until then",
                 first=writing[0].number,
                 writing=len(writing),
                 blocks=len(blocks),
@@ -234,7 +243,7 @@ def _failures(comparison: Comparison, blocks: Sequence[Block]) -> Iterator[Cavea
                 slug="failed-trials",
                 arm=arm.index or None,
                 text=_(
-                    "{failed} of {blocks} trials of {arm} failed and count for nothing; the first while in {phase}: "
+                    "{failed} of {blocks} trials of {arm} failed and were discarded; the first failed during {phase}: "
                     "{words}",
                     failed=len(failures),
                     blocks=len(blocks),
@@ -273,8 +282,8 @@ def _unclocked(comparison: Comparison, measured: Sequence[ArmMeasurement]) -> It
                 slug="unclocked-transactions",
                 arm=one.arm.index or None,
                 text=_(
-                    "pgbench did not look at its clock at the end of {share} of the transactions of {arm}, whose "
-                    "replies were there already: their latencies are too low",
+                    "pgbench did not record the end time of {share} of the transactions of {arm} because their "
+                    "replies had already arrived, so their latencies are too low",
                     share=f"{100 * share:.0f} %",
                     arm=one.arm.label,
                 ),
@@ -283,7 +292,7 @@ def _unclocked(comparison: Comparison, measured: Sequence[ArmMeasurement]) -> It
 
 def _interrupted(stopped: StopReason) -> Iterator[Caveat]:
     if stopped is StopReason.INTERRUPTED:
-        yield Caveat(slug="interrupted", text=_("interrupted: these are the verdicts so far"))
+        yield Caveat(slug="interrupted", text=_("interrupted: the verdicts are preliminary"))
 
 
 def _parts(differences: Sequence[Difference], kind: str, arm: int) -> list[str]:
@@ -293,7 +302,7 @@ def _parts(differences: Sequence[Difference], kind: str, arm: int) -> list[str]:
 
 def _held_against(difference: Difference, arm: int) -> str:
     return _(
-        "{name} {baseline} against {contender}",
+        "{name} {baseline} vs {contender}",
         name=translate_stored(difference.name),
         baseline=_quoted(difference.values[0]),
         contender=_quoted(difference.values[arm]),
@@ -307,4 +316,4 @@ def _listed(parts: Sequence[str]) -> str:
 
 
 def _quoted(value: str) -> str:
-    return f'"{value}"' if value else _("nothing")
+    return f'"{value}"' if value else _("none")

@@ -64,8 +64,8 @@ def pressure_caveats(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
                 slug="memory-pressure",
                 arm=one.arm.index or None,
                 text=_(
-                    "processes waited for memory in {share} of the windows of {arm}: servers and data do not fit into "
-                    "it together, or another program needs it",
+                    "processes waited for memory during {share} of the windows of {arm}: the servers and their data "
+                    "do not fit into memory together, or another program uses the memory",
                     share=f"{100 * memory:.0f} %",
                     arm=one.arm.label,
                 ),
@@ -75,8 +75,8 @@ def pressure_caveats(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
                 slug="disk-disturbed",
                 arm=one.arm.index or None,
                 text=_(
-                    "processes waited for disk in {share} of the windows of {arm}, though no server of this comparison "
-                    "moved any data worth mentioning: another program did",
+                    "processes waited for the disk during {share} of the windows of {arm}, although the servers of "
+                    "this comparison read and wrote hardly any data: another program used the disk",
                     share=f"{100 * disk:.0f} %",
                     arm=one.arm.label,
                 ),
@@ -122,8 +122,8 @@ def rate_caveats(comparison: Comparison, one: ArmMeasurement) -> Iterator[Caveat
             slug="rate-not-reached",
             arm=one.arm.index or None,
             text=_(
-                "{arm} reached {reached} of {rate} transactions per second: its latencies then measure the queue, "
-                "which grows as long as a window lasts",
+                "{arm} reached only {reached} of {rate} transactions per second, so its latencies measure a queue "
+                "that grows throughout each window",
                 arm=one.arm.label,
                 reached=significant(begun / one.seconds, 4),
                 rate=significant(workload.rate, 4),
@@ -143,12 +143,12 @@ _FEW_TRANSACTIONS = 3
 """For each client and window: below this, the end of the last transaction is a large part of the window."""
 
 _BECAME_FASTER = N_(
-    "{arm} became {share} faster from the first to the second half of its blocks: a longer warm-up would show it as it "
-    "goes on"
+    "{arm} became {share} faster from the first to the second half of each block: use a longer warm-up to measure its "
+    "steady state"
 )
 _BECAME_SLOWER = N_(
-    "{arm} became {share} slower from the first to the second half of its blocks: a longer warm-up would show it as it "
-    "goes on"
+    "{arm} became {share} slower from the first to the second half of each block: use a longer warm-up to measure its "
+    "steady state"
 )
 
 
@@ -192,8 +192,8 @@ def _client_bound(one: ArmMeasurement) -> Iterator[Caveat]:
             slug="client-bound",
             arm=arm.index or None,
             text=_(
-                "pgbench was the bottleneck on {arm}: it used {share} of the processors that its threads can use, so "
-                "the server may be faster than was seen (more threads of pgbench would tell)",
+                "pgbench was the bottleneck on {arm}: it used {share} of the CPU time available to its threads, so "
+                "the server may be faster than measured (use more pgbench threads to find out)",
                 arm=arm.label,
                 share=_percent(share),
             ),
@@ -209,7 +209,7 @@ def _disturbed(one: ArmMeasurement, cpus: int) -> Iterator[Caveat]:
             slug="host-disturbed",
             arm=arm.index or None,
             text=_(
-                "other programs used {share} of the processors for their own code in the windows of {arm}",
+                "other programs used {share} of the CPU time in user mode during the windows of {arm}",
                 share=_percent(foreign),
                 arm=arm.label,
             ),
@@ -219,7 +219,7 @@ def _disturbed(one: ArmMeasurement, cpus: int) -> Iterator[Caveat]:
             slug="host-stolen",
             arm=arm.index or None,
             text=_(
-                "the hypervisor gave {share} of the processors to others in the windows of {arm}",
+                "the hypervisor gave {share} of the CPU time to other guests during the windows of {arm}",
                 share=_percent(steal),
                 arm=arm.label,
             ),
@@ -240,7 +240,7 @@ def _throttled(one: ArmMeasurement) -> Iterator[Caveat]:
             slug="throttled",
             arm=arm.index or None,
             text=_(
-                "a limit on processors held everything back for {share} of the windows of {arm}",
+                "a CPU limit throttled all processes during {share} of the windows of {arm}",
                 share=_percent(share),
                 arm=arm.label,
             ),
@@ -257,8 +257,8 @@ def _not_cold(comparison: Comparison, one: ArmMeasurement) -> Iterator[Caveat]:
             slug="cache-not-cold",
             arm=arm.index or None,
             text=_(
-                "the system kept up to {share} of the data of {arm} in its page cache, or would not tell; shared "
-                "buffers were empty all the same",
+                "up to {share} of the data of {arm} was still in the operating system's page cache, or the amount "
+                "could not be determined; shared buffers were empty",
                 share=_percent(most),
                 arm=arm.label,
             ),
@@ -295,8 +295,7 @@ def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial])
             slug="few-transactions",
             arm=arm.index or None,
             text=_(
-                "{each} transactions of {arm} in each window, fewer than {few} for each client: longer windows would "
-                "tell more",
+                "only {each} transactions of {arm} per window, fewer than {few} per client: use longer windows",
                 each=f"{each:.1f}",
                 arm=arm.label,
                 few=_FEW_TRANSACTIONS,
@@ -306,13 +305,13 @@ def _few_transactions(comparison: Comparison, arm: Arm, trials: Sequence[Trial])
 
 def _checkpoints(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
     for arm, counts in _one_sided(measured, ("checkpoints_timed", "checkpoints_requested")):
-        text = _("checkpoints while measuring: {counts}", counts=counts)
+        text = _("checkpoints during measurement: {counts}", counts=counts)
         yield Caveat(slug="checkpoint-on-one-side", arm=arm, text=text)
 
 
 def _autovacuum(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
     for arm, counts in _one_sided(measured, MAINTENANCE):
-        text = _("runs of autovacuum while measuring: {counts}", counts=counts)
+        text = _("autovacuum runs during measurement: {counts}", counts=counts)
         yield Caveat(slug="autovacuum-on-one-side", arm=arm, text=text)
 
 
@@ -329,7 +328,7 @@ def _one_sided(measured: Sequence[ArmMeasurement], names: Sequence[str]) -> Iter
     for one, count in zip(measured, counts, strict=True):
         if (count > 0) != (counts[BASELINE] > 0):
             told = _(
-                "{baseline_count} of {baseline}, {contender_count} of {contender}",
+                "{baseline_count} on {baseline}, {contender_count} on {contender}",
                 baseline_count=f"{counts[BASELINE]:.0f}",
                 baseline=base.label,
                 contender_count=f"{count:.0f}",
@@ -361,8 +360,8 @@ def _drift(comparison: Comparison, samples: Samples) -> Iterator[Caveat]:
                 slug="drift",
                 arm=arm.index,
                 text=_(
-                    "the ratios of {arm} move together from block to block (correlation {correlation}), so the "
-                    "interval is too narrow: something changes while it is measured",
+                    "the ratios of {arm} are correlated from block to block ({correlation}), so the interval is too "
+                    "narrow: conditions changed during the measurement",
                     arm=arm.label,
                     correlation=f"{follow / spread:.2f}",
                 ),
@@ -385,8 +384,8 @@ def _few_for_percentile(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
         yield Caveat(
             slug="few-for-percentile",
             text=_(
-                "{percentiles} without an interval: a block had {fewest} transactions of an arm, and {needed} are "
-                "needed for {percentile}",
+                "no interval for {percentiles}: a block had only {fewest} transactions of an arm, and {percentile} "
+                "needs {needed}",
                 percentiles=names,
                 fewest=fewest,
                 needed=transactions_for_quantile(lacking[0]),

@@ -166,9 +166,9 @@ def _shape(text: str) -> str:
     return examined(read_plans(text, "")[0]).fingerprints.shape
 
 
-_ASKING = N_("asking {arm} for its plans: statement {number} of {total}")
-_SEARCHING = N_("looking for settings that bring the old plans back on {arm}: statement {number} of {total}")
-_SAMPLING = N_("running the load once more on every arm, to see its plans")
+_ASKING = N_("capturing the plans of {arm}: statement {number} of {total}")
+_SEARCHING = N_("searching for settings that restore the old plans on {arm}: statement {number} of {total}")
+_SAMPLING = N_("running the load again on every arm to sample its plans")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

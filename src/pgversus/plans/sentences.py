@@ -30,8 +30,8 @@ def sentence(change: Change) -> str:
 def _times(value: str | float | None) -> str:
     text = number(value)
     if text == "0":
-        return _("never")
-    return _("once") if text == "1" else _("{count} times", count=text)
+        return _("0 times")
+    return _("1 time") if text == "1" else _("{count} times", count=text)
 
 
 def _with_details(change: Change) -> str:
@@ -43,9 +43,9 @@ def _with_details(change: Change) -> str:
 def _estimate(text: object) -> str:
     expected, actual, off = (float(part) for part in str(text).split("/"))
     if off < EXACT:
-        return _("{expected} expected, {actual} came", expected=number(expected), actual=number(actual))
+        return _("estimated {expected}, actual {actual}", expected=number(expected), actual=number(actual))
     return _(
-        "{expected} expected, {actual} came ({factor}x off)",
+        "estimated {expected}, actual {actual} ({factor}x off)",
         expected=number(expected),
         actual=number(actual),
         factor=number(off),
@@ -66,9 +66,9 @@ def _pulled_up(change: Change) -> str:
 
 def _pushed_down(change: Change) -> str:
     if change.was is None or change.now is None:
-        return _("{node} is now read in {subplan} and not in the main plan", subplan=change.name, node=change.node)
+        return _("{node} is now read in {subplan}, not in the main plan", subplan=change.name, node=change.node)
     return _(
-        "{node} is now read in {subplan} and not in the main plan: it ran {was}, now {now}",
+        "{node} is now read in {subplan}, not in the main plan: it ran {was}, now {now}",
         subplan=change.name,
         node=change.node,
         was=_times(change.was),
@@ -78,9 +78,9 @@ def _pushed_down(change: Change) -> str:
 
 def _keys(change: Change) -> str:
     if not change.was:
-        return _("{node} has a {key} now: {now}", node=change.node, key=change.name, now=change.now)
+        return _("{node} now has a {key}: {now}", node=change.node, key=change.name, now=change.now)
     if not change.now:
-        return _("{node} has no {key} any more; it was {was}", node=change.node, key=change.name, was=change.was)
+        return _("{node} no longer has a {key} (it was {was})", node=change.node, key=change.name, was=change.was)
     return _("{key} of {node} was {was}, now {now}", key=change.name, **_sides(change))
 
 
@@ -99,38 +99,38 @@ _SENTENCES: Mapping[ChangeKind, Callable[[Change], str]] = {
     ChangeKind.ACCESS: lambda c: _("{old_access} is now {new_access}", old_access=c.was, new_access=c.now),
     ChangeKind.OPERATOR: lambda c: _("{was} is now {now}", was=c.was, now=c.now),
     ChangeKind.ORDER_FROM_INDEX: lambda c: _(
-        "{node} is gone: the order now comes from index {index}", node=_with_details(c), index=c.name
+        "{node} was removed: the order now comes from index {index}", node=_with_details(c), index=c.name
     ),
     ChangeKind.ADDED: lambda c: _("new: {node}", node=_with_details(c)),
-    ChangeKind.REMOVED: lambda c: _("gone: {node}", node=_with_details(c)),
+    ChangeKind.REMOVED: lambda c: _("removed: {node}", node=_with_details(c)),
     ChangeKind.NOT_READ: lambda c: _(
-        "{relation} is not read any more; it was by {node}", relation=c.name, node=_with_details(c)
+        "{relation} is no longer read (it was read by {node})", relation=c.name, node=_with_details(c)
     ),
-    ChangeKind.READ: lambda c: _("{relation} is read now, by {node}", relation=c.name, node=_with_details(c)),
-    ChangeKind.ARRANGEMENT: lambda _unused: _("the same operators stand in another order"),
+    ChangeKind.READ: lambda c: _("{relation} is now read by {node}", relation=c.name, node=_with_details(c)),
+    ChangeKind.ARRANGEMENT: lambda _unused: _("the same operators are in a different order"),
     ChangeKind.CONDITION_MOVED: lambda c: _(
-        "{condition} was {was}, is now {now}", condition=c.name, was=c.was, now=c.now
+        "{condition} moved from {was} to {now}", condition=c.name, was=c.was, now=c.now
     ),
     ChangeKind.CONDITION_GONE: lambda c: _(
-        "{node} has no {condition} {was} any more", node=c.node, condition=c.name, was=c.was
+        "{node} no longer has the {condition} {was}", node=c.node, condition=c.name, was=c.was
     ),
     ChangeKind.CONDITION_NEW: lambda c: _(
         "{node} has a new {condition}: {now}", node=c.node, condition=c.name, now=c.now
     ),
     ChangeKind.KEY_ORDER: lambda c: _(
-        "{key} of {node} was {was}, now {now}: the same columns in another order", key=c.name, **_sides(c)
+        "{key} of {node} was {was}, now {now}: same columns, different order", key=c.name, **_sides(c)
     ),
     ChangeKind.KEYS: _keys,
-    ChangeKind.SPILL_GONE: lambda c: _("{node} writes no temporary files any more", node=c.node),
+    ChangeKind.SPILL_GONE: lambda c: _("{node} no longer writes temporary files", node=c.node),
     ChangeKind.SPILL_NEW: lambda c: _("{node} now spills to temporary files", node=c.node),
     ChangeKind.FACT: lambda c: _("{key} of {node} was {was}, now {now}", key=c.name, **_sides(c)),
     ChangeKind.LOOPS: lambda c: _("{node} ran {was}, now {now}", node=c.node, was=_times(c.was), now=_times(c.now)),
-    ChangeKind.ROWS: lambda c: _("{node} gave {was} rows, now {now}", **_numbers(c)),
-    ChangeKind.ROWS_REMOVED: lambda c: _("{node} read and threw away {was} rows, now {now}", **_numbers(c)),
+    ChangeKind.ROWS: lambda c: _("{node} returned {was} rows, now {now}", **_numbers(c)),
+    ChangeKind.ROWS_REMOVED: lambda c: _("{node} read and discarded {was} rows, now {now}", **_numbers(c)),
     ChangeKind.ESTIMATE: lambda c: _(
         "rows of {node}: {was}; now {now}", node=c.node, was=_estimate(c.was), now=_estimate(c.now)
     ),
-    ChangeKind.BLOCKS: lambda c: _("blocks read in all, from the buffers or not: {was}, now {now}", **_numbers(c)),
+    ChangeKind.BLOCKS: lambda c: _("total blocks accessed (hit or read): {was}, now {now}", **_numbers(c)),
     ChangeKind.JIT: lambda c: _("functions compiled by JIT: {was}, now {now}", **_numbers(c)),
 }
 
@@ -139,11 +139,11 @@ _DIGITS = re.compile(r"\d+")
 _MOST_ALIKE = 3
 """So many sentences that differ in their digits alone are told one by one."""
 _HEADLINES = {
-    PlanLevel.OPERATORS: N_("another plan: other operators"),
-    PlanLevel.CONDITIONS: N_("another plan: the same operators with other conditions or keys"),
-    PlanLevel.BEHAVIOUR: N_("the same plan, which went another way"),
-    PlanLevel.WORK: N_("the same plan, with other amounts of work"),
-    PlanLevel.IDENTICAL: N_("the same plan"),
+    PlanLevel.OPERATORS: N_("different plan: different operators"),
+    PlanLevel.CONDITIONS: N_("different plan: same operators, different conditions or keys"),
+    PlanLevel.BEHAVIOUR: N_("same plan, different execution"),
+    PlanLevel.WORK: N_("same plan, different amounts of work"),
+    PlanLevel.IDENTICAL: N_("same plan"),
 }
 
 

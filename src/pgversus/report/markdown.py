@@ -166,7 +166,7 @@ def _heat_map(found: HeatMap) -> str:
 def _published(rows: Sequence[PublishedRatio]) -> str:
     if not rows:
         return _(NOTHING_PUBLISHED)
-    names = _("context"), _("contender"), _("published"), _("here")
+    names = _("context"), _("contender"), _("published"), _("measured")
     heads = (*names, percent_of_confidence(), _("replication"))
     return table(heads, [(row.context, *published_cells(row)) for row in rows], names=2)
 
@@ -177,7 +177,7 @@ def _levels(rows: Sequence[LevelRow]) -> str:
 
 
 def _tps(found: TpsTable) -> str:
-    heads = (_("context"), _("tps of"), *(escaped(name) for name in found.workloads))
+    heads = (_("context"), _("arm (tps)"), *(escaped(name) for name in found.workloads))
     return table(heads, [(place, arm, *cells) for place, arm, cells in found.rows], names=2)
 
 

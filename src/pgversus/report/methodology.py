@@ -17,7 +17,7 @@ from pgversus.study.workload import Operation, PgbenchWorkload, Step
 from pgversus.text.translation import N_, _, either, listed, ngettext
 from pgversus.text.units import duration, latency, percent, size
 
-_COPY_WORDS = {"reflink": N_("by reflink"), "copy": N_("in full")}
+_COPY_WORDS = {"reflink": N_("reflink"), "copy": N_("full copy")}
 
 
 def _copies_words(copies: Any) -> str:
@@ -26,7 +26,7 @@ def _copies_words(copies: Any) -> str:
 
 _FACTS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "cpu_model": (N_("processor"), str),
-    "cpus_usable": (N_("processors usable"), str),
+    "cpus_usable": (N_("usable processors"), str),
     "memory_bytes": (N_("memory"), size),
     "kernel": (N_("kernel"), str),
     "machine": (N_("architecture"), str),
@@ -35,7 +35,7 @@ _FACTS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "mount_options": (N_("mount options"), str),
     "governor": (N_("frequency governor"), str),
     "transparent_hugepage": (N_("transparent huge pages"), str),
-    "copies": (N_("way of copying"), _copies_words),
+    "copies": (N_("copy method"), _copies_words),
 }
 
 
@@ -57,7 +57,7 @@ def host_facts(host: Mapping[str, Any]) -> Iterator[HostFact]:
             yield HostFact(key, _(name), shown(value))
 
 
-_WORDS = {Phase.START: N_("start"), Phase.WARM_UP: N_("warm-up"), Phase.MEASURE: N_("measure")}
+_WORDS = {Phase.START: N_("start"), Phase.WARM_UP: N_("warm-up"), Phase.MEASURE: N_("measurement")}
 
 
 def phase_word(phase: Phase) -> str:
@@ -96,8 +96,10 @@ def sensitivity(answer: Answer, result: ContenderResult) -> Sensitivity:
 
 _MOST_SHOWN = 8
 _COPIES = {"reflink": N_("data copied by reflink"), "copy": N_("data copied in full")}
-_OWN_BLOCKS = N_("values are of all blocks of an arm, changes of the blocks that hold both arms")
-_OWN_BLOCKS_OF_STUDY = N_("means of an arm are of all its blocks, differences and ratios of those that hold both arms")
+_OWN_BLOCKS = N_("values use all blocks of an arm; changes use only the blocks that include both arms")
+_OWN_BLOCKS_OF_STUDY = N_(
+    "means use all blocks of an arm; differences and ratios use only the blocks that include both arms"
+)
 
 
 def comparison_lines(answer: Answer) -> list[str]:
@@ -107,8 +109,8 @@ def comparison_lines(answer: Answer) -> list[str]:
         f"{arm.label} = {build_words(facts)}" for arm, facts in zip(comparison.arms, answer.arms, strict=True)
     )
     blocks = ngettext(
-        "{number} block of {windows} for each arm",
-        "{number} blocks of {windows} for each arm",
+        "{number} block of {windows} per arm",
+        "{number} blocks of {windows} per arm",
         len(answer.blocks),
         windows=windows_words([answer]),
     )
@@ -131,8 +133,8 @@ def comparison_lines(answer: Answer) -> list[str]:
     ]
 
 
-_ONE_LOOK = N_("{how}; one look after a fixed number of blocks")
-_MANY_LOOKS = N_("{how}; wrong at most 1 time in 20, however often one looked")
+_ONE_LOOK = N_("{how}; one check after a fixed number of blocks")
+_MANY_LOOKS = N_("{how}; chance of a wrong verdict at most 1 in 20, over all checks")
 
 
 def study_lines(answer: StudyAnswer) -> list[str]:
@@ -143,7 +145,7 @@ def study_lines(answer: StudyAnswer) -> list[str]:
     builds = (build_words(facts) for one in answers for facts in one.arms)
     clients = [one.client for one in answers if isinstance(one.comparison.workload, PgbenchWorkload)]
     margins = (f"±{percent(one.comparison.design.margin)}" for one in answers)
-    blocks = _("blocks of {windows} for each arm", windows=windows_words(answers))
+    blocks = _("blocks of {windows} per arm", windows=windows_words(answers))
     margin = _("margin {margin}, seed {seed}", margin=of_many(margins, either), seed=answer.study.seed)
     return [
         of_many(builds),
@@ -173,7 +175,7 @@ def _changed_source(answers: Sequence[Answer]) -> Iterator[str]:
     """Between two commits of one repository: how much has changed, each pair once."""
     lines = (
         _(
-            "{contender} against {baseline}: {statistics}",
+            "{contender} vs {baseline}: {statistics}",
             contender=arm.label,
             baseline=one.comparison.baseline.label,
             statistics=made.diff_stat.splitlines()[-1].strip(),
@@ -252,7 +254,7 @@ def _measuring(answers: Sequence[Answer]) -> Iterator[str]:
     measured_s = sum(trial.seconds for one in answers for block in one.blocks for trial in block.trials.values())
     if wall_s > 0:
         yield _(
-            "measuring {share} of the {duration}; the rest went into copies, starts and warm-up",
+            "{share} of {duration} was spent measuring, the rest on copies, starts and warm-up",
             share=f"{100 * measured_s / wall_s:.0f} %",
             duration=duration(wall_s),
         )
@@ -278,7 +280,7 @@ def _noise(answer: Answer) -> Iterator[str]:
         found = sensitivity(answer, result)
         if found.spread_of_windows is not None and found.spread_of_starts is not None:
             yield _(
-                "noise of a block of {arm}: windows ±{windows}, starts of the servers ±{starts}",
+                "block-to-block noise of {arm}: ±{windows} from windows, ±{starts} from server starts",
                 arm=answer.comparison.arms[result.contender].label,
                 windows=percent(found.spread_of_windows),
                 starts=percent(found.spread_of_starts),
@@ -344,7 +346,7 @@ def window_length(design: Design) -> str:
     """`1 s`, `20 ms` or `3 transactions of each client`."""
     if design.window_kind is WindowKind.TRANSACTIONS:
         number = design.window_transactions or 1
-        return ngettext("{number} transaction of each client", "{number} transactions of each client", number)
+        return ngettext("{number} transaction per client", "{number} transactions per client", number)
     return latency(design.window_s) if design.window_s < 1 else duration(design.window_s)
 
 

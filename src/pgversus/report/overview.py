@@ -90,7 +90,7 @@ def not_measured(answer: StudyAnswer) -> list[str]:
     whole = _("the comparison")
     lines = [f"{one.context.label or whole}: {one.words}" for one in answer.unanswered]
     lines += [
-        _("{treatment}, left out: {reason}", treatment=one.label, reason=one.reason) for one in answer.study.skipped
+        _("{treatment}, skipped: {reason}", treatment=one.label, reason=one.reason) for one in answer.study.skipped
     ]
     rest = len(lines) - MOST_ROWS
     return lines[:MOST_ROWS] + ([_("{rest} more", rest=rest)] if rest > 0 else [])
@@ -134,16 +134,19 @@ def _error(answer: StudyAnswer) -> str:
     fixed = all(one.comparison.design.fixed_blocks is not None for one in answer.answers)
     if answer.study.verdicts == 1:
         if fixed:
-            return _("Wrong at most 1 time in 20, at one look after a fixed number of blocks.")
-        return _("Wrong at most 1 time in 20, however often one looked.")
+            return _(
+                "The chance that the verdict is wrong is at most 1 in 20, with one check after a fixed number of "
+                "blocks."
+            )
+        return _("The chance that the verdict is wrong is at most 1 in 20, over all checks.")
     if fixed:
         return _(
-            "All {verdicts} verdicts together are wrong at most 1 time in 20, at one look after a fixed number of "
-            "blocks.",
+            "The chance that any of the {verdicts} verdicts is wrong is at most 1 in 20, with one check after a fixed "
+            "number of blocks.",
             verdicts=answer.study.verdicts,
         )
     return _(
-        "All {verdicts} verdicts together are wrong at most 1 time in 20, however often one looked.",
+        "The chance that any of the {verdicts} verdicts is wrong is at most 1 in 20, over all checks.",
         verdicts=answer.study.verdicts,
     )
 
@@ -160,10 +163,10 @@ def _ending(answer: StudyAnswer) -> Iterator[str]:
     )
     # A comparison of the command line, which has no title, is not gone on with.
     if answer.stopped is StopReason.BUDGET:
-        again = _("The budget ended; the same command with a larger --budget goes on from here.")
-        yield again if answer.study.title else _("The budget ended.")
+        again = _("The budget was used up. Run the same command with a larger --budget to resume.")
+        yield again if answer.study.title else _("The budget was used up.")
     elif answer.stopped is StopReason.INTERRUPTED:
-        again = _("Interrupted; the same command goes on from here.")
+        again = _("Interrupted. Run the same command again to resume.")
         yield again if answer.study.title else _("Interrupted.")
 
 
@@ -172,7 +175,7 @@ def _caveat_lines(slug: str, arms: Mapping[str, Mapping[str, str]], total: int) 
     for texts in islice(arms.values(), _MOST_ARMS):
         yield _in_contexts(_("{caveat} ({slug})", caveat=_first(texts), slug=slug), texts, total)
     if rest := list(arms)[_MOST_ARMS:]:
-        yield _("alike of {arms} ({slug})", arms=", ".join(rest), slug=slug)
+        yield _("the same for {arms} ({slug})", arms=", ".join(rest), slug=slug)
 
 
 def _first(texts: Mapping[str, str]) -> str:
@@ -184,7 +187,7 @@ def _in_contexts(caveat: str, texts: Mapping[str, str], total: int) -> str:
     first, *others = texts
     if len(set(texts.values())) > 1:
         return _(
-            "{caveat} [{first}; alike in {others} more of {total} contexts]",
+            "{caveat} [{first}; similar in {others} more of {total} contexts]",
             caveat=caveat,
             first=first,
             others=len(others),

@@ -51,8 +51,8 @@ class UnlikeStatistics:
     def words(self) -> str:
         """What follows from it."""
         return _(
-            "statistics of {tables} differ between {baseline} and {contender}: a plan may differ by chance alone "
-            "(--full-statistics makes them equal)",
+            "the statistics of {tables} differ between {baseline} and {contender}: plans may differ by chance (use "
+            "--full-statistics to make them equal)",
             tables=listed(self.tables),
             baseline=self.labels[0],
             contender=self.labels[1],
@@ -75,7 +75,7 @@ class PlansAnswer:
         """What has to be known before any plan is looked at."""
         rows = [
             _(
-                "{contender} returns other rows than {baseline}: {statement}",
+                "{contender} returns different rows from {baseline}: {statement}",
                 contender=one.labels[1],
                 baseline=one.labels[0],
                 statement=one.statement,
@@ -179,9 +179,9 @@ def _subplan(plan: Plan, node: PlanNode) -> str:
 def _ran(node: PlanNode, own_s: float | None) -> str:
     measured = node.measured
     if measured.loops is None or measured.rows is None:
-        return _("{rows} expected", rows=_rows(node.estimated_rows))
+        return _("estimated {rows}", rows=_rows(node.estimated_rows))
     if not measured.loops:
-        return _("never ran")
+        return _("never executed")
     rows = _rows(measured.rows)
     if measured.loops > 1:
         rows = _("{rows} in {loops} loops", rows=rows, loops=significant(measured.loops))
@@ -282,22 +282,27 @@ _WHY = {
     OverrideReason.NEW_SWITCH: N_("a switch that {old} does not have"),
     OverrideReason.CHANGED_DEFAULT: N_("the default of {old}"),
     OverrideReason.OTHER_VALUE: N_("as it is set on {old}"),
-    OverrideReason.SWITCH: N_("a switch of both"),
-    OverrideReason.MEMORY: N_("set alike on both: {new} needs another amount of memory"),
+    OverrideReason.SWITCH: N_("a switch available on both"),
+    OverrideReason.MEMORY: N_("the same setting on both, but {new} needs a different amount of memory"),
 }
 _PLANNED = {
-    None: N_("with {settings} ({why}) {new} plans it as {old}"),
+    None: N_("with {settings} ({why}), {new} uses the plan of {old}"),
     RemainingDifference.SORTS: N_(
-        "with {settings} ({why}) {new} plans it as {old}, but for sorts of rows that are in order already"
+        "with {settings} ({why}), {new} uses the plan of {old}, except for sorts of rows that are already in order"
     ),
-    RemainingDifference.BATCHES: N_("with {settings} ({why}) {new} plans it as {old}, but for the number of batches"),
+    RemainingDifference.BATCHES: N_(
+        "with {settings} ({why}), {new} uses the plan of {old}, except for the number of batches"
+    ),
 }
 _RUN = {
-    None: N_("with {settings} ({why}) {new} runs it as {old}"),
+    None: N_("with {settings} ({why}), {new} executes the plan as {old} does"),
     RemainingDifference.SORTS: N_(
-        "with {settings} ({why}) {new} runs it as {old}, but for sorts of rows that are in order already"
+        "with {settings} ({why}), {new} executes the plan as {old} does, except for sorts of rows that are already in "
+        "order"
     ),
-    RemainingDifference.BATCHES: N_("with {settings} ({why}) {new} runs it as {old}, but for the number of batches"),
+    RemainingDifference.BATCHES: N_(
+        "with {settings} ({why}), {new} executes the plan as {old} does, except for the number of batches"
+    ),
 }
 
 
@@ -310,8 +315,8 @@ def undoing(one: ComparedPlans) -> str:
     is_run = level is PlanLevel.BEHAVIOUR
     if one.undone_by is None:
         if is_run:
-            return _("no setting was found with which {new} runs it as {old}", old=old, new=new)
-        return _("no setting was found with which {new} plans it as {old}", old=old, new=new)
+            return _("no setting was found with which {new} executes the plan as {old} does", old=old, new=new)
+        return _("no setting was found with which {new} uses the plan of {old}", old=old, new=new)
     candidate, found = one.undone_by.candidate, (_RUN if is_run else _PLANNED)[one.undone_by.but_for]
     why = _(_WHY[candidate.why], old=old, new=new)
     return _(found, settings=candidate.words, why=why, old=old, new=new)
@@ -345,7 +350,7 @@ def times(one: ComparedPlans) -> str:
     time = one.difference.time
     assert time is not None  # noqa: S101 - asked of plans that were run
     return _(
-        "by EXPLAIN's clock: {changed} in nodes that changed, {unchanged} in the others",
+        "EXPLAIN timing: {changed} in changed nodes, {unchanged} in all other nodes",
         changed=_signed(time.changed_s),
         unchanged=_signed(time.unchanged_s),
     )

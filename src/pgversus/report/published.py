@@ -16,7 +16,7 @@ from pgversus.study.workload import Operation
 from pgversus.text.translation import N_, _
 from pgversus.text.units import change, change_interval
 
-NOTHING_PUBLISHED = N_("Nothing was published of these contexts.")
+NOTHING_PUBLISHED = N_("No published values for these contexts.")
 """To be told."""
 
 
@@ -37,7 +37,7 @@ _WORDS = {
     Replication.REPLICATED: N_("replicated"),
     Replication.SAME_DIRECTION: N_("same direction"),
     Replication.NOT_REPLICATED: N_("not replicated"),
-    Replication.OPEN: N_("open"),
+    Replication.OPEN: N_("inconclusive"),
 }
 
 

@@ -98,18 +98,20 @@ def _names(answer: Answer, result: ContenderResult) -> dict[str, str]:
 
 _OF_OPEN_SIZE = {
     Verdict.FASTER: N_(
-        "{contender} is faster than {baseline} ({confidence}); of the size nothing can be said. {effort}."
+        "{contender} is faster than {baseline} ({confidence} confidence). The size of the difference is unknown. "
+        "{effort}."
     ),
     Verdict.SLOWER: N_(
-        "{contender} is slower than {baseline} ({confidence}); of the size nothing can be said. {effort}."
+        "{contender} is slower than {baseline} ({confidence} confidence). The size of the difference is unknown. "
+        "{effort}."
     ),
 }
 _OF_KNOWN_SIZE = {
     Verdict.FASTER: N_(
-        "{contender} is faster than {baseline}: {change} {metric} (between {low} and {high}, {confidence}). {effort}."
+        "{contender} is faster than {baseline}: {change} {metric} ({confidence} CI {low} to {high}). {effort}."
     ),
     Verdict.SLOWER: N_(
-        "{contender} is slower than {baseline}: {change} {metric} (between {low} and {high}, {confidence}). {effort}."
+        "{contender} is slower than {baseline}: {change} {metric} ({confidence} CI {low} to {high}). {effort}."
     ),
 }
 
@@ -132,7 +134,7 @@ def _size_is_open(answer: Answer, result: ContenderResult) -> str:
         return ""
     nearest = min(abs(math.log(ratio.low)), abs(math.log(ratio.high)))
     if nearest < design.log_margin:
-        return _("The sign is sure; the size may be below your {margin}.", margin=percent(design.margin))
+        return _("The direction is certain, but the size may be below your {margin}.", margin=percent(design.margin))
     return ""
 
 
@@ -141,8 +143,8 @@ def _equivalent(answer: Answer, result: ContenderResult) -> str:
     ratio = result.ratios[design.metric]
     low, high = change_bounds(ratio.low, ratio.high) or ("", "")
     return _(
-        "No difference that matters between {contender} and {baseline}: {metric} {low} to {high}, inside "
-        "±{margin} ({confidence}). {effort}.",
+        "No difference that matters between {contender} and {baseline}: {metric} {low} to {high}, within ±{margin} "
+        "({confidence} CI). {effort}.",
         low=low,
         high=high,
         margin=percent(design.margin),
@@ -154,14 +156,14 @@ def _undecided(answer: Answer, result: ContenderResult) -> str:
     names = _names(answer, result)
     ratio = result.ratios.get(answer.comparison.design.metric)
     if ratio is None or ratio.low is None or ratio.high is None:
-        return together(_("Not decided: {contender} against {baseline}.", **names), _too_few(answer, result))
+        return together(_("Undecided: {contender} vs {baseline}.", **names), _too_few(answer, result))
     bounds = change_bounds(ratio.low, ratio.high)
     if bounds is None:
-        told = _("Not decided: {contender} against {baseline}; of the size nothing can be said. {effort}.", **names)
+        told = _("Undecided: {contender} vs {baseline}. The size of the difference is unknown. {effort}.", **names)
     else:
         told = _(
-            "Not decided: {contender} against {baseline}, {metric} {low} to {high} ({confidence}). "
-            "If there is a difference, it is below {furthest}. {effort}.",
+            "Undecided: {contender} vs {baseline}, {metric} {low} to {high} ({confidence} CI). If there is a "
+            "difference, it is below {furthest}. {effort}.",
             low=bounds[0],
             high=bounds[1],
             furthest=_furthest(ratio.low, ratio.high),
@@ -187,9 +189,9 @@ def _too_few(answer: Answer, result: ContenderResult) -> str:
         return _(longer, ended=ended, percentile=f"p{100 * q:g}", needed=transactions_for_quantile(q))
     needed = answer.rule.first_look
     if not answer.blocks:
-        return _("{ended}, and the first look is after {needed} blocks.", ended=ended, needed=needed)
+        return _("{ended}. The first check needs {needed} blocks.", ended=ended, needed=needed)
     return _(
-        "{ended}, and the first look is after {needed} blocks (about {duration}).",
+        "{ended}. The first check needs {needed} blocks (about {duration}).",
         ended=ended,
         needed=needed,
         duration=duration(needed * _seconds_of_a_block(answer)),
@@ -197,19 +199,19 @@ def _too_few(answer: Answer, result: ContenderResult) -> str:
 
 
 _LONGER_OF_FILE = N_(
-    "{ended}. An interval of a {percentile} needs {needed} transactions of each arm in every block: more clients, or "
-    "longer windows."
+    "{ended}. An interval for {percentile} needs {needed} transactions of each arm in every block. Use more clients "
+    "or longer windows."
 )
 _LONGER_OF_FLAGS = N_(
-    "{ended}. An interval of a {percentile} needs {needed} transactions of each arm in every block: more clients, or "
-    "a longer --window."
+    "{ended}. An interval for {percentile} needs {needed} transactions of each arm in every block. Use more clients "
+    "or a longer --window."
 )
 _ENDED = {
     StopReason.INTERRUPTED: N_("Interrupted after {effort}"),
-    StopReason.BUDGET: N_("The budget ended after {effort}"),
-    StopReason.BLOCKS: N_("The blocks ended after {effort}"),
-    StopReason.FAILED: N_("Trials kept failing after {effort}"),
-    StopReason.DECIDED: N_("Nothing more was asked after {effort}"),
+    StopReason.BUDGET: N_("The budget was used up after {effort}"),
+    StopReason.BLOCKS: N_("The block limit was reached after {effort}"),
+    StopReason.FAILED: N_("Stopped by failing trials after {effort}"),
+    StopReason.DECIDED: N_("Stopped after {effort}"),
 }
 
 
@@ -224,7 +226,7 @@ def _what_next(answer: Answer, result: ContenderResult) -> str:
         return _(_NOISY_OF_FILE if answer.is_from_file else _NOISY_OF_FLAGS, margin=percent(design.margin))
     if answer.is_from_file and max(needed, result.blocks + 1) > design.max_blocks:
         return _(
-            "An answer needs about {needed} blocks; this study ends after {most}.",
+            "A verdict needs about {needed} blocks, but this study ends after {most}.",
             needed=max(needed, result.blocks + 1),
             most=design.max_blocks,
         )
@@ -232,12 +234,12 @@ def _what_next(answer: Answer, result: ContenderResult) -> str:
     flags = f"--budget {_minutes(answer.study_wall_s + more)}m"
     if needed >= design.max_blocks and not answer.is_from_file:
         flags = f"--max-blocks {min(MOST_BLOCKS, math.ceil(1.2 * needed))} {flags}"
-    return _("An answer needs about {duration} more: repeat with {flags}.", duration=duration(more), flags=flags)
+    return _("A verdict needs about {duration} more. Run again with {flags}.", duration=duration(more), flags=flags)
 
 
-_NOISY_OF_FILE = N_("This host is too noisy now for ±{margin}: stop other jobs or use a quieter machine.")
+_NOISY_OF_FILE = N_("This host is currently too noisy for ±{margin}. Stop other jobs or use a quieter machine.")
 _NOISY_OF_FLAGS = N_(
-    "This host is too noisy now for ±{margin}: stop other jobs, use a quieter machine, or ask for less with --margin."
+    "This host is currently too noisy for ±{margin}. Stop other jobs, use a quieter machine, or widen --margin."
 )
 
 
@@ -247,8 +249,8 @@ def _seconds_of_a_block(answer: Answer) -> float:
 
 def _invalid(answer: Answer, result: ContenderResult) -> str:
     return _(
-        "Invalid: {contender} against {baseline}. Trials failed again and again, so nothing is claimed; the caveats "
-        "say why.",
+        "Invalid: {contender} vs {baseline}. There is no result because trials failed repeatedly. See the caveats for "
+        "the cause.",
         **_names(answer, result),
     )
 
@@ -274,15 +276,17 @@ _BODIES = {
 def next_step(answer: Answer, result: ContenderResult) -> str:
     """One sentence; empty for an undecided verdict whose own sentence tells how much more time it needs."""
     if result.verdict is Verdict.INVALID:
-        return _("Next: mend what made trials fail, as the caveats tell it, then run the same command again.")
+        return _("Next: fix the cause of the failed trials (see the caveats), then run the same command again.")
     if needs_check(answer, result):
-        return _("Next: mend what the caveats tell, then measure again; until then the figure may mislead.")
+        return _("Next: fix the problems in the caveats, then measure again. Until then, the result may be misleading.")
     if result.verdict is not Verdict.UNDECIDED:
-        return _("Next: nothing more needs to be measured.")
+        return _("Next: no further measurement is needed.")
     if answer.stopped is StopReason.INTERRUPTED:
         # What a study file asks for is gone on with; a comparison of the command line begins afresh.
-        again = _("Next: the same command goes on from here.")
-        return again if answer.is_from_file else _("Next: measure again, to the end.")
+        again = _("Next: run the same command again to resume.")
+        return again if answer.is_from_file else _("Next: run the comparison again without interrupting it.")
     if answer.comparison.design.fixed_blocks is not None:
-        return _("Next: measure anew with more blocks, or with a wider margin if so little does not matter.")
+        return _(
+            "Next: run it again with more blocks, or with a wider margin if such a small difference does not matter."
+        )
     return ""

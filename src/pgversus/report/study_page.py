@@ -73,7 +73,7 @@ def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
     shown = verdict_rows(answer, MOST_ROWS)
     is_single = len(answer.answers) == 1
     rest = _(
-        "{shown} of {verdicts} verdicts are shown; pgversus report --format csv has them all.",
+        "{shown} of {verdicts} verdicts are shown. See pgversus report --format csv for all of them.",
         shown=len(shown),
         verdicts=verdicts,
     )

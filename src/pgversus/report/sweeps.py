@@ -176,14 +176,14 @@ def _is_claimed(one: Answer, arm: int) -> bool:
 def _found(found: Plateau, known: list[int], label: dict[int, str]) -> str:
     values = {"best": label[found.best], "first": label[found.first], "last": label[found.last]}
     if found.first == found.last:
-        return _("{best} is the best, and is told apart from its neighbours.", **values)
+        return _("{best} is the best and differs significantly from its neighbours.", **values)
     if (found.first, found.last) == (known[0], known[-1]):
-        return _("No level can be told apart from the best, {best}.", **values)
-    return _("{first} to {last} cannot be told apart; {best} is the best of them.", **values)
+        return _("No level differs significantly from the best, {best}.", **values)
+    return _("{first} to {last} do not differ significantly; {best} is the best of them.", **values)
 
 
 def _left_out(labels: list[str]) -> str:
-    return _("Nothing is claimed of {levels}.", levels=listed(labels)) if labels else ""
+    return _("No result for {levels}.", levels=listed(labels)) if labels else ""
 
 
 _FEWEST_FACTORS, _FEWEST_COLUMNS = 2, 2
@@ -239,7 +239,7 @@ def heat_maps(answer: StudyAnswer) -> list[HeatMap]:
     return [
         HeatMap(
             title=_(
-                "{contender} against {baseline}, {factor} to the right",
+                "{contender} vs {baseline}, by {factor} (columns)",
                 contender=contender,
                 baseline=baseline,
                 factor=widest,

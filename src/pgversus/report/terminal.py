@@ -243,7 +243,7 @@ def _caveat_lines(answer: Answer) -> list[str]:
     defaults = [d for d in answer.differences if d.is_default]
     if defaults:
         shown = "; ".join(f"{d.name} {' / '.join(value or '-' for value in d.values)}" for d in defaults)
-        lines.append(_("defaults that differ with version or build: {settings}", settings=shown))
+        lines.append(_("defaults that differ between versions or builds: {settings}", settings=shown))
     return lines
 
 
@@ -309,7 +309,7 @@ def _heat_cell(cell: HeatCell | None) -> Text:
 def _published_table(rows: Sequence[PublishedRatio]) -> RenderableType:
     if not rows:
         return Text(_(NOTHING_PUBLISHED))
-    shown = terminal_table(_("published beside measured"), "", _("published"), _("here"), percent_of_confidence(), "")
+    shown = terminal_table(_("published and measured"), "", _("published"), _("measured"), percent_of_confidence(), "")
     for row in rows:
         shown.add_row(Text(row.context), *map(Text, published_cells(row)))
     return shown

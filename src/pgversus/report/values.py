@@ -21,7 +21,7 @@ from pgversus.study.workload import Operation
 from pgversus.text.translation import N_, _, listed
 from pgversus.text.units import change, change_interval, latency, significant, size
 
-COUNTERS_NOTE = N_("counters: values are means over all blocks, the change is the mean of the blocks' ratios")
+COUNTERS_NOTE = N_("counters: values are means over all blocks; the change is the mean of the per-block ratios")
 """Why a change may not be that from one value to the other: one block alone can carry a mean of values."""
 _MOST_SURE = 8
 _MOST_SURE_OF_STUDY = 3
@@ -141,16 +141,16 @@ def _told(one: Answer, result: ContenderResult, answer: StudyAnswer) -> Iterator
 def _silent(answer: StudyAnswer, name: str) -> str:
     """Who did not tell it, as far as is known."""
     if name in BY_NAME or not any(one.blocks for one in answer.answers):
-        return _("nothing was measured of it")
+        return _("no values were recorded")
     if name in TOLD_BY_HOST:
-        return _("not told by this host")
+        return _("not reported by this host")
     versions = (
         facts.version
         for one in answer.answers
         for facts, told in zip(one.arms, one.analysis.counters, strict=True)
         if name not in told
     )
-    return _("not told by {versions}", versions=listed(dict.fromkeys(versions)))
+    return _("not reported by {versions}", versions=listed(dict.fromkeys(versions)))
 
 
 def level_text(metric: Metric, value: float) -> str:
@@ -294,7 +294,7 @@ def tps_table(answer: StudyAnswer) -> TpsTable | None:
 
 TIME_HEADS = (N_("trials"), N_("mean"), N_("min"), N_("difference"), N_("ratio"))
 TIMES_NOTE = N_(
-    "times: means and differences are arithmetic, as published; the ratio is the mean of the blocks' ratios"
+    "times: means and differences are arithmetic, as in published tables; the ratio is the mean of the per-block ratios"
 )
 """Both to be told."""
 

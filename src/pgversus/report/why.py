@@ -21,11 +21,11 @@ _MOST_SENTENCES = 12
 """Of one statement; `pgversus plans` has all."""
 _MOST_COUNTERS = 4
 _REST = {
-    Verdict.EQUIVALENT: N_("all else makes no difference that matters"),
-    Verdict.UNDECIDED: N_("what all else makes is not decided"),
-    Verdict.FASTER: N_("all else makes it faster"),
-    Verdict.SLOWER: N_("all else makes it slower"),
-    Verdict.INVALID: N_("of all else nothing can be said"),
+    Verdict.EQUIVALENT: N_("everything else makes no difference that matters"),
+    Verdict.UNDECIDED: N_("the effect of everything else is undecided"),
+    Verdict.FASTER: N_("everything else makes it faster"),
+    Verdict.SLOWER: N_("everything else makes it slower"),
+    Verdict.INVALID: N_("the effect of everything else is unknown"),
 }
 
 
@@ -103,18 +103,18 @@ def _not_measured(
     """Why nobody knows what changed plans account for."""
     attributed = answer.attributed.get(result.contender)
     if attributed is not None:
-        return _("What that accounts for was not measured: {failure}.", failure=attributed.failure)
+        return _("The effect of the plans was not measured: {failure}.", failure=attributed.failure)
     if result.verdict not in DIFFERENT:
-        return _("What that accounts for is not measured before the verdict is known.")
+        return _("The effect of the plans is measured only once the verdict is known.")
     workload = answer.comparison.arms[result.contender].workload
     assert isinstance(workload, PgbenchWorkload)  # noqa: S101 - an operation has no plans
     if recall_of(changed, workload) is None and all(one.is_searched for one in changed):
         return _(
-            "What that accounts for cannot be measured: no settings were found that bring the plans of {baseline} back "
-            "on {contender}. A rewrite that does can be named in a study.",
+            "The effect of the plans cannot be measured: no settings were found that restore the plans of {baseline} "
+            "on {contender}. A study file can name a rewrite that restores them.",
             **labels,
         )
-    return _("What that accounts for was not measured.")
+    return _("The effect of the plans was not measured.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,9 +132,9 @@ class _Words:
 
 
 _IS = _Words(
-    differ=N_("The plans of {contender} are not those of {baseline}."),
-    recalled=N_("with {recall} {contender} has the plans of {baseline}"),
-    begins_recalled=N_("With {recall} {contender} has the plans of {baseline}"),
+    differ=N_("The plans of {contender} differ from those of {baseline}."),
+    recalled=N_("with {recall}, {contender} uses the plans of {baseline}"),
+    begins_recalled=N_("With {recall}, {contender} uses the plans of {baseline}"),
     cause={
         Verdict.FASTER: N_("{contender} is faster because of its plans"),
         Verdict.SLOWER: N_("{contender} is slower because of its plans"),
@@ -145,16 +145,16 @@ _IS = _Words(
     },
 )
 _GOES = _Words(
-    differ=N_("{contender} has the plans of {baseline}, and they go another way."),
-    recalled=N_("with {recall} the plans of {contender} go as on {baseline}"),
-    begins_recalled=N_("With {recall} the plans of {contender} go as on {baseline}"),
+    differ=N_("{contender} uses the same plans as {baseline}, but they execute differently."),
+    recalled=N_("with {recall}, the plans of {contender} execute as on {baseline}"),
+    begins_recalled=N_("With {recall}, the plans of {contender} execute as on {baseline}"),
     cause={
-        Verdict.FASTER: N_("{contender} is faster because of the way its plans go"),
-        Verdict.SLOWER: N_("{contender} is slower because of the way its plans go"),
+        Verdict.FASTER: N_("{contender} is faster because of the way its plans execute"),
+        Verdict.SLOWER: N_("{contender} is slower because of the way its plans execute"),
     },
     mostly={
-        Verdict.FASTER: N_("{contender} is faster mostly because of the way its plans go"),
-        Verdict.SLOWER: N_("{contender} is slower mostly because of the way its plans go"),
+        Verdict.FASTER: N_("{contender} is faster mostly because of the way its plans execute"),
+        Verdict.SLOWER: N_("{contender} is slower mostly because of the way its plans execute"),
     },
 )
 _MOSTLY, _ALL_BUT_ALL = 0.5, 0.9
@@ -180,17 +180,17 @@ def _measured(
 def _parts(found: Attribution) -> str:
     """As factors, and what share of their product the plans are."""
     parts = ngettext(
-        "Measured so, in {number} block, of its {whole} the plans make {plans} and all else {rest}",
-        "Measured so, in {number} blocks, of its {whole} the plans make {plans} and all else {rest}",
+        "Measured in {number} block: {whole} in total = {plans} from plans x {rest} from everything else",
+        "Measured in {number} blocks: {whole} in total = {plans} from plans x {rest} from everything else",
         found.blocks,
         whole=factor(found.whole.value),
         plans=_factor(found.plans),
         rest=_factor(found.rest),
     )
     if found.share is None:
-        return _("{parts}; what share that is cannot be told.", parts=parts)
+        return _("{parts}. The share of the plans cannot be determined.", parts=parts)
     return _(
-        "{parts}: {share} are of the plans (between {low} and {high}, on the log scale, {confidence}).",
+        "{parts}. Plans account for {share} of the change on the log scale ({confidence} CI {low} to {high}).",
         parts=parts,
         share=percent(found.share.value),
         low=percent(found.share.low),
@@ -203,13 +203,13 @@ def _seconds(metric: Metric, found: Attribution) -> str:
     plans, whole, rest = _saved(found.plans_s), _saved(found.whole_s), _(_REST[found.rest_verdict])
     if metric is Metric.TPS:
         return _(
-            "In each transaction the plans {plans}, plans and all else {whole}; {rest}.",
+            "Per transaction: {plans} by plans, {whole} in total; {rest}.",
             plans=plans,
             whole=whole,
             rest=rest,
         )
     return _(
-        "Of the {metric} the plans {plans}, plans and all else {whole}; {rest}.",
+        "{metric}: {plans} by plans, {whole} in total; {rest}.",
         metric=metric_words(metric),
         plans=plans,
         whole=whole,
@@ -219,13 +219,13 @@ def _seconds(metric: Metric, found: Attribution) -> str:
 
 def _same_plans(answer: Answer, result: ContenderResult, labels: Mapping[str, str]) -> str:
     if result.verdict not in DIFFERENT:
-        return _("{contender} has the plans of {baseline}.", **labels)
+        return _("{contender} uses the same plans as {baseline}.", **labels)
     rows = sure_counters(answer, result, _MOST_COUNTERS)
     if not rows:
-        return _("{contender} has the plans of {baseline}, and no counter differs beyond chance.", **labels)
+        return _("{contender} uses the same plans as {baseline}, and no counter differs significantly.", **labels)
     return _(
-        "{contender} has the plans of {baseline}: what differs is how they are run. Beyond chance there differ "
-        "{counters}.",
+        "{contender} uses the same plans as {baseline}, so the difference lies in their execution. Counters that "
+        "differ significantly: {counters}.",
         counters=listed(f"{row.name} {row.change} {row.interval}".strip() for row in rows),
         **labels,
     )
@@ -243,7 +243,7 @@ def _sentences(one: ComparedPlans) -> Iterator[str]:
     told = sentences(one.difference)
     yield from told[:_MOST_SENTENCES]
     if len(told) > _MOST_SENTENCES:
-        yield _("{rest} more; pgversus plans shows them", rest=len(told) - _MOST_SENTENCES)
+        yield _("{rest} more; see pgversus plans", rest=len(told) - _MOST_SENTENCES)
     if undone := undoing(one):
         yield undone
     if one.difference.time is not None:
@@ -257,4 +257,4 @@ def _factor(part: Bounded) -> str:
 
 def _saved(gained: Bounded) -> str:
     seconds = latency(abs(gained.value))
-    return _("save {time}", time=seconds) if gained.value > 0 else _("cost {time}", time=seconds)
+    return _("{time} saved", time=seconds) if gained.value > 0 else _("{time} added", time=seconds)

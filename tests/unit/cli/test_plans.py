@@ -34,10 +34,10 @@ def document(*arguments: str, stdin: str | None = None) -> dict[str, Any]:
 def test_sentences_come_first_then_both_plans() -> None:
     assert typed("old.json", "new.json").stdout.splitlines() == [
         "plan 1",
-        "old.json -> new.json: another plan: other operators",
+        "old.json -> new.json: different plan: different operators",
         "  - Seq Scan on t is now Index Scan using t_a on t",
-        "  - Sort (Sort Key: t.a) is gone: the order now comes from index t_a",
-        "  by EXPLAIN's clock: -7 ms in nodes that changed, 0 µs in the others",
+        "  - Sort (Sort Key: t.a) was removed: the order now comes from index t_a",
+        "  EXPLAIN timing: -7 ms in changed nodes, 0 µs in all other nodes",
         "",
         "old.json:",
         "  Sort  (1 row, 9 ms)",
@@ -83,8 +83,10 @@ def test_it_speaks_japanese() -> None:
 def test_it_speaks_the_language_of_the_locale_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
     japanese = typed("old.json", "new.json").stdout
-    assert japanese.startswith("実行計画 1\nold.json -> new.json: 別の実行計画")
-    assert typed("old.json", "new.json", "--lang", "en").stdout.startswith("plan 1\nold.json -> new.json: another plan")
+    assert japanese.startswith("実行計画 1\nold.json -> new.json: 異なる実行計画")
+    assert typed("old.json", "new.json", "--lang", "en").stdout.startswith(
+        "plan 1\nold.json -> new.json: different plan"
+    )
 
 
 def test_a_document_is_english_in_any_language() -> None:

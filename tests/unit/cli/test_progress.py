@@ -57,7 +57,7 @@ def test_a_repetition_is_as_long_as_it_is(seconds: float, shown: str) -> None:
     file = io.StringIO()
     with TerminalProgress(SafeConsole(file=file, width=200)) as progress:
         progress.begin_blocks(Context(number=1, levels=(), comparison=asked), asked)
-    assert f"blocks of one repetition of about {shown} for each of 2 arms" in file.getvalue()
+    assert f"2 arms, blocks of one repetition of about {shown} per arm" in file.getvalue()
 
 
 ASKED = comparison()
@@ -183,7 +183,7 @@ def test_a_verdict_has_its_mark_in_what_a_terminal_can_show(verdict: Verdict, en
     [
         (look(left=1), "about 1 block to go"),
         (look(left=None), "at most 5 min to go"),
-        (replace(look(left=2), is_before_first_look=True), "first look in 2 blocks"),
+        (replace(look(left=2), is_before_first_look=True), "first check in 2 blocks"),
     ],
 )
 def test_what_is_to_go_is_told_as_far_as_it_is_known(given: Look, shown: str) -> None:
@@ -309,7 +309,7 @@ def test_what_plans_account_for_moves_no_verdict() -> None:
         after_a_block(watched, context(1, "low"), looks={1: look(Verdict.SLOWER)})
         screen = watched.screen
         assert screen[-5:-1] == [
-            "what the plans of 17.8 (load=low) account for, 1 of 2",
+            "effect of the plans of 17.8 (load=low), 1 of 2",
             "block 6: starting 17.8  load=low",
             "verdicts",
             "17.8  load=low  ▲ faster  +2.0 % ±1.0 %  5 blocks",
@@ -409,7 +409,7 @@ def test_an_operation_shows_its_repetition_and_what_the_server_says_of_it() -> N
         watched.progress.begin_blocks(one, asked)
         for phase in Phase:
             watched.progress.step(one, 1, 1, phase, int(phase is Phase.MEASURE))
-        assert watched.screen[-1] == "block 1: the operation on 17.8"
+        assert watched.screen[-1] == "block 1: running the operation on 17.8"
         watched.wait(5)
         watched.progress.doing("17.8: vacuuming indexes")
         assert watched.screen[-1] == "17.8: vacuuming indexes"

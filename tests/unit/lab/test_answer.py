@@ -50,7 +50,7 @@ def test_contexts_that_could_not_be_prepared_have_failed_with_the_stored_message
     results.add_fact("ended", "decided")
     results.close()
     found = read_answer(tmp_path)
-    assert [(one.failed, one.words) for one in found.unanswered] == [(True, "no cold cache"), (False, "not begun")]
+    assert [(one.failed, one.words) for one in found.unanswered] == [(True, "no cold cache"), (False, "not started")]
     (begun,) = found.answers
     assert begun.failure == "other rows"
     assert [caveat.slug for caveat in begun.caveats if "other rows" in caveat.text] == ["not-gone-on"]

@@ -27,7 +27,7 @@ def test_each_contender_is_compared_with_the_baseline() -> None:
     assert (found.warnings, found.unlike) == ([], ())
     assert [undoing(one) for one in found.compared] == [
         "",
-        "with enable_x = off (a switch that 16 does not have) 18 plans it as 16",
+        "with enable_x = off (a switch that 16 does not have), 18 uses the plan of 16",
     ]
 
 
@@ -36,8 +36,8 @@ def test_different_rows_and_statistics_are_reported() -> None:
     found = compared(LABELS[:2], plans_of(*arms))
     assert [one.same_rows for one in found.compared] == [False]
     assert [text.split(":")[0] for text in found.warnings] == [
-        "17 returns other rows than 16",
-        "statistics of public.t differ between 16 and 17",
+        "17 returns different rows from 16",
+        "the statistics of public.t differ between 16 and 17",
     ]
 
 

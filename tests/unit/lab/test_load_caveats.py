@@ -159,11 +159,11 @@ def rates(of: list[Block], rate: float | None = 50.0, clients: int = 1) -> list[
 def test_a_missed_rate_is_reported_with_both_numbers() -> None:
     (caveat,) = rates(at_rate(320))
     assert caveat.arm == 1
-    assert "17.8 reached 40 of 50 transactions per second" in caveat.text
+    assert "17.8 reached only 40 of 50 transactions per second" in caveat.text
     assert "queue" in caveat.text
     both = rates(at_rate(320), rate=200_000)
     assert [one.arm for one in both] == [None, 1]
-    assert "16.12 reached 50 of 200 000 transactions per second" in both[0].text
+    assert "16.12 reached only 50 of 200 000 transactions per second" in both[0].text
     assert rates(at_rate(320), rate=None) == []
 
 

@@ -37,5 +37,5 @@ def test_different_rows_are_reported_with_their_statement() -> None:
     plans = plans_of(captured(scan("t")), captured(scan("t"), rows=4))
     (caveat,) = plan_caveats(comparison(), plans, "")
     assert caveat.arm == 1
-    assert "17.8 returns other rows than 16.12" in caveat.text
+    assert "17.8 returns different rows from 16.12" in caveat.text
     assert "q.sql, statement 1: SELECT 1" in caveat.text

@@ -30,11 +30,11 @@ def test_a_subplan_that_became_a_join_is_pulled_up() -> None:
     found = changed(old, new)
     assert found.level is PlanLevel.OPERATORS
     told = sentences(found)
-    assert told[0] == "SubPlan 1 over d was pulled up into the main plan: it ran 10 000 times, now once"
+    assert told[0] == "SubPlan 1 over d was pulled up into the main plan: it ran 10 000 times, now 1 time"
     assert "new: Hash Join (Hash Cond: c.x = d.x)" in told
-    assert "c.x = d.x was Filter of Seq Scan on d, is now Hash Cond of Hash Join" in told
+    assert "c.x = d.x moved from Filter of Seq Scan on d to Hash Cond of Hash Join" in told
     assert sentences(changed(new, old))[0] == (
-        "d is now read in SubPlan 1 and not in the main plan: it ran once, now 10 000 times"
+        "d is now read in SubPlan 1, not in the main plan: it ran 1 time, now 10 000 times"
     )
 
 
@@ -43,22 +43,22 @@ def test_an_order_that_an_index_gives_needs_no_sort() -> None:
     new = node("Aggregate", index_scan("t", "t_ab"), Strategy="Sorted", Group_Key=["a", "b"])
     assert sentences(changed(old, new)) == [
         "Seq Scan on t is now Index Scan using t_ab on t",
-        "Sort (Sort Key: t.b, t.a) is gone: the order now comes from index t_ab",
-        "Group Key of GroupAggregate was b, a, now a, b: the same columns in another order",
+        "Sort (Sort Key: t.b, t.a) was removed: the order now comes from index t_ab",
+        "Group Key of GroupAggregate was b, a, now a, b: same columns, different order",
     ]
     assert ChangeKind.ADDED in kinds(changed(new, old))
 
 
 def test_a_sort_that_goes_without_an_index_is_just_gone() -> None:
     old = node("Unique", node("Sort", scan("t"), Sort_Key=["t.a"]))
-    assert sentences(changed(old, node("Unique", scan("t")))) == ["gone: Sort (Sort Key: t.a)"]
+    assert sentences(changed(old, node("Unique", scan("t")))) == ["removed: Sort (Sort Key: t.a)"]
 
 
 def test_a_condition_that_an_index_takes_moves() -> None:
     found = changed(scan("t", Filter="(t.a = 1)"), index_scan("t", "t_a", Index_Cond="(t.a = 1)"))
     assert sentences(found) == [
         "Seq Scan on t is now Index Scan using t_a on t",
-        "t.a = 1 was Filter of Seq Scan on t, is now Index Cond of Index Scan using t_a on t",
+        "t.a = 1 moved from Filter of Seq Scan on t to Index Cond of Index Scan using t_a on t",
     ]
 
 
@@ -78,7 +78,7 @@ def test_a_condition_that_an_index_takes_moves() -> None:
         (
             node("Hash Join", scan("a"), node("Hash", scan("b")), Join_Type="Inner"),
             node("Hash Join", scan("b"), node("Hash", scan("a")), Join_Type="Inner"),
-            "the same operators stand in another order",
+            "the same operators are in a different order",
         ),
         (
             index_scan("t", "t_a"),
@@ -94,7 +94,7 @@ def test_a_condition_that_an_index_takes_moves() -> None:
         (
             node("Append", scan("a"), scan("b")),
             node("Append", scan("a"), scan("b"), scan("x")),
-            "x is read now, by Seq Scan on x",
+            "x is now read by Seq Scan on x",
         ),
     ],
 )
@@ -120,7 +120,7 @@ def test_a_bitmap_is_part_of_the_scan_that_reads_by_it() -> None:
 def test_conditions_that_come_and_go_are_told_where() -> None:
     found = changed(scan("t", Filter="((a > 1) AND (b > 2))"), scan("t", Filter="((a > 1) AND (c > 3))"))
     assert found.level is PlanLevel.CONDITIONS
-    assert sentences(found) == ["Seq Scan on t has no Filter b > 2 any more", "Seq Scan on t has a new Filter: c > 3"]
+    assert sentences(found) == ["Seq Scan on t no longer has the Filter b > 2", "Seq Scan on t has a new Filter: c > 3"]
 
 
 def test_sides_of_an_equality_are_the_same_either_way() -> None:
@@ -136,7 +136,7 @@ def test_sides_of_an_equality_are_the_same_either_way() -> None:
             {"Sort_Method": "quicksort"},
             "Sort Method of Sort was external merge, now",
         ),
-        ({"Temp_Written_Blocks": 5}, {"Temp_Written_Blocks": 0}, "Sort writes no temporary files any more"),
+        ({"Temp_Written_Blocks": 5}, {"Temp_Written_Blocks": 0}, "Sort no longer writes temporary files"),
         ({"Temp_Written_Blocks": 0}, {"Temp_Written_Blocks": 1}, "Sort now spills to temporary files"),
     ],
 )
@@ -169,29 +169,29 @@ def test_a_spill_is_told_where_it_was_and_not_above() -> None:
         spilled = {"Temp_Written_Blocks": blocks}
         return node("Aggregate", node("Sort", scan("t", Temp_Written_Blocks=0), **spilled), **spilled)
 
-    assert sentences(changed(tree(9), tree(0))) == ["Sort writes no temporary files any more"]
+    assert sentences(changed(tree(9), tree(0))) == ["Sort no longer writes temporary files"]
 
 
 @pytest.mark.parametrize(
     ("was", "now", "told"),
     [
-        ({"Actual_Loops": 100_000}, {"Actual_Loops": 1}, "Seq Scan on t ran 100 000 times, now once"),
-        ({"Actual_Loops": 3}, {"Actual_Loops": 0}, "Seq Scan on t ran 3 times, now never"),
-        ({"Actual_Rows": 100}, {"Actual_Rows": 250}, "Seq Scan on t gave 100 rows, now 250"),
+        ({"Actual_Loops": 100_000}, {"Actual_Loops": 1}, "Seq Scan on t ran 100 000 times, now 1 time"),
+        ({"Actual_Loops": 3}, {"Actual_Loops": 0}, "Seq Scan on t ran 3 times, now 0 times"),
+        ({"Actual_Rows": 100}, {"Actual_Rows": 250}, "Seq Scan on t returned 100 rows, now 250"),
         (
             {"Filter": "(a > 1)", "Rows_Removed_by_Filter": 250},
             {"Filter": "(a > 1)", "Rows_Removed_by_Filter": 0},
-            "Seq Scan on t read and threw away 250 rows, now 0",
+            "Seq Scan on t read and discarded 250 rows, now 0",
         ),
         (
             {"Plan_Rows": 5000, "Actual_Rows": 26},
             {"Plan_Rows": 26, "Actual_Rows": 26},
-            "rows of Seq Scan on t: 5 000 expected, 26 came (192x off); now 26 expected, 26 came",
+            "rows of Seq Scan on t: estimated 5 000, actual 26 (192x off); now estimated 26, actual 26",
         ),
         (
             {"Shared_Hit_Blocks": 200_000, "Shared_Read_Blocks": 280},
             {"Shared_Hit_Blocks": 500, "Shared_Read_Blocks": 52},
-            "blocks read in all, from the buffers or not: 200 280, now 552",
+            "total blocks accessed (hit or read): 200 280, now 552",
         ),
     ],
 )

@@ -73,23 +73,23 @@ def equivalent() -> Answer:
 
 
 def undecided() -> Answer:
-    """The budget ended on a host that is noisy, but not hopeless."""
+    """The budget was used up on a host that is noisy, but not hopeless."""
     return answer(noisy(0.02, blocks=8), stopped=StopReason.BUDGET)
 
 
 def hopeless() -> Answer:
-    """The budget ended on a host that is too noisy."""
+    """The budget was used up on a host that is too noisy."""
     return answer(noisy(0.9, blocks=8), stopped=StopReason.BUDGET)
 
 
 def too_few() -> Answer:
-    """The budget ended before the first look."""
+    """The budget was used up before the first look."""
     return answer(steady(1.1, blocks=2), stopped=StopReason.BUDGET)
 
 
 def interrupted() -> Answer:
     """Ctrl-C before the first block ended."""
-    caveat = Caveat(slug="interrupted", text="interrupted: these are the verdicts so far")
+    caveat = Caveat(slug="interrupted", text="interrupted: the verdicts are preliminary")
     return answer([], stopped=StopReason.INTERRUPTED, caveats=[caveat])
 
 
@@ -105,7 +105,7 @@ def invalid() -> Answer:
     caveat = Caveat(
         slug="failed-trials",
         arm=1,
-        text=f"5 of 5 trials of 17.8 failed and count for nothing; the first while in warm-up: {words}",
+        text=f"5 of 5 trials of 17.8 failed and were discarded; the first failed during warm-up: {words}",
     )
     return answer(
         blocks,
@@ -118,7 +118,7 @@ def invalid() -> Answer:
 
 def mixed_builds() -> Answer:
     """A clear difference with a grave reason to distrust it."""
-    caveat = Caveat(slug="mixed-builds", arm=1, text="16.12 (zonky) and 17.8 (wheel) were not built alike")
+    caveat = Caveat(slug="mixed-builds", arm=1, text="16.12 (zonky) and 17.8 (wheel) were built differently")
     return answer(steady(1.1), caveats=[caveat])
 
 

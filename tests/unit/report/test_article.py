@@ -110,7 +110,7 @@ def test_levels_that_are_amounts_have_a_row_each_and_a_column_for_all_else() -> 
 
 def test_operations_have_mean_minimum_difference_and_ratio_in_percent() -> None:
     text = written(single(CASES["operation"](), published=TIMES))
-    assert "Mean, 16.6 against 15.10:" in text
+    assert "Mean, 16.6 vs 15.10:" in text
     (head,) = re.findall(r"^\| trials \| 15.10, ms .*replication \|$", text, re.MULTILINE)
     assert head.count("|") == 10
     mean, minimum = cells(text, "6")
@@ -142,13 +142,13 @@ def test_ratios_of_two_metrics_never_stand_under_one_head() -> None:
 def test_of_servers_that_were_running_nobody_says_that_they_were_started() -> None:
     one = answer(steady(1.1), comparison(workload=LOAD))
     text = written(single(one))
-    assert "started afresh" in text
-    assert "on a server just started" in text
+    assert "every server is restarted" in text
+    assert "after a server restart" in text
     arms = (one.arms[0], replace(one.arms[1], origin=RUNNING_SERVER))
     text = written(single(replace(one, arms=arms)))
     assert "never restarted" in text
-    assert "after it was warmed up for" in text
-    assert not re.search("started afresh|just started|restarted for each", text)
+    assert "after a warm-up of" in text
+    assert not re.search("is restarted|server restart|restarted for each", text)
 
 
 def test_what_differs_stands_under_the_arms_that_it_differs_between() -> None:
@@ -200,12 +200,12 @@ def test_scripts_commands_settings_and_data_are_there_word_for_word() -> None:
         "pgbench -i -s 5\npsql -f a.sql\npsql -f inline\npsql -c 'VACUUM ANALYZE'",
         "```sql\nCREATE TABLE t ();\n```",
         "```sql\nCREATE TABLE here ();\n```",
-        "a target by which every row is read",
+        "ANALYZE reads every row",
         "| jit | off | on |",
         "| t\\_idx | - | there |",
     ):
         assert expected in text, expected
-    assert "put its text here" in written(single(one), text=None)
+    assert "Insert its text here" in written(single(one), text=None)
 
 
 def test_how_to_repeat_it_is_the_command_and_the_study_file() -> None:
@@ -216,11 +216,11 @@ def test_how_to_repeat_it_is_the_command_and_the_study_file() -> None:
     assert "```sh\npgversus run s.toml\n```" in text
     assert '```toml\ntitle = "t"\n```' in text
     assert "Seed 7; pgversus 0.1.0." in text
-    assert "was not kept" in written(single(CASES["faster"]()))
+    assert "do not include the command" in written(single(CASES["faster"]()))
 
 
 def test_the_title_of_a_comparison_is_what_it_compares() -> None:
-    assert written(single(CASES["faster"](), title="", question="")).startswith("# 17.8 against 16.12: select-only\n")
+    assert written(single(CASES["faster"](), title="", question="")).startswith("# 17.8 vs 16.12: select-only\n")
 
 
 @pytest.mark.parametrize("ticks", ["`", "```", "````` x"])
@@ -245,11 +245,11 @@ def test_nothing_of_a_user_becomes_mark_up() -> None:
 
 def test_the_sections_stand_in_the_order_of_a_reader_for_every_kind_of_study() -> None:
     order = ["Environment", "Settings", "Data", "Cases", "Summary", "Plans", "Caveats"]
-    order += ["How it was measured", "How to repeat it"]
+    order += ["How it was measured", "How to reproduce it"]
     for study in whole_studies():
         found = [head for head in heads(written(study)) if head in order]
         assert found == [head for head in order if head in found]
-        assert "How to repeat it" in found
+        assert "How to reproduce it" in found
 
 
 def test_plans_are_told_and_each_is_there_to_be_unfolded_once() -> None:

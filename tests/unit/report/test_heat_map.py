@@ -31,7 +31,7 @@ def mapped() -> StudyAnswer:
 
 def test_the_factor_with_the_most_levels_goes_to_the_right() -> None:
     (found,) = heat_maps(mapped())
-    assert found.title == "17.8 against 16.12, dead to the right"
+    assert found.title == "17.8 vs 16.12, by dead (columns)"
     assert found.columns == ("3", "20", "50")
     assert [(place, [cell is not None for cell in cells]) for place, cells in found.rows] == [
         ("scale=10", [True, True, True]),
@@ -70,4 +70,4 @@ def test_one_row_of_a_load_is_no_map(levels: tuple[dict[str, str], dict[str, str
 
 
 def test_a_map_for_a_pull_request_keeps_its_empty_columns() -> None:
-    assert "| 17.8 against 16.12, dead to the right | 3 | 20 | 50 |" in markdown(mapped())
+    assert "| 17.8 vs 16.12, by dead (columns) | 3 | 20 | 50 |" in markdown(mapped())

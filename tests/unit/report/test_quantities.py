@@ -106,8 +106,8 @@ def test_what_a_study_names_and_nobody_told_is_said_once_with_who_did_not() -> N
     one = counted(steady(1.1), {"wal_bytes": (1e6, 1e6)})
     named = ("tps", "latency_p95", "wal_bytes", "client_io_reads", "disk_reads")
     study = study_answer([one, one], metrics=named)
-    assert untold(study) == ["client_io_reads: not told by 16.12, 17.8", "disk_reads: not told by this host"]
-    assert "not measured: client\\_io\\_reads: not told by 16.12, 17.8" in markdown(study)
+    assert untold(study) == ["client_io_reads: not reported by 16.12, 17.8", "disk_reads: not reported by this host"]
+    assert "not measured: client\\_io\\_reads: not reported by 16.12, 17.8" in markdown(study)
 
 
 def test_of_a_quantity_that_one_side_alone_told_the_other_side_is_named() -> None:
@@ -116,12 +116,14 @@ def test_of_a_quantity_that_one_side_alone_told_the_other_side_is_named() -> Non
         block._replace(trials={0: block.trials[0], 1: block.trials[1]._replace(counters={"client_io_reads": 1.0})})
         for block in one.blocks
     ]
-    assert untold(study_answer([answer(blocks)], metrics=["client_io_reads"])) == ["client_io_reads: not told by 16.12"]
+    assert untold(study_answer([answer(blocks)], metrics=["client_io_reads"])) == [
+        "client_io_reads: not reported by 16.12"
+    ]
 
 
 def test_of_a_study_without_a_block_nobody_is_blamed() -> None:
     study = study_answer([CASES["interrupted"]()], metrics=["wal_bytes"])
-    assert untold(study) == ["wal_bytes: nothing was measured of it"]
+    assert untold(study) == ["wal_bytes: no values were recorded"]
 
 
 def test_a_study_has_the_rows_of_each_verdict_in_its_order() -> None:

@@ -26,40 +26,42 @@ def verdict(of: Answer) -> Verdict:
 def test_faster_says_how_much_between_what_and_how_sure() -> None:
     text = sentence(cases.faster())
     assert text.startswith("17.8 is faster than 16.12: +10.")
-    assert " tps (between +" in text
+    assert " tps (95 % CI +" in text
     assert "95 %" in text
     assert text.endswith("6 blocks, 4 min 24 s.")
 
 
 def test_slower_by_more_than_half_is_still_percent() -> None:
-    assert sentence(cases.slower_by_half()).startswith("17.8 is slower than 16.12: -60.0 % tps (between -60.")
+    assert sentence(cases.slower_by_half()).startswith("17.8 is slower than 16.12: -60.0 % tps (95 % CI -60.")
 
 
 def test_a_sure_sign_of_unsure_size_says_so() -> None:
     of = cases.faster_of_open_size()
     assert verdict(of) is Verdict.FASTER
-    assert sentence(of).endswith("The sign is sure; the size may be below your 2.0 %.")
-    assert "The sign is sure" not in sentence(cases.faster())
+    assert sentence(of).endswith("The direction is certain, but the size may be below your 2.0 %.")
+    assert "The direction is certain" not in sentence(cases.faster())
 
 
 def test_a_sure_sign_whose_size_is_open_over_many_powers_of_ten_says_so() -> None:
     of = answer([rate_block(n, 1.0, 1e6 * 30.0 ** (-1) ** n) for n in range(1, 9)])
     assert verdict(of) is Verdict.FASTER
-    assert sentence(of).startswith("17.8 is faster than 16.12 (95 %); of the size nothing can be said. 8 blocks")
+    assert sentence(of).startswith(
+        "17.8 is faster than 16.12 (95 % confidence). The size of the difference is unknown. 8 blocks"
+    )
 
 
 def test_equivalent_names_the_margin_and_the_interval_inside() -> None:
     text = sentence(cases.equivalent())
     assert text.startswith("No difference that matters between 17.8 and 16.12: tps ")
-    assert "inside ±2.0 % (95 %)" in text
+    assert "within ±2.0 % (95 % CI)" in text
 
 
 def test_undecided_says_what_is_excluded_and_how_much_more_is_needed() -> None:
     text = sentence(cases.undecided())
-    assert text.startswith("Not decided: 17.8 against 16.12, tps ")
+    assert text.startswith("Undecided: 17.8 vs 16.12, tps ")
     assert "If there is a difference, it is below " in text
-    assert "An answer needs about " in text
-    assert "repeat with --budget " in text
+    assert "A verdict needs about " in text
+    assert "Run again with --budget " in text
 
 
 def of_a_study(blocks: list[Block], *, max_blocks: int = 100, metric: Metric = Metric.TPS) -> str:
@@ -69,19 +71,19 @@ def of_a_study(blocks: list[Block], *, max_blocks: int = 100, metric: Metric = M
 
 
 def test_the_budget_that_is_advised_holds_what_all_contexts_have_taken() -> None:
-    (minutes,) = re.findall(r"repeat with --budget (\d+)m\.", of_a_study(cases.noisy(0.02, blocks=8)))
+    (minutes,) = re.findall(r"Run again with --budget (\d+)m\.", of_a_study(cases.noisy(0.02, blocks=8)))
     assert int(minutes) > 6000 * 1.2 / 60
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (of_a_study(cases.noisy(0.9, blocks=8)), "stop other jobs or use a quieter machine."),
+        (of_a_study(cases.noisy(0.9, blocks=8)), "Stop other jobs or use a quieter machine."),
         (of_a_study(cases.noisy(0.02, blocks=8), max_blocks=9), "this study ends after 9."),
         (of_a_study(cases.noisy(0.02, blocks=8), max_blocks=8), "this study ends after 8."),
         (
             of_a_study([latency_block(n, [1000] * 50, [900] * 50) for n in range(1, 9)], metric=Metric.LATENCY_P95),
-            "more clients, or longer windows.",
+            "Use more clients or longer windows.",
         ),
     ],
 )
@@ -92,7 +94,7 @@ def test_a_study_file_gets_no_advice_that_its_command_has_no_flag_for(text: str,
 
 def test_a_hopeless_host_is_told_so_instead_of_more_time() -> None:
     text = sentence(cases.hopeless())
-    assert "This host is too noisy now for ±2.0 %" in text
+    assert "This host is currently too noisy for ±2.0 %" in text
     assert "--margin" in text
     assert "--budget" not in text
 
@@ -100,24 +102,24 @@ def test_a_hopeless_host_is_told_so_instead_of_more_time() -> None:
 @pytest.mark.parametrize(
     ("stopped", "words"),
     [
-        (StopReason.BUDGET, "The budget ended"),
-        (StopReason.BLOCKS, "The blocks ended"),
+        (StopReason.BUDGET, "The budget was used up"),
+        (StopReason.BLOCKS, "The block limit was reached"),
         (StopReason.INTERRUPTED, "Interrupted"),
-        (StopReason.FAILED, "Trials kept failing"),
-        (StopReason.DECIDED, "Nothing more was asked"),
+        (StopReason.FAILED, "Stopped by failing trials"),
+        (StopReason.DECIDED, "Stopped"),
     ],
 )
 def test_too_few_blocks_say_why_it_stopped_and_when_the_first_look_is(stopped: StopReason, words: str) -> None:
     text = sentence(answer(cases.steady(1.1, blocks=2), stopped=stopped))
     assert text == (
-        f"Not decided: 17.8 against 16.12. {words} after 2 blocks, 1 min 28 s, "
-        "and the first look is after 4 blocks (about 2 min 56 s)."
+        f"Undecided: 17.8 vs 16.12. {words} after 2 blocks, 1 min 28 s. "
+        "The first check needs 4 blocks (about 2 min 56 s)."
     )
 
 
 def test_no_block_at_all_promises_no_time() -> None:
     assert sentence(cases.interrupted()) == (
-        "Not decided: 17.8 against 16.12. Interrupted after 0 blocks, 0 s, and the first look is after 4 blocks."
+        "Undecided: 17.8 vs 16.12. Interrupted after 0 blocks, 0 s. The first check needs 4 blocks."
     )
 
 
@@ -127,7 +129,7 @@ def test_one_block_is_not_one_blocks() -> None:
 
 def test_an_interrupted_study_gets_no_advice() -> None:
     text = sentence(answer(cases.noisy(0.02, blocks=8), stopped=StopReason.INTERRUPTED))
-    assert text.startswith("Not decided")
+    assert text.startswith("Undecided")
     assert text.endswith("8 blocks, 5 min 52 s.")
 
 
@@ -137,8 +139,8 @@ def test_a_fixed_number_of_blocks_gets_no_advice() -> None:
 
 def test_invalid_claims_nothing_of_that_contender_alone() -> None:
     first, second = answer_sentences(cases.invalid())
-    assert first.startswith("Invalid: 17.8 against 16.12.")
-    assert "nothing is claimed" in first
+    assert first.startswith("Invalid: 17.8 vs 16.12.")
+    assert "There is no result" in first
     assert second.startswith("18.6 is slower than 16.12: ")
 
 
@@ -152,7 +154,7 @@ def test_blocks_that_the_last_run_could_not_go_on_with_are_announced() -> None:
 
 
 def test_a_light_caveat_is_not() -> None:
-    light = answer(cases.steady(1.1), caveats=[Caveat(slug="not-restarted", text="not ours to restart")])
+    light = answer(cases.steady(1.1), caveats=[Caveat(slug="not-restarted", text="not restarted")])
     assert sentence(light) == sentence(cases.faster())
 
 
@@ -163,10 +165,12 @@ def test_a_grave_caveat_of_another_contender_is_not() -> None:
 def test_a_faster_server_has_less_latency() -> None:
     text = sentence(cases.tail_latency())
     assert text.startswith("17.8 is slower than 16.12: +")
-    assert " p95 latency (between " in text
+    assert " p95 latency (95 % CI " in text
 
 
 def test_other_rows_are_said_before_any_speed() -> None:
-    caveat = Caveat(slug="other-rows", arm=1, text="17.8 returns other rows than 16.12: q.sql, statement 1: SELECT 1")
+    caveat = Caveat(
+        slug="other-rows", arm=1, text="17.8 returns different rows from 16.12: q.sql, statement 1: SELECT 1"
+    )
     (text,) = answer_sentences(replace(cases.faster(), caveats=(caveat,)))
     assert text.startswith(f"{caveat.text}. CHECK the caveats below. 17.8 is faster")

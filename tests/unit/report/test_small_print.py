@@ -35,7 +35,7 @@ def test_an_operation_is_what_one_would_type_after_what_had_been_prepared() -> N
         "timed: pg_dump -f db.sql",
         "prepared by /studies/dirty.sql with dead=70",
     ]
-    assert any(line.startswith("6 blocks of one operation on a fresh copy for each arm") for line in lines)
+    assert any(line.startswith("6 blocks of one operation on a fresh copy per arm") for line in lines)
     assert not any("pgbench 18.6" in line for line in lines)
 
 

@@ -89,13 +89,13 @@ def test_what_could_not_be_measured_is_said_with_its_words(form: str) -> None:
 def test_over_how_many_verdicts_the_error_is_shared_is_said() -> None:
     sentences = overview_sentences(whole())
     assert sentences[0] == "3 verdicts: 1 slower, 1 faster, 1 equivalent."
-    assert "All 4 verdicts together are wrong at most 1 time in 20" in sentences[1]
+    assert "The chance that any of the 4 verdicts is wrong is at most 1 in 20" in sentences[1]
     assert study_document(whole())["verdicts_sharing_the_error"] == 4
 
 
 @pytest.mark.parametrize(
     ("stopped", "words"),
-    [(StopReason.BUDGET, "larger --budget goes on"), (StopReason.INTERRUPTED, "same command goes on")],
+    [(StopReason.BUDGET, "larger --budget to resume"), (StopReason.INTERRUPTED, "same command again to resume")],
 )
 def test_how_to_go_on_is_said(stopped: StopReason, words: str) -> None:
     assert words in " ".join(overview_sentences(study_answer([CASES["faster"]()], stopped=stopped)))
@@ -308,7 +308,7 @@ def test_a_kind_of_caveat_is_one_line_however_its_figures_differ() -> None:
     clean = replace(CASES["faster"](), caveats=())
     (line,) = shared_caveats(study_answer([disturbed(12), disturbed(30), clean]))
     assert line.startswith("other programs used 12 % of the processors (host-disturbed)")
-    assert line.endswith("[workload=w1 load=c4; alike in 1 more of 3 contexts]")
+    assert line.endswith("[workload=w1 load=c4; similar in 1 more of 3 contexts]")
     (line,) = shared_caveats(study_answer([disturbed(12), disturbed(12), clean]))
     assert line.endswith("[workload=w1 load=c4, workload=w2 load=c4]")
 
@@ -328,7 +328,7 @@ def failed_on_both() -> StudyAnswer:
 def test_a_kind_of_caveat_is_one_line_for_each_arm() -> None:
     assert shared_caveats(failed_on_both()) == [
         "1 of 3 trials of 16.12 failed (failed-trials) [workload=w1 load=c4, workload=w2 load=c4]",
-        "2 of 3 trials of 17.8 failed (failed-trials) [workload=w1 load=c4; alike in 2 more of 3 contexts]",
+        "2 of 3 trials of 17.8 failed (failed-trials) [workload=w1 load=c4; similar in 2 more of 3 contexts]",
     ]
 
 
@@ -359,7 +359,7 @@ def test_what_was_left_out_is_said_with_its_reason() -> None:
     skipped = study_answer(
         [CASES["faster"]()], skipped=[Skipped(label="io_combine_limit=1 on 16.12", reason="no such setting")]
     )
-    assert "io_combine_limit=1 on 16.12, left out: no such setting" in not_measured(skipped)
+    assert "io_combine_limit=1 on 16.12, skipped: no such setting" in not_measured(skipped)
     assert study_document(skipped)["left_out"][0]["reason"] == "no such setting"
 
 
@@ -367,7 +367,7 @@ def test_markdown_of_thousands_of_verdicts_fits_into_a_pull_request() -> None:
     many = study_answer([CASES["faster"]()] * 300)
     text = markdown(many, with_published=True)
     assert len(text) < 65_536
-    assert "100 of 300 verdicts are shown; pgversus report --format csv has them all." in text
+    assert "100 of 300 verdicts are shown. See pgversus report --format csv for all of them." in text
 
 
 def test_published_ratios_are_numbers_in_the_document() -> None:
@@ -379,7 +379,7 @@ def test_published_ratios_are_numbers_in_the_document() -> None:
 
 def test_every_column_of_markdown_has_a_head() -> None:
     text = markdown(study_answer([CASES["mixed_builds"](), CASES["faster"]()], published=FIGURES), with_published=True)
-    assert "| context | contender | published | here | 95 % | replication |" in text
+    assert "| context | contender | published | measured | 95 % | replication |" in text
     heads = [line for line, below in pairwise(text.splitlines()) if below.startswith("| :--")]
     assert len(heads) > 2
     assert not [line for line in heads if "" in [cell.strip() for cell in line.strip("|").split("|")]]
@@ -453,14 +453,14 @@ def test_values_beside_a_change_are_of_the_blocks_that_the_change_is_of() -> Non
 
 
 def test_values_of_arms_with_fewer_blocks_are_explained_and_no_others() -> None:
-    words = "are of all its blocks, differences and ratios of those that hold both"
+    words = "means use all blocks of an arm; differences and ratios use only the blocks that include both"
     for form in ("terminal", "markdown"):
         # However long the lines may be.
         assert (words in " ".join(FORMS[form](decided_early()).split()), words in FORMS[form](mixed())) == (True, False)
     (alone,) = decided_early().answers
     file = io.StringIO()
     print_answer(alone, Console(file=file, width=WIDEST))
-    assert "values are of all blocks of an arm, changes of the blocks that hold both" in file.getvalue()
+    assert "values use all blocks of an arm; changes use only the blocks that include both" in file.getvalue()
 
 
 def test_steps_have_columns_of_their_own_behind_the_metrics_where_there_are_any() -> None:
@@ -479,6 +479,6 @@ def test_no_client_is_named_where_nothing_but_operations_was_done() -> None:
     one = CASES["operation"]()
     lines = study_lines(study_answer([one]))
     assert not any("pgbench" in line for line in lines)
-    assert any(line.startswith("blocks of one operation on a fresh copy for each arm") for line in lines)
+    assert any(line.startswith("blocks of one operation on a fresh copy per arm") for line in lines)
     again = replace(one, blocks=tuple(block._replace(repeated_rounds=1) for block in one.blocks))
     assert "6 rounds measured again after a disturbance" in study_lines(study_answer([again]))

@@ -170,7 +170,7 @@ def test_a_picture_has_every_level_and_the_name_of_every_line() -> None:
     ]
     found = texts(picture.svg)
     assert [text for text in found if text.endswith(" kB")] == ["4 kB", "8 kB", "32 kB"]
-    assert {"load=c1", "load=c8", "block size", "tps", "tps over block size: w/1"} < set(found)
+    assert {"load=c1", "load=c8", "block size", "tps", "tps by block size: w/1"} < set(found)
     assert picture.png.startswith(b"\x89PNG")
     assert "var(--" not in picture.svg
 
@@ -182,7 +182,7 @@ def test_texts_of_others_are_shown_in_a_picture_and_not_obeyed() -> None:
     shown = HOSTILE.replace("\x1b", "\\x1b")
     (name,) = [name for name in pictured if name.startswith("levels-")]
     # In a title a backslash would begin an escape.
-    title = f"tps over work_mem: {shown}".replace("\\", "/")
+    title = f"tps by work_mem: {shown}".replace("\\", "/")
     assert {title, f"load={shown}", "load=../c8"} < set(texts(pictured[name].svg))
     for name, picture in pictured.items():
         assert not [element for element in ET.fromstring(picture.svg).iter() if element.tag.endswith("}b")]  # noqa: S314

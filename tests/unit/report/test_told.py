@@ -33,9 +33,9 @@ from tests.unit.report.richest import all_plans, single_comparisons, whole_studi
 JAPANESE = GOLDEN / "ja"
 OF_USERS = (
     'pgbench: error: ERROR: relation "nowhere" does not exist',
-    "16.12 (zonky) and 17.8 (wheel) were not built alike",
-    "interrupted: these are the verdicts so far",
-    "5 of 5 trials of 17.8 failed and count for nothing; the first while in warm-up:",
+    "16.12 (zonky) and 17.8 (wheel) were built differently",
+    "interrupted: the verdicts are preliminary",
+    "5 of 5 trials of 17.8 failed and were discarded; the first failed during warm-up:",
     "Is one of them *faster*?",
     "Two | workloads",
     "'no room'",
@@ -155,7 +155,7 @@ def test_every_verdict_has_a_golden_text_in_japanese() -> None:
 
 def test_words_and_units_are_told_in_japanese() -> None:
     with use_language(Language.JAPANESE):
-        assert [verdict_word(verdict) for verdict in Verdict] == ["速い", "遅い", "差なし", "判定できず", "無効"]
+        assert [verdict_word(verdict) for verdict in Verdict] == ["速い", "遅い", "同等", "判定できず", "無効"]
         assert (duration(616), duration(7500), duration(44)) == ("10 分 16 秒", "2 時間 5 分", "44 秒")
         assert (latency(1.9), latency(0.0019), size(12), size(2e6)) == ("1.9 秒", "1.9 ms", "12 バイト", "2 MB")
         assert (change(16.1), change(0.9)) == ("16.1 倍", "-10.0 %")

@@ -63,10 +63,10 @@ def claim(of: Answer) -> str:
 @pytest.mark.parametrize(
     ("share", "begins"),
     [
-        ((0.98, 0.93, 1.03), "17.8 is faster because of its plans: with enable_x = off 17.8 has the plans of 16.12."),
+        ((0.98, 0.93, 1.03), "17.8 is faster because of its plans: with enable_x = off, 17.8 uses the plans of 16.12."),
         ((0.7, 0.55, 0.9), "17.8 is faster mostly because of its plans: with enable_x = off"),
-        ((0.2, -0.1, 0.6), "With enable_x = off 17.8 has the plans of 16.12. Measured so, in 8 blocks, of its 6x"),
-        (None, "With enable_x = off 17.8 has the plans of 16.12. Measured so, in 8 blocks, of its 6x"),
+        ((0.2, -0.1, 0.6), "With enable_x = off, 17.8 uses the plans of 16.12. Measured in 8 blocks: 6x in total"),
+        (None, "With enable_x = off, 17.8 uses the plans of 16.12. Measured in 8 blocks: 6x in total"),
     ],
 )
 def test_because_is_said_of_what_was_measured(share: tuple[float, float, float] | None, begins: str) -> None:
@@ -77,21 +77,21 @@ def test_because_is_said_of_what_was_measured(share: tuple[float, float, float] 
 
 def test_the_parts_are_told_as_factors_and_in_the_time_of_a_transaction() -> None:
     told = claim(with_plans(cases.faster(), UNDONE, attributed((0.98, 0.93, 1.03))))
-    assert "in 8 blocks, of its 6x the plans make 5x [4.5x, 5.5x] and all else 1.2x [1.1x, 1.3x]" in told
-    assert "98.0 % are of the plans (between 93.0 % and 103 %, on the log scale, 95 %)" in told
-    assert "In each transaction the plans save 56.8 ms, plans and all else save 58 ms" in told
-    assert told.endswith("all else makes no difference that matters. 1 min 1 s.")
+    assert "in 8 blocks: 6x in total = 5x [4.5x, 5.5x] from plans x 1.2x [1.1x, 1.3x] from everything else" in told
+    assert "Plans account for 98.0 % of the change on the log scale (95 % CI 93.0 % to 103 %)" in told
+    assert "Per transaction: 56.8 ms saved by plans, 58 ms saved in total" in told
+    assert told.endswith("everything else makes no difference that matters. 1 min 1 s.")
 
 
 @pytest.mark.parametrize(
     ("of", "plans", "more", "words"),
     [
-        (cases.faster(), CHANGED, None, "no settings were found that bring the plans of 16.12 back on 17.8. A rewrite"),
-        (cases.faster(), UNDONE, None, "What that accounts for was not measured."),
-        (cases.faster(), UNDONE, failed("no room"), "What that accounts for was not measured: no room."),
-        (cases.undecided(), UNDONE, None, "is not measured before the verdict is known"),
-        (cases.undecided(), SAME, None, "17.8 has the plans of 16.12."),
-        (cases.faster(), SAME, None, "no counter differs beyond chance"),
+        (cases.faster(), CHANGED, None, "no settings were found that restore the plans of 16.12 on 17.8. A study file"),
+        (cases.faster(), UNDONE, None, "The effect of the plans was not measured."),
+        (cases.faster(), UNDONE, failed("no room"), "The effect of the plans was not measured: no room."),
+        (cases.undecided(), UNDONE, None, "is measured only once the verdict is known"),
+        (cases.undecided(), SAME, None, "17.8 uses the same plans as 16.12."),
+        (cases.faster(), SAME, None, "no counter differs significantly"),
     ],
 )
 def test_without_a_measurement_nothing_is_claimed(
@@ -119,14 +119,14 @@ def counted(blocks: Sequence[Block]) -> list[Block]:
 
 def test_of_equal_plans_the_counters_that_differ_are_told_with_their_intervals() -> None:
     told = claim(with_plans(answer(counted(cases.steady(1.1))), SAME))
-    assert "17.8 has the plans of 16.12: what differs is how they are run." in told
+    assert "17.8 uses the same plans as 16.12, so the difference lies in their execution." in told
     assert "buffers_hit per transaction -10.0 % [-10.0 %, -10.0 %]" in told
 
 
 def test_statistics_that_are_not_equal_stand_beside() -> None:
     other = plans_of(OLD, captured(scan("t", "Index Scan", Index_Name="i"), statistics="b"))
     (why,) = why_of(with_plans(cases.faster(), other))
-    assert [note.split(":")[0] for note in why.notes] == ["statistics of public.t differ between 16.12 and 17.8"]
+    assert [note.split(":")[0] for note in why.notes] == ["the statistics of public.t differ between 16.12 and 17.8"]
 
 
 def test_every_changed_statement_is_told_and_the_others_are_not() -> None:
@@ -143,7 +143,7 @@ def test_every_form_has_it() -> None:
     assert "because of its plans" in why.claim
     text = markdown(study)
     assert "because of its plans" in text
-    assert "<details><summary>q.sql, statement 1: SELECT 1: another plan" in text
+    assert "<details><summary>q.sql, statement 1: SELECT 1: different plan" in text
     shown = document(found)
     assert shown["plans"]["comparisons"][0]["undone_by"]["settings"] == {"enable_x": "off"}
     told = shown["verdicts"][0]["attribution"]
@@ -169,10 +169,13 @@ def test_the_same_plan_that_goes_another_way_is_called_so() -> None:
         captured(node("Sort", scan("t"), Sort_Key=["t.a"], Temp_Written_Blocks=blocks)) for blocks in (9, 0)
     )
     plans = plans_of(spilled, in_memory, undone_by=OFF)
-    assert claim(with_plans(cases.faster(), plans)).startswith("17.8 has the plans of 16.12, and they go another way.")
+    assert claim(with_plans(cases.faster(), plans)).startswith(
+        "17.8 uses the same plans as 16.12, but they execute differently."
+    )
     told = claim(with_plans(cases.faster(), plans, attributed((0.98, 0.93, 1.03))))
     assert told.startswith(
-        "17.8 is faster because of the way its plans go: with enable_x = off the plans of 17.8 go as on 16.12."
+        "17.8 is faster because of the way its plans execute: "
+        "with enable_x = off, the plans of 17.8 execute as on 16.12."
     )
 
 

@@ -34,7 +34,7 @@ def _machine(answer: StudyAnswer) -> Iterator[tuple[str, str]]:
     if loads:
         yield _("client"), listed(dict.fromkeys(one.client for one in loads))
     if answer.asked.program:
-        yield _("measured by"), answer.asked.program
+        yield _("measured with"), answer.asked.program
     days = [one.days for one in answer.answers if one.days is not None]
     if days:
         first, last = min(day for day, _unused in days), max(day for _unused, day in days)
@@ -72,7 +72,7 @@ def settings(answer: StudyAnswer) -> Iterator[str]:
         yield paragraph(_("Set on every server, as in postgresql.conf:"))
         yield fenced("\n".join(f"{name} = {_quoted(value)}" for name, value in common), "ini")
     else:
-        yield paragraph(_("Nothing is set alike on every server: all else is as each version has it by default."))
+        yield paragraph(_("No setting is common to all servers. Everything else has the default of each version."))
     yield capped((_("varied"), _("levels")), list(_varied(answer)), names=2)
     yield capped((_("only in"), _("settings")), list(_own(answer, {*common})), names=2)
     yield from _differences(answer)
@@ -139,7 +139,7 @@ def _words(pairs: Iterable[Pair]) -> str:
 def _differences(answer: StudyAnswer) -> Iterator[str]:
     """What servers have otherwise besides what is compared: their defaults, and what is no default."""
     for is_default, head in (
-        (False, _("Not equal on the servers, besides what is compared:")),
+        (False, _("Other differences between the servers:")),
         (True, _("Defaults that differ between the versions or builds:")),
     ):
         found: dict[tuple[str, ...], dict[tuple[str, ...], None]] = {}
@@ -177,13 +177,15 @@ def data(answer: StudyAnswer, text_of: TextOf) -> Iterator[str]:
             yield f"**{escaped(shortened(places))}**"
         yield from _dataset(dataset, text_of, texts)
     if found:
-        yield paragraph(_("All servers hold the same rows: tables are counted and hashed before anything is measured."))
+        yield paragraph(
+            _("All servers hold the same rows: row counts and hashes of all tables are compared before measuring.")
+        )
 
 
 def _dataset(dataset: Dataset, text_of: TextOf, texts: set[str]) -> Iterator[str]:
     """texts: hashes of the files that were shown already, to which the others are added."""
     if dataset.is_empty:
-        yield paragraph(_("Nothing is loaded: the statements need no data, or the servers held them before."))
+        yield paragraph(_("No data is loaded: the statements need none, or the servers already contain it."))
         return
     commands = []
     if dataset.pgbench_scale is not None:
@@ -195,11 +197,9 @@ def _dataset(dataset: Dataset, text_of: TextOf, texts: set[str]) -> Iterator[str
     commands += [shlex.join(["psql", *variables, "-f", _name(file)]) for file in dataset.prepare]
     yield fenced("\n".join(commands), "sh")
     if dataset.full_statistics:
-        yield paragraph(
-            _("Then every table is analyzed with a target by which every row is read: no plan differs by sampling.")
-        )
+        yield paragraph(_("Then ANALYZE reads every row of every table, so that no plan differs because of sampling."))
     if dataset.prepare:
-        yield paragraph(_("That state is frozen: each repetition begins on a fresh copy of it."))
+        yield paragraph(_("This state is frozen. Each repetition starts on a fresh copy of it."))
     for file in (*dataset.setup_files, *dataset.prepare):
         if file.sha256 not in texts:
             texts.add(file.sha256)
@@ -211,7 +211,7 @@ def _file(file: SetupFile, text_of: TextOf) -> Iterator[str]:
     if text is None:
         yield paragraph(
             _(
-                "{file} (sha256 {sha256}) is not where it was, or not as it was: put its text here.",
+                "{file} (sha256 {sha256}) was moved, deleted or changed. Insert its text here.",
                 file=_name(file),
                 sha256=file.sha256,
             )

@@ -93,8 +93,8 @@ def capped(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int) -
     if rest <= 0:
         return shown
     more = ngettext(
-        "{number} more row; pgversus report --format csv has all.",
-        "{number} more rows; pgversus report --format csv has all.",
+        "{number} more row. See pgversus report --format csv.",
+        "{number} more rows. See pgversus report --format csv.",
         rest,
     )
     return f"{shown}\n\n{paragraph(more)}"

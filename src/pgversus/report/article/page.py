@@ -38,17 +38,17 @@ def summary(found: Sequence[Case], known: Published) -> Iterator[str]:
     answers = [one for case in found if case.form is not Form.AMOUNTS for one in case.answers]
     explained = [row for one in answers for row in _explained(one)]
     if explained:
-        yield paragraph(_("By EXPLAIN's time:"))
+        yield paragraph(_("By EXPLAIN ANALYZE execution time:"))
         heads = (_("case"), _("baseline"), _("contender"), _("baseline time"), _("contender time"))
-        yield capped((*heads, _("times as fast")), explained, names=3)
+        yield capped((*heads, _("speed-up")), explained, names=3)
         yield paragraph(
             _(
-                "One execution under EXPLAIN ANALYZE each, whose clock slows rows down: no interval can be given, and "
-                "nothing is decided by it."
+                "Each value comes from a single execution under EXPLAIN ANALYZE, whose timing overhead slows down row "
+                "processing. There is no interval, and no verdict is based on it."
             )
         )
     if len(found) > 1 and answers:
-        yield paragraph(_("As measured, in blocks:"))
+        yield paragraph(_("Measured in blocks:"))
         heads = (_("case"), _("baseline"), _("contender"), _("baseline value"), _("contender value"))
         published = (_("published ratio"), _("replication"))
         for metric, ones in of_each_metric(answers).items():
@@ -99,7 +99,7 @@ def explained(answer: StudyAnswer) -> Iterator[str]:
         yield from _context(one)
     rest = len(with_plans) - _MOST_CONTEXTS
     if rest > 0:
-        yield paragraph(_("The plans of {number} more contexts are left out.", number=rest))
+        yield paragraph(_("The plans of {number} more contexts are omitted.", number=rest))
 
 
 def _context(one: Answer) -> Iterator[str]:
@@ -120,7 +120,7 @@ def _statement(found: ComparedPlans, shown: set[tuple[str, str]]) -> Iterator[st
     told = [*sentences(found.difference), *filter(None, [undoing(found)])]
     yield paragraph(
         _(
-            "{statement}: {level} ({contender} against {baseline})",
+            "{statement}: {level} ({contender} vs {baseline})",
             statement=found.statement,
             level=level,
             contender=found.labels[1],
@@ -142,7 +142,7 @@ def repeating(answer: StudyAnswer) -> Iterator[str]:
     if asked.command:
         yield fenced(asked.command, "sh")
     else:
-        yield paragraph(_("The command that measured this was not kept with these results."))
+        yield paragraph(_("These results do not include the command that produced them."))
     yield paragraph(
         _("Seed {seed}; {program}.", seed=answer.study.seed, program=asked.program)
         if asked.program
@@ -150,7 +150,7 @@ def repeating(answer: StudyAnswer) -> Iterator[str]:
     )
     if asked.file_text:
         yield f"{escaped(asked.file_name)}:\n\n{fenced(asked.file_text, 'toml')}"
-    yield paragraph(_("Everything that was measured is in the results folder:"))
+    yield paragraph(_("All measurements are in the results folder:"))
     yield fenced(f"pgversus report {answer.results} --format csv\npgversus report {answer.results} --json", "sh")
 
 
@@ -164,7 +164,7 @@ def work(case: Case) -> Iterator[str]:
                 yield block
     commands = dict.fromkeys(command for one in case.answers for command in _commands(one))
     if commands:
-        yield paragraph(_("The load of each window, as one would type it:"))
+        yield paragraph(_("The command that runs the load of each window:"))
         yield fenced("\n".join(commands), "sh")
         yield paragraph(_windows(case.answers))
 
@@ -182,10 +182,10 @@ def _texts(workload: Workload) -> Iterator[str]:
     if isinstance(workload, PgbenchWorkload):
         yield from (statement(script) for script in workload.scripts)
         return
-    yield paragraph(_("Timed, in one session:"))
+    yield paragraph(_("Timed in one session:"))
     yield from map(_step, workload.steps)
     if workload.verify:
-        yield paragraph(_("What must hold afterwards, or the trial counts as failed:"))
+        yield paragraph(_("Conditions that must hold afterwards (otherwise the trial counts as failed):"))
         yield fenced("\n".join(_ended(sql) for sql in workload.verify), "sql")
 
 
@@ -210,20 +210,20 @@ def _windows(answers: Sequence[Answer]) -> str:
     designs = [one.comparison.design for one in answers]
     rounds = {count for one in answers for count in one.window_counts or {one.comparison.design.rounds}}
     if len(rounds) > 1:
-        return _("Each block has several such windows of every arm, in an order that cancels drift.")
+        return _("Each block contains several such windows for every arm, in an order that cancels drift.")
     warm_up = duration(designs[0].warm_up_s)
     if not restarts(answers):
         return ngettext(
-            "Each block has {number} such window of every arm, after it was warmed up for {warm_up}.",
-            "Each block has {number} such windows of every arm, in an order that cancels drift, after it was warmed up "
-            "for {warm_up}.",
+            "Each block contains {number} such window for every arm, after a warm-up of {warm_up}.",
+            "Each block contains {number} such windows for every arm, in an order that cancels drift, after a warm-up "
+            "of {warm_up}.",
             rounds.pop(),
             warm_up=warm_up,
         )
     return ngettext(
-        "Each block has {number} such window of every arm, on a server just started and warmed up for {warm_up}.",
-        "Each block has {number} such windows of every arm, in an order that cancels drift, on a server just started "
-        "and warmed up for {warm_up}.",
+        "Each block contains {number} such window for every arm, after a server restart and a warm-up of {warm_up}.",
+        "Each block contains {number} such windows for every arm, in an order that cancels drift, after a server "
+        "restart and a warm-up of {warm_up}.",
         rounds.pop(),
         warm_up=warm_up,
     )
@@ -236,14 +236,14 @@ _TABLES: dict[Form, Callable[[Case, Published], Iterator[str]]] = {
     Form.LOADS: load_tables,
 }
 _HOW = N_(
-    "A ratio is that of the contender over {baseline}, from blocks in which every server is started afresh and all of "
-    "them are measured in turn. Its interval holds for all verdicts of this study together. "
-    "Undecided means that the interval holds no difference as well as one that matters."
+    "A ratio is the contender divided by {baseline}, from blocks in which every server is restarted and all servers "
+    "are measured in turn. The intervals hold for all verdicts of this study together. Undecided means that the "
+    "interval includes both zero difference and a difference that matters."
 )
 _HOW_WHERE_RUNNING = N_(
-    "A ratio is that of the contender over {baseline}, from blocks in which all servers are measured in turn; a server "
-    "that was running already is never restarted. Its interval holds for all verdicts of this study together. "
-    "Undecided means that the interval holds no difference as well as one that matters."
+    "A ratio is the contender divided by {baseline}, from blocks in which all servers are measured in turn. Servers "
+    "that were already running are never restarted. The intervals hold for all verdicts of this study together. "
+    "Undecided means that the interval includes both zero difference and a difference that matters."
 )
 
 
@@ -262,7 +262,7 @@ def article(answer: StudyAnswer, text_of: TextOf) -> str:
         (_("Plans"), explained(answer)),
         (_("Caveats"), _caveats(answer)),
         (_("How it was measured"), _measuring(answer)),
-        (_("How to repeat it"), repeating(answer)),
+        (_("How to reproduce it"), repeating(answer)),
     )
     parts = [f"# {escaped(_title(answer))}", paragraph(answer.study.question), *_in_short(answer)]
     for head, content in sections:
@@ -278,7 +278,7 @@ def _title(answer: StudyAnswer) -> str:
     first = answer.answers[0].comparison
     others = ", ".join(arm.label for arm in first.contenders)
     return _(
-        "{contender} against {baseline}: {workload}",
+        "{contender} vs {baseline}: {workload}",
         contender=others,
         baseline=first.baseline.label,
         workload=cases(answer)[0].name,

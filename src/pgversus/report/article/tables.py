@@ -112,15 +112,15 @@ def operation_tables(case: Case, known: Published) -> Iterator[str]:
         places = (*case.factors, *([_("step")] * (names - len(case.factors))))
         values = _("{server}, ms", server=baselines), _("{server}, ms", server=label)
         both = (*places, _("trials"), *values, _("difference, ms"), _("ratio"))
-        yield paragraph(_("Mean, {contender} against {baseline}:", contender=label, baseline=baselines))
+        yield paragraph(_("Mean, {contender} vs {baseline}:", contender=label, baseline=baselines))
         heads = (*both, percent_of_confidence(), _("verdict"), _("published ratio"), _("replication"))
         yield capped(heads, [row for one, arm in pairs for row in _means(case, one, arm, known)], names=names)
-        yield paragraph(_("Minimum, of which no interval is promised:"))
+        yield paragraph(_("Minimum (without an interval):"))
         yield capped(both, [row for one, arm in pairs for row in _minimums(case, one, arm)], names=names)
     yield paragraph(
         _(
-            "Means and differences are arithmetic, of the blocks that hold both servers; the ratio beside a mean is "
-            "the mean of the blocks' ratios, which the interval and the verdict belong to."
+            "Means and differences are arithmetic, over the blocks that include both servers. The ratio next to a "
+            "mean is the mean of the per-block ratios. The interval and the verdict refer to this ratio."
         )
     )
 

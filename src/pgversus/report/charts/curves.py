@@ -50,8 +50,8 @@ def latency_chart(one: Answer) -> Chart | None:
         name=chart_name("latency", str(one.context.number), one.context.label),
         title=_("Latency percentiles: {place}", place=place),
         description=_(
-            "A line for each arm: how long its transactions took, from the median on the left to the slowest ones on "
-            "the right, over all its blocks. A percentile is drawn where enough transactions lie beyond it."
+            "One line per arm: transaction latency over all its blocks, from the median on the left to the slowest "
+            "transactions on the right. A percentile is drawn only if enough transactions lie beyond it."
         ),
         specification=sized(_specification_of_percentiles(points, labels)),
         heads=(_("arm"), *(_name(q) for q in shown)),
@@ -135,14 +135,14 @@ def run_order(one: Answer) -> Chart | None:
     place = one.context.label or one.comparison.workload.name
     return Chart(
         name=chart_name("trials", str(one.context.number), one.context.label),
-        title=_("Trials in the order in which they ran: {place}", place=place),
+        title=_("Trials in execution order: {place}", place=place),
         description=_(
-            "A mark for each trial: its {metric} as a share of its own arm's mean, by block. Level lines mean that "
-            "nothing drifted; arms that move together were moved by the host.",
+            "One mark per trial: its {metric} as a percentage of the mean of its arm, by block. Flat lines mean that "
+            "there was no drift. Arms that move together were affected by the host.",
             metric=metric_words(metric),
         ),
         specification=sized(_specification_of_trials(one, points)),
-        heads=(_("block"), _("arm"), metric_words(metric), _("of its arm's mean")),
+        heads=(_("block"), _("arm"), metric_words(metric), _("share of the arm's mean")),
         rows=tuple(
             (
                 str(point.block),
@@ -181,13 +181,13 @@ def _specification_of_trials(one: Answer, points: list[_Point]) -> dict[str, Any
     failed = [{"block": point.block, "sign": f"{_FAILED} {point.arm}"} for point in points if point.value is None]
     x = alt.X(
         "block:Q",
-        title=plain(_("block, in the order of time")),
+        title=plain(_("block, in execution order")),
         scale=alt.Scale(domain=[0.5, len(one.blocks) + 0.5], nice=False),
         axis=alt.Axis(tickMinStep=1, format="d", grid=False),
     )
     y = alt.Y(
         "share:Q",
-        title=plain(_("share of the arm's own mean")),
+        title=plain(_("share of the arm's mean")),
         scale=alt.Scale(zero=False, nice=True, padding=6),
         axis=alt.Axis(labelExpr="format(100 * datum.value, '.3~g') + ' %'", tickCount=5),
     )
@@ -209,18 +209,18 @@ def sweep_chart(found: Sweep, number: int) -> Chart:
 
     Of too many lines to be told apart the first ones are drawn, and all are in the table.
     """
-    title = _("{metric} over {factor}", metric=metric_axis(found.metric), factor=found.factor)
+    title = _("{metric} by {factor}", metric=metric_axis(found.metric), factor=found.factor)
     if found.title:
         title = _(
-            "{metric} over {factor}: {place}", metric=metric_axis(found.metric), factor=found.factor, place=found.title
+            "{metric} by {factor}: {place}", metric=metric_axis(found.metric), factor=found.factor, place=found.title
         )
     levels = _ascending(found)
     return Chart(
         name=chart_name("levels", str(number), found.metric.value, found.title),
         title=title,
         description=_(
-            "A line for each context over the levels, in the order of their amounts; the band around it is the "
-            "interval of each value. The axis begins at 0, so that a small difference looks small."
+            "One line per context across the levels, in order of their amounts. The band around it shows the interval "
+            "of each value. The axis starts at 0, so a small difference looks small."
         ),
         specification=sized(_specification_of_sweep(found)),
         heads=("", *levels),
@@ -263,7 +263,7 @@ def _specification_of_sweep(found: Sweep) -> dict[str, Any]:
     layers = [*bands, *series_layers(rows, [line.name for line in lines], x, y)]
     layered = alt.layer(*layers).properties(width="container", height=_SWEEP_HEIGHT)
     if highest > top:
-        note = _("Some intervals end above the chart.")
+        note = _("Some intervals extend beyond the chart.")
         layered = layered.properties(title=alt.TitleParams(text="", subtitle=note, anchor="start"))
     specification: dict[str, Any] = layered.to_dict()
     return specification

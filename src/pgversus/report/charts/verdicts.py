@@ -51,10 +51,10 @@ def _forest(placed: Sequence[RankedVerdict], metric: Metric) -> Chart | None:
         return None
     shown = rows[:_MOST_ROWS]
     margins = {one.answer.comparison.design.margin for one in placed}
-    title = _("Every verdict: {metric} against the baseline", metric=metric_words(metric))
+    title = _("All verdicts: {metric} relative to the baseline", metric=metric_words(metric))
     if len(shown) < len(rows):
         title = _(
-            "The first {shown} of {all} verdicts: {metric} against the baseline",
+            "The first {shown} of {all} verdicts: {metric} relative to the baseline",
             shown=len(shown),
             all=len(rows),
             metric=metric_words(metric),
@@ -63,8 +63,8 @@ def _forest(placed: Sequence[RankedVerdict], metric: Metric) -> Chart | None:
         name=chart_name("forest", metric.value),
         title=title,
         description=_(
-            "A row for each verdict, the worst first. The mark is the ratio of contender to baseline, the line its "
-            "interval; the vertical line is no difference, the band around it the margin."
+            "One row per verdict, the worst first. The mark is the ratio of contender to baseline, and the line is "
+            "its interval. The vertical line is zero difference, and the band around it is the margin."
         ),
         specification=sized(_specification(shown, margins, metric)),
         heads=(_("verdict on"), _("verdict"), _("change"), _("interval")),
@@ -150,8 +150,9 @@ def heat_chart(found: HeatMap, number: int) -> Chart:
         name=chart_name("map", str(number)),
         title=found.title,
         description=_(
-            "A cell for each verdict with its change and the interval. Blue and ▲ is faster, orange and ▼ slower, the "
-            "stronger the further; a grey, dashed cell claims no difference."
+            "One cell per verdict, with the change and its interval. Blue and ▲ mean faster, orange and ▼ mean "
+            "slower. A stronger colour means a larger difference. A grey, dashed cell means that no difference was "
+            "established."
         ),
         specification=sized(_specification_of_map(found)),
         heads=("", *found.columns),

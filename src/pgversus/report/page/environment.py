@@ -143,31 +143,33 @@ def method(answer: StudyAnswer) -> list[str]:
 
 
 _BLOCK_OF_OURS = N_(
-    "A block is the unit of evidence: in it every arm is started afresh on a fresh copy of the same data, in random "
-    "order, and measured close in time. What drifts on the host hits all arms of a block alike, and cancels in their "
-    "ratio."
+    "A block is the unit of evidence. In each block, every arm is started on a fresh copy of the same data and "
+    "measured within a short time, in random order. Drift on the host affects all arms of a block alike and cancels "
+    "out in their ratio."
 )
 _BLOCK_OF_OTHERS = N_(
-    "A block is the unit of evidence: in it every arm is measured close in time, in random order. What drifts on the "
-    "host hits all arms of a block alike, and cancels in their ratio. Servers that were running already are neither "
-    "restarted nor given fresh data, so that the luck of one start is in all blocks."
+    "A block is the unit of evidence. In each block, every arm is measured within a short time, in random order. "
+    "Drift on the host affects all arms of a block alike and cancels out in their ratio. Servers that were already "
+    "running are neither restarted nor given fresh data, so the chance effects of a single start are present in all "
+    "blocks."
 )
-_OPERATION = N_("In each block every arm does the operation once; the time is taken by the client.")
+_OPERATION = N_("In each block, every arm performs the operation once. The client measures the time.")
 _RATIO = N_(
-    "The ratio is the geometric mean of the blocks' ratios, contender / baseline; its interval is Student's, on the "
-    "log scale, over blocks."
+    "The ratio is the geometric mean of the per-block ratios (contender / baseline). Its interval is a Student's t "
+    "interval over blocks, on the log scale."
 )
 _VERDICTS = N_(
-    "faster, slower: the interval leaves no difference out, so that the sign is sure. equivalent: the whole interval "
-    "lies within the margin, {margin}, which was set beforehand. undecided: neither is known; the interval says how "
-    "large a difference could still be. invalid: trials failed again and again, and nothing is claimed."
+    "faster, slower: the interval excludes zero difference, so the direction is certain. equivalent: the whole "
+    "interval lies within the margin of {margin}, which was set in advance. undecided: neither is known; the interval "
+    "shows how large a difference is still possible. invalid: trials failed repeatedly, so there is no result."
 )
 
 
 def _windows(loads: Sequence[Answer]) -> str:
     return _(
-        "In each block every arm is measured in {windows}, after a warm-up; the windows of the arms alternate in an "
-        "order that cancels a steady drift. Windows of one start share its luck, so they make one number together.",
+        "In each block, every arm is measured in {windows} after a warm-up. The windows of the arms alternate in an "
+        "order that cancels a steady drift. Windows that follow the same server start share its chance effects, so "
+        "they are combined into one value.",
         windows=windows_words(loads),
     )
 
@@ -176,16 +178,17 @@ def _looks(answer: StudyAnswer) -> str:
     fixed = {one.comparison.design.fixed_blocks for one in answer.answers}
     if None in fixed:
         return ngettext(
-            "After each block one looks, and stops as soon as the verdict is known. Each look is so strict that over "
-            "all looks the interval misses the truth at most 1 time in 20.",
-            "After each block one looks, and stops as soon as a verdict is known. Each look is so strict that over all "
-            "looks, and over all {number} verdicts together, an interval misses the truth at most 1 time in 20.",
+            "The result is checked after each block, and measuring stops as soon as the verdict is known. The chance "
+            "that the interval misses the true value is at most 1 in 20, over all checks.",
+            "The results are checked after each block, and measuring stops as soon as a verdict is known. The chance "
+            "that any interval misses the true value is at most 1 in 20, over all checks and all {number} verdicts.",
             answer.study.verdicts,
         )
     return ngettext(
-        "One look after {blocks} blocks: at most 1 time in 20 the interval misses the truth.",
-        "One look after {blocks} blocks, strict enough for all {number} verdicts together: at most 1 time in 20 any "
-        "interval misses the truth.",
+        "The result is checked once, after {blocks} blocks. The chance that the interval misses the true value is at "
+        "most 1 in 20.",
+        "The results are checked once, after {blocks} blocks. The chance that any interval misses the true value is "
+        "at most 1 in 20, over all {number} verdicts.",
         answer.study.verdicts,
         blocks=of_many((str(number) for number in sorted(number for number in fixed if number)), either),
     )

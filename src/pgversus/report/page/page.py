@@ -96,4 +96,4 @@ def _pair(answer: StudyAnswer) -> str:
     if not answer.answers:
         return "pgversus"
     baseline, *contenders = (arm.label for arm in answer.answers[0].comparison.arms)
-    return _("{contenders} against {baseline}", contenders=listed(contenders), baseline=baseline)
+    return _("{contenders} vs {baseline}", contenders=listed(contenders), baseline=baseline)

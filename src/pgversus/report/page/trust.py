@@ -70,15 +70,15 @@ def _same_arms(placed: Sequence[RankedVerdict]) -> Iterator[str]:
     yield from (_same_arm(one) for one in same)
     if placed and not same:
         yield _(
-            "No server stands against itself here (A/A). To see what this host makes of the same server twice, "
-            "name it twice: pgversus compare SERVER SERVER, with the same flags."
+            "No server is compared with itself here (A/A). To see how much two identical servers differ on this host, "
+            "name the same server twice: pgversus compare SERVER SERVER, with the same flags."
         )
 
 
 def _same_arm(one: RankedVerdict) -> str:
     ratio, verdict = one.result.ratios.get(one.answer.analysis.metric), one.result.verdict
     if ratio is None or ratio.low is None or verdict is Verdict.INVALID:
-        return _("A/A, {place}: nothing is known of it.", place=one.label)
+        return _("A/A, {place}: no result.", place=one.label)
     values = {
         "place": one.label,
         "verdict": verdict_word(verdict),
@@ -87,9 +87,9 @@ def _same_arm(one: RankedVerdict) -> str:
     }
     if verdict in DIFFERENT:
         return _(
-            "A/A, {place}: {change} {interval}: two servers that are the same differ: believe nothing here.", **values
+            "A/A, {place}: {change} {interval}: two identical servers differ. Do not trust these results.", **values
         )
-    return _("A/A, {place}: {change} {interval}: {verdict}, as it should be.", **values)
+    return _("A/A, {place}: {change} {interval}: {verdict}, as expected.", **values)
 
 
 def _noise(one: RankedVerdict) -> NoiseRow:
@@ -120,7 +120,7 @@ def _drops_of(one: Answer) -> Iterator[str]:
     for block in one.blocks:
         for failure in block.failures:
             yield _(
-                "{place}, block {block}: a trial of {arm} failed while in {phase}: {words}",
+                "{place}, block {block}: a trial of {arm} failed during {phase}: {words}",
                 place=place,
                 block=block.number,
                 arm=one.comparison.arms[failure.arm].label,

@@ -183,10 +183,10 @@ def agreement(a: Side, b: Side, found: Quotient | None) -> Agreement:
 
 
 _DIFFERENT = {
-    Agreement.LARGER_IN_A: N_("they differ: the effect is larger in A"),
-    Agreement.LARGER_IN_B: N_("they differ: the effect is larger in B"),
-    Agreement.HIGHER_IN_A: N_("they differ: the ratio is higher in A"),
-    Agreement.HIGHER_IN_B: N_("they differ: the ratio is higher in B"),
+    Agreement.LARGER_IN_A: N_("differ: larger effect in A"),
+    Agreement.LARGER_IN_B: N_("differ: larger effect in B"),
+    Agreement.HIGHER_IN_A: N_("differ: higher ratio in A"),
+    Agreement.HIGHER_IN_B: N_("differ: higher ratio in B"),
 }
 
 
@@ -194,11 +194,11 @@ def agreement_words(found: Agreement, a: Side, b: Side) -> str:
     """The same as a sentence."""
     match found:
         case Agreement.AGREE:
-            return _("they agree within ±{margin}", margin=percent(shared_margin(a, b)))
+            return _("agree within ±{margin}", margin=percent(shared_margin(a, b)))
         case Agreement.OPPOSITE if a.verdict is Verdict.FASTER:
-            return _("they differ: faster in A, slower in B")
+            return _("differ: faster in A, slower in B")
         case Agreement.OPPOSITE:
-            return _("they differ: slower in A, faster in B")
+            return _("differ: slower in A, faster in B")
         case _:
             return _(_DIFFERENT[found]) if found in _DIFFERENT else _open(a, b)
 
@@ -212,10 +212,10 @@ def _open(a: Side, b: Side) -> str:
     """Why they cannot be told apart: no interval, or one that is too wide."""
     for name, side in (("A", a), ("B", b)):
         if side.verdict is Verdict.INVALID:
-            return _("cannot be told apart: {side} is invalid", side=name)
+            return _("inconclusive: {side} is invalid", side=name)
         if side.low is None or side.high is None:
-            return _("cannot be told apart: {side} has no interval yet", side=name)
-    return _("cannot be told apart")
+            return _("inconclusive: {side} has no interval yet", side=name)
+    return _("inconclusive")
 
 
 def _half_width(side: Side) -> float:

@@ -70,7 +70,7 @@ def _arms(pair: MatchedPair, one: int, other: int) -> str:
     what = listed(parts)
     if one == BASELINE:
         return _(
-            "baselines differ, so that even the ratios have no common measure: {what}",
+            "baselines differ, so the ratios cannot be compared: {what}",
             what=what,
         )
     return _("contenders differ: {what}", what=what)
@@ -91,14 +91,14 @@ def _builds(a: ArmFacts, b: ArmFacts) -> Iterator[str]:
         (_("origin"), origin_words(a.origin), origin_words(b.origin)),
         (_("compiler"), a.compiler, b.compiler),
         (_("flags"), a.flags, b.flags),
-        (_("options of the build"), _options(a), _options(b)),
+        (_("build options"), _options(a), _options(b)),
         (_("source"), _source(a), _source(b)),
     )
     found = [_each(name, x or _("none"), y or _("none")) for name, x, y in told if x != y]
     compiled = _differing(a.compiled_in, b.compiled_in)
     found += [_each(name, x, y) for name, (x, y) in compiled.items() if name != "CONFIGURE"]
     if not found and None not in (a.sha256, b.sha256) and a.sha256 != b.sha256:
-        found = [_("other files of the same version")]
+        found = [_("different files of the same version")]
     yield from found
 
 
@@ -140,14 +140,14 @@ def _data(a: Answer, b: Answer) -> str:
     found = {facts.data for facts in (a.arms[BASELINE], b.arms[BASELINE])}
     if len(found) == 1 or "" in found:
         return ""
-    return _("rows differ: the same commands loaded other rows in A than in B")
+    return _("rows differ: the same commands loaded different rows in A and B")
 
 
 def _statistics(a: Answer, b: Answer) -> str:
     full = [one.comparison.dataset.full_statistics for one in (a, b)]
     if full[0] == full[1]:
         return ""
-    return _("statistics differ: of every row in {side} only", side="A" if full[0] else "B")
+    return _("statistics differ: only {side} read every row", side="A" if full[0] else "B")
 
 
 def _host(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
@@ -184,7 +184,7 @@ def _windows(a: Answer, b: Answer) -> str:
     words = [windows_words([one]) for one in (a, b)]
     if words[0] == words[1]:
         return ""
-    return _("windows of a block differ: {a} in A, {b} in B", a=words[0], b=words[1])
+    return _("windows per block differ: {a} in A, {b} in B", a=words[0], b=words[1])
 
 
 def _margin(a: Answer, b: Answer) -> str:
@@ -192,7 +192,7 @@ def _margin(a: Answer, b: Answer) -> str:
     if margins[0] == margins[1]:
         return ""
     words = [f"±{percent(margin)}" for margin in margins]
-    return _("margin differs: {a} in A, {b} in B; the larger one holds here", a=words[0], b=words[1])
+    return _("margin differs: {a} in A, {b} in B; the larger one is used", a=words[0], b=words[1])
 
 
 def _check(pair: MatchedPair) -> str:
@@ -200,7 +200,7 @@ def _check(pair: MatchedPair) -> str:
     found = [name for name, side in zip(("A", "B"), sides, strict=True) if needs_check(*side)]
     if not found:
         return ""
-    return _("CHECK the caveats in {side}: its number may mean something else than it seems to", side=listed(found))
+    return _("CHECK the caveats in {side}: its result may be misleading", side=listed(found))
 
 
 def _each(name: str, a: object, b: object) -> str:

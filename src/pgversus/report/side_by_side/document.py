@@ -53,7 +53,7 @@ def _row(pair: MatchedPair) -> SideBySideRow:
     is_comparable = all(note.kind is not DiscrepancyKind.BASELINE for note in found)
     of_both = quotient(a, b) if is_comparable else None
     judged = agreement(a, b, of_both) if is_comparable else Agreement.NOT_JUDGED
-    not_judged = _("not judged: the baselines are not the same")
+    not_judged = _("not judged: the baselines differ")
     return SideBySideRow(
         a=a,
         b=b,

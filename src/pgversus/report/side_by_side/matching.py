@@ -107,7 +107,7 @@ def _of_workloads(a: Comparison, b: Comparison) -> Iterator[Reason]:
     if _workload_key(a.workload) == _workload_key(b.workload):
         return
     if isinstance(a.workload, Operation) or isinstance(b.workload, Operation):
-        what = _("an operation is not a load, nor another operation")
+        what = _("an operation can be compared only with the same operation")
     else:
         what = listed(_of_loads(a.workload, b.workload))
     yield Unlike.WORKLOAD, _("workload differs: {what}", what=what)
@@ -119,7 +119,7 @@ def _of_loads(a: PgbenchWorkload, b: PgbenchWorkload) -> Iterator[str]:
     else:
         for one, other in zip(a.scripts, b.scripts, strict=True):
             if _script_key(one) != _script_key(other):
-                yield _("the text of the script ({a} in A, {b} in B)", a=_name(one.name), b=_name(other.name))
+                yield _("the script text ({a} in A, {b} in B)", a=_name(one.name), b=_name(other.name))
             elif (one.weight or 1) != (other.weight or 1):
                 yield _each(_("weight of {script}", script=_name(one.name)), one.weight or 1, other.weight or 1)
     of_pgbench = (
@@ -148,7 +148,7 @@ def _of_datasets(a: Comparison, b: Comparison) -> Iterator[Reason]:
 
 def _files(one: Dataset, other: Dataset) -> Iterator[tuple[str, tuple[SetupFile, ...], tuple[SetupFile, ...]]]:
     yield _("the content of setup files"), one.setup_files, other.setup_files
-    yield _("the content of files that prepare the state"), one.prepare, other.prepare
+    yield _("the content of prepare files"), one.prepare, other.prepare
 
 
 def _each(name: str, a: object, b: object) -> str:
@@ -284,13 +284,13 @@ def _same_work(
 
 
 def _other_factors(one: Answer, other: Answer) -> NotComparable:
-    a, b = (both(found.comparison.factors) or _("nothing") for found in (one, other))
-    words = _("what is compared differs: {a} in A, {b} in B", a=a, b=b)
+    a, b = (both(found.comparison.factors) or _("none") for found in (one, other))
+    words = _("the compared factors differ: {a} in A, {b} in B", a=a, b=b)
     return NotComparable(a=place(one), b=place(other), reasons=((Unlike.COMPARED, words),))
 
 
 def _alone(one: Answer, result: ContenderResult, side: str) -> NotComparable:
-    words = _("no contender of the other result is called so, and it is open which stands for it")
+    words = _("the other result has no contender with this name, and it is unclear which one corresponds to it")
     called = f"{place(one)}: {one.comparison.arms[result.contender].label}"
     reasons_ = ((Unlike.COMPARED, words),)
     return NotComparable(a=called if side == "A" else None, b=called if side == "B" else None, reasons=reasons_)

@@ -39,23 +39,21 @@ _AROUND = {
 _COUNTED: Mapping[Agreement, Callable[[int], str]] = {
     Agreement.AGREE: lambda number: ngettext("{number} pair agrees", "{number} pairs agree", number),
     Agreement.LARGER_IN_A: lambda number: ngettext(
-        "{number} pair has its larger effect in A", "{number} pairs have their larger effect in A", number
+        "{number} pair has a larger effect in A", "{number} pairs have a larger effect in A", number
     ),
     Agreement.LARGER_IN_B: lambda number: ngettext(
-        "{number} pair has its larger effect in B", "{number} pairs have their larger effect in B", number
+        "{number} pair has a larger effect in B", "{number} pairs have a larger effect in B", number
     ),
     Agreement.HIGHER_IN_A: lambda number: ngettext(
-        "{number} pair has its higher ratio in A", "{number} pairs have their higher ratio in A", number
+        "{number} pair has a higher ratio in A", "{number} pairs have a higher ratio in A", number
     ),
     Agreement.HIGHER_IN_B: lambda number: ngettext(
-        "{number} pair has its higher ratio in B", "{number} pairs have their higher ratio in B", number
+        "{number} pair has a higher ratio in B", "{number} pairs have a higher ratio in B", number
     ),
     Agreement.OPPOSITE: lambda number: ngettext(
-        "{number} pair goes opposite ways", "{number} pairs go opposite ways", number
+        "{number} pair has opposite effects", "{number} pairs have opposite effects", number
     ),
-    Agreement.OPEN: lambda number: ngettext(
-        "{number} pair cannot be told apart", "{number} pairs cannot be told apart", number
-    ),
+    Agreement.OPEN: lambda number: ngettext("{number} pair is inconclusive", "{number} pairs are inconclusive", number),
     Agreement.NOT_JUDGED: lambda number: ngettext(
         "{number} pair is not judged", "{number} pairs are not judged", number
     ),
@@ -152,19 +150,19 @@ def _sentences(found: SideBySide) -> Iterator[str]:
     if parts:
         yield _("{counts}.", counts=listed(parts))
         yield _(
-            "The values of two runs are no comparison of speed: hosts, days and settings are in them. Only ratios are "
-            "held against each other, and those only where the baselines are the same."
+            "Do not compare the values of two runs directly: they also depend on hosts, days and settings. Only "
+            "ratios are compared, and only where the baselines are the same."
         )
         yield _(
-            "They agree where the interval of their quotient lies inside the margin, and differ where it does not hold "
-            "1; all of this together is wrong at most 1 time in 20."
+            "Two ratios agree if the interval of their quotient lies within the margin. They differ if it does not "
+            "include 1. The chance that any of these statements is wrong is at most 1 in 20."
         )
     else:
-        yield _("Nothing of A is comparable with anything of B.")
+        yield _("A and B have nothing that can be compared.")
     if found.not_comparable:
         yield ngettext(
-            "{number} context or contender has nothing beside it; the reason is said below.",
-            "{number} contexts or contenders have nothing beside them; the reasons are said below.",
+            "{number} context or contender has no counterpart. The reason is given below.",
+            "{number} contexts or contenders have no counterpart. The reasons are given below.",
             len(found.not_comparable),
         )
 
@@ -195,7 +193,7 @@ def _side(side: Side, metric: Metric) -> SideText:
     baseline, contender = side.baseline_value, side.contender_value
     changed = change(side.ratio) if side.ratio is not None else ""
     return SideText(
-        pair=_("{contender} against {baseline}", contender=side.contender, baseline=side.baseline),
+        pair=_("{contender} vs {baseline}", contender=side.contender, baseline=side.baseline),
         baseline_level="" if baseline is None else level_text(metric, baseline),
         contender_level="" if contender is None else level_text(metric, contender),
         change=f"{MARKS.get(side.verdict, '')} {changed}".strip(),

@@ -22,7 +22,7 @@ def side_by_side_markdown(found: SideBySide) -> str:
         _ratio_rows(section),
         paragraph(" ".join(section.sentences)),
         _value_rows(section),
-        _list(section.notes, _("Not alike")),
+        _list(section.notes, _("Differences")),
         _list([f"{one.place}: {one.reason}" for one in section.not_comparable], _("Not comparable")),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -39,9 +39,9 @@ def _ratio_rows(section: SideBySideSection) -> str:
         "B",
         confidence,
         _("verdict"),
-        _("B over A"),
-        _("A and B"),
-        _("not alike"),
+        _("B / A"),
+        _("A vs B"),
+        _("differences"),
     )
     rows = [
         (
@@ -59,7 +59,7 @@ def _ratio_rows(section: SideBySideSection) -> str:
 
 def _value_rows(section: SideBySideSection) -> str:
     heads = (
-        _("values, not to be compared between A and B"),
+        _("values (not comparable between A and B)"),
         _("A baseline"),
         _("A contender"),
         _("B baseline"),
@@ -109,7 +109,7 @@ def print_side_by_side(found: SideBySide, console: Console, columns: int | None 
     if section.rows:
         parts += [Text(""), _ratios(section), Text(""), _values(section)]
     parts += [Text(""), *(Text(sentence) for sentence in section.sentences)]
-    parts += [Text(_("not alike: {note}", note=note)) for note in section.notes]
+    parts += [Text(_("difference: {note}", note=note)) for note in section.notes]
     parts += [
         Text(_("not comparable: {place}: {reason}", place=one.place, reason=one.reason))
         for one in section.not_comparable
@@ -119,7 +119,7 @@ def print_side_by_side(found: SideBySide, console: Console, columns: int | None 
 
 def _ratios(section: SideBySideSection) -> Table:
     confidence = percent_of_confidence()
-    shown = terminal_table("", "A", confidence, "", "B", confidence, "", _("B over A"), _("A and B"), _("not alike"))
+    shown = terminal_table("", "A", confidence, "", "B", confidence, "", _("B / A"), _("A vs B"), _("differences"))
     for row in section.rows:
         agreement = Text(row.words, style=_COLOURS[row.agreement])
         shown.add_row(Text(row.place), *_cells(row.a), *_cells(row.b), Text(row.quotient), agreement, Text(row.around))
@@ -133,7 +133,7 @@ def _cells(side: SideText) -> list[RenderableType]:
 def _values(section: SideBySideSection) -> Table:
     """Each beside its own baseline: those of A and of B are two tables that happen to share their rows."""
     heads = [_("A baseline"), _("A contender"), _("B baseline"), _("B contender")]
-    shown = terminal_table(_("values, not to be compared between A and B"), "", *heads, _("blocks"))
+    shown = terminal_table(_("values (not comparable between A and B)"), "", *heads, _("blocks"))
     for row in section.rows:
         a, b = row.a, row.b
         levels = (a.baseline_level, a.contender_level, b.baseline_level, b.contender_level)
