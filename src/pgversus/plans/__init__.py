@@ -1,12 +1,12 @@
-"""Query plans: read what EXPLAIN printed, in one spelling for all majors; find what differs, and word it. Pure.
+"""Query plans: parses EXPLAIN output of all major versions, compares plans, and describes differences. Pure.
 
-explain.py      EXPLAIN's JSON, as servers, psql and logs have it, to plans
-plan.py         a plan: nodes in the order in which EXPLAIN prints them, and what they did
-nodes.py        raw nodes to ours: operators, bitmap scans
-expressions.py  conditions, keys and subplans in one spelling
-levels.py       how far two plans are apart, and their fingerprints
-matching.py     which node of one plan is which of the other
-changes.py      kinds of changes, and the rules that find them
-difference.py   what changed between two plans
+explain.py      parses EXPLAIN's JSON from servers, psql and logs
+plan.py         a plan: nodes in EXPLAIN's order, and their measurements
+nodes.py        converts raw nodes: operators, bitmap scans
+expressions.py  normalises conditions, keys and subplans
+levels.py       the level at which plans differ, and fingerprints
+matching.py     matches the nodes of two plans
+changes.py      kinds of changes, and the rules that detect them
+difference.py   the difference of two plans
 sentences.py    changes as sentences
 """

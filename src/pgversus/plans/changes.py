@@ -1,4 +1,4 @@
-"""Changes between two plans: their kinds, and the rules that find them in pairs of nodes."""
+"""Changes between two plans: their kinds, and the rules that detect them in pairs of nodes."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from pgversus.plans.plan import MAIN, OperatorFamily, Plan, PlanNode
 
 
 class ChangeKind(StrEnum):
-    """What has changed."""
+    """The kinds of changes."""
 
     SUBPLAN_PULLED_UP = "subplan pulled up"
     SUBPLAN_PUSHED_DOWN = "subplan pushed down"
@@ -24,7 +24,7 @@ class ChangeKind(StrEnum):
     NOT_READ = "relation not read"
     READ = "relation read"
     ARRANGEMENT = "arrangement"
-    """The same operators stand in another order."""
+    """The same operators in a different order."""
     CONDITION_MOVED = "condition moved"
     CONDITION_GONE = "condition gone"
     CONDITION_NEW = "condition new"
@@ -72,37 +72,37 @@ _LEVELS = {
     ),
 }
 LEVEL_OF = {kind: level for level, kinds in _LEVELS.items() for kind in kinds}
-"""The level to which each kind belongs."""
+"""The level of each kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One change."""
+    """One change between two plans."""
 
     kind: ChangeKind
     node: str
-    """Where: the node in the words of EXPLAIN; of the contender's plan where it is in both."""
+    """The node as EXPLAIN writes it; that of the contender's plan if it is in both."""
     was: str | float | None = None
     now: str | float | None = None
     name: str = ""
-    """Of what: a heading, a fact, a subplan."""
+    """The changed part: a heading, a fact, a subplan."""
     details: tuple[str, ...] = ()
-    """What else EXPLAIN says of a node that is in one plan only, `Hash Cond c.c2 = d.c2`."""
+    """Further properties of a node that is in only one plan, such as `Hash Cond c.c2 = d.c2`."""
     places: tuple[int | None, int | None] = (None, None)
-    """The node in both plans; None where it is not there."""
+    """The positions of the node in both plans; None if it is missing."""
 
 
 _MUCH = 1.1
-"""A ratio below which an amount is the same: parallel workers, samples and caches differ that much by themselves."""
+"""Smaller ratios are ignored: parallel workers, samples and caches cause such differences by themselves."""
 _FEW_BLOCKS = 10.0
 _OTHER_ESTIMATE = 2.0
-"""By how much more or less an estimate must be off to be told."""
+"""The ratio of estimation errors from which a change is reported."""
 
 _Amounts = tuple[ChangeKind, float, float] | tuple[ChangeKind, str, str]
 
 
 def amount_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
-    """Of nodes in both plans; blocks of the whole."""
+    """Yield changes in the amounts of nodes in both plans, and in the blocks of the whole plans."""
     for place, there in matching.pairs:
         was, now = baseline.nodes[place], contender.nodes[there]
         found: list[_Amounts] = [*_amounts(was, now), *_estimates(was, now)]
@@ -135,7 +135,7 @@ def _estimates(was: PlanNode, now: PlanNode) -> Iterator[tuple[ChangeKind, str, 
 
 
 def _off(node: PlanNode) -> float | None:
-    """How many times too high or too low the planner's rows are; None for a node that did not run."""
+    """Return the factor by which the row estimate is off, in either direction; None for a node that was not run."""
     if not node.measured.loops or node.measured.rows is None:
         return None
     actual = max(1.0, node.measured.rows / node.measured.loops)
@@ -144,7 +144,7 @@ def _off(node: PlanNode) -> float | None:
 
 
 def _estimate(node: PlanNode, off: float) -> str:
-    assert node.measured.rows is not None  # noqa: S101 - or there would be no `off`
+    assert node.measured.rows is not None  # noqa: S101 - guaranteed by `off`
     assert node.measured.loops  # noqa: S101 - the same
     return f"{node.estimated_rows:.0f}/{node.measured.rows / node.measured.loops:.0f}/{off:.1f}"
 
@@ -156,7 +156,7 @@ def _is_much(before: float, after: float) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Held:
-    """One condition where it is held."""
+    """One condition at its node."""
 
     text: str
     heading: str
@@ -169,7 +169,7 @@ class _Held:
 
 
 def condition_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
-    """Conditions that moved, went and came, then keys."""
+    """Yield moved, removed and added conditions, then changed keys."""
     yield from _conditions(baseline, contender, matching)
     for place, there in matching.pairs:
         yield from _keys(baseline.nodes[place], contender.nodes[there], (place, there))
@@ -196,7 +196,7 @@ def _conditions(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iter
                 now=now.words,
                 places=(one.place, now.place),
             )
-        # Those of nodes that are gone are told with them.
+        # Conditions of removed nodes are reported with the nodes.
         elif one.place in there:
             yield Change(
                 kind=ChangeKind.CONDITION_GONE,
@@ -242,7 +242,7 @@ def _keys(was: PlanNode, now: PlanNode, places: tuple[int, int]) -> Iterator[Cha
 
 
 def fact_changes(one: Examined, other: Examined, matching: NodeMatching) -> Iterator[Change]:
-    """Of nodes with the same operator in both plans; what one of the two majors does not tell has not changed."""
+    """Yield changed facts of nodes with the same operator; facts that one major does not report are ignored."""
     baseline, contender = one.plan, other.plan
     if baseline.is_measured and contender.is_measured and bool(baseline.jit_functions) != bool(contender.jit_functions):
         functions = baseline.jit_functions or 0, contender.jit_functions or 0
@@ -275,7 +275,7 @@ _FOLLOWS_ITS_JOIN = "Hash"
 
 
 def operator_changes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
-    """Of two plans that do not have the same operators in the same places: one at least."""
+    """Yield at least one change for two plans with different operators or arrangement."""
     found = [
         *_moved_scopes(baseline, contender, matching),
         *_other_operators(baseline, contender, matching),
@@ -286,7 +286,7 @@ def operator_changes(baseline: Plan, contender: Plan, matching: NodeMatching) ->
 
 
 def _moved_scopes(baseline: Plan, contender: Plan, matching: NodeMatching) -> Iterator[Change]:
-    """What was read in a subplan is read in the main plan, or the other way round; once for each subplan."""
+    """Yield relations that moved between a subplan and the main plan, once per subplan."""
     told = set()
     for place, there in matching.pairs:
         was, now = baseline.nodes[place], contender.nodes[there]
@@ -340,7 +340,7 @@ def _new(contender: Plan, matching: NodeMatching) -> Iterator[Change]:
 
 
 def _index_in_order(baseline: Plan, contender: Plan, there: dict[int, int], sort: int) -> str | None:
-    """The index that now gives the order which a sort made: one that is scanned in order where it was not before."""
+    """Return the index that replaces a sort: one below it that is now scanned in order and was not before."""
     for place in baseline.below(sort):
         was = baseline.nodes[place]
         if was.relation is None or place not in there:
@@ -352,7 +352,7 @@ def _index_in_order(baseline: Plan, contender: Plan, there: dict[int, int], sort
 
 
 def _is_hash(*nodes: PlanNode) -> bool:
-    """A hash join says it already."""
+    """Whether all nodes are Hash nodes, which changes of their joins cover."""
     return all(node.op.endswith(_FOLLOWS_ITS_JOIN) for node in nodes)
 
 

@@ -1,4 +1,4 @@
-"""What changed between two plans of one statement: the level, each change, and where the time went."""
+"""The difference of two plans of one statement: its level, the changes, and the change in time."""
 
 from dataclasses import dataclass
 
@@ -10,36 +10,36 @@ from pgversus.plans.plan import Plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeSplit:
-    """By how much nodes became slower (above 0) or faster, in seconds of EXPLAIN's instrumented clock."""
+    """The increase in time of nodes, in seconds of EXPLAIN's instrumentation; negative if they became faster."""
 
     changed_s: float
-    """Nodes that are in one plan only, or have other operators, conditions or keys."""
+    """Nodes in only one plan, or with different operators, conditions or keys."""
     unchanged_s: float
     unexplained_s: float
-    """Of the execution time what is in no node: start and end, triggers, what clocks cost."""
+    """Execution time outside all nodes: start and end, triggers, timing overhead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanDifference:
-    """How one plan became another."""
+    """The difference between two plans."""
 
     level: PlanLevel
     changes: tuple[Change, ...]
-    """Those of operators first, amounts of work last."""
+    """Changes of operators come first, amounts of work last."""
     fingerprints: tuple[Fingerprints, Fingerprints]
     time: TimeSplit | None
-    """None where one of them was not run."""
+    """None if one of the plans was not executed."""
     pairs: tuple[tuple[int, int], ...] = ()
-    """Places of the nodes that are in both plans, in the order of the baseline's."""
+    """Positions of nodes in both plans, in the order of the baseline's plan."""
 
     @property
     def is_same_plan(self) -> bool:
-        """Whether the planner chose the same: all else is how it went."""
+        """Whether the planner chose the same plan; its execution may differ."""
         return self.level not in (PlanLevel.OPERATORS, PlanLevel.CONDITIONS)
 
 
 def difference(baseline: Plan, contender: Plan) -> PlanDifference:
-    """From the baseline's plan to the contender's, of one statement on the same data."""
+    """Return the difference from baseline to contender, for plans of one statement on the same data."""
     one, other = examined(baseline), examined(contender)
     is_same_shape = one.shapes == other.shapes
     matching = _in_order(baseline) if is_same_shape else match(baseline, contender)
@@ -63,12 +63,12 @@ def difference(baseline: Plan, contender: Plan) -> PlanDifference:
 
 
 def has_other_spills(found: PlanDifference) -> bool:
-    """Whether some node that is in both plans spilled in one of them alone."""
+    """Whether a node in both plans spilled in only one of them."""
     return any(change.kind in (ChangeKind.SPILL_GONE, ChangeKind.SPILL_NEW) for change in found.changes)
 
 
 def is_same_but_for_batches(found: PlanDifference) -> bool:
-    """Whether it is the same plan, and the same nodes spilled, be it in other portions."""
+    """Whether the plans are the same and the same nodes spilled, even with different numbers of batches."""
     return found.is_same_plan and not has_other_spills(found)
 
 
@@ -92,7 +92,7 @@ def _time(one: Examined, other: Examined, matching: NodeMatching) -> TimeSplit |
 
 
 def _whole(plan: Plan) -> float:
-    """Seconds that it ran, without turning rows into text, which majors up to 16 cannot time."""
+    """Return the execution time without serialisation, which majors up to 16 cannot measure, in seconds."""
     if plan.execution_s is not None:
         return plan.execution_s - (plan.serialization_s or 0.0)
     return plan.root.measured.time_s or 0.0

@@ -1,4 +1,4 @@
-"""What EXPLAIN (FORMAT JSON) printed to plans: as a server returns it, as psql prints it, as auto_explain logs it."""
+"""Parses the output of EXPLAIN (FORMAT JSON) as servers return it, psql prints it, and auto_explain logs it."""
 
 import json
 import re
@@ -42,20 +42,20 @@ _NUMBERS = (
     "Rows Removed by Join Filter",
     "Rows Removed by Index Recheck",
 )
-_NUMBER, _ENDLESS = "a number", "a number without end"
+_NUMBER, _ENDLESS = "a number", "a number out of range"
 _LARGEST = 1e18
-"""No counter of a server comes so far; what is larger is no number that EXPLAIN printed."""
+"""No server counter reaches this value, so EXPLAIN cannot have printed a larger one."""
 _PLAN = "Plan"
 _BELOW = "Plans"
 MOST_DEPTH = 250
-"""Nodes below each other. Joins of so many tables take a planner hours."""
+"""Maximum depth of nodes. Planning a join of so many tables takes hours."""
 MOST_NODES = 20_000
-"""Of one plan. It has as many where it reads ten thousand partitions."""
+"""Maximum number of nodes per plan, reached when reading ten thousand partitions."""
 _LONGEST_SHOWN = 60
 
 
 def checked_root(entry: Any, where: str) -> Mapping[str, Any]:
-    """The "Plan" of one explained statement, all of its nodes looked at; PlanError that says which is none."""
+    """Return the "Plan" of one explained statement after checking all nodes; PlanError names an invalid one."""
     if not isinstance(entry, Mapping):
         raise _malformed(where, _kind(entry), 'an object with "Plan" in it')
     if not isinstance(root := entry.get(_PLAN), Mapping):
@@ -68,7 +68,7 @@ def checked_root(entry: Any, where: str) -> Mapping[str, Any]:
         nodes += 1
         if depth > MOST_DEPTH or nodes > MOST_NODES:
             raise _malformed(
-                where, "more nodes than any plan has", f"at most {MOST_NODES} nodes, {MOST_DEPTH} below each other"
+                where, "more nodes than a plan can have", f"at most {MOST_NODES} nodes, at most {MOST_DEPTH} deep"
             )
         _check(node, path)
         below = node.get(_BELOW, [])
@@ -91,12 +91,12 @@ def _check(node: Mapping[str, Any], path: str) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is one that can be reckoned with: neither true nor false, and not beyond all bounds."""
+    """Whether the value is a usable number: not a boolean, and not too large."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
 
 
 def _keys(found: Mapping[str, Any]) -> str:
-    """The first of them, as they stand in a message."""
+    """Return the first keys, formatted for a message."""
     shown = [repr(key if len(key) <= _LONGEST_SHOWN else f"{key[:_LONGEST_SHOWN]}...") for key in islice(found, 5)]
     return ", ".join(shown) or "an empty object"
 
@@ -108,12 +108,12 @@ def _kind(value: Any) -> str:
 
 def _malformed(where: str, found: str, expected: str) -> PlanError:
     return PlanError(
-        "this is not a plan as EXPLAIN (FORMAT JSON) prints it",
+        "not a plan in the format of EXPLAIN (FORMAT JSON)",
         slug="plan-malformed",
         where=where,
         found=found,
         expected=expected,
-        to_do="give what EXPLAIN printed, unchanged; only statements that have a plan can be compared",
+        to_do="give the unchanged output of EXPLAIN; only statements that have a plan can be compared",
     )
 
 
@@ -123,34 +123,34 @@ _CSV_FIELD = re.compile(r'"((?:[^"]++|"")*+)(?:"|\Z)')
 _OTHER_FORMAT = re.compile(r"\s*(?:<explain\b|- Plan:)")
 _MS_PER_S = 1000.0
 _CONTEXT, _WIDER_CONTEXT = 40, 1000
-_TOO_DEEP = "more levels than any plan has"
+_TOO_DEEP = "more levels than a plan can have"
 _MOST_LEVELS = 2 * MOST_DEPTH + 10
-"""Of lists and objects in each other: two for each node, and some around the plan and inside of its last node."""
-_EXPECTED = "what EXPLAIN (FORMAT JSON) prints"
+"""Maximum nesting of lists and objects: two levels per node, and some around the plan and inside its last node."""
+_EXPECTED = "output of EXPLAIN (FORMAT JSON)"
 
 
 def read_plans(text: str, where: str) -> list[Plan]:
-    """Every plan in a text, in its order: one for each statement that was explained.
+    """Return all plans in a text, in order, one per explained statement.
 
-    where: the text is from, for messages. PlanError for what is no JSON of EXPLAIN, is cut off, or is no plan. What
-    a major to come adds to plans is not looked at.
+    where: the source of the text, for messages. PlanError if the text is not JSON from EXPLAIN, is truncated, or
+    contains an invalid plan. Properties that future majors add to plans are ignored.
     """
     documents = list(_documents(text, where))
     entries = [entry for document in documents for entry in _entries(document, where)]
     if may_hold_secrets(text):
-        # Here, where every plan comes by that is shown or compared.
+        # Here, because all plans that are shown or compared pass through here.
         entries = _without_secrets(entries, where)
     if not entries:
-        raise _no_plan(where, "no plan in it")
+        raise _no_plan(where, "no plan")
     places = [where] if len(entries) == 1 else [f"{where}, plan {number}" for number in range(1, len(entries) + 1)]
     return [_plan(entry, place) for entry, place in zip(entries, places, strict=True)]
 
 
 def _documents(text: str, where: str) -> Iterator[Any]:
-    """Each JSON value, one behind the other."""
+    """Yield each of the concatenated JSON values."""
     bare = _without_table(text.lstrip("\ufeff"))
     if not bare.strip():
-        raise _no_plan(where, "nothing")
+        raise _no_plan(where, "an empty text")
     if _OTHER_FORMAT.match(bare):
         raise _no_plan(where, "a plan in another format of EXPLAIN")
     decoder = json.JSONDecoder()
@@ -163,7 +163,7 @@ def _documents(text: str, where: str) -> Iterator[Any]:
         except RecursionError as error:
             raise _no_plan(where, _TOO_DEEP) from error
         except ValueError as error:
-            # Python reads no number of thousands of digits.
+            # Python limits the digits of integers that it reads.
             raise _no_plan(where, str(error)) from error
         if is_nested_deeper(value, _MOST_LEVELS):
             raise _no_plan(where, _TOO_DEEP)
@@ -177,19 +177,19 @@ def _next(text: str, position: int) -> int:
 
 
 def _without_table(text: str) -> str:
-    """Without what psql draws around it: a heading, a rule, a + at the end of lines, a count of rows; or as CSV."""
+    """Remove psql's formatting: heading, rule, + at the ends of lines, row count; or CSV quoting."""
     lines = text.strip().splitlines()
     if not lines or lines[0].strip().strip('"') != _COLUMN:
         return text
     if lines[1:] and lines[1].startswith('"'):
-        # Python's own reader of CSV takes no field of more than 128 kB.
+        # Python's CSV reader limits fields to 128 kB.
         return "\n".join(found[1].replace('""', '"') for found in _CSV_FIELD.finditer("\n".join(lines[1:])))
     inside = [line for line in lines[1:] if not re.fullmatch(r"\s*-+\s*|\(\d+ rows?\)", line)]
     return "\n".join(line[:-1].rstrip() if line.endswith("+") else line for line in inside)
 
 
 def _entries(document: Any, where: str) -> Iterator[Any]:
-    """What could be plans: an array of them, one of its own, or rows with a column of them."""
+    """Yield possible plans: from an array, a single object, or rows with a column of plans."""
     for entry in document if isinstance(document, list) else [document]:
         if isinstance(entry, Mapping) and _COLUMN in entry:
             inside = entry[_COLUMN]
@@ -233,24 +233,24 @@ def _without_secrets(entries: list[Any], where: str) -> list[Any]:
 
 def _no_json(text: str, error: json.JSONDecodeError, where: str) -> PlanError:
     if _TEXT_FORMAT.search(text):
-        return _no_plan(where, "a plan in EXPLAIN's text format")
+        return _no_plan(where, "a plan in the text format of EXPLAIN")
     is_cut = not text[error.pos :].strip() or error.msg.startswith("Unterminated")
     near = _near(text, error.pos)
     return PlanError(
-        "a plan is cut off" if is_cut else "this is no JSON",
+        "a plan is truncated" if is_cut else "invalid JSON",
         slug="plan-cut-off" if is_cut else "plan-no-json",
         where=f"{where}, line {error.lineno}, column {error.colno}",
         found=f"it ends with ... {near}" if is_cut else f"{error.msg} near ... {near}",
         expected=_EXPECTED,
-        to_do="save the whole of it: psql -XAtqc 'EXPLAIN (ANALYZE, BUFFERS, VERBOSE, FORMAT JSON) ...' > plan.json",
+        to_do="save the whole output: psql -XAtqc 'EXPLAIN (ANALYZE, BUFFERS, VERBOSE, FORMAT JSON) ...' > plan.json",
     )
 
 
 def _near(text: str, position: int) -> str:
-    """What stands there, unless a password may: of a part of a text nobody could tell."""
+    """Return the text around a position, unless it may contain a password, which may be cut beyond recognition."""
     around = text[max(0, position - _WIDER_CONTEXT) : position + _WIDER_CONTEXT]
     if message_without_secrets(around) != around:
-        return "(not shown, because a password may be in it)"
+        return "(not shown, because it may contain a password)"
     return " ".join(text[max(0, position - _CONTEXT) : position + _CONTEXT].split())
 
 

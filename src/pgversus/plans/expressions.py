@@ -1,10 +1,10 @@
-"""Conditions and keys in one spelling, whatever major printed them and whatever it called its subplans. Pure.
+"""Normalises conditions and keys, independently of the major version and of names of subplans. Pure.
 
-Quotes and parentheses are found in one pass over a text, however deep they are nested.
+Quotes and parentheses are located in a single pass, however deeply they are nested.
 
 Up to 16 EXPLAIN prints `$0` for the result of an InitPlan and hides the test of a SubPlan: `(SubPlan 1)`. From 17 on
-it prints `(InitPlan 1).col1` and `(ANY (c.c1 = (SubPlan 1).col1))`. Here all are numbered in the order of the plan,
-results are spelled as in 17, and tests are hidden as in 16: what 16 does not print cannot be compared.
+it prints `(InitPlan 1).col1` and `(ANY (c.c1 = (SubPlan 1).col1))`. Here subplans are numbered in the order of the
+plan, results are written as in 17, and tests are hidden as in 16, because they cannot be compared with 16.
 """
 
 import re
@@ -14,18 +14,18 @@ from itertools import count
 _STRING = re.compile(r"('(?:[^']++|'')*+')")
 _QUOTED = re.compile(r"'(?:[^']++|'')*+'|\"(?:[^\"]++|\"\")*+\"|[()\[\]]")
 _NOWHERE = -1
-"""In place of a parenthesis, for what stands in none."""
+"""Stands for text outside all parentheses."""
 
 
 def outside_strings(text: str, change: Callable[[str], str]) -> str:
-    """The text with what is in no string literal changed."""
+    """Apply a change to the text outside string literals."""
     if "'" not in text:
         return change(text)
     return "".join(part if index % 2 else change(part) for index, part in enumerate(_STRING.split(text)))
 
 
 def closing(text: str, start: int) -> int:
-    """Behind the parenthesis that closes the one at `start`; the end of the text where none does."""
+    """Return the position after the parenthesis that closes the one at `start`, or the end of the text."""
     depth = 0
     for match in _QUOTED.finditer(text, start):
         mark = match[0]
@@ -39,13 +39,13 @@ def closing(text: str, start: int) -> int:
 
 
 def bare(text: str) -> str:
-    """The text without parentheses around the whole, and without white space around it."""
+    """Return the text without enclosing parentheses and white space."""
     begin, end, _ = _inside(text, 0, len(text), _Brackets(text, "").ends)
     return text[begin:end]
 
 
 def split_outside(text: str, word: str) -> list[str]:
-    """The parts between occurrences of `word` that stand in no parenthesis and no quotes."""
+    """Split at occurrences of `word` outside parentheses and quotes."""
     if word not in text:
         return [text]
     places = _Brackets(text, word).places.get(_NOWHERE, [])
@@ -53,7 +53,7 @@ def split_outside(text: str, word: str) -> list[str]:
 
 
 def split_inside(text: str, word: str) -> list[str]:
-    """The same of bare parts, those that stood in parentheses as a whole split in their turn."""
+    """Split at `word` like `split_outside`, and split parts that are parenthesised as a whole again."""
     brackets = _Brackets(text, word)
     parts = []
     left = [(0, len(text), brackets.places.get(_NOWHERE, []))]
@@ -70,14 +70,14 @@ def split_inside(text: str, word: str) -> list[str]:
 
 
 class _Brackets:
-    """The parentheses of a text, and where a word stands in it outside of quotes."""
+    """The parentheses of a text, and the positions of a word outside quotes."""
 
     def __init__(self, text: str, word: str) -> None:
         """word: empty for none."""
         self.ends: dict[int, int] = {}
-        """Of each parenthesis that is closed, by its place, where what it closes ends."""
+        """The position after each closing parenthesis, by the position of the opening one."""
         self.places: dict[int, list[int]] = {}
-        """Of the word, by the parenthesis in which it stands."""
+        """Positions of the word, by the innermost parenthesis around it."""
         opened, position = [_NOWHERE], 0
         marks = [(match.start(), match.end(), match[0]) for match in _QUOTED.finditer(text)]
         for start, end, mark in [*marks, (len(text), len(text), "")]:
@@ -92,7 +92,7 @@ class _Brackets:
 
 
 def _inside(text: str, begin: int, end: int, ends: Mapping[int, int]) -> tuple[int, int, int]:
-    """Where a part begins and ends without what stands around the whole of it, and the last parenthesis around it."""
+    """Return the bounds of a part without enclosing parentheses and white space, and the innermost of the former."""
     bracket = _NOWHERE
     while True:
         while begin < end and text[begin].isspace():
@@ -117,10 +117,10 @@ _NAMED_TEST = re.compile(r"(?:\bEXISTS|\bARRAY)?\((?:rescan )?(hashed )?SubPlan 
 
 
 class SubplanNames:
-    """How one plan calls its subplans, and how they are called here."""
+    """Maps the subplan names of one plan to normalised names."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        """names: of subplans as EXPLAIN has them ("Subplan Name"), in the order of the plan."""
+        """names: names of subplans from EXPLAIN ("Subplan Name"), in the order of the plan."""
         self._numbers: dict[str, int] = {}
         self._returned: dict[str, str] = {}
         for name in names:
@@ -133,12 +133,12 @@ class SubplanNames:
                 self._returned[parameter] = f"({kind} {number}).col{column}"
 
     def scope(self, name: str) -> str:
-        """`InitPlan 1 (returns $0)` as `InitPlan 1`; of a CTE the name as it is."""
+        """Return `InitPlan 1` for `InitPlan 1 (returns $0)`; names of CTEs are unchanged."""
         match = _NAME.fullmatch(name)
         return f"{match[1]} {self._numbers[match[2]]}" if match else name
 
     def respell(self, text: str) -> str:
-        """An expression in the one spelling."""
+        """Return an expression with normalised names of subplans."""
         if "$" not in text and "Plan " not in text:
             return text
         return _without_tests(outside_strings(text, self._renumber))
@@ -149,12 +149,12 @@ class SubplanNames:
 
 
 def _without_tests(text: str) -> str:
-    """`(ANY (a = (SubPlan 1).col1))` as `(SubPlan 1)`, and the same for ALL, rows, EXISTS and ARRAY."""
+    """Replace `(ANY (a = (SubPlan 1).col1))` by `(SubPlan 1)`; the same for ALL, rows, EXISTS and ARRAY."""
     pieces, done = [], 0
     while (match := _TEST.search(text, done)) is not None:
         end = closing(text, match.start())
         tested = _TESTED.search(text, match.start(), end)
-        # Where none is tested in the whole, none is in a part of it.
+        # If the whole contains no test, no part of it does.
         found = text[match.start() : end] if tested is None else f"({tested[1] or ''}SubPlan {tested[2]})"
         pieces += [text[done : match.start()], found]
         done = end
@@ -171,19 +171,19 @@ _QUALIFIED = re.compile(r"(?<![\w$\".])([\w$]++|\"(?:[^\"]++|\"\")*+\")\.")
 
 
 class Expressions:
-    """The spelling of one plan."""
+    """Normalises the expressions of one plan."""
 
     def __init__(self, subplans: SubplanNames, aliases: Iterable[tuple[str, str | None]]) -> None:
-        """aliases: of each node that has one, in the order of the plan, with its relation."""
+        """aliases: (alias, relation) of each node with an alias, in the order of the plan."""
         self._subplans = subplans
         self._aliases = _own_names(aliases)
 
     def conjuncts(self, text: str) -> tuple[str, ...]:
-        """What must hold, cut at AND, sorted: `((b = a) AND (1 = c))` is `a = b` and `c = 1`."""
+        """Split a condition at AND and sort the parts: `((b = a) AND (1 = c))` becomes `a = b` and `c = 1`."""
         return tuple(sorted({_sides_in_order(part) for part in split_inside(self.respell(text), _AND)}))
 
     def respell(self, text: str) -> str:
-        """A whole expression."""
+        """Return a normalised expression."""
         found = self._subplans.respell(text)
         if "OVER " in found:
             found = outside_strings(found, lambda part: _WINDOW.sub("OVER w", part))
@@ -194,12 +194,12 @@ class Expressions:
 
 
 def is_generated(alias: str, relation: str | None) -> bool:
-    """Whether PostgreSQL made this name up, `t_1` for the second t; another plan may number them otherwise."""
+    """Whether PostgreSQL generated the alias, such as `t_1` for the second t; plans may number these differently."""
     return relation is not None and alias != relation and _GENERATED.fullmatch(alias) is not None
 
 
 def _own_names(aliases: Iterable[tuple[str, str | None]]) -> Mapping[str, str]:
-    """For each name that was made up one by relation and order, as it stands in expressions and in quotes."""
+    """Map generated aliases, plain and quoted, to names derived from relation and order."""
     all_names = list(aliases)
     taken = {alias for alias, relation in all_names if not is_generated(alias, relation)}
     own: dict[str, str] = {}
@@ -207,7 +207,7 @@ def _own_names(aliases: Iterable[tuple[str, str | None]]) -> Mapping[str, str]:
     for alias, relation in all_names:
         if not is_generated(alias, relation) or alias in own:
             continue
-        # Those that were taken before are taken still.
+        # The counter continues, because names that were taken remain so.
         following = numbers.setdefault(relation, count(1))
         name = next(name for number in following if (name := f"{relation}_{number}") not in taken)
         taken.add(name)
@@ -220,7 +220,7 @@ def _in_quotes(name: str) -> str:
 
 
 def _sides_in_order(conjunct: str) -> str:
-    """Of an equality, which reads the same from both sides: columns first, values behind them."""
+    """Return an equality with its sides in a fixed order: columns first, then values."""
     sides = split_outside(conjunct, _EQUALS)
     if len(sides) != 2:  # noqa: PLR2004 - a left side and a right one
         return conjunct

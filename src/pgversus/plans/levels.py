@@ -1,4 +1,4 @@
-"""How far two plans are apart, and three fingerprints of one: its shape, its logic, how it went."""
+"""The level at which two plans differ, and three fingerprints of a plan: shape, logic and behaviour."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,57 +10,57 @@ from pgversus.plans.plan import Fact, OperatorFamily, OwnWork, Plan, PlanNode, o
 
 _DIGITS = 16
 SPILLED = "Spilled"
-"""A fact of our own: whether the node itself wrote temporary files."""
+"""A derived fact: whether the node itself wrote temporary files."""
 _OF_ONE_PROCESS = ("Sort Method", "Sort Space Type", "HashAgg Batches")
-# Of parallel workers EXPLAIN tells what the leader did, which depends on the rows that it happened to get.
+# EXPLAIN reports these for the leader of parallel workers; they depend on which rows it happened to process.
 
 _NEXT = "\x1f"
 _PARTS_OF_PLACE = 2
-# Depth and role, before all else.
+# Depth and role come first.
 
 
 class PlanLevel(StrEnum):
-    """The first thing in which two plans differ; those behind it may as well."""
+    """The first level at which two plans differ; later levels may differ as well."""
 
     OPERATORS = "operators"
     CONDITIONS = "conditions"
-    """The same operators on the same relations, with other conditions or keys."""
+    """The same operators on the same relations, with different conditions or keys."""
     BEHAVIOUR = "behaviour"
-    """The same plan, which went another way: it spilled, sorted by another method, had more batches."""
+    """The same plan with different behaviour: spills, sort method, number of batches."""
     WORK = "work"
-    """The same plan in the same way, with other amounts of rows, loops, or blocks."""
+    """The same plan and behaviour, with different numbers of rows, loops, or blocks."""
     IDENTICAL = "identical"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprints:
-    """Of one plan; the first digits of SHA-256 over it in our spelling. Equal ones are equal across majors."""
+    """The fingerprints of a plan: leading digits of SHA-256 over its normalised form, comparable across majors."""
 
     shape: str
     """Operators, join types, relations, indexes, and their order."""
     logic: str
-    """The same with conditions and keys."""
+    """The shape with conditions and keys."""
     behaviour: str | None
-    """The same with how it went; None for a plan that was not run. What one major does not tell makes it another, so
-    that plans are held against each other by facts and not by this."""
+    """The logic with behaviour; None for a plan that was not executed. It depends on what a major reports, so plans are
+    compared by facts instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Examined:
-    """A plan and what comparing it needs, each computed once; in the order of its nodes."""
+    """A plan with precomputed data for comparison, in the order of its nodes."""
 
     plan: Plan
     shapes: Sequence[str]
-    """What each node is and where it stands."""
+    """The identity and position of each node."""
     logics: Sequence[str]
-    """The same with its conditions and keys."""
+    """The shapes with conditions and keys."""
     own: Sequence[OwnWork]
     facts: Sequence[Mapping[str, Fact]]
-    """How it went, with whether it spilled, where that is told."""
+    """The facts of each node, including whether it spilled, if reported."""
 
     @property
     def fingerprints(self) -> Fingerprints:
-        """Of the whole."""
+        """The fingerprints of the whole plan."""
         went = [f"{logic} {sorted(facts.items())}" for logic, facts in zip(self.logics, self.facts, strict=True)]
         return Fingerprints(
             shape=_digest(self.shapes),
@@ -70,7 +70,7 @@ class Examined:
 
 
 def examined(plan: Plan) -> Examined:
-    """A plan, ready to be compared."""
+    """Prepare a plan for comparison."""
     mine = own(plan)
     return Examined(
         plan=plan,
@@ -82,7 +82,7 @@ def examined(plan: Plan) -> Examined:
 
 
 def _shape(node: PlanNode) -> str:
-    # A name that PostgreSQL made up says nothing: its relation does.
+    # Generated aliases carry no information beyond the relation.
     alias = "" if node.alias is None or is_generated(node.alias, node.relation) else node.alias
     where = f"{node.depth}{_NEXT}{node.role}{_NEXT}{node.scope}"
     return f"{where}{_NEXT}{node.op}{_NEXT}{node.detail}{_NEXT}{node.relation}{_NEXT}{alias}{_NEXT}{node.indexes}"
@@ -93,9 +93,9 @@ def _logic(node: PlanNode) -> str:
 
 
 def is_same_but_for_sorts(one: Examined, other: Examined) -> bool:
-    """Whether sorts alone tell one plan from the other: all other operators, conditions and keys are the same.
+    """Whether the plans differ only in sorts: all other operators, conditions and keys are equal.
 
-    A newer planner knows that rows are in order already where an older one sorts them once more.
+    A newer planner may know that rows are already ordered where an older one sorts them.
     """
     return _without_sorts(one) == _without_sorts(other)
 
@@ -105,7 +105,7 @@ def _without_sorts(one: Examined) -> list[tuple[int, str]]:
     found = []
     for node, logic in zip(one.plan.nodes, one.logics, strict=True):
         is_sort = node.family is OperatorFamily.SORT
-        # As if the sorts above it were not there: what stands below one stands where it stands.
+        # Skip sorts when counting depths.
         depth = 0 if node.parent is None else depths[node.parent] + 1
         depths.append(depth - 1 if is_sort else depth)
         if not is_sort:
@@ -114,7 +114,7 @@ def _without_sorts(one: Examined) -> list[tuple[int, str]]:
 
 
 def without_place(logic: str) -> str:
-    """What a node is, in which subplan, wherever in it it stands. logic: as of Examined."""
+    """Return a node's logic and subplan without its position. logic: from Examined."""
     return logic.split(_NEXT, _PARTS_OF_PLACE)[-1]
 
 

@@ -1,7 +1,7 @@
-"""Which node of one plan is which of the other: by what they read, and by what lies below them.
+"""Matches the nodes of two plans by the relations that they read, and by the nodes below them.
 
-Not by edits of a tree: what matters is where each relation went, and one that left a subplan for a join has moved
-through the whole tree.
+Tree edit distance is not suitable: what matters is where each relation went, and a relation that moved from a subplan
+to a join has moved across the whole tree.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pgversus.plans.plan import Plan, PlanNode
 
 _ALIKE = 0.5
-"""Of all that is read below two nodes, the least share that both read, for one to have become the other."""
+"""Minimum share of common relations below two nodes for a match."""
 _MOST_PAIRS = 20_000
-# Of nodes that are left over, held against each other one by one; more than that are paired in their order.
+# Maximum number of pairs to compare among remaining nodes; beyond it, nodes are paired in order.
 
 _Key = Callable[[PlanNode], Hashable | None]
-# Nodes with equal keys match; None matches nothing.
+# Nodes with equal keys match; None matches no node.
 _OF_READERS: Sequence[_Key] = (
     lambda node: (node.scope, node.relation, node.alias) if node.relation else None,
     lambda node: (node.relation, node.alias) if node.relation else None,
@@ -27,20 +27,20 @@ _OF_READERS: Sequence[_Key] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeMatching:
-    """Places in the nodes of both plans."""
+    """Matched and unmatched positions in both plans."""
 
     pairs: tuple[tuple[int, int], ...]
-    """In the order of the first plan."""
+    """In the order of the baseline's plan."""
     removed: tuple[int, ...]
     added: tuple[int, ...]
 
 
 def match(baseline: Plan, contender: Plan) -> NodeMatching:
-    """Each node of one with that of the other which does its work.
+    """Match the nodes of two plans that do the same work.
 
-    What reads is matched first: by scope, relation and alias, then by less and less of these. Then what stands above:
-    by its operator and what is read below it, by its family and the same, and at last by family where half of what
-    is read below both is the same.
+    Reading nodes are matched first, by scope, relation and alias, then by fewer and fewer of these. Nodes above them
+    are matched by operator and the reading nodes below, then by operator family and the same nodes, and finally by
+    family if at least half of the reading nodes below are common.
     """
     sides = _Side(baseline), _Side(contender)
     for key in _OF_READERS:
@@ -59,19 +59,19 @@ def match(baseline: Plan, contender: Plan) -> NodeMatching:
 
 
 class _Side:
-    """One plan, and what of it has been matched."""
+    """One of the plans, with its matches."""
 
     def __init__(self, plan: Plan) -> None:
         self.nodes = plan.nodes
         self.found: dict[int, int] = {}
-        """The place in the other plan, by the place in this one."""
+        """Positions in the other plan, by position in this one."""
         self.below: list[int] = []
-        """Of each node which pairs of readers are in it and below it, as bits."""
+        """A bit set per node of the matched pairs of reading nodes at or below it."""
         self._readers: dict[int, int] = {}
-        # The number of a reader's pair.
+        # Numbers of matched pairs, by position.
 
     def is_reader(self, place: int) -> bool:
-        """Whether it is an end of the tree: nothing stands below it but subplans of its own."""
+        """Whether the node reads data: it has no nodes below it except its own subplans."""
         node = self.nodes[place]
         return node.relation is not None or all(
             self.nodes[child].role in ("InitPlan", "SubPlan") for child in node.children
@@ -83,7 +83,7 @@ class _Side:
             self._readers[place] = number
 
     def spread(self) -> None:
-        """Readers are matched: note for every node which are below it."""
+        """Compute the bit sets after reading nodes are matched."""
         self.below = [0] * len(self.nodes)
         for place in range(len(self.nodes) - 1, -1, -1):
             if place in self._readers:
@@ -110,7 +110,7 @@ def _pair(one: _Side, other: _Side, key: _Key, *, is_reader: bool) -> None:
 
 def _pair_above(one: _Side, other: _Side, key: Callable[[_Side, int], Hashable]) -> None:
     def keyed(side: _Side) -> Iterable[tuple[Hashable, int]]:
-        # Without anything below that is in both plans it could be any.
+        # Without a common node below, any node would match.
         return ((key(side, place), place) for place in side.left() if side.below[place])
 
     for place, place_there in _in_turn(keyed(one), keyed(other)):
@@ -119,13 +119,13 @@ def _pair_above(one: _Side, other: _Side, key: Callable[[_Side, int], Hashable])
 
 
 def _in_turn(one: Iterable[tuple[Hashable, int]], other: Iterable[tuple[Hashable, int]]) -> Iterable[tuple[int, int]]:
-    """Places with equal keys; of several the first with the first."""
+    """Yield positions with equal keys; repeated keys are paired in order."""
     waiting: dict[Hashable, list[int]] = {}
     for key, place in other:
         waiting.setdefault(key, []).append(place)
     for places in waiting.values():
         places.reverse()
-    # Before any is taken.
+    # Copied before matches remove nodes from it.
     for key, place in list(one):
         if left := waiting.get(key):
             yield place, left.pop()

@@ -1,4 +1,4 @@
-"""EXPLAIN's raw nodes to ours: operator names, bitmap scans, subplans, all in one spelling."""
+"""Converts EXPLAIN's raw nodes: operator names, bitmap scans, subplans, in normalised form."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _FAMILIES = {
 
 
 def operator(raw: Mapping[str, Any]) -> str:
-    """`Parallel Hash Left Join`, `Finalize GroupAggregate`. raw: a node of EXPLAIN's JSON."""
+    """Return the operator, such as `Parallel Hash Left Join`. raw: a node of EXPLAIN's JSON."""
     name = _named(raw)
     mode = raw.get("Partial Mode", "Simple")
     words = [mode] if mode in ("Partial", "Finalize") else []
@@ -32,7 +32,7 @@ def operator(raw: Mapping[str, Any]) -> str:
 
 
 def family(node_type: str) -> OperatorFamily:
-    """Which operators can stand for it; scans are all that reads, whatever it is called in majors to come."""
+    """Return the family of comparable operators; unknown scans of future majors are scans."""
     found = _FAMILIES.get(node_type)
     if found is not None:
         return found
@@ -58,7 +58,7 @@ def _named(raw: Mapping[str, Any]) -> str:
 def _join(node_type: str, kind: str) -> str:
     if kind == "Inner":
         return node_type
-    # "Nested Loop Left Join", "Hash Left Join": as the text format has them.
+    # "Nested Loop Left Join", "Hash Left Join": as in the text format.
     return f"{_JOINS[node_type]} {kind} Join"
 
 
@@ -69,16 +69,16 @@ _PARTS = (_INDEX, "BitmapAnd", "BitmapOr")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bitmap:
-    """How a heap scan finds its blocks."""
+    """The bitmap of a heap scan."""
 
     indexes: str
     """`a_idx`, or `BitmapOr(a_idx, b_idx)`."""
     conditions: tuple[str, ...]
-    """Of each index, as EXPLAIN has them."""
+    """The condition of each index, as printed by EXPLAIN."""
 
 
 def bitmap_below(raw: Mapping[str, Any]) -> Bitmap | None:
-    """Of a bitmap heap scan; None for every other node."""
+    """Return the bitmap of a bitmap heap scan; None for other nodes."""
     if raw["Node Type"] != _HEAP:
         return None
     parts = filter(is_part, raw.get("Plans", []))
@@ -88,7 +88,7 @@ def bitmap_below(raw: Mapping[str, Any]) -> Bitmap | None:
 
 
 def is_part(raw: Mapping[str, Any]) -> bool:
-    """Whether a node below a bitmap heap scan is one of those that make its bitmap."""
+    """Whether a node below a bitmap heap scan is a part of its bitmap."""
     return raw["Node Type"] in _PARTS
 
 
@@ -103,7 +103,7 @@ def _indexes(raw: Mapping[str, Any], conditions: list[str]) -> str:
 
 _CONDITIONS = ("Cond", "Filter", "Order By", "Run Condition")
 _RECHECK = "Recheck Cond"
-# Says again what the index's own condition says.
+# Repeats the condition of the index.
 _KEYS = ("Sort Key", "Group Key", "Presorted Key", "Cache Key")
 _CALLS = ("Function Call", "Table Function Call")
 _READ = ("Relation Name", "CTE Name", "Function Name", "Table Function Name", "Tuplestore Name")
@@ -123,7 +123,7 @@ _FACTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawNode:
-    """A node of EXPLAIN's JSON, and where in the plan it stands."""
+    """A node of EXPLAIN's JSON, and its position in the plan."""
 
     raw: Mapping[str, Any]
     depth: int
@@ -134,7 +134,7 @@ class RawNode:
 
 
 def plan_nodes(root: Mapping[str, Any]) -> tuple[PlanNode, ...]:
-    """All nodes of a plan. root: its "Plan", a mapping with a "Node Type" as each below it."""
+    """Return all nodes of a plan. root: its "Plan", a mapping with a "Node Type" like all nodes below it."""
     subplans = SubplanNames(_subplan_names(root))
     found = _in_order(root, subplans)
     aliases = ((str(node.raw["Alias"]), _relation(node.raw)) for node in found if "Alias" in node.raw)
@@ -152,7 +152,7 @@ def _subplan_names(root: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _in_order(root: Mapping[str, Any], subplans: SubplanNames) -> list[RawNode]:
-    """Each below the one that asks it. Bitmap index scans are part of the heap scan above them."""
+    """Return nodes before their children. Bitmap index scans are part of the heap scan above them."""
     found: list[RawNode] = []
     children: list[list[int]] = []
     stack: list[tuple[Mapping[str, Any], int, int | None, str]] = [(root, 0, None, MAIN)]

@@ -1,4 +1,4 @@
-"""A plan: nodes in the order in which EXPLAIN prints them, in a spelling that no major changes, and what they did."""
+"""A plan: nodes in EXPLAIN's order, normalised across major versions, with measurements."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,107 +6,107 @@ from enum import StrEnum
 from typing import Any
 
 MAIN = "main"
-"""The scope of what is in no subplan."""
+"""The scope of nodes outside all subplans."""
 
 Fact = str | int | float | bool | None
 
 
 class OperatorFamily(StrEnum):
-    """Operators that can stand for each other."""
+    """Families of operators that can replace each other."""
 
     SCAN = "scan"
     JOIN = "join"
     AGGREGATE = "aggregate"
-    """Also Unique and Group: all make one row out of equal ones."""
+    """Also Unique and Group, which reduce equal rows to one."""
     SORT = "sort"
     APPEND = "append"
     GATHER = "gather"
     AUXILIARY = "auxiliary"
-    """Hash, Materialize, Memoize: they keep rows for the join above them."""
+    """Hash, Materialize and Memoize, which store rows for the join above them."""
     OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeMeasurement:
-    """What one node did, the nodes below it included, over all of its loops. None for what EXPLAIN did not say."""
+    """Measurements of a node including the nodes below it, over all loops. None if EXPLAIN does not report them."""
 
     loops: float | None = None
-    """How often it ran; 0 for one that never did."""
+    """Number of executions; 0 if never executed."""
     rows: float | None = None
-    """Over all loops. Up to 17 EXPLAIN rounds the rows of each loop: `rounding` says by how much this may be off."""
+    """Over all loops. Up to 17 EXPLAIN rounds the rows of each loop; `rounding` is the maximum error."""
     rounding: float = 0.0
     rows_removed: float | None = None
-    """Read, and thrown away by a condition; over all loops."""
+    """Rows read and discarded by a condition, over all loops."""
     time_s: float | None = None
-    """By the clock that EXPLAIN ANALYZE adds, over all loops."""
+    """Time measured by EXPLAIN ANALYZE, over all loops."""
     blocks: float | None = None
-    """Of tables and indexes, from the buffers or not."""
+    """Blocks of tables and indexes, read or found in buffers."""
     temp_blocks: float | None = None
-    """Written to temporary files."""
+    """Blocks written to temporary files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanNode:
-    """One operator."""
+    """One node of a plan."""
 
     op: str
-    """As EXPLAIN's text format calls it: `Hash Semi Join`, `Partial HashAggregate`, `Parallel Seq Scan`."""
+    """The operator as in EXPLAIN's text format: `Hash Semi Join`, `Partial HashAggregate`, `Parallel Seq Scan`."""
     family: OperatorFamily
     depth: int
     parent: int | None
-    """Its place in the plan's nodes; None for the root."""
+    """Position of the parent; None for the root."""
     children: tuple[int, ...]
-    """Their places; subplans that hang here are among them."""
+    """Positions of the children, including attached subplans."""
     role: str
     """Outer, Inner, Member, Subquery, InitPlan, SubPlan; empty for the root."""
     scope: str
     """MAIN, `CTE name`, `InitPlan 1`, `SubPlan 2`; numbered in the order of the plan."""
     relation: str | None
-    """The table, CTE or function that it reads."""
+    """The table, CTE or function that the node reads."""
     alias: str | None
     indexes: str
-    """The index that it reads; of several how they are combined: `BitmapOr(a_idx, b_idx)`."""
+    """The index that the node reads, or a combination of several: `BitmapOr(a_idx, b_idx)`."""
     detail: str
-    """What belongs to the operator and is no condition: backwards, the command of a ModifyTable or SetOp."""
+    """Properties of the operator that are not conditions: scan direction, command of a ModifyTable or SetOp."""
     conditions: Mapping[str, tuple[str, ...]]
-    """By heading (Filter, Index Cond, ...) what must hold, cut at AND, in one spelling, sorted."""
+    """Conditions by heading (Filter, Index Cond, ...), split at AND, normalised, sorted."""
     keys: Mapping[str, tuple[str, ...]]
-    """By heading (Sort Key, Group Key, ...) in their order."""
+    """Keys by heading (Sort Key, Group Key, ...), in order."""
     facts: Mapping[str, Fact]
-    """How it went: sort method, batches, whether it spilled. What a major does not tell is not among them."""
+    """Behaviour: sort method, batches, spills. Facts that a major does not report are missing."""
     measured: NodeMeasurement
     estimated_rows: float
-    """By the planner, of one loop."""
+    """Rows per loop, estimated by the planner."""
 
     @property
     def target(self) -> str:
-        """`t_corr_d d`: what it reads, with the name that the statement gave it."""
+        """The relation and its alias: `t_corr_d d`."""
         if self.relation is None:
             return self.alias or ""
         return self.relation if self.alias in (None, self.relation) else f"{self.relation} {self.alias}"
 
     @property
     def words(self) -> str:
-        """`Index Scan using t_pkey on t`, as EXPLAIN's text format has it."""
+        """The node as in EXPLAIN's text format: `Index Scan using t_pkey on t`."""
         using = f" using {self.indexes}" if self.indexes else ""
         return f"{self.op}{using} on {self.target}" if self.target else f"{self.op}{using}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What EXPLAIN said of one statement."""
+    """The output of EXPLAIN for one statement."""
 
     nodes: tuple[PlanNode, ...]
-    """The root first, then each below the one that asks it, as EXPLAIN prints them."""
+    """Nodes in EXPLAIN's order: the root first, parents before children."""
     planning_s: float | None = None
     execution_s: float | None = None
     serialization_s: float | None = None
-    """Inside execution_s; 17 and newer, where it was asked for."""
+    """Part of execution_s; reported by 17 and newer, on request."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """What EXPLAIN (SETTINGS) said is not as by default."""
+    """Settings with non-default values, from EXPLAIN (SETTINGS)."""
     jit_functions: int | None = None
     query: str | None = None
-    """In entries of auto_explain."""
+    """The statement, in entries of auto_explain."""
 
     @property
     def root(self) -> PlanNode:
@@ -115,11 +115,11 @@ class Plan:
 
     @property
     def is_measured(self) -> bool:
-        """Whether it was run, with ANALYZE."""
+        """Whether the plan was executed, with ANALYZE."""
         return self.root.measured.loops is not None
 
     def below(self, place: int) -> Iterator[int]:
-        """The places of all nodes under this one."""
+        """Yield the positions of all nodes below a node."""
         depth = self.nodes[place].depth
         for other in range(place + 1, len(self.nodes)):
             if self.nodes[other].depth <= depth:
@@ -130,7 +130,7 @@ class Plan:
 _MS_PER_S = 1000.0
 _WHOLE_ROWS = 0.5
 _HUNDREDTHS = 0.005
-# EXPLAIN rounds the rows of one loop to a whole number up to 17, to hundredths from 18 on.
+# EXPLAIN rounds the rows of a loop to whole numbers up to 17, and to hundredths from 18 on.
 _REMOVED = ("Rows Removed by Filter", "Rows Removed by Join Filter", "Rows Removed by Index Recheck")
 _BLOCKS = ("Shared Hit Blocks", "Shared Read Blocks", "Local Hit Blocks", "Local Read Blocks")
 _CTE = "CTE "
@@ -138,7 +138,7 @@ _INIT_PLAN = "InitPlan "
 
 
 def measured(raw: Mapping[str, Any]) -> NodeMeasurement:
-    """Of one raw node, over all of its loops."""
+    """Return the measurements of a raw node, over all loops."""
     loops = _number(raw, "Actual Loops")
     if loops is None:
         return NodeMeasurement()
@@ -161,7 +161,7 @@ def measured(raw: Mapping[str, Any]) -> NodeMeasurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnWork:
-    """What one node did itself, without the nodes below it."""
+    """The work of a node itself, without the nodes below it."""
 
     time_s: float | None
     blocks: float | None
@@ -169,11 +169,11 @@ class OwnWork:
 
 
 def own(plan: Plan) -> list[OwnWork]:
-    """For each node of a plan, in its order.
+    """Return the own work of each node, in the order of the plan.
 
-    A CTE is run by those that scan it, so that what it did is taken from them, in equal parts, and not from the node
-    under which it is printed; what an InitPlan did from nobody: EXPLAIN does not say who asked it. Never below zero:
-    clocks that are read for each row do not add up.
+    The work of a CTE is subtracted in equal parts from the nodes that scan it, because these run it, and not from the
+    node under which it is printed. The work of an InitPlan is not subtracted from any node, because EXPLAIN does not
+    report which node ran it. Results are not negative: clocks that are read for each row do not add up.
     """
     scans = _scans_of_ctes(plan)
     seconds = _left(plan, [node.measured.time_s for node in plan.nodes], scans)
@@ -186,9 +186,9 @@ def own(plan: Plan) -> list[OwnWork]:
 
 
 def _left(plan: Plan, whole: Sequence[float | None], scans: Mapping[str, Sequence[int]]) -> list[float | None]:
-    """What is left of the amounts of each node without those that are contained in them. scans: of each CTE."""
+    """Return the amounts of each node without contained amounts. scans: positions of scans by CTE."""
     left = list(whole)
-    # What is taken in equal parts from those that scan a CTE, by its name.
+    # Amounts to subtract in equal parts from scans of a CTE, by its name.
     of_ctes: dict[str, float] = {}
     for node, amount in zip(plan.nodes, whole, strict=True):
         if node.parent is None or amount is None:

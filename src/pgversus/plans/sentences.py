@@ -9,12 +9,12 @@ from pgversus.plans.levels import PlanLevel
 from pgversus.text.translation import N_, _
 
 EXACT = 1.05
-"""Up to so many times off, an estimate is right."""
+"""Estimates that are off by less than this factor count as correct."""
 _SMALL = 10.0
 
 
 def number(value: object) -> str:
-    """`100 000`, `25.5`; text as it is."""
+    """Format a number as `100 000` or `25.5`; text is unchanged."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if value < _SMALL and value != int(value):
@@ -23,7 +23,7 @@ def number(value: object) -> str:
 
 
 def sentence(change: Change) -> str:
-    """One change."""
+    """Describe one change."""
     return _SENTENCES[change.kind](change)
 
 
@@ -137,7 +137,7 @@ _SENTENCES: Mapping[ChangeKind, Callable[[Change], str]] = {
 
 _DIGITS = re.compile(r"\d+")
 _MOST_ALIKE = 3
-"""So many sentences that differ in their digits alone are told one by one."""
+"""Maximum number of sentences shown that differ only in digits."""
 _HEADLINES = {
     PlanLevel.OPERATORS: N_("different plan: different operators"),
     PlanLevel.CONDITIONS: N_("different plan: same operators, different conditions or keys"),
@@ -148,12 +148,12 @@ _HEADLINES = {
 
 
 def headline(level: PlanLevel) -> str:
-    """How far the plans are apart, in one line."""
+    """Describe the level of difference in one line."""
     return _(_HEADLINES[level])
 
 
 def sentences(found: PlanDifference) -> list[str]:
-    """One for each change, in their order; of many that differ in digits alone the first ones, and how many more."""
+    """Return a sentence per change, in order; of many that differ only in digits the first ones and a count."""
     told: dict[tuple[str, str], list[str]] = {}
     for change in found.changes:
         text = sentence(change)

@@ -1,10 +1,10 @@
-"""Samples in, estimates and verdicts out. Pure, and knows nothing of PostgreSQL.
+"""Estimates and verdicts from samples. Pure, and independent of PostgreSQL.
 
 effects.py      ratios between arms, and levels of one arm
-confidence.py   how wide an interval must be, the verdict it gives, how many blocks an answer needs
-analysis.py     all of it for one comparison: sensitivity, plateaus
+confidence.py   widths of intervals, verdicts, and the number of blocks that an answer needs
+analysis.py     the analysis of one comparison: sensitivity, plateaus
 block_model.py  noise within and between blocks, and the best number of rounds
-counters.py     what counters say of each arm and of their ratio; disturbance of windows
-attribution.py  how much of a difference changed plans account for
+counters.py     levels and ratios of counters; disturbed windows
+attribution.py  the share of a difference that plan changes account for
 lazy.py         values computed on demand
 """

@@ -1,4 +1,4 @@
-"""Everything that is said of a comparison, computed once from its blocks; every renderer shows this object."""
+"""The analysis of one comparison, computed once from its blocks and shown by all renderers."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,15 +29,15 @@ from pgversus.study.workload import Operation
 
 POWER = 0.8
 _DEVIATIONS = 0.8416
-"""The standard normal's quantile of POWER."""
+"""The quantile of the standard normal distribution at POWER."""
 _FARTHEST = math.log(1e6)
 
 
 def smallest_difference(estimate: LogEstimate, rule: LookRule) -> float | None:
-    """The share, 0.03 for 3 %, that as many blocks of the same noise show with this power; None where no look is.
+    """Return the difference, as a share, that as many blocks with the same noise detect with POWER; None before a look.
 
-    The interval must leave no difference out although the estimate falls short of the truth: its half width, and 0.84
-    standard errors (Cohen's power of 80 %, by the normal distribution).
+    The interval must exclude zero even if the estimate is below the true difference, so this is its half width plus
+    0.84 standard errors (80 % power after Cohen, for the normal distribution).
     """
     if not rule.may_look(estimate.n) or math.isnan(estimate.standard_error):
         return None
@@ -46,7 +46,7 @@ def smallest_difference(estimate: LogEstimate, rule: LookRule) -> float | None:
 
 
 def spread_of_blocks(estimate: LogEstimate) -> float | None:
-    """The standard deviation of the ratios of single blocks, as a share; None of one block, or beyond all bounds."""
+    """Return the standard deviation of the ratios of single blocks, as a share; None for one block or if too large."""
     if math.isnan(estimate.standard_error):
         return None
     log = estimate.standard_error * math.sqrt(estimate.n)
@@ -62,62 +62,62 @@ class Estimate:
 
     value: float
     low: float | None
-    """None where no bound is promised: too few blocks, too few transactions, or a maximum."""
+    """None without a valid bound: too few blocks, too few transactions, or a maximum."""
     high: float | None
     n: int
-    """Blocks behind it."""
+    """Number of blocks."""
     confidence: float = CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterimResult:
-    """How a contender stands after some blocks, by the metric that carries the verdict: what every look asks."""
+    """The result of a contender after some blocks, for the metric of the verdict, as needed at every look."""
 
     verdict: Verdict
     log_ratio: LogEstimate | None
-    """None while no block holds both arms."""
+    """None until a block holds both arms."""
     interval: Interval
     blocks: int
-    """That hold both arms."""
+    """Number of blocks that hold both arms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContenderResult:
-    """What is known of one contender against the baseline."""
+    """The result of a contender compared with the baseline."""
 
     contender: int
     verdict: Verdict
     log_ratio: LogEstimate | None
-    """Of the metric that carries the verdict; None while no block holds both arms."""
+    """For the metric of the verdict; None until a block holds both arms."""
     ratios: Mapping[Quantity, Estimate]
-    """Contender / baseline, for each quantity that has a ratio; none for an invalid contender."""
+    """Contender / baseline for each quantity that has a ratio; empty for an invalid contender."""
     levels: Mapping[Quantity, tuple[float, float]]
-    """Of baseline and contender in the blocks that hold both, whose quotient the ratio is. Those of an arm
-    (`Analysis.levels`) are of all its blocks: of a baseline more, where another contender was open for longer."""
+    """Levels of baseline and contender in blocks that hold both, whose quotient is the ratio. `Analysis.levels` uses
+    all blocks of an arm; a baseline may have more if another contender needed them."""
     counters: Mapping[str, CounterRatio]
-    """Contender / baseline, for each counter that was never zero."""
+    """Contender / baseline for each counter that was never zero."""
     one_sided: Mapping[str, OneSidedCounter]
-    """Each counter that was always zero on one of the two and never on the other."""
+    """Counters that were always zero on one side and never on the other."""
     blocks: int
     seconds_measured: float
-    """Load of both arms in the blocks that count."""
+    """Load of both arms in these blocks, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
-    """Levels of every arm and results of every contender."""
+    """The levels of all arms and the results of all contenders."""
 
     metric: Metric
-    """The one that carries the verdicts."""
+    """The metric of the verdicts."""
     levels: tuple[Mapping[Quantity, Estimate], ...]
-    """For each arm, in order."""
+    """Per arm, in order."""
     counters: tuple[Mapping[str, float], ...]
-    """For each arm, in order: for a transaction, or as they are (study/counters.py)."""
+    """Per arm, in order: per transaction, or absolute (study/counters.py)."""
     results: tuple[ContenderResult, ...]
-    """For each contender, in order."""
+    """Per contender, in order."""
 
     def result_of(self, contender: int) -> ContenderResult:
-        """The result of one contender, by its arm's index."""
+        """Return the result of a contender. contender: index of its arm."""
         return self.results[contender - 1]
 
 
@@ -125,7 +125,7 @@ _NOTHING_KNOWN: Mapping[int, InterimResult] = MappingProxyType({})
 
 
 def interim_result(samples: Samples, comparison: Comparison, rule: LookRule, contender: int) -> InterimResult:
-    """How a contender stands after these blocks; the rule says whether one may look at all."""
+    """Return the result of a contender after these blocks; the rule decides whether a look is allowed."""
     metric = comparison.design.metric
     estimate = log_ratio(samples, metric, BASELINE, contender)
     if estimate is None:
@@ -146,10 +146,10 @@ def analyse(
     invalid: frozenset[int] = frozenset(),
     known: Mapping[int, InterimResult] = _NOTHING_KNOWN,
 ) -> Analysis:
-    """All levels, ratios and verdicts after these blocks.
+    """Compute all levels, ratios and verdicts after these blocks.
 
-    invalid: contenders whose trials failed so often that nothing is claimed of them. known: how contenders stand after
-    these very blocks; where it is not known, it is computed.
+    invalid: contenders without claims, because their trials failed too often.
+    known: results of contenders after the same blocks; missing ones are computed.
     """
     counted = Once(lambda: counter_estimates(samples.blocks, len(comparison.arms), rule))
     return Analysis(
@@ -172,7 +172,7 @@ def analyse(
 
 
 def quantities_of(comparison: Comparison) -> tuple[Quantity, ...]:
-    """What its trials may have: every metric, and the time of each step where an operation has several."""
+    """Return the quantities of its trials: every metric, and the time of each step of an operation with several."""
     workload = comparison.workload
     if not isinstance(workload, Operation) or len(workload.steps) == 1:
         return _METRICS
@@ -180,9 +180,9 @@ def quantities_of(comparison: Comparison) -> tuple[Quantity, ...]:
 
 
 def blocks_needed(result: ContenderResult, comparison: Comparison, rule: LookRule) -> int | None:
-    """Blocks at which today's noise would let the verdict be known; None when more than any design may have.
+    """Return the number of blocks that a verdict needs at the present noise; None beyond the limit of any design.
 
-    As if the design had the highest cap: its own may be what kept the verdict open.
+    The limit of the design itself is ignored, because it may be the reason for an open verdict.
     """
     if result.log_ratio is None:
         return None
@@ -239,7 +239,7 @@ def _counters(counted: Callable[[], CounterEstimates], arm: int) -> Mapping[str,
 def bounds_of(
     estimate: LogEstimate, samples: Samples, quantity: Quantity, rule: LookRule, arms: tuple[int, ...]
 ) -> Interval:
-    """The interval of an estimate on these arms; unbounded where none is promised: too few blocks, or transactions."""
+    """Return the interval of an estimate for these arms; unbounded with too few blocks or transactions."""
     if not rule.may_look(estimate.n):
         return UNBOUNDED
     q = quantity.quantile
@@ -252,7 +252,7 @@ def _estimate(
     log: LogEstimate | None, samples: Samples, quantity: Quantity, rule: LookRule, arms: tuple[int, ...]
 ) -> Estimate | None:
     if log is None or not abs(log.point) < FARTHEST:
-        # Nothing was measured, or so little that no number holds it.
+        # Nothing was measured, or the value is too small for a float.
         return None
     bounds = bounds_of(log, samples, quantity, rule, arms)
     low, high = ratio_bounds(bounds)
@@ -261,20 +261,20 @@ def _estimate(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plateau:
-    """The best arm, and the arms next to it, on both sides, of which none is shown to be worse."""
+    """The best arm, and its neighbours on both sides that are not shown to be worse."""
 
     best: int
     first: int
     last: int
-    """Arms, in the order of their amounts; the best one alone where it is told apart from both its neighbours."""
+    """Indexes of arms, ordered by amount; equal to the best arm if both its neighbours differ from it."""
 
 
 def plateau(blocks: Iterable[Block], metric: Metric, rule: LookRule, arms: Sequence[int]) -> Plateau | None:
-    """The plateau around the best of these arms, which stand in the order of their amounts.
+    """Return the plateau around the best of these arms, which are ordered by amount.
 
-    None while no block holds them all: only in such blocks are their means those of the same minutes. Which arm is best
-    is seen in the same blocks as the differences, so that every pair of arms is allowed for: rule is that of the
-    verdicts, of which there is one for each contender; of pairs there are half as many times more as there are arms.
+    None until a block holds them all: only then do their means cover the same period. The best arm is chosen from the
+    same blocks as the differences, so the rule must cover every pair of arms: it has one verdict per contender, and
+    there are half as many pairs per contender as there are arms.
     """
     samples = Samples(block for block in blocks if block.has(*arms))
     means = {arm: _mean(samples, metric, arm) for arm in arms}
@@ -292,7 +292,7 @@ def plateau(blocks: Iterable[Block], metric: Metric, rule: LookRule, arms: Seque
 
 
 def _reach(samples: Samples, metric: Metric, rule: LookRule, best: int, others: Sequence[int]) -> int:
-    """The farthest of them, one after the other, that is not shown to differ."""
+    """Return the farthest arm in a row of arms that are not shown to differ from the best."""
     reached = best
     for arm in others:
         if _differs(samples, metric, rule, best, arm):
@@ -310,6 +310,6 @@ def _differs(samples: Samples, metric: Metric, rule: LookRule, one: int, other: 
 
 
 def _mean(samples: Samples, metric: Metric, arm: int) -> float:
-    """On the log scale; not a number where a block does not tell it, or there is none."""
+    """Return the mean on the log scale; NaN if a block has no value, or without blocks."""
     logs = [math.nan if log is None or not math.isfinite(log) else log for log in samples.logs(metric, arm)]
     return math.fsum(logs) / len(logs) if logs else math.nan

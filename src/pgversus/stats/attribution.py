@@ -1,12 +1,12 @@
-"""How much of a difference its plans account for: from three arms to two parts, each with an interval.
+"""The share of a difference that plan changes account for: two parts with intervals, from three arms.
 
-A contender with the baseline's plans stands between the baseline and the contender. Of the times of a transaction,
+The contender with the baseline's plans lies between the baseline and the contender. For times per transaction,
     whole = T(baseline) / T(contender)
     plans = T(contender with old plans) / T(contender)
     rest = T(baseline) / T(contender with old plans)
-so that whole = plans * rest, and the share of the plans is ln(plans) / ln(whole): in seconds, what is undone first
-would get the larger part. All follow from two ratios, both against the arm with the old plans, whose intervals hold
-together.
+so that whole = plans * rest, and the share of the plans is ln(plans) / ln(whole). Shares in seconds would favour the
+part that is removed first. Everything follows from two ratios, both relative to the arm with the old plans, whose
+intervals hold simultaneously.
 """
 
 import math
@@ -20,12 +20,12 @@ from pgversus.study.counterfactual import BASELINE_AGAIN, CONTENDER_AGAIN
 from pgversus.study.metrics import Metric
 
 _FARTHEST = 300.0
-# On the log scale: what is made of two that are farther away is not a number any more.
+# On the log scale: products of ratios farther away overflow.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounded:
-    """A number with its interval."""
+    """A value with its interval."""
 
     value: float
     low: float
@@ -34,28 +34,28 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
-    """What the plans of a contender account for, as factors of speed and in seconds for each transaction."""
+    """The contribution of plan changes, as factors of speed and in seconds per transaction."""
 
     whole: Bounded
-    """Contender against baseline: above 1 where it is faster. The product of the two parts."""
+    """Contender relative to baseline, above 1 if it is faster. The product of the two parts."""
     plans: Bounded
     rest: Bounded
     share: Bounded | None
-    """Of the plans in the whole, on the log scale; above 1 where the rest works against them. None where the whole may
-    be nothing."""
+    """Share of the plans in the whole, on the log scale; above 1 if the rest counteracts them. None if the whole may be
+    zero."""
     whole_s: Bounded
-    """What the contender gains; the sum of the two parts, of which the rest is told on the old plans."""
+    """Time saved by the contender; the sum of the two parts, with the rest measured with the old plans."""
     plans_s: Bounded
     rest_s: Bounded
     rest_verdict: Verdict
-    """The contender with the old plans, against the baseline: what all else makes of it."""
+    """The verdict for the contender with the old plans against the baseline: the effect of everything else."""
     blocks: int
 
 
 def attribution(analysis: Analysis, clients: int) -> Attribution | None:
-    """The parts, from the analysis of the three arms (study/counterfactual.py); None where one has no interval yet.
+    """Return the parts from the analysis of the three arms (study/counterfactual.py); None without both intervals.
 
-    clients: of the load, whose transactions overlap.
+    clients: number of clients of the load, whose transactions overlap.
     """
     metric = analysis.metric
     d = _log_time(analysis.result_of(BASELINE_AGAIN), metric)
@@ -63,10 +63,10 @@ def attribution(analysis: Analysis, clients: int) -> Attribution | None:
     level = analysis.levels[CONTENDER_AGAIN].get(metric)
     if d is None or plans is None or level is None:
         return None
-    # On the log scale: the arm with the old plans against the contender, and (d) the baseline against that arm.
+    # On the log scale: a is the arm with old plans over the contender, d the baseline over that arm.
     a = Bounded(value=-plans.value, low=-plans.high, high=-plans.low)
     box = _Box(a, d)
-    # Its time is the unit.
+    # The contender's time is the unit.
     new_s = clients / level.value if metric is Metric.TPS else level.value
     whole = box.bounds_of(lambda x, y: x + y)
     return Attribution(
@@ -84,19 +84,19 @@ def attribution(analysis: Analysis, clients: int) -> Attribution | None:
 
 @dataclass(frozen=True, slots=True)
 class _Box:
-    """All that the two intervals leave open."""
+    """The region covered by the two intervals."""
 
     a: Bounded
     d: Bounded
 
     def bounds_of(self, part: Callable[[float, float], float]) -> Bounded:
-        """A quantity that rises or falls all the way in each of the two, so that its extremes lie in the corners."""
+        """Return the bounds of a function that is monotonic in both values, so that its extremes are at corners."""
         corners = [part(x, y) for x, y in product((self.a.low, self.a.high), (self.d.low, self.d.high))]
         return Bounded(value=part(self.a.value, self.d.value), low=min(corners), high=max(corners))
 
 
 def _log_time(result: ContenderResult, metric: Metric) -> Bounded | None:
-    """ln of the arm's time over that of the arm with the old plans."""
+    """Return ln of the arm's time over that of the arm with the old plans."""
     ratio: Estimate | None = result.ratios.get(metric)
     if ratio is None or ratio.low is None or ratio.high is None:
         return None
@@ -109,5 +109,5 @@ def _log_time(result: ContenderResult, metric: Metric) -> Bounded | None:
 
 
 def _turned(verdict: Verdict) -> Verdict:
-    """Of two arms the other one's."""
+    """Return the verdict with the arms swapped."""
     return {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}.get(verdict, verdict)

@@ -1,15 +1,15 @@
 """Expected cost and precision of the next block of a comparison, by its number of rounds.
 
-A block has two kinds of noise: that of its windows, which more of them average out, and that of its starts, which only
-more blocks do. It has two kinds of cost as well: its windows, and what it takes to start. From the blocks so far all
-four are known well enough to choose the number of rounds at which an answer comes soonest.
+A block has two kinds of noise: that of its windows, which more windows average out, and that of its starts, which only
+more blocks average out. It also has two kinds of cost: its windows, and its start. All four are estimated from earlier
+blocks, to choose the number of rounds that leads to an answer soonest.
 
-Only spreads and times are looked at, never which arm is ahead, so the choice favours no verdict (docs/statistics.md,
+The choice uses only spreads and times, never which arm is ahead, so it does not favour any verdict (docs/statistics.md,
 "Rounds per block").
 
-Inside a block every quad (two mirrored rounds) gives a log ratio of its own. Their standard error is how far the
-block's ratio would move if the same servers were measured again without a restart. Whatever blocks differ by beyond
-that is start-to-start variation: memory layout, and where processes land on processors.
+Inside a block every quad (two mirrored rounds) has its own log ratio. Their standard error is the error of the block's
+ratio if the same servers were measured again without a restart. Additional variation between blocks is start-to-start
+variation: memory layout, and placement of processes on CPUs.
 """
 
 import math
@@ -30,17 +30,17 @@ _FEWEST_QUADS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseParts:
-    """Standard deviations of one block's log ratio."""
+    """Standard deviations of the log ratio of one block."""
 
     windows: float
     starts: float
-    """0 where the windows alone explain the spread."""
+    """0 if the windows alone explain the spread."""
 
 
 def ratio_error(baseline: Trial, contender: Trial) -> float | None:
     """Return the standard error of ln(contender / baseline) in throughput from the windows of one block.
 
-    None with fewer than two whole quads, and for trials that were read back: their windows are gone.
+    None with fewer than two whole quads, and for trials read from storage, which have no windows.
     """
     logs = [
         math.log(there / here)
@@ -55,9 +55,9 @@ def ratio_error(baseline: Trial, contender: Trial) -> float | None:
 
 
 def noise_parts(estimate: LogEstimate, blocks: Sequence[Block], contender: int) -> NoiseParts | None:
-    """Divide the spread of a contender's blocks; None where a block has no error of its windows, or is the only one.
+    """Split the spread of a contender's blocks; None with a single block, or if a block has no error of its windows.
 
-    Kalibera and Jones, ISMM 2013: the variance between blocks less the mean variance from within.
+    Kalibera and Jones, ISMM 2013: the variance between blocks minus the mean variance within blocks.
     """
     errors = [block.trials[contender].ratio_error for block in blocks if contender in block.trials]
     known = [error for error in errors if error is not None]
@@ -69,7 +69,7 @@ def noise_parts(estimate: LogEstimate, blocks: Sequence[Block], contender: int) 
 
 
 def _quads(windows: Sequence[Window]) -> list[float]:
-    """Throughput in two rounds each; a last round without its mirror is left out."""
+    """Return the throughput of pairs of rounds; a last round without its mirror is ignored."""
     pairs = zip(windows[::2], windows[1::2], strict=False)
     return [_tps(one, two) for one, two in pairs]
 
@@ -80,60 +80,60 @@ def _tps(one: Window, two: Window) -> float:
 
 
 _FEWEST_BLOCKS = FIRST_LOOK - 1
-# With two blocks the spread between them is a single difference.
+# The spread of two blocks is a single difference.
 _FACTORS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 _MOST_SMALL_BLOCKS = 16
-# Blocks are limited: where an answer needs many, none of them may be smaller than designed.
+# The number of blocks is limited: if an answer needs many, blocks must not be smaller than designed.
 _LOOSER = (1.0, 1.4, 2.0, 2.8, 4.0)
 _FEWEST_ROUNDS = 4
-# Two quads, so that a block has an error of its own.
+# Two quads, so that a block has an error of its windows.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockModel:
-    """Noise and cost of the blocks of one contender."""
+    """The noise and cost of the blocks of one contender."""
 
     window_variance: float
-    """Variance of a block's log ratio from its windows, times its rounds."""
+    """Variance of a block's log ratio due to its windows, times its rounds."""
     start_variance: float
-    """Variance of a block's log ratio from the starts of its servers."""
+    """Variance of a block's log ratio due to server starts."""
     start_s: float
     """Wall time of a block without its rounds."""
     round_s: float
     """Wall time of a round."""
     blocks: int
-    """How many there are so far."""
+    """Number of blocks so far."""
     inverse_rounds: float
-    """Sum over them of 1 / rounds."""
+    """Sum of 1 / rounds over these blocks."""
 
     def block_s(self, rounds: int) -> float:
-        """Wall time of a block of so many rounds."""
+        """Return the wall time of a block, in seconds."""
         return self.start_s + rounds * self.round_s
 
     def half_width(self, more: int, rounds: int, rule: LookRule) -> float:
-        """Half width of the interval, on the log scale, after so many more blocks of so many rounds each."""
+        """Return the expected half width of the interval on the log scale. more: further blocks with these rounds."""
         n = self.blocks + more
         inverse_rounds = self.inverse_rounds + more / rounds
         total = self.window_variance * inverse_rounds + self.start_variance * n
         return rule.half_widths(n) * math.sqrt(total) / n
 
     def blocks_until(self, half_width: float, rounds: int, rule: LookRule) -> int | None:
-        """How many more blocks of so many rounds bring the interval to a half width; None beyond the last look."""
+        """Return the number of further blocks until the half width is reached; None if beyond the last look."""
         for more in range(rule.last_look - self.blocks + 1):
             if self.half_width(more, rounds, rule) < half_width:
                 return more
         return None
 
     def last_half_width(self, left_s: float, rounds: int, rule: LookRule) -> float:
-        """The half width when so many seconds are over, or at the last look if that comes before."""
+        """Return the half width after the remaining time, or at the last look if that is earlier."""
         return self.half_width(min(rule.last_look - self.blocks, int(left_s / self.block_s(rounds))), rounds, rule)
 
 
 def block_model(blocks: Sequence[Block], contender: int, design: Design) -> BlockModel | None:
-    """Return the model of these blocks; None where they are too few, or do not tell the error of their windows.
+    """Return the model of these blocks; None with too few blocks, or without errors of their windows.
 
-    Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013: start-to-start variance is what the
-    blocks vary by beyond the mean variance from within.
+    Kalibera and Jones, "Rigorous benchmarking in reasonable time", ISMM 2013: start-to-start variance is the variance
+    of blocks minus the mean variance within blocks.
     """
     logs, errors, rounds, starts_s, windows_s = [], [], [], [], []
     arms = 0
@@ -163,10 +163,10 @@ def block_model(blocks: Sequence[Block], contender: int, design: Design) -> Bloc
 
 
 def may_choose_rounds(design: Design) -> bool:
-    """Whether blocks may differ in their number of rounds.
+    """Whether blocks may have different numbers of rounds.
 
-    Not of long windows, of which a block has few, nor where a percentile needs so many transactions of each block, nor
-    where the user wants so many windows, or so many blocks.
+    False for long windows, of which a block has few, for percentiles, which need many transactions in each block, and
+    if the user chose the number of windows or of blocks.
     """
     return (
         design.window_kind is not WindowKind.RUN
@@ -177,11 +177,11 @@ def may_choose_rounds(design: Design) -> bool:
 
 
 def soonest_rounds(model: BlockModel, design: Design, rule: LookRule, left_s: float) -> int:
-    """Return the rounds of the next block with which the interval is soonest as narrow as is wanted next.
+    """Return the rounds of the next block with which the interval reaches the next target width soonest.
 
-    That is the margin, and once it is so narrow, half of what it is; where no number of rounds gets there in time, the
-    least above it that one does. Otherwise, the rounds with which it will be narrowest when the time is over.
-    left_s: of the budget. A block that does not fit into it is chosen only if none does.
+    The target is the margin, or half the present width if that is already narrower. If it cannot be reached in time,
+    the narrowest reachable of several wider targets is used; otherwise, the rounds that give the narrowest interval at
+    the end of the budget. left_s: remaining budget. A block that exceeds it is chosen only if all do.
     """
     now = model.half_width(0, design.rounds, rule)
     wanted = design.log_margin if now > design.log_margin else now / 2
@@ -198,7 +198,7 @@ def soonest_rounds(model: BlockModel, design: Design, rule: LookRule, left_s: fl
 def _times(
     model: BlockModel, choices: Sequence[int], half_width: float, rule: LookRule, left_s: float
 ) -> dict[int, float]:
-    """Return the seconds until the half width is reached, by rounds with which it is in time."""
+    """Return the seconds until the half width is reached, for numbers of rounds that reach it in time."""
     needed = {rounds: model.blocks_until(half_width, rounds, rule) for rounds in choices}
     times = {rounds: more * model.block_s(rounds) for rounds, more in needed.items() if more is not None}
     return {rounds: seconds for rounds, seconds in times.items() if seconds <= left_s}

@@ -1,11 +1,11 @@
-"""How wide an interval must be so that looking at it after every block keeps the promise of 95 %.
+"""Intervals that keep 95 % confidence although they are checked after every block.
 
-A plain 95 % interval that is looked at again and again, with a stop at the first good news, is wrong one time in five.
-Here the level of each single look is so strict that over ALL looks of a study, and over all comparisons in it,
-the interval misses the truth at most 5 % of the time. Then peeking costs nothing.
+A plain 95 % interval that is checked repeatedly, with a stop at the first good result, is wrong one time in five. Here
+the level of each look is so strict that over ALL looks of a study, and over all its comparisons, the interval misses
+the truth at most 5 % of the time. Checking early is then harmless.
 
-One interval carries all claims of a verdict: a wrong sign, a false difference and a false equivalence all mean that
-the interval missed the truth, so together they happen at most 5 % of the time.
+One interval supports all claims of a verdict: a wrong sign, a false difference and a false equivalence all mean that
+the interval missed the truth, so together they occur at most 5 % of the time.
 """
 
 import math
@@ -19,9 +19,9 @@ from pgversus.study.metrics import Metric
 
 CONFIDENCE = 0.95
 
-# p*: the nominal two-sided level of one look, by the largest number of blocks (columns) and the number of
-# comparisons that share the 5 % (rows). Source: our own Monte Carlo with 4,000,000 sequences,
-# benchmarks/calibrate_looks.py, which prints this table.
+# p*: the nominal two-sided level of one look, by the maximum number of blocks (columns) and the number of comparisons
+# that share the 5 % (rows). Source: our own Monte Carlo with 4,000,000 sequences, benchmarks/calibrate_looks.py, which
+# prints this table.
 _CAPS = (10, 20, 30, 50, 100)
 _LEVELS: dict[int, tuple[float, ...]] = {
     1: (0.0146, 0.00877, 0.00699, 0.00548, 0.00418),
@@ -40,30 +40,30 @@ _LEVELS: dict[int, tuple[float, ...]] = {
 _MOST_SIMULATED = max(_LEVELS)
 
 
-# Beyond the table the level falls as a power of the number of comparisons. From one to fifty the power itself falls
-# from 1.2 to 1.12, towards the 1 of a single look; to go on with 1.2 is stricter than what is promised.
+# Beyond the table the level falls as a power of the number of comparisons. From one to fifty the exponent falls from
+# 1.2 to 1.12, towards the 1 of a single look, so 1.2 is conservative.
 _STEEPEST = 1.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookRule:
-    """When one may look, and how many standard errors the interval then has on each side."""
+    """The allowed looks, and the half width of the interval in standard errors."""
 
     level: float
     """Nominal two-sided error of one look."""
     first_look: int
     last_look: int
     comparisons: int
-    """How many verdicts share the error of 5 %."""
+    """Number of verdicts that share the error of 5 %."""
 
     def may_look(self, n: int) -> bool:
-        """Whether an interval is promised after n blocks."""
+        """Whether an interval is valid after n blocks."""
         return n >= self.first_look
 
     def shared_by(self, quantities: int) -> "LookRule":
-        """The rule for each of so many quantities that are looked at beside every verdict, all sharing one error.
+        """Return the rule for several quantities that are checked along with every verdict and share one error.
 
-        What is said of all of them together, over all verdicts, is then wrong at most 5 % of the time.
+        All claims about them, over all verdicts, are then wrong at most 5 % of the time.
         """
         comparisons = self.comparisons * quantities
         if self.first_look == self.last_look:
@@ -73,15 +73,15 @@ class LookRule:
         return replace(self, level=level, comparisons=comparisons)
 
     def half_widths(self, n: int) -> float:
-        """Standard errors from the point to each bound after n blocks; infinite before the first look."""
+        """Return the half width after n blocks in standard errors; infinite before the first look."""
         return critical_value(n, self.level) if self.may_look(n) else math.inf
 
 
 def look_rule(design: Design, comparisons: int) -> LookRule:
-    """The rule for a design, in a study whose verdicts all share one error of 5 %.
+    """Return the rule for a design, in a study whose verdicts share an error of 5 %.
 
     A fixed number of blocks has one look, with Student's t at 5 % / comparisons (Bonferroni).
-    comparisons: contenders of all contexts together, 1 or more, else ValueError.
+    comparisons: number of contenders in all contexts, 1 or more, else ValueError.
     """
     if comparisons < 1:
         raise ValueError(f"{comparisons} comparisons: expected 1 or more")
@@ -93,9 +93,9 @@ def look_rule(design: Design, comparisons: int) -> LookRule:
 
 
 def sequential_level(max_blocks: int, comparisons: int) -> float:
-    """p* for the next larger cap and number of comparisons in the table: never less strict than promised.
+    """Return p* for the next larger limit and number of comparisons in the table, which is never less strict.
 
-    ValueError for more blocks than the table reaches.
+    ValueError for more blocks than the table covers.
     """
     if max_blocks > _CAPS[-1]:
         raise ValueError(f"{max_blocks} blocks: expected at most {_CAPS[-1]}")
@@ -109,13 +109,13 @@ def sequential_level(max_blocks: int, comparisons: int) -> float:
 @lru_cache(maxsize=4096)
 def critical_value(n: int, level: float) -> float:
     """Student's t with n - 1 degrees of freedom at a two-sided level; n is 2 or more."""
-    from scipy.special import stdtrit  # noqa: PLC0415 - 0.3 s of import that `--help` need not pay
+    from scipy.special import stdtrit  # noqa: PLC0415 - the import takes 0.3 s, which `--help` does not need
 
     return float(stdtrit(n - 1, 1 - level / 2))
 
 
 class Verdict(StrEnum):
-    """What can be said of a contender against the baseline."""
+    """The possible conclusions about a contender compared with the baseline."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -130,25 +130,25 @@ DIFFERENT = frozenset({Verdict.FASTER, Verdict.SLOWER})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """Bounds on the log scale; infinite while nothing is promised."""
+    """Bounds on the log scale; infinite if not valid yet."""
 
     low: float
     high: float
 
     @property
     def half_width(self) -> float:
-        """Half of its length."""
+        """Half the length of the interval."""
         return (self.high - self.low) / 2
 
 
 FARTHEST = 700.0
-# exp() of more is no double any more.
+# exp() overflows a double beyond this.
 
 UNBOUNDED = Interval(low=-math.inf, high=math.inf)
 
 
 def interval(estimate: LogEstimate, rule: LookRule) -> Interval:
-    """The interval of an estimate after its n blocks; unbounded where the rule allows no look or n is 1."""
+    """Return the interval of an estimate; unbounded if the rule allows no look or there is only one block."""
     if not rule.may_look(estimate.n) or math.isnan(estimate.standard_error):
         return UNBOUNDED
     half = rule.half_widths(estimate.n) * estimate.standard_error
@@ -156,16 +156,16 @@ def interval(estimate: LogEstimate, rule: LookRule) -> Interval:
 
 
 def ratio_bounds(bounds: Interval) -> tuple[float | None, float | None]:
-    """The bounds as plain ratios; None for one that is not promised, or so far away that no number holds it."""
+    """Return the bounds as plain ratios; None for a bound that is not valid, or too large or small for a float."""
     low, high = (math.exp(bound) if abs(bound) < FARTHEST else None for bound in (bounds.low, bounds.high))
     return low, high
 
 
 def judge(bounds: Interval, metric: Metric, log_margin: float) -> Verdict:
-    """faster, slower, equivalent or (not yet) undecided, by where the interval lies.
+    """Return faster, slower, equivalent or (still) undecided, depending on the position of the interval.
 
-    Asked in this order: wholly inside the margin is equivalent, even when zero is outside; then the side of zero.
-    bounds: of ln(contender / baseline) of the metric itself; for latencies a negative one is faster.
+    An interval inside the margin is equivalent, even if it excludes zero; otherwise its side of zero decides.
+    bounds: interval of ln(contender / baseline) of the metric itself; for latencies, negative values are faster.
     """
     if -log_margin < bounds.low and bounds.high < log_margin:
         return Verdict.EQUIVALENT
@@ -177,20 +177,20 @@ def judge(bounds: Interval, metric: Metric, log_margin: float) -> Verdict:
 
 
 def blocks_to_decide(estimate: LogEstimate, rule: LookRule, log_margin: float) -> int | None:
-    """The smallest number of blocks at which the interval, at today's noise, would give an answer.
+    """Return the smallest number of blocks at which the interval, with the present noise, would decide.
 
-    It must exclude zero or lie inside the margin. None when more than the rule's last look would be needed.
+    It must exclude zero or lie inside the margin. None if the last look of the rule is earlier.
     """
     return blocks_to_resolve(estimate, rule, deciding_half_width(estimate.point, log_margin))
 
 
 def deciding_half_width(point: float, log_margin: float) -> float:
-    """The half width below which the interval around this point excludes zero or lies inside the margin."""
+    """Return the half width below which the interval around this point excludes zero or lies inside the margin."""
     return max(abs(point), log_margin - abs(point))
 
 
 def blocks_to_resolve(estimate: LogEstimate, rule: LookRule, half_width: float) -> int | None:
-    """The smallest number of blocks whose interval has at most this half width; None beyond the rule's last look."""
+    """Return the smallest number of blocks with at most this half width; None beyond the last look of the rule."""
     if math.isnan(estimate.standard_error):
         return None
     spread = estimate.standard_error * math.sqrt(estimate.n)

@@ -1,11 +1,11 @@
-"""The counters of trials: growth between readings, ratios between arms, disturbance of windows.
+"""Counters of trials: growth between readings, ratios between arms, disturbed windows.
 
-Disturbance is judged by what the host reports, never by how fast a window was: measuring again what looks slow would
-find what one looks for.
+Disturbance is judged by host counters, never by the speed of a window: repeating windows that look slow would bias the
+result.
 
-All counters of an arm are one table with a row for each block, since a study has hundreds of thousands of ratios.
-About sixty are tested beside each verdict, about eighty where VACUUM reports its own, so the rule for certainty
-counts that many times the verdicts.
+All counters of an arm are one table with a row per block, since a study has hundreds of thousands of ratios. About
+sixty counters are tested with each verdict, about eighty if VACUUM reports its own, so the rule for certain differences
+multiplies the number of verdicts accordingly.
 """
 
 import math
@@ -24,9 +24,9 @@ from pgversus.study.counters import COUNTERS, PAGE_BYTES, TOLD_BY_VACUUM, Counte
 
 
 def difference(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    """How much each counter grew between two readings, in the counter's unit.
+    """Return the growth of each counter between two readings, in the counter's unit.
 
-    A counter that is missing on one side is left out, and so is one that went backwards: its statistics were reset.
+    Counters that are missing in one reading are omitted, and so are those that decreased, because they were reset.
     """
     return {name: after[name] - value for name, value in before.items() if name in after and after[name] >= value}
 
@@ -35,7 +35,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 class Columns:
-    """Names of counters and where each stands: one object for all rows of a table."""
+    """Names of counters and their positions, shared by all rows of a table."""
 
     __slots__ = ("_orders", "names", "positions")
 
@@ -45,7 +45,7 @@ class Columns:
         self._orders: dict[tuple[str, ...], tuple[list[int], list[int]]] = {}
 
     def places(self, wanted: tuple[str, ...]) -> tuple[list[int], list[int]]:
-        """Where those of the wanted names that there are stand among the wanted, and here."""
+        """Return the positions of available names among the wanted names, and their columns here."""
         if wanted not in self._orders:
             pairs = [(place, self.positions[name]) for place, name in enumerate(wanted) if name in self.positions]
             self._orders[wanted] = [place for place, _ in pairs], [position for _, position in pairs]
@@ -53,19 +53,19 @@ class Columns:
 
 
 class CounterRow(Mapping[str, float]):
-    """The counters of one trial, by name, as a row of a larger table; one that was not told is absent."""
+    """The counters of one trial by name, as a row of a larger table; unavailable ones are absent."""
 
     __slots__ = ("columns", "index", "table")
 
     def __init__(self, columns: Columns, table: Numbers, index: int) -> None:
-        """table: nan for what was not told. index: of the row in it."""
+        """table: NaN for unavailable values. index: of the row."""
         self.columns = columns
         self.table = table
         self.index = index
 
     @property
     def row(self) -> Numbers:
-        """Its values, in the order of the columns."""
+        """The values, in the order of the columns."""
         found: Numbers = self.table[self.index]
         return found
 
@@ -88,33 +88,33 @@ class CounterRow(Mapping[str, float]):
 
 
 class CounterTable:
-    """The counters of some trials: a row for each trial, a column for each name."""
+    """The counters of several trials: a row per trial, a column per name."""
 
     __slots__ = ("_columns", "_totals", "_values")
 
     def __init__(self, columns: Columns, values: Numbers) -> None:
-        """values: nan for what a trial does not tell."""
+        """values: NaN for values that a trial does not have."""
         self._columns = columns
         self._values = values
-        # All at once: a sum for each name that is asked for would take ten times as long.
+        # Computed for all names at once, which is ten times as fast as one by one.
         self._totals = dict(zip(columns.names, values.sum(axis=0).tolist(), strict=True)) if len(values) else {}
 
     def total(self, name: str) -> float | None:
-        """The sum over all trials; None where there is none, or one of them does not tell."""
+        """Return the sum over all trials; None without trials, or if a trial has no value."""
         total = self._totals.get(name, nan)
         return None if isnan(total) else total
 
     def column(self, name: str) -> Numbers:
-        """A counter of each trial; nan where it is not told."""
+        """Return a counter of each trial; NaN for unavailable values."""
         position = self._columns.positions.get(name)
         return np.full(len(self._values), nan) if position is None else self._values[:, position]
 
     def told(self) -> set[str]:
-        """Names that some trial tells."""
+        """Return the names that at least one trial has."""
         return {self._columns.names[column] for column in np.flatnonzero(~np.isnan(self._values).all(axis=0))}
 
     def in_order(self, names: tuple[str, ...]) -> Numbers:
-        """The columns of these names, in their order; nan where there is none."""
+        """Return the columns of these names, in order; NaN for missing ones."""
         wanted, position = self._columns.places(names)
         found = np.full((len(self._values), len(names)), nan)
         found[:, wanted] = self._values[:, position]
@@ -122,14 +122,14 @@ class CounterTable:
 
 
 def counter_table(trials: Sequence[Trial]) -> CounterTable:
-    """The counters of these trials, in their order."""
+    """Return the counters of these trials, in order."""
     rows = [trial.counters for trial in trials]
     first = rows[0] if rows else None
     if isinstance(first, CounterRow):
         table = first.table
         indexes = [row.index for row in rows if isinstance(row, CounterRow) and row.table is table]
         if len(indexes) == len(rows):
-            # In one step: made of single rows it would take several times as long.
+            # Indexing the table is several times as fast as combining single rows.
             return CounterTable(first.columns, table[indexes])
         alike = [row.row for row in rows if isinstance(row, CounterRow) and row.columns is first.columns]
         if len(alike) == len(rows):
@@ -142,54 +142,54 @@ def counter_table(trials: Sequence[Trial]) -> CounterTable:
 _NAMES = tuple(COUNTERS)
 _PER_TRANSACTION = np.array([counter.per_transaction for counter in COUNTERS.values()])
 _TOLD_BY_VACUUM = np.array([name in TOLD_BY_VACUUM for name in _NAMES])
-# Pages, steps of the processors' clock, or what counts itself: how many single things a value stands for.
+# Units for counting events: pages, ticks of the CPU clock, or 1 for counts.
 _SMALLEST = {CounterUnit.BYTES: float(PAGE_BYTES), CounterUnit.SECONDS: 0.01, CounterUnit.COUNT: 1.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterRatio:
-    """A counter of a contender over that of the baseline, with its interval."""
+    """The ratio of a counter, contender / baseline, with its interval."""
 
     value: float
     low: float | None
-    """Bounds by the rule of the verdicts, for who asks for this counter alone; None where none is promised yet."""
+    """Bounds by the rule of the verdicts, valid for this counter alone; None if not valid yet."""
     high: float | None
     n: int
-    """Blocks behind it."""
+    """Number of blocks."""
     is_sure: bool
-    """Whether both differ, by the stricter rule for whoever looks at all counters."""
+    """Whether both differ by the stricter rule, which covers all counters together."""
     confidence: float = CONFIDENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneSidedCounter:
-    """A counter that was zero in every block of one arm and in none of the other: there is no ratio to be told."""
+    """A counter that was zero in every block of one arm and in no block of the other, so that it has no ratio."""
 
     baseline: float
-    """Mean over the blocks, as a level."""
+    """Mean over the blocks, like a level."""
     contender: float
     n: int
-    """Blocks behind it."""
+    """Number of blocks."""
     is_sure: bool
-    """Whether the interval of their difference excludes that both are the same, by the stricter rule."""
+    """Whether the interval of their difference excludes zero by the stricter rule."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterEstimates:
-    """All that is said of counters in one comparison."""
+    """All estimates of counters in one comparison."""
 
     levels: tuple[Mapping[str, float], ...]
-    """For each arm, in order: the mean over its blocks, in the counter's unit for a transaction, or as it is. A counter
-    that one of the blocks does not tell is absent."""
+    """Per arm, in order: the mean over its blocks, in the counter's unit per transaction, or absolute. Counters that
+    a block does not have are absent."""
     ratios: tuple[Mapping[str, CounterRatio], ...]
-    """For each contender, in order, by blocks, as throughput is compared. A counter that was zero or not told in a
-    block of either arm is absent: nothing has no ratio."""
+    """Per contender, in order, from blocks like ratios of throughput. Counters that were zero or unavailable in a block
+    of either arm are absent."""
     one_sided: tuple[Mapping[str, OneSidedCounter], ...]
-    """For each contender, in order."""
+    """Per contender, in order."""
 
 
 def counter_estimates(blocks: Sequence[Block], arms: int, rule: LookRule) -> CounterEstimates:
-    """Levels and ratios of all counters. arms: how many there are, the first the baseline."""
+    """Return levels and ratios of all counters. arms: their number; the first is the baseline."""
     baseline, *contenders = tables = [_table(blocks, arm) for arm in range(arms)]
     strict = rule.shared_by(_looked_at(tables))
     pairs = [_pair(baseline, contender) for contender in contenders]
@@ -201,13 +201,13 @@ def counter_estimates(blocks: Sequence[Block], arms: int, rule: LookRule) -> Cou
 
 
 def _looked_at(tables: Sequence["_Table"]) -> int:
-    """How many counters are looked at beside a verdict. Beside that of a load nobody looks at what VACUUM tells."""
+    """Return the number of counters tested with each verdict. Counters of VACUUM do not count for a load."""
     is_vacuum = any(not np.isnan(table.values[:, _TOLD_BY_VACUUM]).all() for table in tables)
     return len(_NAMES) if is_vacuum else len(_NAMES) - len(TOLD_BY_VACUUM)
 
 
 def sure_ratios(ratios: Mapping[str, CounterRatio]) -> dict[str, CounterRatio]:
-    """Those that are sure to differ, the largest difference first."""
+    """Return the ratios that certainly differ from 1, largest difference first."""
     sure = {name: ratio for name, ratio in ratios.items() if ratio.is_sure}
     return dict(sorted(sure.items(), key=lambda item: -abs(math.log(item[1].value))))
 
@@ -217,20 +217,20 @@ class _Table:
     """The counters of one arm."""
 
     values: Numbers
-    """A row for each block, a column for each counter, as it was counted; nan for what was not told."""
+    """A row per block, a column per counter, absolute values; NaN for unavailable ones."""
     transactions: Numbers
-    """Of each block; nan where it does not hold the arm."""
+    """Per block; NaN if it does not hold the arm."""
 
     def shares(self) -> Numbers:
-        """For a transaction where that means something."""
+        """Return the values, per transaction where that is meaningful."""
         return np.where(_PER_TRANSACTION, self.values / self.transactions[:, np.newaxis], self.values)
 
     def measured(self) -> npt.NDArray[np.bool_]:
-        """Whether a block holds the arm."""
+        """Return whether each block holds the arm."""
         return ~np.isnan(self.transactions)
 
     def only(self, rows: npt.NDArray[np.bool_]) -> "_Table":
-        """These blocks alone."""
+        """Return the table of these blocks."""
         return _Table(self.values[rows], self.transactions[rows])
 
 
@@ -244,7 +244,7 @@ def _table(blocks: Sequence[Block], arm: int) -> _Table:
 
 
 def _pair(baseline: _Table, contender: _Table) -> tuple[_Table, _Table]:
-    """The blocks that hold both."""
+    """Return the blocks that hold both arms."""
     paired = baseline.measured() & contender.measured()
     return baseline.only(paired), contender.only(paired)
 
@@ -279,7 +279,7 @@ def _ratios(pair: tuple[_Table, _Table], rule: LookRule, strict: LookRule) -> di
 
 
 def _bound(ratio: float) -> float | None:
-    """None for one that is not promised, or so far away that no number holds it."""
+    """Return the bound; None if it is not valid, or too large or small for a float."""
     return ratio if 0 < ratio < math.inf else None
 
 
@@ -301,7 +301,7 @@ def _one_sided(pair: tuple[_Table, _Table], strict: LookRule) -> dict[str, OneSi
 
 
 def _excludes_zero(values: Numbers, events: float, rule: LookRule) -> bool:
-    """Whether an interval of their mean does. events: in all of them; their root is the least uncertainty there is."""
+    """Whether an interval of the mean excludes zero. events: total number; its square root limits the precision."""
     n, mean = len(values), float(values.mean())
     if n < 2 or not rule.may_look(n):  # noqa: PLR2004 - one value has no spread
         return False
@@ -311,33 +311,33 @@ def _excludes_zero(values: Numbers, events: float, rule: LookRule) -> bool:
 
 FOREIGN = 0.10
 STEAL = 0.05
-"""Shares of all processors of the host."""
+"""Shares of all CPUs of the host."""
 
 _TICKS_S = 0.05
-"""Host and processes count in steps of 0.01 s, each clock for itself: of less nothing can be said."""
+"""Host and processes count in steps of 0.01 s on separate clocks, so smaller amounts are not significant."""
 
 Amount = TypeVar("Amount", float, npt.NDArray[np.float64])
 
 
 def foreign_cpu_s(told: Callable[[str], Amount]) -> Amount:
-    """Processor time that programs other than servers and pgbench spent in their own code; nan where it is not told.
+    """Return the user CPU time of programs other than servers and pgbench, in seconds; NaN if unavailable.
 
-    Time in the kernel is left out: its threads encrypt, compress and write back for whichever arm has asked for it, and
-    taken for work of others it would be held against the arm that moves more data. The clocks of host and processes
-    tick apart, so that in a short window it may be a little below 0.
+    Kernel time is excluded: kernel threads encrypt, compress and write back on behalf of an arm. Counting that as
+    foreign would penalise the arm that moves more data. The clocks of host and processes are separate, so the result
+    may be slightly negative for a short window.
 
-    told: a counter by its name, of one window or of each trial; nan where it is not told.
+    told: returns a counter by name, of one window or of each trial; NaN if unavailable.
     """
     return told("host_cpu_user_s") - told("server_cpu_user_s") - told("client_cpu_user_s")
 
 
 def is_disturbed(counters: Mapping[str, float], seconds: float, cpus: int) -> bool:
-    """Whether other programs or other guests had more of the processors than a comparison can bear.
+    """Whether other programs or guests used more CPU time than a comparison tolerates.
 
-    counters: of a window of so many seconds. False for a host that does not tell.
+    counters: of a window with this duration in seconds. False for a host without these counters.
     """
     capacity = cpus * seconds
-    # What is not told compares as false.
+    # Comparisons with NaN are false.
     foreign = foreign_cpu_s(lambda name: counters.get(name, math.nan))
     steal = counters.get("host_steal_s", 0.0)
     return foreign > max(FOREIGN * capacity, _TICKS_S) or steal > max(STEAL * capacity, _TICKS_S)

@@ -1,10 +1,10 @@
-"""Ratios between two arms and levels of one arm, on the log scale, with their standard errors.
+"""Ratios between two arms and levels of one arm, on the log scale, with standard errors.
 
 The unit of evidence is the block: a fresh start of every server. Windows are never used as independent samples,
-because all windows of one start share that start's luck. The same holds for percentiles: each block gives one.
+because all windows of one start share its start-to-start variation. The same applies to percentiles: each block yields
+one.
 
-A study needs the same trials again and again: at every look, for levels and for ratios. So their values are computed
-once, and samples grow by blocks.
+Every look needs the same trials for levels and for ratios, so values are computed once, and samples grow by blocks.
 """
 
 import math
@@ -16,18 +16,18 @@ from pgversus.study.metrics import Metric, Quantity, transactions_for_quantile
 
 
 class Samples:
-    """Blocks, and what they say of each arm."""
+    """Blocks, with cached values of each arm."""
 
     def __init__(self, blocks: Iterable[Block] = ()) -> None:
         self.blocks: list[Block] = list(blocks)
         self._logs: dict[tuple[Quantity, int], list[float | None]] = {}
 
     def add(self, block: Block) -> None:
-        """One more block."""
+        """Add a block."""
         self.blocks.append(block)
 
     def logs(self, quantity: Quantity, arm: int) -> list[float | None]:
-        """ln of a quantity of an arm for each block, -inf for nothing; None where the block does not tell."""
+        """Return ln of an arm's quantity per block, -inf for zero; None where a block has no value."""
         known = self._logs.setdefault((quantity, arm), [])
         of = value_of(quantity)
         for block in self.blocks[len(known) :]:
@@ -37,7 +37,7 @@ class Samples:
         return known
 
     def fewest_transactions(self, arms: Iterable[int]) -> int:
-        """The fewest transactions of any of these arms in a block that holds them all; 0 when there is none."""
+        """Return the minimum number of transactions of these arms in any block that holds them all; 0 without one."""
         wanted = tuple(arms)
         found = [
             min(block.trials[arm].transactions for arm in wanted)
@@ -53,14 +53,14 @@ class LogEstimate:
 
     point: float
     standard_error: float
-    """Not a number while there is only one block, and for a maximum."""
+    """NaN for a single block, and for a maximum."""
     n: int
 
 
 def log_ratio(samples: Samples, quantity: Quantity, baseline: int, contender: int) -> LogEstimate | None:
-    """ln(contender / baseline) of a quantity: the mean of the log-ratios of the blocks that hold both arms.
+    """Return ln(contender / baseline) of a quantity: the mean log ratio of blocks that hold both arms.
 
-    None for no such block, and for the maximum, which has no sensible ratio.
+    None without such a block, and for the maximum, whose ratio is not meaningful.
     """
     if quantity is Metric.LATENCY_MAX:
         return None
@@ -69,7 +69,7 @@ def log_ratio(samples: Samples, quantity: Quantity, baseline: int, contender: in
 
 
 def log_level(samples: Samples, quantity: Quantity, arm: int) -> LogEstimate | None:
-    """ln of one arm's quantity: the mean over its blocks; for the maximum, the largest of all with no error."""
+    """Return ln of one arm's quantity: the mean over its blocks; for the maximum, the largest value, without error."""
     logs = [log for log in samples.logs(quantity, arm) if log is not None]
     if not logs:
         return None
@@ -81,7 +81,7 @@ def log_level(samples: Samples, quantity: Quantity, arm: int) -> LogEstimate | N
 def paired_log_levels(
     samples: Samples, quantity: Quantity, baseline: int, contender: int
 ) -> tuple[float, float] | None:
-    """The points of both arms' levels in the blocks that hold both: the ratio is theirs. None for no such block."""
+    """Return both levels on the log scale from blocks that hold both arms, like the ratio; None without such blocks."""
     pairs = _pairs(samples, quantity, baseline, contender)
     if not pairs:
         return None
@@ -92,7 +92,7 @@ def paired_log_levels(
 
 
 def quantile_is_supported(samples: Samples, q: float, arms: Iterable[int]) -> bool:
-    """Whether every block that holds these arms has enough transactions of each for an interval of the quantile q."""
+    """Whether every block with these arms has enough transactions of each for an interval of the quantile q."""
     return samples.fewest_transactions(arms) >= transactions_for_quantile(q)
 
 
@@ -102,15 +102,15 @@ def _pairs(samples: Samples, quantity: Quantity, baseline: int, contender: int) 
 
 
 def _estimate(logs: Sequence[float], quantity: Quantity) -> LogEstimate:
-    # A percentile is known to within a bin: without this, latencies that all fall into one would agree exactly.
+    # The resolution of a percentile is one bin. Without this, latencies in the same bin would have no error.
     return mean_of_logs(logs, least_error=BIN_WIDTH / 2 if quantity.quantile is not None else 0.0)
 
 
 def mean_of_logs(logs: Sequence[float], *, least_error: float = 0.0) -> LogEstimate:
-    """Their mean, one for each block, and its standard error, which is at least `least_error`."""
+    """Return the mean over blocks and its standard error, which is at least `least_error`."""
     n = len(logs)
     if not all(map(math.isfinite, logs)):
-        # A block in which one of the two is nothing.
+        # One of the two values of a block is zero.
         return LogEstimate(point=math.nan, standard_error=math.nan, n=n)
     mean = math.fsum(logs) / n
     if n == 1:

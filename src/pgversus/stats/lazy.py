@@ -1,4 +1,4 @@
-"""Mappings whose values are computed when they are asked for: a table of verdicts needs one metric of many."""
+"""Mappings whose values are computed on demand: a table of verdicts needs one metric of many."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
@@ -9,10 +9,10 @@ V = TypeVar("V")
 
 
 class LazyValues(Mapping[K, V]):
-    """Values by key, each computed once; a key without a value is absent."""
+    """Values by key, each computed at most once; keys without a value are absent."""
 
     def __init__(self, keys: Iterable[K], make: Callable[[K], V | None]) -> None:
-        """keys: all that may have a value, in order. make: pure; None for no value."""
+        """keys: all keys that may have a value, in order. make: pure; returns None for no value."""
         self._keys = tuple(keys)
         self._make = make
         self._made: dict[K, V | None] = {}
@@ -38,25 +38,25 @@ class LazyValues(Mapping[K, V]):
 
 
 class Once(Generic[V]):
-    """A value that is made when it is first asked for."""
+    """A value that is computed at its first use."""
 
     __slots__ = ("_made", "_make")
 
     def __init__(self, make: Callable[[], V]) -> None:
         """make: pure; called at most once."""
         self._make = make
-        # In a list of one, since the value may be None.
+        # A list, because the value may be None.
         self._made: list[V] = []
 
     def __call__(self) -> V:
-        """The value."""
+        """Return the value."""
         if not self._made:
             self._made.append(self._make())
         return self._made[0]
 
 
 class LazyMapping(Mapping[K, V]):
-    """Values by key that are all made at once, when the first is asked for."""
+    """Values by key, all computed together at the first use."""
 
     def __init__(self, make: Callable[[], Mapping[K, V]]) -> None:
         """make: pure; called at most once."""

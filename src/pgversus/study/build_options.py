@@ -1,4 +1,4 @@
-"""What can be asked of a build from source: options of one server, and the manner in which all of them are built."""
+"""Options of a server built from source, and the profile and build system shared by all builds of a study."""
 
 import re
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ from pgversus.errors import StudyError
 
 BLOCK_SIZES = (1, 2, 4, 8, 16, 32)
 WAL_BLOCK_SIZES = (1, 2, 4, 8, 16, 32, 64)
-"""kB, as configure takes them since 7.4."""
+"""Values that configure accepts since 7.4, in kB."""
 USUAL_COMPILER = "gcc"
 USUAL_BLOCK_SIZE = 8
-"""kB, of blocks of tables and of WAL, where nobody says otherwise."""
+"""Default size of table blocks and of WAL blocks, in kB."""
 
 _HANDED_ON = re.compile(r"(?:with|without|enable|disable)-[a-z0-9-]+")
-# Options of configure itself: which of them a version has, it knows better.
+# configure knows which of its own options a version has.
 _OWN = frozenset(
     {
         "with-blocksize",
@@ -30,25 +30,25 @@ _OWN = frozenset(
     }
 )
 _WORDS = ("blocksize", "wal-blocksize", "cassert", "cflags", "cc")
-# What make hands to a shell as it is: letters that mean something there would run what follows them.
+# make passes this to a shell unquoted, so shell metacharacters would run other commands.
 _COMPILER = re.compile(r"[\w./][\w./+,:@%-]*(?:[ \t]+[\w./+=,:@%-]+)*")
 _FORMS = (
-    "blocksize=KB, wal-blocksize=KB, cassert, cflags=FLAGS, cc=COMPILER, or an option of configure (with-lz4, "
+    "blocksize=KB, wal-blocksize=KB, cassert, cflags=FLAGS, cc=COMPILER, or a configure option (with-lz4, "
     "enable-dtrace)"
 )
 
 
 class BuildProfile(StrEnum):
-    """How much of PostgreSQL is built."""
+    """The extent of a build."""
 
     MINIMAL = "minimal"
-    """What a comparison runs, with no optional library."""
+    """The programs that a comparison runs, without optional libraries."""
     FULL = "full"
-    """All of it, with the libraries that distributions build with: ICU, LZ4, Zstandard, OpenSSL, libxml2, zlib."""
+    """Everything, with the libraries that distributions use: ICU, LZ4, Zstandard, OpenSSL, libxml2, zlib."""
 
 
 class BuildSystem(StrEnum):
-    """By which of PostgreSQL's two build systems."""
+    """PostgreSQL's two build systems."""
 
     CONFIGURE = "configure"
     MESON = "meson"
@@ -56,27 +56,27 @@ class BuildSystem(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildManner:
-    """What all builds of a study have in common."""
+    """Choices that apply to all builds of a study."""
 
     profile: BuildProfile = BuildProfile.MINIMAL
     system: BuildSystem | None = None
-    """None: configure, and meson for a tree that has nothing else."""
+    """None means configure, or meson for a source tree without configure."""
 
 
 USUAL_MANNER = BuildManner()
 
 
 def manner_asked(manner: BuildManner, profile: str | None, system: str | None) -> BuildManner:
-    """The manner with what is asked otherwise; None leaves it. StudyError for a word that is neither."""
+    """Return the manner with the requested changes; None keeps a value. StudyError for an unknown word."""
     for name, word, kind in (("profile", profile, BuildProfile), ("system", system, BuildSystem)):
         if word and word not in list(kind):
             raise StudyError(
-                f'"{word}" is no build {name}',
+                f'invalid build {name} "{word}"',
                 slug="study-bad-build-option",
                 where=f"build {name}",
                 found=word,
                 expected=" or ".join(kind),
-                to_do="leave it out for the usual one",
+                to_do="leave it out to use the default",
             )
     return BuildManner(
         profile=BuildProfile(profile) if profile else manner.profile,
@@ -86,26 +86,26 @@ def manner_asked(manner: BuildManner, profile: str | None, system: str | None) -
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOptions:
-    """What one build is asked to be otherwise than the usual one."""
+    """Options of one build that differ from the default."""
 
     block_size_kb: int = USUAL_BLOCK_SIZE
     wal_block_size_kb: int = USUAL_BLOCK_SIZE
     cassert: bool = False
-    """Whether its assertions are checked while it runs."""
+    """Whether the build checks assertions at run time."""
     cflags: str | None = None
-    """In place of -O2."""
+    """Replaces -O2."""
     compiler: str | None = None
-    """In place of gcc."""
+    """Replaces gcc."""
     handed_on: tuple[str, ...] = ()
-    """Further options of configure, without their dashes, in order of the alphabet."""
+    """Further configure options, without their dashes, in alphabetical order."""
 
     def __str__(self) -> str:
-        """As they stand behind a server's name; empty for none. Equal options have equal texts."""
+        """Return the suffix of a server's name, empty without options. Equal options give equal texts."""
         return "".join(f"+{word}" for word in self.words)
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Each of them, without the plus: `blocksize=16`."""
+        """The options without the plus: `blocksize=16`."""
         return (
             *([f"blocksize={self.block_size_kb}"] if self.block_size_kb != USUAL_BLOCK_SIZE else []),
             *([f"wal-blocksize={self.wal_block_size_kb}"] if self.wal_block_size_kb != USUAL_BLOCK_SIZE else []),
@@ -120,7 +120,10 @@ NO_OPTIONS = BuildOptions()
 
 
 def parse_build_options(words: Sequence[str], server: str) -> BuildOptions:
-    """The options in `blocksize=16`, `cassert`, each once; StudyError for others. server: the whole text, for words."""
+    """Parse options such as `blocksize=16` or `cassert`, each at most once. StudyError for any other.
+
+    server: the user's whole text, for messages.
+    """
     given: dict[str, str] = {}
     handed_on: list[str] = []
     for word in words:
@@ -132,10 +135,10 @@ def parse_build_options(words: Sequence[str], server: str) -> BuildOptions:
             raise _unknown(server, name)
         if is_handed_on:
             if equals and not value.strip():
-                raise _bad(server, f"+{word}", "a value behind the =", f"+{name}=VALUE, or +{name}")
+                raise _bad(server, f"+{word}", "a value after the =", f"+{name}=VALUE, or +{name}")
             handed_on.append(word)
         elif bool(equals) is (name == "cassert") or (equals and not value.strip()):
-            raise _bad(server, f"+{word}", _FORMS, "cassert takes no value, and the others take one")
+            raise _bad(server, f"+{word}", _FORMS, "cassert takes no value; the other options require one")
         elif name == "cc" and not _COMPILER.fullmatch(value.strip()):
             raise _bad(
                 server, f"+{word}", "a program and its options, without quotes", "+cc=clang-18, or +cc=/opt/bin/gcc"
@@ -156,19 +159,19 @@ def _size(given: dict[str, str], name: str, sizes: Sequence[int], server: str) -
     text = given.get(name, str(USUAL_BLOCK_SIZE))
     if text not in map(str, sizes):
         known = ", ".join(map(str, sizes))
-        raise _bad(server, f"{name}={text}", f"one of {known} (kB)", f"+{name}=16, for one")
+        raise _bad(server, f"{name}={text}", f"one of {known} (kB)", f"for example, +{name}=16")
     return int(text)
 
 
 def _unknown(server: str, name: str) -> StudyError:
-    # What configure calls it is what some will try.
+    # Users may try the names that configure uses.
     near = get_close_matches(re.sub("^(with|enable)-", "", name), _WORDS, n=1)
-    return _bad(server, f"+{name}", _FORMS, f"+{near[0]}, if that is meant" if near else "see the README")
+    return _bad(server, f"+{name}", _FORMS, f"did you mean +{near[0]}?" if near else "see the README")
 
 
 def _bad(server: str, found: str, expected: str, to_do: str) -> StudyError:
     return StudyError(
-        "this is no build option",
+        "invalid build option",
         slug="study-bad-build-option",
         where=f"server {server}",
         found=found,

@@ -1,7 +1,7 @@
-"""Arms, dataset, workload and design together: the whole of one question.
+"""The arms, dataset, workload and design of one comparison.
 
-Arms with different block sizes are given the same bytes: PostgreSQL takes some settings in blocks where they have no
-unit, and counts some of its defaults so (524288 blocks are 4 GB at 8 kB, and 16 GB at 32 kB).
+Arms with different block sizes get settings of the same size in bytes. PostgreSQL reads some settings without a unit as
+a number of blocks, and defines some defaults in blocks (524288 blocks are 4 GB at 8 kB, and 16 GB at 32 kB).
 """
 
 import re
@@ -23,22 +23,22 @@ BASELINE = 0
 
 
 class CacheState(StrEnum):
-    """What is in memory when a window begins."""
+    """The contents of memory when a window begins."""
 
     WARM = "warm"
-    """The data are read in and the load has run for a while."""
+    """The data is in memory and the load has run for a while."""
     COLD = "cold"
-    """Every window begins on a server just started, its data out of the system's page cache."""
+    """Every window begins on a server that has just started, with its data evicted from the page cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """One side of a comparison: a server and the settings that hold in every session of its load."""
+    """One side of a comparison: a server and the settings of every session of its load."""
 
     index: int
     """Position in the comparison; 0 is the baseline."""
     label: str
-    """How it is called in every output; unique in its comparison, without passwords."""
+    """Name in all output; unique in its comparison, without passwords."""
     server: ServerName
     settings: tuple[Setting, ...]
     workload: Workload
@@ -47,32 +47,32 @@ class Arm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The baseline and its contenders, everything equal but the factors."""
+    """The baseline and its contenders, which differ only in the factors."""
 
     arms: tuple[Arm, ...]
     factors: tuple[str, ...]
-    """What differs on purpose: `server`, `workload`, `dataset`, names of settings."""
+    """The compared factors: `server`, `workload`, `dataset`, names of settings."""
     design: Design
     cache: CacheState = CacheState.WARM
 
     @property
     def contenders(self) -> tuple[Arm, ...]:
-        """Every arm but the baseline."""
+        """All arms except the baseline."""
         return self.arms[1:]
 
     @property
     def workload(self) -> Workload:
-        """The baseline's workload; every arm's, unless the workload is what is compared."""
+        """The baseline's workload; shared by all arms unless the workload is compared."""
         return self.baseline.workload
 
     @property
     def dataset(self) -> Dataset:
-        """The baseline's data; every arm's, unless the dataset is what is compared."""
+        """The baseline's dataset; shared by all arms unless the dataset is compared."""
         return self.baseline.dataset
 
     @property
     def baseline(self) -> Arm:
-        """The arm that all others are held against."""
+        """The arm that all others are compared with."""
         return self.arms[BASELINE]
 
 
@@ -83,9 +83,9 @@ def expand_arms(
     workload: Workload,
     dataset: Dataset,
 ) -> tuple[tuple[Arm, ...], tuple[str, ...]]:
-    """Every combination of server and levels as an arm, and the names of the factors; the first is the baseline.
+    """Return one arm for every combination of server and levels, baseline first, and the names of the factors.
 
-    servers: (label, name) pairs. A server named twice is an A/A comparison; its labels get a number.
+    servers: (label, name) pairs. A server named twice is an A/A comparison; its labels are numbered.
     StudyError when there is nothing to compare.
     """
     factors = [setting for setting in settings if len(setting.values) > 1]
@@ -109,16 +109,16 @@ def expand_arms(
             where="servers and --set",
             found=labels[0] if labels else "nothing",
             expected="two or more servers, or a setting with two or more levels",
-            to_do="name a second server (the same one twice is an A/A comparison), or give --set NAME=A,B",
+            to_do="name a second server (the same one twice is an A/A comparison), or add --set NAME=A,B",
         )
     if len(arms) > MOST_CONTENDERS + 1:
         raise StudyError(
-            "there are too many arms for one comparison",
+            "too many arms for one comparison",
             slug="study-too-many-arms",
             where="servers and --set",
             found=f"{len(arms)} arms",
-            expected=f"at most {MOST_CONTENDERS + 1}: their verdicts share one error of 5 %",
-            to_do="leave levels out, or compare them in parts",
+            expected=f"at most {MOST_CONTENDERS + 1}: their verdicts share an error rate of 5 %",
+            to_do="remove levels, or split the comparison",
         )
     names = (("server",) if len(servers) > 1 else ()) + tuple(setting.name for setting in factors)
     return arms, names
@@ -138,9 +138,9 @@ def _label(
 
 
 def unique_labels(labels: Sequence[str]) -> list[str]:
-    """The same labels, with a number behind each that was there before: `17`, `17 (2)`."""
+    """Return the labels with a number appended to each repeated one: `17`, `17 (2)`."""
     taken: dict[str, None] = {}
-    # Of each label the first number that may be free.
+    # The first number that may be free, by label.
     numbers: dict[str, int] = {}
     for label in labels:
         number = numbers.get(label, 1)
@@ -157,9 +157,9 @@ _DEFAULTS_KB = {
     "bgwriter_flush_after": 512,
     "checkpoint_flush_after": 256,
 }
-"""Of blocks of 8 kB: 524288, 1024, 64 and 32 of them (guc_tables.c; the last two on Linux), the same since 9.6."""
+"""524288, 1024, 64 and 32 blocks of 8 kB (guc_tables.c; the last two on Linux), unchanged since 9.6."""
 _MOST_FLUSHED = 256
-"""Blocks (WRITEBACK_MAX_PENDING_FLUSHES): the largest value of the settings that flush after so many."""
+"""Largest value of the *_flush_after settings, in blocks (WRITEBACK_MAX_PENDING_FLUSHES)."""
 _IN_BLOCKS = frozenset(
     {
         *_DEFAULTS_KB,
@@ -180,22 +180,22 @@ _IN_BLOCKS = frozenset(
 )
 _IN_WAL_BLOCKS = frozenset({"wal_buffers", "wal_writer_flush_after"})
 _LRU_KB = 100 * USUAL_BLOCK_SIZE
-"""What bgwriter_lru_maxpages, which is a number of pages without a unit, lets the background writer write at a time."""
+"""Amount that the background writer writes at a time; bgwriter_lru_maxpages is a number of pages without a unit."""
 _SHARED_BUFFERS_KB = 128 * 1024
-"""What initdb gives every cluster, whatever its blocks."""
+"""initdb's default, which does not depend on the block size."""
 _WAL_BUFFERS_SHARE, _MOST_WAL_BUFFERS_KB = 32, 16 * 1024
 _LEAST_WAL_BUFFERS = 8
-"""Of shared_buffers, at most a segment, at least so many blocks (XLOGChooseNumBuffers)."""
+"""wal_buffers: a share of shared_buffers, at most one segment, at least this many blocks (XLOGChooseNumBuffers)."""
 _KB = {"B": 1 / 1024, "kB": 1.0, "MB": 1024.0, "GB": 1024.0**2, "TB": 1024.0**3}
 _QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*+(B|kB|MB|GB|TB|)\s*")
 _BLOCKS = re.compile(r"\s*[1-9][0-9]{0,17}\s*")
-# No server has more of them.
+# At most 18 digits: no server has more blocks.
 
 
 def with_equal_bytes(arms: Iterable[Arm]) -> tuple[Arm, ...]:
-    """The same arms, those with other blocks with the bytes of the usual ones in place of defaults that count blocks.
+    """Return the arms with defaults that count blocks replaced by equal sizes in bytes, for unusual block sizes.
 
-    StudyError for a setting that is given as a number of blocks, where these are not of one size.
+    StudyError for a setting given as a number of blocks when block sizes differ.
     """
     given = tuple(arms)
     options = [_options(arm) for arm in given]
@@ -210,7 +210,7 @@ def _options(arm: Arm) -> BuildOptions:
 
 
 def _counted_otherwise(options: Sequence[BuildOptions]) -> frozenset[str]:
-    """Settings of which the same number is not the same amount on each of these builds."""
+    """Return the settings for which one number means different amounts on these builds."""
     names = _IN_BLOCKS if len({one.block_size_kb for one in options}) > 1 else frozenset()
     return names | (_IN_WAL_BLOCKS if len({one.wal_block_size_kb for one in options}) > 1 else frozenset())
 
@@ -230,7 +230,7 @@ def _with_equal_bytes(arm: Arm, options: BuildOptions) -> Arm:
 
 
 def _defaults(given: Mapping[str, str], options: BuildOptions) -> dict[str, str]:
-    """What each default would have to be that would be another number of bytes."""
+    """Return values for the defaults whose size in bytes would differ."""
     has_other = options.block_size_kb != USUAL_BLOCK_SIZE
     if not has_other and options.wal_block_size_kb == USUAL_BLOCK_SIZE:
         return {}
@@ -250,16 +250,16 @@ def _defaults(given: Mapping[str, str], options: BuildOptions) -> dict[str, str]
 
 def _kb(text: str) -> float | None:
     match = _QUANTITY.fullmatch(text)
-    # A number of blocks is let through where blocks have the usual size, and only those of WAL have another.
+    # A number of blocks is accepted when only WAL blocks have an unusual size.
     return float(match[1]) * _KB.get(match[2], USUAL_BLOCK_SIZE) if match else None
 
 
 def _in_blocks(arm: Arm, name: str, value: str) -> StudyError:
     return StudyError(
-        f"{name} is given as a number of blocks, and the arms' blocks are not of one size",
+        f"{name} is given as a number of blocks, but the arms have different block sizes",
         slug="study-setting-in-blocks",
         where=f"{name} = {value}, on {arm.label}",
         found=value,
-        expected="a size with its unit, the same bytes on every arm",
-        to_do=f"{name} = {int(value) * USUAL_BLOCK_SIZE}kB, if blocks of {USUAL_BLOCK_SIZE} kB were meant",
+        expected="a size with a unit, which is the same on every arm",
+        to_do=f"{name} = {int(value) * USUAL_BLOCK_SIZE}kB, if you meant blocks of {USUAL_BLOCK_SIZE} kB",
     )

@@ -1,7 +1,7 @@
-"""The comparison that tells what a changed plan accounts for: the contender once more, with the baseline's plans.
+"""The comparison that measures the effect of a changed plan: the contender again, with the baseline's plans.
 
-Three arms under the same load: the contender with the old plans, the baseline, the contender as it was. From the first
-to the third the plans alone differ, from the first to the second everything but the plans.
+Three arms run under the same load: the contender with the old plans, the baseline, and the unmodified contender. The
+first and the third differ only in their plans, the first and the second in everything except their plans.
 """
 
 from collections.abc import Mapping
@@ -14,20 +14,20 @@ from pgversus.study.study import Context, Study
 from pgversus.study.workload import PgbenchWorkload, Script
 
 OLD_PLANS, BASELINE_AGAIN, CONTENDER_AGAIN = 0, 1, 2
-"""Its arms. The contender with the baseline's plans is what both others are held against."""
+"""The arms. Both others are compared with the contender that uses the baseline's plans."""
 MOST_BLOCKS = 8
-"""And one look at the end: what is sought is how much, and not only on which side (docs/statistics.md)."""
+"""With one analysis at the end: the aim is an estimate, not only a direction (docs/statistics.md)."""
 ARMS, _ARMS_BEFORE = 3, 2
 _ROUNDS_OF_QUAD = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRestoration:
-    """What makes a contender plan as the baseline does."""
+    """Changes that make a contender use the baseline's plans."""
 
     settings: tuple[Setting, ...] = ()
     rewrite: Script | None = None
-    """The workload in other words, which ask for the same."""
+    """An equivalent script with different SQL."""
 
     @property
     def words(self) -> str:
@@ -47,15 +47,16 @@ def counterfactual_study(
     blocks: int,
     rounds: int | None = None,
 ) -> Study:
-    """The study of one context that measures a contender, the baseline, and the contender with the baseline's plans.
+    """Return the study of one context with three arms: contender, baseline, and contender with the baseline's plans.
 
-    design: as it was run, with its windows fitted. Their length stays. rounds: of each block; if None, a third fewer
-    than in the design, so that a block of three arms takes about as long as one of two did.
+    design: the design that was run, with fitted windows, whose length is kept.
+    rounds: rounds per block; None means a third fewer than in the design, so that a block of three arms takes about as
+    long as a block of two.
     """
     comparison = context.comparison
     old, new = comparison.baseline, comparison.arms[contender]
     workload = new.workload
-    assert isinstance(workload, PgbenchWorkload)  # noqa: S101 - an operation has no plans
+    assert isinstance(workload, PgbenchWorkload)  # noqa: S101 - operations have no plans
     if recall.rewrite is not None:
         workload = replace(workload, scripts=(recall.rewrite,), rewrite=None)
     own = {setting.name: setting for setting in (*new.settings, *recall.settings)}
@@ -98,9 +99,9 @@ def counterfactual_study(
 
 
 def settings_together(found: Mapping[int, tuple[tuple[str, str], ...]]) -> tuple[Setting, ...] | None:
-    """Those of every statement at once; None where two statements would have one setting otherwise.
+    """Return the settings of all statements combined; None if two statements need different values of one setting.
 
-    found: by statement the settings that bring its plan back.
+    found: the settings that restore the plan of each statement.
     """
     together: dict[str, str] = {}
     for settings in found.values():
@@ -111,5 +112,5 @@ def settings_together(found: Mapping[int, tuple[tuple[str, str], ...]]) -> tuple
 
 
 def _rounds(before: int) -> int:
-    """An even number, so that each has its mirror; of a single quad one round in a random order is left."""
+    """Return an even number, so that each round has its mirror, or one round in random order for a single quad."""
     return 2 * round(before * _ARMS_BEFORE / ARMS / 2) if before > _ROUNDS_OF_QUAD else 1

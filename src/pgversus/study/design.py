@@ -1,7 +1,7 @@
-"""How the answer is sought: blocks, windows, margin and budget.
+"""The measurement design: blocks, windows, margin and budget.
 
 Defaults and their reasons: docs/statistics.md. A design is fixed before the first block: study/windows.py fits its
-windows to the load. Only the number of windows in a block may follow from the blocks before (stats/block_model.py).
+windows to the load. Only the number of windows per block may depend on earlier blocks (stats/block_model.py).
 """
 
 import math
@@ -13,11 +13,11 @@ from pgversus.study.metrics import Metric
 from pgversus.text.units import AUTO, WindowLength
 
 FIRST_LOOK = 4
-# With three blocks the interval would be wider than 15 standard errors: no decision could come of it.
+# With three blocks the interval would be wider than 15 standard errors and decide nothing.
 MOST_BLOCKS = 100
-# The error over all looks is calibrated for 4..100 (stats/confidence.py); beyond that nothing is promised.
+# The error over all looks is calibrated for 4..100 blocks (stats/confidence.py), and for no more.
 MOST_CONTENDERS = 50
-# The same: so many can share the error.
+# The error is calibrated for at most this many contenders.
 DEFAULT_BUDGET_S = 15 * 60.0
 MARGINS = {
     Metric.TPS: 0.02,
@@ -31,92 +31,92 @@ _ROUNDS = 8
 
 
 class WindowKind(StrEnum):
-    """How pgbench is driven to give windows (docs/adr/0015-windows.md)."""
+    """How pgbench runs to produce windows (docs/adr/0015-windows.md)."""
 
     RUN = "run"
-    """Each window is one run of pgbench for whole seconds (-T)."""
+    """Each window is one pgbench run of whole seconds (-T)."""
     TRANSACTIONS = "transactions"
-    """Each window is one run of pgbench for a number of transactions (-t)."""
+    """Each window is one pgbench run of a number of transactions (-t)."""
     SLICE = "slice"
-    """Windows are slices of a longer run of pgbench, which is stopped between them."""
+    """Windows are slices of a longer pgbench run, which is paused between them."""
 
 
 class StopReason(StrEnum):
-    """Why no further block was run."""
+    """Why measuring stopped."""
 
     DECIDED = "decided"
     BLOCKS = "blocks"
-    """The design's number of blocks is reached."""
+    """The design's number of blocks was reached."""
     BUDGET = "budget"
     INTERRUPTED = "interrupted"
     FAILED = "failed"
-    """An arm's trials failed again and again."""
+    """Trials of one arm failed repeatedly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
-    """The plan of measurement of one comparison."""
+    """The measurement plan of one comparison."""
 
     window_s: float = 1.0
-    """Seconds of load in one window; an expectation where a window ends with its transactions."""
+    """Seconds of load per window; an expected value for windows that end after a number of transactions."""
     window_kind: WindowKind = WindowKind.RUN
     slice_s: float = 0.0
-    """Seconds after which the clients are stopped where a window is a slice; what is in flight then belongs to it."""
+    """Seconds after which the clients of a slice are stopped; transactions in flight then belong to the slice."""
     window_transactions: int | None = None
-    """Transactions of each client in one window, as pgbench's -t; None where a window is a length of time."""
+    """Transactions per client and window (pgbench's -t); None for windows with a duration."""
     rounds: int = _ROUNDS
-    """Windows of each arm in one block (for two arms: pairs)."""
+    """Windows per arm and block (for two arms: pairs)."""
     rounds_per_session: int = 1
-    """Rounds for which sessions stay connected. Where processes land on processors is drawn anew with each session."""
+    """Rounds between reconnections. Each new session may place processes on other CPUs."""
     window_is_given: bool = False
-    """True when the user chose the length of a window, so that it is not fitted to the load."""
+    """True if the user chose the window length, so that it is not fitted to the load."""
     rounds_are_given: bool = False
-    """The same for their number."""
+    """True if the user chose the number of rounds."""
     metric: Metric = Metric.TPS
-    """The metric that carries the verdict."""
+    """The metric that decides the verdict."""
     margin: float = 0.02
-    """The smallest ratio minus one that matters to the user."""
+    """The smallest relevant difference: ratio minus one."""
     budget_s: float = DEFAULT_BUDGET_S
-    """Wall-clock seconds for blocks."""
+    """Wall-clock budget for blocks, in seconds."""
     max_blocks: int = MOST_BLOCKS
     fixed_blocks: int | None = None
-    """Exactly so many blocks and one look at the end; None looks after every block and stops at the answer."""
+    """Run exactly this many blocks and analyse once at the end; None checks after each block and stops when decided."""
     seed: int = 0
-    """Of everything random: order of arms, pgbench's keys."""
+    """Seed for everything random: order of arms, pgbench's keys."""
     warm_up_s: float = WARM_UP_S
-    """Seconds of load thrown away after each start."""
+    """Seconds of load discarded after each start."""
     warm_up_is_given: bool = False
-    """True when the user chose the length of the warm-up."""
+    """True if the user chose the length of the warm-up."""
 
     pin: str = "auto"
-    """Whether client and servers have processors of their own: auto, off, or a list for the client."""
+    """Whether client and servers use separate CPUs: auto, off, or a CPU list for the client."""
     client_processors: tuple[int, ...] = ()
     server_processors: tuple[int, ...] = ()
-    """As they were divided on this host; empty where nothing is pinned."""
+    """CPUs assigned on this host; empty without pinning."""
 
     @property
     def log_margin(self) -> float:
-        """The margin on the log scale, where differences are judged."""
+        """The margin on the log scale, the scale of the analysis."""
         return math.log1p(self.margin)
 
     @property
     def most_repeats(self) -> int:
-        """How many rounds of a block may be measured again because they were disturbed.
+        """The number of rounds per block that may be repeated because of disturbances.
 
-        A block of an operation has one round, which may be; the only window of a load was asked to be as long as it is.
+        The single round of an operation may be repeated. The only window of a load may not: the user chose its length.
         """
         is_long_load = self.window_kind is WindowKind.RUN and self.metric is not Metric.TIME
         return self.rounds // 2 if is_long_load else max(1, self.rounds // 2)
 
     @property
     def measured_s_per_block(self) -> float:
-        """Seconds of counted load of one arm in one block."""
+        """Seconds of measured load per arm and block."""
         return self.window_s * self.rounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignChoices:
-    """The fields of a `Design` that the user may choose; None leaves one open."""
+    """The fields of a `Design` that the user may set; None uses the default."""
 
     metric: Metric | None = None
     margin: float | None = None
@@ -128,11 +128,11 @@ class DesignChoices:
     warm_up_s: float | None = None
     pin: str | None = None
     seed: int
-    """Drawn by the caller where the user gave none."""
+    """Drawn at random by the caller if the user gave none."""
 
 
 def design_of(choices: DesignChoices, *, is_open_loop: bool = False, is_operation: bool = False) -> Design:
-    """The design with these choices for a workload of this kind; StudyError for choices that exclude each other."""
+    """Return the design for this kind of workload; StudyError for choices that exclude each other."""
     check_one_design(choices)
     if is_operation:
         _check_windows(choices)
@@ -159,7 +159,7 @@ def design_of(choices: DesignChoices, *, is_open_loop: bool = False, is_operatio
 
 
 def with_window(design: Design, length: WindowLength) -> Design:
-    """Return the design with windows of a length that the user chose."""
+    """Return the design with the window length that the user chose."""
     if length.seconds is None:
         return replace(
             design,
@@ -174,49 +174,49 @@ def with_window(design: Design, length: WindowLength) -> Design:
 def _check_metric(metric: Metric, *, is_open_loop: bool, is_operation: bool) -> None:
     if metric is Metric.TPS and is_open_loop:
         raise StudyError(
-            "with a rate every arm does the same tps, so tps cannot tell them apart",
+            "with a rate every arm has the same tps, so tps cannot be compared",
             slug="study-rate-and-tps",
             where="-R with --metric tps",
             found="tps",
             expected="a latency",
-            to_do="leave --metric out (p95 latency is judged), or leave -R out",
+            to_do="remove --metric to compare p95 latency, or remove -R",
         )
     if is_operation != (metric is Metric.TIME):
         name = metric.value.removesuffix("_s")
         kind, others = ("an operation", "time") if is_operation else ("a load", "tps or a latency")
         raise StudyError(
-            f"{kind} has no {name}",
+            f"{kind} does not have the metric {name}",
             slug="study-metric-of-other-kind",
             where=f"--metric {name}",
             found=name,
             expected=others,
-            to_do="leave --metric out",
+            to_do="remove --metric",
         )
 
 
 def _check_windows(choices: DesignChoices) -> None:
-    """An operation runs once, however long it takes."""
+    """Raise StudyError for window options, because an operation runs once, however long it takes."""
     flags = {"--window": choices.window, "--windows": choices.rounds, "--warmup": choices.warm_up_s}
     given = [flag for flag, value in flags.items() if value is not None]
     if given:
         raise StudyError(
-            "an operation runs once in each block, on a fresh copy: it has neither windows nor a warm-up",
+            "an operation runs once per block, on a fresh copy of the data: it has neither windows nor a warm-up",
             slug="study-windows-of-operation",
             where=", ".join(given),
             found="an operation",
             expected="a load",
-            to_do=f"leave {' and '.join(given)} out",
+            to_do=f"remove {' and '.join(given)}",
         )
 
 
 def check_one_design(choices: DesignChoices) -> None:
-    """StudyError when the number of blocks is fixed and limited at once."""
+    """Raise StudyError when the number of blocks is both fixed and limited."""
     if choices.fixed_blocks is not None and (choices.budget_s is not None or choices.max_blocks is not None):
         raise StudyError(
-            "--blocks fixes the number of blocks, so there is nothing to limit",
+            "--blocks fixes the number of blocks, so it cannot be limited",
             slug="study-two-designs",
             where="--blocks with --budget or --max-blocks",
             found="both",
             expected="one of them",
-            to_do="leave --blocks out to stop when the answer is known",
+            to_do="remove --blocks to stop when the answer is known",
         )

@@ -1,7 +1,7 @@
-"""What a study asks of a host besides servers and data of its own: programs, connections, builds, files. Pure.
+"""A study's use of the host beyond its own servers and data: programs, connections, builds, files. Pure.
 
-Only what stands openly in the study and in the files that it names is recognised. SQL that is put together while it
-runs, and functions and extensions that call out, look like any other SQL.
+Only what is explicit in the study and its files is recognised. SQL that is assembled at run time, and functions and
+extensions that reach outside, look like any other SQL.
 """
 
 import re
@@ -39,45 +39,45 @@ _IN_WORDS = {
 }
 _MOST_SHOWN = 12
 _LONGEST, _LONGEST_COMMAND = 80, 200
-# Characters of a line behind what was found in it.
+# Characters shown of a line after a match.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostAccess:
-    """Everything that needs the user's consent, as the study has it, without passwords."""
+    """Everything in a study that needs the user's consent, without passwords."""
 
     programs: tuple[str, ...] = ()
-    """Programs that it runs, and what lets psql, pgbench or a server run some."""
+    """Programs that it runs, and anything that lets psql, pgbench or a server run programs."""
     connections: tuple[str, ...] = ()
     """Servers and addresses that it connects to."""
     builds: tuple[str, ...] = ()
-    """Servers whose source, or the flags of their compiler, the study chooses."""
+    """Servers whose source or compiler flags the study chooses."""
     reads: tuple[str, ...] = ()
-    """Files outside of its folder, and what lets psql or a server read others."""
+    """Files outside the study's folder, and anything that lets psql or a server read others."""
     writes: tuple[str, ...] = ()
-    """What lets psql or a server write files."""
+    """Anything that lets psql or a server write files."""
 
     @property
     def is_none(self) -> bool:
-        """Whether there is nothing to consent to."""
+        """Whether no consent is needed."""
         return not any(getattr(self, field.name) for field in fields(self))
 
     @property
     def lines(self) -> list[str]:
-        """A line for each kind: `runs programs: ...`."""
+        """One line per kind: `runs programs: ...`."""
         found = ((words, getattr(self, kind)) for kind, words in _IN_WORDS.items())
         return [f"{words}: {_listed(entries)}" for words, entries in found if entries]
 
 
 def host_access_of(study: Study, texts: Mapping[str, str], outside: Iterable[str]) -> HostAccess:
-    """Return what a study asks for.
+    """Return the host access of a study.
 
-    texts: the content of its setup files, by their paths.
-    outside: the files outside of its folder, as it names them.
+    texts: the contents of its setup files, by path.
+    outside: files outside its folder, as the study names them.
     """
     found: dict[str, dict[str, None]] = {}
     for kind, what in dict.fromkeys((*_found(study, texts), *((_Kind.READS, name) for name in outside))):
-        # On one line, so that nothing in it passes for another line of what is shown.
+        # On one line, so that no part of it can be mistaken for another line of the list.
         found.setdefault(kind, {})[without_secrets(" ".join(what.split()))] = None
     return HostAccess(**{kind: tuple(entries) for kind, entries in found.items()})
 
@@ -94,7 +94,7 @@ def _found(study: Study, texts: Mapping[str, str]) -> Iterator[_Finding]:
         yield from _of_setting(setting)
     for program in dict.fromkeys(_programs(arms)):
         yield _Kind.PROGRAMS, shlex.join(program)
-    # Each text once, however many treatments have it.
+    # Each text once, even if many treatments share it.
     for name, text, client in dict.fromkeys(_texts(arms, texts)):
         if client is _FirstReader.PSQL:
             yield from _of_psql(name, text)
@@ -105,7 +105,7 @@ def _found(study: Study, texts: Mapping[str, str]) -> Iterator[_Finding]:
 
 
 class _FirstReader(StrEnum):
-    """Who reads a text before the server does."""
+    """The program that interprets a text before the server does."""
 
     PSQL = "psql"
     PGBENCH = "pgbench"
@@ -119,7 +119,7 @@ def _programs(arms: Iterable[Arm]) -> Iterator[tuple[str, ...]]:
 
 
 def _texts(arms: Iterable[Arm], texts: Mapping[str, str]) -> Iterator[tuple[str, str, _FirstReader]]:
-    """Every text with SQL in it: its name, the text, who reads it."""
+    """Yield every text that contains SQL: its name, the text, and its first reader."""
     for dataset in dict.fromkeys(arm.dataset for arm in arms):
         for file in (*dataset.setup_files, *dataset.prepare):
             text = texts.get(file.path, "") if file.text is None else file.text
@@ -135,15 +135,15 @@ def _texts(arms: Iterable[Arm], texts: Mapping[str, str]) -> Iterator[tuple[str,
             yield from ((f"variable {name}", value, _FirstReader.NONE) for name, value in workload.variables)
 
 
-# Names by which compilers go, with a target before and a version behind. Any other program is a program.
+# Usual names of compilers, with optional target prefix and version suffix. Other names count as programs to run.
 _COMPILER = re.compile(r"(?:[\w.]++-)*(?:gcc|clang|cc|icx|tcc)(?:-[\d.]+)?")
 _HARMLESS_FLAG = re.compile(
     r"-(?:O[0-3sgz]?|Ofast|g[0-3]?|pipe|[DU]\w+(?:=\w+)?|std=[\w+]+|m[\w.-]+(?:=[\w.+-]+)?"
     r"|f(?!plugin)[\w-]+(?:=\w+)?|W[\w-]+(?:=\w+)?)"
 )
-"""A flag of the compiler that names no file and no program."""
+"""A compiler flag that names no file and no program."""
 _HARMLESS_OPTION = re.compile(r"[a-z0-9-]+(?:=\w[\w.-]*)?")
-"""An option of configure that names no place."""
+"""A configure option that names no path."""
 
 
 def _of_server(server: ServerName) -> Iterator[_Finding]:
@@ -164,7 +164,7 @@ def _of_server(server: ServerName) -> Iterator[_Finding]:
 
 
 def _are_harmless(options: BuildOptions) -> bool:
-    """Whether flags and options of configure name no file and no program."""
+    """Whether compiler flags and configure options name no file and no program."""
     flags = (options.cflags or "").split()
     return all(map(_HARMLESS_FLAG.fullmatch, flags)) and all(map(_HARMLESS_OPTION.fullmatch, options.handed_on))
 
@@ -200,7 +200,7 @@ _SETTINGS = {
     ),
     _Kind.WRITES: ("log_directory", "log_filename", "stats_temp_directory"),
 }
-"""Settings with which a server runs programs, loads libraries, connects, or reads and writes files."""
+"""Settings that make a server run programs, load libraries, connect, or read and write files."""
 _KIND_OF_SETTING = {name: kind for kind, names in _SETTINGS.items() for name in names}
 
 
@@ -210,17 +210,17 @@ def _of_setting(setting: Setting) -> Iterator[_Finding]:
         yield kind, f"{setting.name} = {setting.value}"
 
 
-# What repeats has a bound or an end that it cannot pass, so that no text takes longer than its length allows.
+# Repetitions are bounded or possessive, so that matching takes linear time.
 _GAP = re.compile(r"\s+|(--)|(/\*)|\*/")
-"""White space and the beginnings of comments. Comments nest: what ends the outer one is passed as well."""
+"""White space and starts of comments. Comments nest, so the ends of outer ones are skipped as well."""
 _STRING = r"(?:[eu]&?)?(?:'|\$\w{0,60}\$|:['\"])"
 _UNTRUSTED = r"(?:(?:[eu]&?)?['\"]|\$\w{0,60}\$)?(?:c|internal|pl\w{1,30}u|plsh|plr|pljava)\b"
 _ELSEWHERE = r"(?:(?:[eu]&?)?'|\$\w{0,60}\$)(?:/|[^'$\n]*\.\./)"
-"""A path that leads out of where a server keeps its files."""
+"""A path that leads outside the server's data directory."""
 
 
 def _sql(*patterns: str) -> _Phrase:
-    """A phrase: what may have white space and comments between its parts."""
+    """Return a phrase, whose parts may be separated by white space and comments."""
     return tuple(re.compile(one, re.IGNORECASE) for one in patterns)
 
 
@@ -237,7 +237,7 @@ _SQL = (
             _sql(r"\blanguage", _UNTRUSTED),
             _sql(r"\bextension\b", _UNTRUSTED),
             _sql(r"\bextension\b", r"if\b", r"not\b", r"exists\b", _UNTRUSTED),
-            # Its output plugin is a library, by name or by path.
+            # Its output plugin is a library, given by name or path.
             _sql(r"\bpg_create_logical_replication_slot\b"),
             _sql(_settings_named(_Kind.PROGRAMS)),
         ),
@@ -267,13 +267,13 @@ _SQL = (
         ),
     ),
 )
-"""What a server does for a statement besides its own work, wherever it stands: a comment is no place to hide it."""
+"""Statements that reach outside the database. They are found anywhere, also inside comments and strings."""
 
 _CONTINUED_LINE = re.compile(r"\\\r?\n")
-"""White space to pgbench, also between a backslash and the command."""
+"""White space to pgbench, even between a backslash and the command."""
 _SHELL_OF_PGBENCH = re.compile(r"\\[ \t\r\f\v]*(?:set)?shell\b", re.IGNORECASE)
 _COMMAND_OF_PSQL = re.compile(r"\\(!|[A-Za-z_]++(?=[\s\\|/(]|\Z))(?=[^\S\n]*+([^\n\\]*))")
-"""A backslash command, and its arguments up to the next one, anywhere: a string may end otherwise than it seems to."""
+"""A backslash command with its arguments up to the next one; also in strings, whose ends are not certain."""
 _COMMANDS_OF_PSQL = {
     **dict.fromkeys(("!", "e", "edit", "ef", "ev", "setenv"), _Kind.PROGRAMS),
     **dict.fromkeys(("c", "connect"), _Kind.CONNECTIONS),
@@ -302,7 +302,7 @@ def _of_psql(name: str, text: str) -> Iterator[_Finding]:
 def _kind_of_command(command: str, arguments: str) -> _Kind | None:
     kind = _COMMANDS_OF_PSQL.get(command)
     if command in ("g", "gx"):
-        # In parentheses are options; without a file it only sends the statement.
+        # Options are in parentheses; without a file, the command only sends the statement.
         goes_to = re.sub(r"^\([^)]*\)", "", arguments).strip()
         kind = _Kind.WRITES if goes_to else None
     if command == "copy":
@@ -321,7 +321,7 @@ def _matches(name: str, text: str, phrases: Iterable[tuple[_Kind, Iterable[_Phra
 
 
 class _Gaps:
-    """Where white space and comments end, however often a word stands before or inside of them."""
+    """Cached ends of white space and comments, so that repeated words do not cause repeated searches."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -329,7 +329,7 @@ class _Gaps:
         self._line = self._comment = range(0)
 
     def places(self, phrase: _Phrase) -> Iterator[tuple[int, int]]:
-        """Beginning and end of each place where such a phrase stands."""
+        """Yield start and end of each match of the phrase."""
         first, *others = phrase
         for found in first.finditer(self._text):
             end = found.end()
@@ -359,7 +359,7 @@ class _Gaps:
         self._ends |= dict.fromkeys(passed, end)
         return end
 
-    # Both remember what they have searched: others may begin in the same line, or in the same comment.
+    # Both cache the last range, because other matches may start in the same line or comment.
 
     def _end_of_line(self, start: int) -> int:
         if start not in self._line:

@@ -1,11 +1,11 @@
-"""The quantities that a trial yields, each with its unit and the direction that is better."""
+"""The quantities measured in a trial, each with its unit and better direction."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Metric(StrEnum):
-    """A named quantity; the name carries the unit (`_s` is seconds, tps is transactions per second)."""
+    """A named quantity; its name includes the unit (`_s` is seconds, tps is transactions per second)."""
 
     TPS = "tps"
     LATENCY_MEAN = "latency_mean_s"
@@ -14,53 +14,53 @@ class Metric(StrEnum):
     LATENCY_P99 = "latency_p99_s"
     LATENCY_MAX = "latency_max_s"
     TIME = "time_s"
-    """Of an operation: all its steps together. A load has all the others, an operation has this one."""
+    """Total time of all steps of an operation, its only metric. A load has all the others."""
 
     @property
     def more_is_better(self) -> bool:
-        """Whether a larger value is the faster server."""
+        """Whether a larger value is better."""
         return self is Metric.TPS
 
     @property
     def unit(self) -> str:
-        """The base unit in which values of this metric are stored."""
+        """The base unit in which values are stored."""
         return "1/s" if self is Metric.TPS else "s"
 
     @property
     def quantile(self) -> float | None:
-        """The quantile of the latency distribution that this metric is; None for the others."""
+        """The quantile of the latency distribution that the metric stands for; None for other metrics."""
         return QUANTILES.get(self)
 
 
 @dataclass(frozen=True, slots=True)
 class StepTime:
-    """The time of one step of an operation, a quantity as a metric is one."""
+    """The time of one step of an operation, a quantity like a metric."""
 
     step: str
 
     @property
     def quantile(self) -> None:
-        """It is none."""
+        """Always None: a time is not a quantile."""
 
 
 Quantity = Metric | StepTime
-"""What is estimated of every arm, with an interval."""
+"""A quantity that is estimated for every arm, with an interval."""
 
 QUANTILES = {Metric.LATENCY_P50: 0.50, Metric.LATENCY_P95: 0.95, Metric.LATENCY_P99: 0.99}
 
-# What a verdict may be asked of a load. p99 and the maximum are described, not judged: their estimates
-# are too wide for a verdict in a sane time (docs/statistics.md, "Tail latency").
+# Metrics that can decide the verdict of a load. p99 and the maximum are only reported: their estimates are too wide
+# for a verdict in reasonable time (docs/statistics.md, "Tail latency").
 JUDGED_OF_LOAD = (Metric.TPS, Metric.LATENCY_MEAN, Metric.LATENCY_P50, Metric.LATENCY_P95)
 JUDGED = (*JUDGED_OF_LOAD, Metric.TIME)
 
 BY_NAME = {metric.value.removesuffix("_s"): metric for metric in Metric}
-"""All by the word that flags and study files use: without the unit."""
+"""All metrics by the name used in options and study files: without the unit."""
 JUDGED_BY_NAME = {name: metric for name, metric in BY_NAME.items() if metric in JUDGED}
 
 _TRANSACTIONS_BEYOND_QUANTILE = 5
-# With fewer transactions beyond it, the percentile of a block is decided by one or two of them.
+# With fewer transactions beyond the percentile, one or two of them decide its value in a block.
 
 
 def transactions_for_quantile(q: float) -> int:
-    """How many transactions of an arm each block must hold for an interval of its quantile q: p95 100, p99 500."""
+    """Return the transactions per arm and block that an interval of the quantile q needs: 100 for p95, 500 for p99."""
     return round(_TRANSACTIONS_BEYOND_QUANTILE / (1 - q))

@@ -1,7 +1,7 @@
-"""What a study will need, before anything is fetched or loaded: trials, disk, time. Estimates, and said to be such.
+"""Estimates of a study's trials, disk space and time, made before anything is fetched or loaded.
 
-Contexts that take turns have all their data on disk at once. Where that would be too much, a study is measured in
-parts, one after another, and the data of one part are removed before those of the next are loaded.
+Contexts that run in turn have all their data on disk at once. If that is too much, the study is measured in parts, one
+after another; the data of one part is removed before that of the next is loaded.
 """
 
 from collections import defaultdict
@@ -19,22 +19,22 @@ from pgversus.study.windows import FirstLoad, between_s, fit_windows
 from pgversus.study.workload import Operation, PgbenchWorkload
 
 CHEAP_COPY_BYTES = 1024**3
-"""Above it a load that only reads keeps its copies to the end; below, at most as long as the same servers are used."""
+"""Larger copies of read-only loads are kept to the end; smaller ones at most as long as the same servers are used."""
 _EMPTY_CLUSTER_BYTES = 45e6
 # initdb's files and the first WAL segment.
 _BYTES_PER_SCALE = 16e6
-# pgbench's tables with their indexes: 150 MB at scale 10.
+# Size of pgbench's tables with indexes: 150 MB at scale 10.
 _PREPARED_TIMES = 2
-# An update of every row leaves each of them a second time.
+# Updating every row stores each of them twice.
 _WAL_BYTES = 1.1e9
-# What a copy may grow by under a load: max_wal_size is 1 GB unless it is set.
+# Possible growth of a copy under a load: max_wal_size defaults to 1 GB.
 
 SnapshotName = tuple[ServerName, Dataset, tuple[Setting, ...]]
-"""A server, its data, and the settings that shape what loading them writes."""
+"""A server, its data, and the settings that affect the loaded data."""
 
 
 def snapshots_of(contexts: Sequence[Context]) -> list[SnapshotName]:
-    """What has to be loaded, each once; what is prepared is made from what is loaded, which stays beside it."""
+    """Return everything to load, without duplicates; prepared data is listed next to the loaded data it starts from."""
     arms = [arm for context in contexts for arm in context.comparison.arms]
     return list(
         dict.fromkeys(
@@ -47,15 +47,15 @@ def snapshots_of(contexts: Sequence[Context]) -> list[SnapshotName]:
 
 
 def disk_bytes(contexts: Sequence[Context]) -> float:
-    """Of all their data at the fullest moment, when these contexts take turns; without what setup files make."""
+    """Return the peak disk usage of contexts that run in turn, in bytes, without data from setup files."""
     return sum(_data_bytes(dataset) for _, dataset, _ in snapshots_of(contexts)) + _copies_bytes(contexts)
 
 
 def _copies_bytes(contexts: Sequence[Context]) -> float:
-    """Of copies, at the fullest moment: as if every load only read, since nobody knows before it is tried.
+    """Return the peak size of copies in bytes, as if every load were read-only, which is not known beforehand.
 
-    The copies that are kept are all there together. Contexts on the same servers share them. Of operations there is one
-    copy at a time, that of the arm whose turn it is.
+    Copies that are kept to the end all exist at once, shared by contexts on the same servers. Operations need one copy
+    at a time, that of the current arm.
     """
     loads = [one for one in contexts if isinstance(one.comparison.workload, PgbenchWorkload)]
     sets = dict.fromkeys(
@@ -70,7 +70,7 @@ def _copies_bytes(contexts: Sequence[Context]) -> float:
 
 
 def _operation_bytes(contexts: Sequence[Context]) -> float:
-    """Of the largest copy that an operation is run on; 0 where there is none."""
+    """Return the size of the largest copy used by an operation, in bytes; 0 without operations."""
     return max(
         (
             _data_bytes(arm.dataset) + _WAL_BYTES
@@ -88,17 +88,17 @@ def _data_bytes(dataset: Dataset) -> float:
 
 
 MOST_AT_ONCE_BYTES = 20e9
-"""A part has no more, unless the data of a single context have."""
+"""Upper limit for a part, unless the data of a single context exceed it."""
 
 _Family = list[Context]
-# On the same data.
+# Contexts that share their data.
 
 
 def parts_of(contexts: Sequence[Context], most_bytes: float = MOST_AT_ONCE_BYTES) -> list[list[Context]]:
-    """The contexts of each part, in their order; one part where all data fit, none where there is no context.
+    """Split contexts into parts, in order: one part if all data fit, none without contexts.
 
-    Those on the same data are in the same part, and those that begin with the same loaded data stand beside each other.
-    It follows from the study alone, so that a resumed one has the same parts.
+    Contexts that share data are in the same part, and those that start with the same loaded data are neighbours.
+    The result depends on the study alone, so that a resumed study has the same parts.
     """
     if disk_bytes(contexts) <= most_bytes:
         return [list(contexts)] if contexts else []
@@ -121,11 +121,11 @@ def _families(contexts: Sequence[Context]) -> Iterable[_Family]:
 
 
 _START_S = 0.5
-# Copy, start, read in, stop, of small data.
+# Copying, starting, reading and stopping a server with small data.
 _TRY_OUT_S = 1.5
-# The first load of an arm, after which its windows are fitted.
+# The first load of an arm, used to fit its windows.
 _LATENCY_S = 0.001
-# Assumed before anything is known of a load.
+# Assumed before a load has run.
 _LOAD_S, _LOAD_S_PER_SCALE = 3.0, 0.2
 
 
@@ -134,25 +134,25 @@ class Needs:
     """Estimates for a whole study."""
 
     snapshots: int
-    """Servers and datasets to be loaded, and those to be prepared from them."""
+    """Combinations of server and dataset to load, and to prepare from loaded ones."""
     disk_bytes: float
-    """At the fullest moment; without what setup files make."""
+    """At the peak; without data from setup files."""
     parts: int
-    """Measured one after another, since the data of all would be too much at once."""
+    """Number of parts, measured one after another to limit disk usage."""
     setup_files: int
-    """Datasets that come from setup files, of which nobody knows the size beforehand."""
+    """Datasets that come from setup files, whose size is not known beforehand."""
     least_trials: int
-    """When every verdict is known at the first look, or of a fixed design."""
+    """Trials if every verdict is reached at the first check, or of a fixed design."""
     preparation_s: float
-    """Loading and trying out."""
+    """Time to load data and to try out loads."""
     least_s: float
-    """Of blocks, when every verdict is known at the first look, no transaction is slow, and no load writes."""
+    """Time of blocks if every verdict is reached at the first check, no transaction is slow, and no load writes."""
     most_s: float | None
-    """Of blocks: the budget; None for a fixed design, which takes as long as it takes."""
+    """Time of blocks: the budget; None for a fixed design, which is not limited."""
 
 
 def needs_of(study: Study) -> Needs:
-    """What this study will need."""
+    """Estimate the needs of a study."""
     ours = snapshots_of(study.contexts)
     parts = parts_of(study.contexts)
     blocks = [(context.comparison, _least_blocks(context.comparison)) for context in study.contexts]
@@ -176,7 +176,7 @@ def _least_blocks(comparison: Comparison) -> int:
 
 def _block_s(comparison: Comparison, contexts: int) -> float:
     design = _fitted(comparison, contexts)
-    # From cold every window has a start of its own, and so has the one in which memory is looked at.
+    # With a cold cache every window has its own restart, and so does the unmeasured one that records memory.
     is_cold = comparison.cache is CacheState.COLD
     starts, unmeasured_s = (design.rounds + 1, design.window_s) if is_cold else (1, design.warm_up_s)
     return len(comparison.arms) * (
@@ -185,7 +185,7 @@ def _block_s(comparison: Comparison, contexts: int) -> float:
 
 
 def _fitted(comparison: Comparison, contexts: int) -> Design:
-    """The windows of a fast load that only reads."""
+    """Return the design with the windows of a fast read-only load."""
     workload = comparison.baseline.workload
     if not isinstance(workload, PgbenchWorkload):
         return comparison.design

@@ -1,7 +1,7 @@
-"""Published figures that a study is held against.
+"""Published figures to compare a study with.
 
-A CSV with one row for each level: what identifies the context (workload, clients, cache, scale), the level of the
-compared factor as its arm is called, and its tps, or time_s of an operation. What a row does not have is not compared.
+The CSV has one row per level: columns that identify the context (workload, clients, cache, scale), the level of the
+compared factor by its arm's label, and tps, or time_s for an operation. Missing values are not compared.
 """
 
 import csv
@@ -12,13 +12,13 @@ from pgversus.errors import StudyError
 
 _QUANTITIES = ("tps", "time_s")
 _LEAST, _MOST = 1e-9, 1e15
-# Of two that are farther apart the ratio is no number.
+# A ratio of values farther apart would not be finite.
 
 Figures = tuple[Mapping[str, str], ...]
 
 
 def read_figures(text: str) -> Figures:
-    """The rows; StudyError for a row without a level or a number as its tps or time, and for a text that is no CSV."""
+    """Return the rows. StudyError for invalid CSV, and for a row without a level or a numeric tps or time."""
     reader = csv.DictReader(io.StringIO(text))
     try:
         columns, rows = reader.fieldnames or (), tuple(reader)
@@ -40,8 +40,8 @@ def _unusable(line: int, found: str) -> StudyError:
         slug="study-bad-figures",
         where=f"line {line} of the published figures",
         found=f"line {line}: {found or 'nothing'}",
-        expected="the columns level and tps or time_s, numbers above 0 in it, and as many fields as the first line",
-        to_do="workload,clients,level,tps in the first line, then one line for each figure",
+        expected="the columns level and tps or time_s, positive numbers, and as many fields as in the first line",
+        to_do="workload,clients,level,tps in the first line, then one line per figure",
     )
 
 

@@ -1,4 +1,4 @@
-"""How a server is named: a version, a path, an address of source, or a connection URI; with options of its build."""
+"""Names of servers: a version, a path, an address of source, or a connection URI, with build options."""
 
 import re
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from pgversus.errors import StudyError
 from pgversus.study.build_options import NO_OPTIONS, BuildOptions, parse_build_options
 
 OLDEST_MAJOR = 12
-# 12 is the oldest major of which ready-made builds with one compiler exist; older ones were never tried.
+# The oldest major with ready-made builds by a single compiler; older ones were never tested.
 
 
 class BuildFamily(StrEnum):
-    """A set of ready-made builds by one compiler with one set of flags."""
+    """Ready-made builds from one compiler with one set of flags."""
 
     WHEEL = "wheel"
     ZONKY = "zonky"
@@ -20,7 +20,7 @@ class BuildFamily(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Version:
-    """A released PostgreSQL version since 10: major and minor."""
+    """A released PostgreSQL version, major and minor, since 10."""
 
     major: int
     minor: int
@@ -32,30 +32,30 @@ class Version:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """A released version that pgversus fetches; without a minor, the newest there is."""
+    """A released version that pgversus fetches; without a minor, the newest one."""
 
     major: int
     minor: int | None
     family: BuildFamily | None = None
-    """Only builds of this family will do; None leaves the choice to pgversus."""
+    """Accept only builds of this family; None lets pgversus choose."""
 
     def __str__(self) -> str:
-        """The version as the user named it, without the family."""
+        """Return the version as the user wrote it, without the family."""
         return str(self.major) if self.minor is None else f"{self.major}.{self.minor}"
 
     def admits(self, version: Version) -> bool:
-        """Whether that version is what was asked for."""
+        """Whether the version matches the request."""
         return version.major == self.major and self.minor in (None, version.minor)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalPath:
-    """Something on this host: a bin directory, a source tree, or a tarball. Which, is seen when it is looked at."""
+    """A path on this host: a bin directory, a source tree, or a tarball. The type is determined later."""
 
     path: str
 
     def __str__(self) -> str:
-        """As the user named it."""
+        """Return the path as the user wrote it."""
         return self.path
 
 
@@ -65,7 +65,7 @@ class Checkout:
 
     path: str
     ref: str
-    """Commit, tag or branch, or anything else that git takes for one."""
+    """A commit, tag or branch, or anything else that git resolves."""
 
     def __str__(self) -> str:
         """`./postgres@REL_17_STABLE`."""
@@ -74,11 +74,11 @@ class Checkout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Download:
-    """A tarball at an address."""
+    """A tarball to download."""
 
     address: str
     sha256: str | None = None
-    """What its SHA-256 must be; None where that is published beside it."""
+    """Expected SHA-256; None if the site publishes it next to the tarball."""
 
     def __str__(self) -> str:
         """`https://host/postgresql-17.8.tar.bz2#sha256=...`."""
@@ -102,10 +102,10 @@ class SourceBuild:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningServer:
-    """A server that somebody else runs: pgversus connects and must not restart it."""
+    """A server that pgversus does not manage: it connects and must not restart it."""
 
     uri: str
-    """A libpq connection URI; it may hold a password and is never shown or stored whole."""
+    """A libpq connection URI; it may contain a password and is never shown or stored in full."""
 
 
 Named = Release | LocalPath | SourceBuild
@@ -117,7 +117,7 @@ _ADDRESS = re.compile(r"https?://", re.IGNORECASE)
 _HASH_MARK = "#sha256="
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _CONNECTION = re.compile(r"\s*(\w+\s*=|(jdbc:)?postgres(ql)?:)", re.IGNORECASE)
-# Other ways of saying where to connect; a password may be in them, so they are not shown.
+# Other forms of connection strings. They may contain a password, so they are not shown.
 _OPTION = re.compile(
     r"\+(?=(?:blocksize|wal-blocksize|cassert|cflags|cc|(?:with|without|enable|disable)-[a-z0-9-]+)(?:[=+]|\Z))"
 )
@@ -129,9 +129,9 @@ _FORMS = (
 
 
 def parse_server(text: str) -> ServerName:
-    """What the user means by `17`, `zonky:17.8`, `17.8+cassert`, `./postgres@master` or `postgresql://...`.
+    """Parse a server name such as `17`, `zonky:17.8`, `17.8+cassert`, `./postgres@master` or `postgresql://...`.
 
-    Nothing is looked up: whether the version or the directory exists is asked later. StudyError for anything else.
+    Whether the version or the directory exists is checked later. StudyError for any other text.
     """
     if _URI.match(text):
         return RunningServer(uri=text)
@@ -150,7 +150,7 @@ def parse_server(text: str) -> ServerName:
 
 
 def parse_to_build(text: str) -> ServerName:
-    """The same for what is to be built from source: `17` is then no ready-made build. StudyError as above."""
+    """Parse a server to build from source, where `17` does not mean a ready-made build. StudyError as above."""
     name = parse_server(text)
     if isinstance(name, Release):
         if name.family is not None:
@@ -160,7 +160,7 @@ def parse_to_build(text: str) -> ServerName:
 
 
 def name_in_full(name: Named) -> str:
-    """`zonky:17.8`, `17`, `source:17+cassert`: no two names that mean something else have the same text."""
+    """Return a name that is unique for each meaning: `zonky:17.8`, `17`, `source:17+cassert`."""
     match name:
         case Release(family=family):
             return str(name) if family is None else f"{family}:{name}"
@@ -171,10 +171,10 @@ def name_in_full(name: Named) -> str:
 
 
 def _split_options(text: str) -> tuple[str, BuildOptions]:
-    """What stands before the options, and these: a plus in a path or a tag begins none, unless an option follows."""
+    """Split a name from its options. A plus in a path or tag starts options only if a known option follows."""
     bare, *words = _OPTION.split(text)
     if _RELEASE.fullmatch(bare.partition("+")[0]):
-        # Of a release all that follows is meant as one, and a name that is none is said.
+        # In the name of a release, anything after a plus is meant as an option, so unknown ones are reported.
         bare, *unknown = bare.split("+")
         words = unknown + words
     return bare, parse_build_options(words, text) if words else NO_OPTIONS
@@ -190,7 +190,7 @@ def _download(text: str) -> Download:
 
 
 def _of_path(text: str, options: BuildOptions) -> LocalPath | SourceBuild:
-    # A reference has an @ behind it; paths with one end with a slash.
+    # A reference follows an @; a path that contains an @ can end with a slash.
     path, at, ref = text.partition("@") if not text.endswith("/") else (text, "", "")
     if at and ref:
         return SourceBuild(source=Checkout(path=path, ref=ref), options=options)
@@ -199,19 +199,19 @@ def _of_path(text: str, options: BuildOptions) -> LocalPath | SourceBuild:
 
 
 def _release(bare: str, text: str) -> tuple[Release, bool]:
-    """The release that is meant, and whether it was asked for from source."""
+    """Return the release, and whether it was requested from source."""
     match = _RELEASE.fullmatch(bare)
     if match is None:
         raise _not_a_server(text)
     major, minor = int(match["major"]), match["minor"]
     if major < OLDEST_MAJOR:
         raise StudyError(
-            f"PostgreSQL {bare} is too old to be fetched",
+            f"PostgreSQL {bare} is too old to download",
             slug="study-version-too-old",
             where=f"server {text}",
             found=bare,
             expected=f"{OLDEST_MAJOR} or newer",
-            to_do="give the bin directory of your own build of it",
+            to_do="name the bin directory of your own build",
         )
     family = match["family"]
     release = Release(
@@ -231,18 +231,18 @@ def _family(name: str | None, text: str) -> BuildFamily | None:
         return BuildFamily(name)
     except ValueError:
         raise StudyError(
-            f'"{name}" is no build family',
+            f'unknown build family "{name}"',
             slug="study-unknown-family",
             where=f"server {text}",
             found=name,
             expected=f"{', '.join(BuildFamily)} or {_FROM_SOURCE}",
-            to_do=f"leave it out ({text.partition(':')[2]}) and pgversus chooses one family for all arms",
+            to_do=f"leave it out ({text.partition(':')[2]}) to let pgversus choose one family for all arms",
         ) from None
 
 
 def _ready_made(text: str, family: BuildFamily) -> StudyError:
     return StudyError(
-        f"builds of the {family} family are ready made, and cannot be built otherwise",
+        f"the {family} family provides ready-made builds, which do not take build options",
         slug="study-ready-made",
         where=f"server {text}",
         found=text,
@@ -253,23 +253,23 @@ def _ready_made(text: str, family: BuildFamily) -> StudyError:
 
 def _secret_address() -> StudyError:
     return StudyError(
-        "this address may hold a secret, and names of servers are stored and shown",
+        "this address may contain a secret, and server names are stored and shown",
         slug="study-unknown-server",
         where="server",
         found="an address with a user, a query or a fragment (not shown)",
-        expected=f"https://host/path/postgresql-17.8.tar.bz2, with {_HASH_MARK}HASH behind it at most",
-        to_do="fetch the tarball yourself, and name the file: ./postgresql-17.8.tar.bz2",
+        expected=f"https://host/path/postgresql-17.8.tar.bz2, followed by {_HASH_MARK}HASH at most",
+        to_do="download the tarball yourself and name the file: ./postgresql-17.8.tar.bz2",
     )
 
 
 def _not_a_hash() -> StudyError:
     return StudyError(
-        f"what follows {_HASH_MARK} in an address is not a SHA-256",
+        f"the text after {_HASH_MARK} in an address is not a SHA-256",
         slug="study-unknown-server",
         where="server",
-        found="something else (not shown, because it may be a secret)",
+        found="another text (not shown, because it may be a secret)",
         expected="64 hexadecimal digits",
-        to_do="sha256sum postgresql-17.8.tar.bz2 prints them; give those that a place you trust has published",
+        to_do="compare sha256sum postgresql-17.8.tar.bz2 with a hash published by a site that you trust",
     )
 
 
@@ -278,19 +278,19 @@ def _not_a_uri() -> StudyError:
         "this connection string does not name a server",
         slug="study-unknown-server",
         where="server",
-        found="a connection string of another form (not shown, because a password may be in it)",
+        found="a connection string of another form (not shown, because it may contain a password)",
         expected=_FORMS,
-        to_do="write it as postgresql://user@host:port/database; a socket directory goes at its end: "
-        "postgresql:///database?host=/run/postgresql; a bin directory with = in its name begins with / or ./",
+        to_do="write postgresql://user@host:port/database; with a socket directory: "
+        "postgresql:///database?host=/run/postgresql; a bin directory with = in its name must begin with / or ./",
     )
 
 
 def _not_a_server(text: str) -> StudyError:
     return StudyError(
-        f'"{text}" does not name a server',
+        f'unknown server "{text}"',
         slug="study-unknown-server",
         where=f"server {text}",
         found=f'"{text}"',
         expected=_FORMS,
-        to_do="a directory is written with a slash in it: ./bin",
+        to_do="write a directory with a slash: ./bin",
     )

@@ -1,4 +1,4 @@
-"""`--set NAME=VALUE[,VALUE...]`: one value is for all arms, several are the levels to compare."""
+"""`--set NAME=VALUE[,VALUE...]`: one value applies to all arms, several are levels to compare."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pgversus.errors import StudyError
 from pgversus.text.redaction import value_without_secrets
 
-# A GUC's name, or the two parts of a custom one (bench.delay), as guc.c accepts them.
+# The name of a GUC, or the two parts of a custom one (bench.delay), as accepted by guc.c.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)*")
 
 _OWN = frozenset(
@@ -27,7 +27,7 @@ _LEVEL = re.compile(r"\s*+(?:'((?:[^']++|'')*+)'\s*|([^',]*))(,|\Z)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """One PostgreSQL setting and its value, as it would stand in postgresql.conf."""
+    """A PostgreSQL setting and its value, as written in postgresql.conf."""
 
     name: str
     value: str
@@ -39,52 +39,52 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingLevels:
-    """A setting with the values that it takes; more than one makes it a factor."""
+    """A setting and its values; with more than one value it is a factor."""
 
     name: str
     values: tuple[str, ...]
 
 
 def parse_setting(text: str) -> SettingLevels:
-    """The setting and its levels in `work_mem=4MB,64MB`.
+    """Parse a setting and its levels, such as `work_mem=4MB,64MB`.
 
-    A value with a comma in it stands in single quotes: `search_path='a,b',c` has the levels `a,b` and `c`.
-    StudyError when there is no name, no `=`, or a level appears twice.
+    A value that contains a comma is in single quotes: `search_path='a,b',c` has the levels `a,b` and `c`.
+    StudyError without a name or `=`, and for a repeated level.
     """
     name, equals, values = text.partition("=")
     if not equals or not _NAME.fullmatch(name.strip()):
         raise StudyError(
-            f'"{text}" is no setting',
+            f'invalid setting "{text}"',
             slug="study-bad-setting",
             where=f"--set {text}",
             found=f'"{text}"',
             expected="NAME=VALUE or NAME=VALUE,VALUE,...",
-            to_do="--set work_mem=4MB,64MB compares two levels; --set work_mem=64MB gives every arm the same",
+            to_do="--set work_mem=4MB,64MB compares two levels; --set work_mem=64MB applies to every arm",
         )
     if name.strip().lower() in _OWN:
         raise StudyError(
-            f'"{name.strip()}" is not free to choose',
+            f'"{name.strip()}" cannot be set',
             slug="study-own-setting",
             where=f"--set {text}",
             found=name.strip(),
-            expected="a setting that does not say where a server lies or listens",
-            to_do="leave it out: pgversus gives each server its own",
+            expected="a setting other than those for locations and addresses of a server",
+            to_do="remove it: pgversus sets it for each server",
         )
     levels = tuple(_split_levels(values, text))
     if len(set(levels)) != len(levels):
         raise StudyError(
-            f'the levels of "{name}" are not all different',
+            f'duplicate level of "{name}"',
             slug="study-repeated-level",
             where=f"--set {text}",
             found=", ".join(value_without_secrets(name, level) for level in levels),
             expected="each level once",
-            to_do="leave the repeated level out, or name the same server twice for an A/A comparison",
+            to_do="remove the repeated level, or name the same server twice for an A/A comparison",
         )
     return SettingLevels(name=name.strip(), values=levels)
 
 
 def check_repeated_names(settings: Sequence[SettingLevels]) -> None:
-    """StudyError when one setting is given by more than one --set."""
+    """Raise StudyError when more than one --set gives the same setting."""
     names = [setting.name.lower() for setting in settings]
     for name in names:
         if names.count(name) > 1:
@@ -94,7 +94,7 @@ def check_repeated_names(settings: Sequence[SettingLevels]) -> None:
                 where=f"--set {name}=...",
                 found=f"{names.count(name)} times",
                 expected="once",
-                to_do=f"put all its levels in one: --set {name}=A,B,C",
+                to_do=f"combine all levels: --set {name}=A,B,C",
             )
 
 
@@ -104,12 +104,12 @@ def _split_levels(values: str, text: str) -> list[str]:
         match = _LEVEL.match(values, at)
         if match is None:
             raise StudyError(
-                "a quote is not closed, or something stands beside it",
+                "a quote is not closed, or there is text next to it",
                 slug="study-bad-setting",
                 where=f"--set {text}",
                 found=value_without_secrets(text.partition("=")[0], values[at:]),
                 expected="VALUE or 'VALUE, WITH COMMAS'",
-                to_do="close the quote; a quote inside of quotes is written twice",
+                to_do="close the quote; write a quote inside quotes twice",
             )
         levels.append(match[2].strip() if match[1] is None else match[1].replace("''", "'"))
         if not match[3]:
@@ -117,14 +117,14 @@ def _split_levels(values: str, text: str) -> list[str]:
         at = match.end()
 
 
-# Settings that leave their mark in what is loaded: arms that differ in one of them are loaded apart. A custom
-# setting (bench.rows) may be read by a setup file, so it counts as well.
+# Settings that affect the loaded data: arms that differ in one of them are loaded separately. A setup file may read a
+# custom setting (bench.rows), so it counts as well.
 _SHAPE_DATA = frozenset({"default_statistics_target", "default_table_access_method", "default_toast_compression"})
 
-# Settings without which a setup file may fail: CREATE EXTENSION of a library that must be preloaded, PREPARE
-# TRANSACTION, thousands of partitions made at once. pgbench -i needs none of them, so that arms with pgbench's tables
-# alone go on sharing their data. wal_level is not here: data need no other, levels of it are worth comparing on the
-# same bytes, and loading is far quicker with minimal.
+# Settings that setup files may require: CREATE EXTENSION of a preloaded library, PREPARE TRANSACTION, thousands of
+# partitions created at once. pgbench -i does not need them, so arms with only pgbench's tables share their data.
+# wal_level is not included: it does not affect the data, its levels are worth comparing on the same bytes, and loading
+# is much faster with minimal.
 _NEEDED_BY_FILES = frozenset(
     {
         "local_preload_libraries",
@@ -137,6 +137,6 @@ _NEEDED_BY_FILES = frozenset(
 
 
 def shaping_settings(settings: Iterable[Setting], *, runs_files: bool) -> tuple[Setting, ...]:
-    """Those with which data are loaded. runs_files: whether setup files are among what makes the data."""
+    """Return the settings used to load data. runs_files: whether setup files are part of loading."""
     names = _SHAPE_DATA | _NEEDED_BY_FILES if runs_files else _SHAPE_DATA
     return tuple(setting for setting in settings if setting.name.lower() in names or "." in setting.name)

@@ -1,4 +1,4 @@
-"""Operations from what the user wrote: statements and programs, each with a name of its own."""
+"""Operations built from the user's input: statements and programs, each with a unique name."""
 
 import re
 import shlex
@@ -13,27 +13,27 @@ from pgversus.text.redaction import code_without_secrets
 from pgversus.text.sql import without_comments
 
 _LONGEST = 60
-# Of a name: it heads columns and stands in sentences.
+# Maximum length of a name, which is used in column headers and sentences.
 _LONGEST_COMMAND = 100_000
-# Linux gives no program a longer argument than 128 kB, and shlex takes time that grows with the square of the length.
+# Linux limits an argument to 128 kB, and shlex takes time quadratic in the length.
 _FROM_CLIENT = re.compile(r"COPY\b.*\b(FROM\s+STDIN|TO\s+STDOUT)\b", re.IGNORECASE | re.DOTALL)
 
 
 def statement_step(sql: str, where: str, name: str | None = None) -> Step:
-    """The step of one SQL statement; without a name it is called by its own text. StudyError where there is no SQL.
+    """Return the step of one SQL statement, named after its text by default. StudyError without SQL.
 
-    where: the flag or the key, for messages.
+    where: the option or the key, for messages.
     """
-    # A name stands in every output.
+    # The name is part of all output.
     shown = code_without_secrets(name or _checked(sql, where))
     return Step(name=shown if name else _shortened(shown), sql=sql)
 
 
 def program_step(command: str, where: str, name: str | None = None) -> Step:
-    """The step of a program, its words split as a shell splits them; without a name it is called as the program is.
+    """Return the step of a program, split into words like a shell does, named after the program by default.
 
-    where: the flag or the key, for messages. StudyError for an open quotation mark, where there is no program, and for
-    a text that is longer than any command.
+    where: the option or the key, for messages. StudyError for an unclosed quote, an empty command, and a text longer
+    than any command.
     """
     program: tuple[str, ...] = ()
     found = f'"{_shortened(command)}"'
@@ -46,7 +46,7 @@ def program_step(command: str, where: str, name: str | None = None) -> Step:
             found = f"{found}: {error}"
     if not program or not program[0]:
         raise StudyError(
-            "this is no command",
+            "invalid command",
             slug="study-bad-command",
             where=where,
             found=found,
@@ -57,53 +57,52 @@ def program_step(command: str, where: str, name: str | None = None) -> Step:
 
 
 def verifying_sql(sql: str, where: str) -> str:
-    """The statement that must return nothing but true; StudyError where there is no SQL. where: as above."""
+    """Return a statement that must return only true. StudyError without SQL. where: as above."""
     _checked(sql, where, "SELECT count(*) > 0 FROM pgbench_accounts")
     return sql
 
 
 def with_own_names(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The same steps; of those that are called the same, each but the first gets a number."""
+    """Return the steps with a number appended to repeated names."""
     names = unique_labels([step.name for step in steps])
     return tuple(replace(step, name=name) for step, name in zip(steps, names, strict=True))
 
 
 def operation_name(steps: Sequence[Step]) -> str:
-    """What an operation is called that nobody has named: by its steps."""
+    """Return the default name of an operation: the names of its steps."""
     return ", ".join(step.name for step in steps)
 
 
 def _checked(sql: str, where: str, example: str = "VACUUM pgbench_accounts") -> str:
-    """The statement on one line, without the semicolon at its end."""
+    """Return the statement on one line, without its final semicolon."""
     line = " ".join(sql.split()).rstrip("; ")
-    # Of an empty statement a comment may be left, never less: what is taken out may have stood in quotation marks.
+    # This may keep a comment in an empty statement, but never removes text inside quotes.
     is_empty = not without_comments(sql, " ").strip("; \t\r\n")
     if is_empty or line.startswith("\\") or not _is_text(sql):
         raise _no_statement(
             where,
-            found=f'"{_shortened(sql)}"' if _is_text(sql) else "bytes that are no UTF-8, or a byte 0",
-            expected="one statement of SQL; what begins with \\ is of psql",
+            found=f'"{_shortened(sql)}"' if _is_text(sql) else "bytes that are not UTF-8, or a zero byte",
+            expected="one SQL statement; commands that begin with \\ belong to psql",
             to_do=f"{where} '{example}'",
         )
     if _FROM_CLIENT.match(line):
         raise _no_statement(
             where,
-            found=f'"{_shortened(line)}": rows that go through the client',
-            expected="a statement that the server does alone",
-            to_do="COPY from or to a file of the server's, or psql as a program that is timed: "
-            "psql -c '\\copy t from t.csv'",
+            found=f'"{_shortened(line)}": rows pass through the client',
+            expected="a statement that runs on the server alone",
+            to_do="use COPY from or to a file on the server, or time psql as a program: psql -c '\\copy t from t.csv'",
         )
     return line
 
 
 def _is_text(sql: str) -> bool:
-    """Whether a server can be given it: the command line hands bytes on that are none."""
+    """Whether a server can receive the text: the command line passes on invalid bytes as surrogates."""
     return "\0" not in sql and not any("\ud800" <= letter <= "\udfff" for letter in sql)
 
 
 def _no_statement(where: str, *, found: str, expected: str, to_do: str) -> StudyError:
     return StudyError(
-        "this is no SQL statement that can be timed",
+        "not an SQL statement that can be timed",
         slug="study-bad-statement",
         where=where,
         found=found,

@@ -1,7 +1,7 @@
-"""A study: a question and all its contexts. One comparison of two servers is the smallest study there is.
+"""A study: a question and all its contexts. A comparison of two servers is the smallest study.
 
-A context holds every factor but the compared one fixed; in it the levels of the compared factor are the arms of one
-comparison. Contexts are decided one by one, each by blocks of its own.
+A context fixes every factor except the compared one, whose levels are the arms of one comparison. Each context has its
+own blocks and its own decision.
 """
 
 from dataclasses import dataclass
@@ -13,40 +13,40 @@ from pgversus.study.servers import ServerName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
-    """What was typed, and the file that it named."""
+    """The command line, and the study file that it named."""
 
     program: str = ""
-    """pgversus and its version; empty in results from before it was kept."""
+    """pgversus and its version; empty in results from versions that did not store it."""
     command: str = ""
-    """As typed into a shell, without passwords; empty where a program asked."""
+    """The command line as typed, without passwords; empty when called from a program."""
     file_name: str = ""
-    """Of the study file; empty where there was none."""
+    """Name of the study file; empty without one."""
     file_text: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """One comparison of a study, and where in the study's matrix it stands."""
+    """One comparison of a study, and its position in the study's matrix."""
 
     number: int
-    """From 1, in the order of the study; it stays the same when a study is resumed."""
+    """Counted from 1 in the order of the study; unchanged when a study is resumed."""
     levels: tuple[tuple[str, str], ...]
-    """Factor and level for each factor that is fixed here; empty where nothing but the compared factor varies."""
+    """(factor, level) pairs of the factors that are fixed here; empty if only the compared factor varies."""
     comparison: Comparison
 
     @property
     def label(self) -> str:
-        """`workload=cte_in load=c4`; empty for the only context of its study."""
+        """`workload=cte_in load=c4`; empty for the only context of a study."""
         return " ".join(f"{factor}={level}" for factor, level in self.levels)
 
     def located(self, text: str) -> str:
-        """The text, and for which context of the study it holds."""
+        """Return the text with the label of this context appended."""
         return f"{text} ({self.label})" if self.label else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """A treatment that is left out because a server cannot have it, and the study allows that."""
+    """A treatment omitted because a server does not support it and the study allows that."""
 
     label: str
     reason: str
@@ -54,16 +54,16 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyMetadata:
-    """What is kept and shown of a study besides its contexts."""
+    """The properties of a study that are stored and shown in addition to its contexts."""
 
     name: str
     title: str
     question: str
     seed: int
     verdicts: int
-    """Of all contexts, answered or not: they share one error."""
+    """Number of verdicts of all contexts, answered or not: they share an error rate."""
     contexts: int
-    """How many there are."""
+    """Number of contexts."""
     published: str | None = None
     metrics: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
@@ -71,38 +71,38 @@ class StudyMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """Everything that is asked, expanded and checked; nothing is looked up any more but servers and their settings."""
+    """A complete study, expanded and checked; only its servers and their settings are looked up later."""
 
     name: str
-    """For folders and messages: of the file or the bundled study, with the profile."""
+    """Name for folders and messages: that of the file or the bundled study, with the profile."""
     title: str
     question: str
     contexts: tuple[Context, ...]
     seed: int
-    """Of everything random in all contexts."""
+    """Seed for everything random in all contexts."""
     budget_s: float
-    """Wall-clock seconds for the blocks of all contexts together."""
+    """Wall-clock budget for the blocks of all contexts together, in seconds."""
     skips_missing_settings: bool = False
-    """Whether a setting that a server lacks leaves its treatment out, instead of being an error."""
+    """Whether to skip treatments with a setting that a server lacks, instead of raising an error."""
     published: str | None = None
-    """The text of the published figures that belong to this study (study/published.py)."""
+    """The text of the published figures of this study (study/published.py)."""
     skipped: tuple[Skipped, ...] = ()
     metrics: tuple[str, ...] = ()
-    """Metrics and counters of interest besides the metric that is judged; empty for the usual ones."""
+    """Metrics and counters to show in addition to the metric of the verdict; empty for the default."""
     build_manner: BuildManner = USUAL_MANNER
-    """In which servers are built that are built from source."""
+    """How servers are built from source."""
     file_name: str = ""
-    """Of the study file that asks for it; empty where there is none."""
+    """Name of the study file; empty without one."""
     file_text: str = ""
 
     @property
     def verdicts(self) -> int:
-        """How many verdicts the study gives: they share one error."""
+        """The number of verdicts of the study, which share an error rate."""
         return sum(len(context.comparison.contenders) for context in self.contexts)
 
     @property
     def fact(self) -> StudyMetadata:
-        """What is known of it without its contexts."""
+        """The metadata of the study, without its contexts."""
         return StudyMetadata(
             name=self.name,
             title=self.title,
@@ -117,10 +117,10 @@ class Study:
 
     @property
     def servers(self) -> list[ServerName]:
-        """Every server that is compared, once."""
+        """Every compared server, without duplicates."""
         return list(dict.fromkeys(arm.server for context in self.contexts for arm in context.comparison.arms))
 
     @property
     def treatments(self) -> int:
-        """How many combinations of levels it has."""
+        """The number of combinations of levels."""
         return sum(len(context.comparison.arms) for context in self.contexts)

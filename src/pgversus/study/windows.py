@@ -1,6 +1,6 @@
-"""The windows of a context: their kind, length and number, fitted to what the first load showed.
+"""The windows of a context: kind, length and number, fitted to the first load.
 
-Formulas and reasons: docs/statistics.md, "Windows"; why pgbench is driven in three ways: docs/adr/0015-windows.md.
+Formulas and reasons: docs/statistics.md, "Windows"; the three ways to run pgbench: docs/adr/0015-windows.md.
 """
 
 import math
@@ -13,43 +13,43 @@ from pgversus.study.metrics import transactions_for_quantile
 FEW_CLIENTS = 8
 _ROUNDS = 8
 _ROUNDS_OF_WRITES = 4
-# Windows that write are longer; sqrt(10 * overhead / pair) says how many pay (docs/statistics.md, "Pairs per block").
+# Windows that write are longer; the best number is sqrt(10 * overhead / pair) (docs/statistics.md, "Pairs per block").
 _TRANSACTIONS_UNDER_RATE = 10
 _SPARE = 1.5
-# Times the transactions that a percentile needs, since blocks differ.
+# Margin on the transactions that a percentile needs, since blocks differ.
 _TRANSACTIONS_PER_CLIENT = 3
-# A window of whole seconds ends when the last transaction begun in it ends; with fewer than this many transactions
-# for each client that rest would be the larger part of the window.
+# A window of whole seconds ends with the last transaction that began in it. With fewer transactions per client, that
+# remainder would be the larger part of the window.
 _SHORTEST_S, _LONGEST_SLICE_S = 0.02, 0.1
-# Shorter windows are dominated by the switch from one arm to the other, longer slices lose what short ones gain.
+# Shorter windows are dominated by switching arms, and longer slices lose the advantage of short ones.
 _SHORTEST_RUN_S, _SHORTEST_RUN_OF_CLIENTS_S = 0.1, 0.5
-# Windows of transactions are longer: new sessions are slow until their caches are filled and the kernel has found
-# places for them. This is at most a tenth of such a window (docs/adr/0015-windows.md).
+# Windows of transactions are longer: new sessions are slow until their caches are filled and the kernel has placed
+# their processes. That is at most a tenth of such a window (docs/adr/0015-windows.md).
 _LATENCIES_PER_SLICE = 20
-# A transaction of several statements may be stopped between two of them; then it counts where it ends.
+# A transaction of several statements may be paused between two of them; it then counts where it ends.
 _TAILS_PER_SLICE = 4
-# The 99th percentile of the latency fits so often into it.
+# Multiples of the 99th percentile of the latency in one slice.
 _LATENCIES_OF_CLIENTS, _TAILS_OF_CLIENTS = 4, 2
-# Several clients finish one after another at the end of a slice, and meanwhile fewer and fewer share the processors.
+# At the end of a slice clients finish one after another, and fewer and fewer of them share the CPUs.
 _LONGEST_OF_CLIENTS_S = 0.25
-# From here on several clients execute once for each window in sessions of its own, which takes a quarter of the load;
-# what a new session costs is a small part of so long an execution.
+# From this latency on, several clients execute once per window in new sessions, which takes a quarter of the load.
+# Starting a session is cheap compared with such an execution.
 _ONE_EXECUTION_S = 0.01
-# From here on a slice of one client is one execution: it is stopped while that is in flight, and waited for.
+# From this latency on, a slice of one client is one execution, which is awaited after the client is paused.
 _IN_FLIGHT_S, _IN_FLIGHT_SHARE = 0.005, 0.25
-# How long after the beginning of an execution; at most this share of the mean latency.
+# Delay from the start of an execution until the pause; at most this share of the mean latency.
 _SHORT_BLOCK_S, _SHORTEST_BLOCK_S = 1.0, 0.2
-# Of load for each arm in a block of short windows. Where contexts share a start, load grows with the root of what a
-# context pays of it, since the cheapest number of rounds grows with the root of the overhead (docs/statistics.md,
-# "Rounds per block").
+# Load per arm in a block of short windows. If contexts share a start, the load grows with the square root of a
+# context's share of its cost, because the cheapest number of rounds grows with the square root of the overhead
+# (docs/statistics.md, "Rounds per block").
 _SESSION_S, _EXECUTIONS_PER_SESSION = 0.5, 20
-# Of load for each arm between two reconnections; connecting takes about one execution more.
+# Load per arm between reconnections; connecting takes about one more execution.
 _FEWEST_ROUNDS, _LONGEST_OF_TWO_QUADS_S = 4, 0.5
-# Two quads tell the noise of windows from that of starts, where they do not take too long.
+# Two quads separate the noise of windows from start-to-start variation, unless they take too long.
 _RUN_S = 0.01
-# Starting pgbench and connecting one client, for each window.
+# Time to start pgbench and connect one client, per window.
 _BETWEEN_SLICES_S = 0.004
-# Waiting for what is in flight, placing, reading the host's counters.
+# Time to wait for transactions in flight, place processes and read the host's counters.
 _WARM_UP_OF_SLICES_S = 0.1
 _WARM_UP_OF_TRANSACTIONS_S = 0.1
 _WARM_UP_EXECUTIONS = 2
@@ -57,43 +57,45 @@ _WARM_UP_EXECUTIONS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstLoad:
-    """What is known of a load after it ran once on every arm."""
+    """The properties of a load, known after it ran once on every arm."""
 
     clients: int
     writes: bool
-    """Whether any arm's rows were changed."""
+    """Whether rows changed on any arm."""
     latency_s: float
     """Mean latency of the slowest arm."""
     latency_p99_s: float
-    """99th percentile of the latency, of the arm where it is longest."""
+    """99th percentile of the latency, maximum over arms."""
     connect_s: float = 0.0
-    """Time that the slowest arm took to connect all clients."""
+    """Time to connect all clients, maximum over arms."""
     rate: float | None = None
-    """Transactions per second over all clients, in an open loop."""
+    """Transactions per second over all clients, for an open loop."""
     is_cold: bool = False
     """Whether every window begins on a restarted server with an empty cache."""
     may_pause: bool = True
-    """Whether pgbench may be stopped between windows: not where scripts sleep, where nothing would end a stopped
-    pgbench if pgversus were killed, or where the server is not ours to watch."""
+    """Whether pgbench may be paused between windows. False if scripts sleep, if nothing would end a paused pgbench
+    after pgversus is killed, or if pgversus does not manage the server."""
     is_one_statement: bool = True
-    """Whether each transaction is one statement, so that all clients are between two transactions once none is at
-    work."""
+    """Whether each transaction is one statement, so that all clients are between transactions when no session is
+    active."""
     replies_wait: bool = False
-    """Whether a server waits for its client to read a reply, so that it cannot finish while the client is stopped."""
+    """Whether a server waits for its client to read a reply, and so cannot finish while the client is paused."""
 
 
 def least_window_s(rate: float | None) -> float:
-    """Seconds in which a load with a rate finishes something all but surely: 0 transactions of 10 come once in 22,000.
+    """Return the shortest window in which a load with a rate almost surely completes a transaction, in seconds.
 
-    0 without a rate: a client of a closed loop finishes what it begins.
+    With 10 transactions expected, none occur once in 22,000 windows. 0 without a rate, because a client of a closed
+    loop completes what it begins.
     """
     return 0.0 if rate is None else float(math.ceil(_TRANSACTIONS_UNDER_RATE / rate))
 
 
 def fit_windows(design: Design, load: FirstLoad, *, arms: int, contexts: int) -> Design:
-    """Return the same design with windows that suit the load, where the user has not chosen them.
+    """Return the design with windows that suit the load, unless the user has chosen them.
 
-    contexts: of the study, which share the budget. The choice is made before the first block and never changes.
+    contexts: number of contexts in the study, which share the budget. Windows are chosen before the first block and
+    never change.
     """
     if load.is_cold:
         return _cold(design, load)
@@ -103,7 +105,7 @@ def fit_windows(design: Design, load: FirstLoad, *, arms: int, contexts: int) ->
         return _transactions(design, load, design.window_transactions, contexts)
     slice_s = _slice_s(load)
     if _may_slice(design, load, slice_s):
-        # One that was fitted to another comparison of the same load stays as it is.
+        # Windows that were fitted to another comparison of the same load are kept.
         given_s = design.slice_s or design.window_s
         return _slices(design, load, given_s if design.window_is_given else slice_s, contexts)
     wanted_s = design.window_s if design.window_is_given else _run_s(load)
@@ -111,7 +113,7 @@ def fit_windows(design: Design, load: FirstLoad, *, arms: int, contexts: int) ->
 
 
 def _may_slice(design: Design, load: FirstLoad, slice_s: float) -> bool:
-    """Whether a slice suits the load: it must hold whole executions, and its clients must not wait long at its end."""
+    """Whether slices suit the load: they must hold whole executions, and clients must not wait long at their ends."""
     if not load.may_pause:
         return False
     if load.clients > 1:
@@ -125,7 +127,7 @@ def _may_slice(design: Design, load: FirstLoad, slice_s: float) -> bool:
 
 
 def between_s(design: Design) -> float:
-    """Return the wall time that it takes to begin and to end one window of one arm, in seconds."""
+    """Return the overhead of starting and ending one window of one arm, in seconds of wall time."""
     between = {WindowKind.SLICE: _BETWEEN_SLICES_S, WindowKind.TRANSACTIONS: _RUN_S, WindowKind.RUN: _RUN_S}
     return between[design.window_kind]
 
@@ -135,12 +137,12 @@ def _asks_for_seconds(design: Design) -> bool:
 
 
 def _wait_long(load: FirstLoad) -> bool:
-    """Whether several clients would wait long for one another at the end of each slice."""
+    """Whether several clients would wait long for each other at the end of each slice."""
     return max(load.latency_s, load.latency_p99_s / 2) >= _LONGEST_OF_CLIENTS_S
 
 
 def _slice_s(load: FirstLoad) -> float:
-    """The shortest time to a stop after which little is waited for, in whole milliseconds."""
+    """Return the shortest slice after which little has to be awaited, in seconds, rounded up to milliseconds."""
     if not load.is_one_statement:
         needed_s = max(_SHORTEST_S, _LATENCIES_PER_SLICE * load.latency_s, _TAILS_PER_SLICE * load.latency_p99_s)
     elif load.clients > 1:
@@ -153,12 +155,12 @@ def _slice_s(load: FirstLoad) -> float:
 
 
 def _run_s(load: FirstLoad) -> float:
-    """The shortest run of new sessions in which little time is lost to their being new."""
+    """Return the shortest run in which new sessions cost little time, in seconds."""
     return max(_SHORTEST_RUN_S if load.clients == 1 else _SHORTEST_RUN_OF_CLIENTS_S, load.connect_s)
 
 
 def _short_rounds(wall_s: float, contexts: int) -> int:
-    """Rounds of a block of short windows, each with its pauses so long."""
+    """Return the rounds per block for short windows. wall_s: duration of a window with its pauses."""
     return _rounds(max(_SHORTEST_BLOCK_S, _SHORT_BLOCK_S / math.sqrt(contexts)) / wall_s)
 
 
@@ -194,14 +196,14 @@ def _transactions(design: Design, load: FirstLoad, transactions: int, contexts: 
 
 
 def _rounds(number: float) -> int:
-    """The nearest even number of rounds, so that each has its mirror; at least two."""
+    """Return the nearest even number of rounds, so that each has its mirror; at least two."""
     return max(2, 2 * round(number / 2))
 
 
 def _rounds_for_quantile(design: Design, transactions: float) -> int:
-    """Rounds in which a judged percentile has the transactions that it needs; 0 where none is judged, or by choice.
+    """Return the rounds that a judged percentile needs; 0 for other metrics, and if the user chose the rounds.
 
-    transactions: in one window.
+    transactions: transactions per window.
     """
     if design.metric.quantile is None or design.rounds_are_given:
         return 0
@@ -209,9 +211,9 @@ def _rounds_for_quantile(design: Design, transactions: float) -> int:
 
 
 def _cold(design: Design, load: FirstLoad) -> Design:
-    """Windows as short as can be, since only their beginning is cold, and few, since each costs a restart.
+    """Return short windows, since only their beginning is cold, and few of them, since each needs a restart.
 
-    One more, in which nothing is measured, stands in the place of the warm-up.
+    An additional, unmeasured window replaces the warm-up.
     """
     needed_s = float(max(1, least_window_s(load.rate), math.ceil(load.latency_s)))
     window_s = design.window_s if design.window_is_given else needed_s
@@ -220,13 +222,12 @@ def _cold(design: Design, load: FirstLoad) -> Design:
 
 
 def _long(design: Design, load: FirstLoad, *, arms: int, contexts: int) -> Design:
-    """Windows of whole seconds.
+    """Return windows of whole seconds.
 
-    Loads that write get them because one arm's dirty pages are flushed during the other's window; loads with a rate
-    because their latency counts from a schedule. Slow transactions get windows that hold a few of them, and at least
-    one where the budget has no room for more. What grows in length becomes fewer, so that a block's load stays about as
-    long; never less than two windows of each arm. Where a percentile is judged, they are as long as its interval needs
-    transactions in a block.
+    They suit loads that write, because one arm's dirty pages are flushed during the other's window, and loads with a
+    rate, because their latency counts from a schedule. Windows hold a few slow transactions, or at least one if the
+    budget allows no more. Longer windows are fewer, at least two per arm, so that the load of a block stays about the
+    same. If a percentile is judged, windows are long enough for the transactions that its interval needs per block.
     """
     least_s = least_window_s(load.rate)
     usual_rounds = _ROUNDS_OF_WRITES if load.writes else _ROUNDS
@@ -244,34 +245,34 @@ def _long(design: Design, load: FirstLoad, *, arms: int, contexts: int) -> Desig
 
 
 def _affordable_window_s(design: Design, arms: int, contexts: int) -> float:
-    """The longest window of which two of each arm in every block up to the first look take half of a context's part."""
+    """Return the longest window for which two per arm and block use half of a context's budget up to the first look."""
     if design.fixed_blocks is not None:
         return math.inf
     return float(design.budget_s / contexts // (arms * 2 * 2 * FIRST_LOOK))
 
 
 def fit_operation(design: Design, *, slowest_s: float) -> Design:
-    """Return the same design for an operation: its one window in a block is the operation, as long as that takes.
+    """Return the design for an operation, which is the only window of a block.
 
-    slowest_s: of the slowest arm when it was tried; what is planned by is the length of a window.
+    slowest_s: time of the slowest arm in the trial run, used as the expected window length.
     """
     return replace(design, window_s=slowest_s, rounds=1, warm_up_s=0.0)
 
 
 def check_windows(design: Design, *, rate: float | None, is_cold: bool) -> None:
-    """StudyError when the user's windows cannot hold the load: too short for a rate, or for a start from cold."""
+    """Raise StudyError when the user's windows are too short for a rate or for a cold start."""
     if not design.window_is_given:
         return
     least_s = least_window_s(rate)
     if design.window_kind is not WindowKind.RUN and (is_cold or rate is not None):
-        reason = "a window from a cold cache begins with a restart" if is_cold else "a rate needs time to be kept"
+        reason = "a window with a cold cache begins with a restart" if is_cold else "a rate takes time to be reached"
         raise StudyError(
-            f"windows this short are not possible here: {reason}",
+            f"windows are too short: {reason}",
             slug="study-short-window",
             where=_asked(design),
             found='cache = "cold"' if is_cold else f"a rate of {rate:g} transactions per second",
             expected="windows of whole seconds",
-            to_do="--window 1s, or leave the length out to have it fitted",
+            to_do="--window 1s, or leave the length out to fit it to the load",
         )
     if design.window_s < least_s:
         raise StudyError(
@@ -279,8 +280,8 @@ def check_windows(design: Design, *, rate: float | None, is_cold: bool) -> None:
             slug="study-short-window",
             where=_asked(design),
             found=f"{rate:g} transactions per second: some windows would hold none",
-            expected=f"room for {_TRANSACTIONS_UNDER_RATE} transactions",
-            to_do=f"windows of {least_s:g} s, or leave the length out to have it fitted",
+            expected=f"at least {_TRANSACTIONS_UNDER_RATE} transactions per window",
+            to_do=f"windows of {least_s:g} s, or leave the length out to fit it to the load",
         )
 
 
@@ -291,14 +292,14 @@ def _asked(design: Design) -> str:
 
 
 def check_budget(design: Design, arms: int) -> None:
-    """StudyError when not even the load of one block fits into the budget."""
+    """Raise StudyError when the budget is too short for the load of one block."""
     least_s = arms * design.measured_s_per_block
     if design.fixed_blocks is None and least_s > design.budget_s:
         raise StudyError(
-            "the budget ends before the first block would",
+            "the budget ends before the first block",
             slug="study-hopeless-budget",
             where=f"a budget of {design.budget_s:g} s",
             found=f"{arms} arms with {design.rounds} windows of {design.window_s:g} s each: {least_s:g} s of load",
-            expected=f"room for {FIRST_LOOK} blocks, after which the first look is taken",
+            expected=f"time for {FIRST_LOOK} blocks, after which the first check is made",
             to_do=f"--budget {math.ceil(2 * FIRST_LOOK * least_s / 60)}m, or shorter or fewer windows",
         )

@@ -1,7 +1,7 @@
-"""What is run and timed: an operation, or a mix of pgbench scripts, with pgbench's own names and meanings.
+"""What to run and time: an operation, or a mix of pgbench scripts, in pgbench's own terms.
 
-An operation runs once and is timed as a whole: VACUUM, CREATE INDEX, COPY, a restore. Each repetition destroys the
-state that it needs, so each begins on a fresh copy of it.
+An operation runs once and is timed as a whole: VACUUM, CREATE INDEX, COPY, a restore. It destroys the state that it
+starts from, so each repetition begins on a fresh copy.
 """
 
 import re
@@ -16,10 +16,10 @@ from pgversus.text.sql import without_quoted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One statement or program, with a time of its own."""
+    """A statement or program that is timed separately."""
 
     name: str
-    """What its time is called; unique in its operation."""
+    """The label of its time; unique in its operation."""
     sql: str | None = None
     """One SQL statement; None for a program."""
     program: tuple[str, ...] = ()
@@ -28,15 +28,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """Steps that are run once, one after the other, in one session. Their time together is what is compared."""
+    """Steps that run once, one after another, in one session. Their total time is compared."""
 
     name: str
     steps: tuple[Step, ...]
     verify: tuple[str, ...] = ()
-    """SQL that must return nothing but true after it, or the trial has failed."""
+    """SQL that must return only true after the operation; otherwise the trial fails."""
 
     clients = 1
-    """Its one session, as loads count theirs."""
+    """An operation has one session, counted like the clients of a load."""
 
 
 class QueryMode(StrEnum):
@@ -49,9 +49,9 @@ class QueryMode(StrEnum):
 
 _WEIGHT = re.compile(r"[0-9]{1,9}")
 _PAUSE = re.compile(r"^[^\S\n]*\\(?:sleep|shell|setshell)\b|\bpg_sleep", re.MULTILINE | re.IGNORECASE)
-# pgbench's meta-commands, and the server's functions.
+# pgbench's meta-commands, and functions of the server.
 VARIABLE_NAME = r"\w+"
-"""What pgbench and psql take for the name of a variable, as a regular expression."""
+"""A regular expression for variable names in pgbench and psql."""
 BUILTIN_SCRIPTS = ("tpcb-like", "simple-update", "select-only")
 
 
@@ -67,49 +67,49 @@ class Script:
 
     @property
     def is_builtin(self) -> bool:
-        """Whether pgbench itself holds the script."""
+        """Whether the script is built into pgbench."""
         return self.text is None
 
     @property
     def is_one_statement(self) -> bool:
-        """Whether it sends one statement at most; where that is not easily seen, no."""
+        """Whether it sends at most one statement; False if that is not obvious."""
         if self.text is None:
             return self.name == "select-only"
-        # What is quoted may hold a semicolon that ends no statement.
+        # A semicolon inside quotes does not end a statement.
         first, *others = without_quoted(self.text).split(";")
         return not any(map(str.strip, others)) and "\\gset" not in first and "\\aset" not in first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PgbenchWorkload:
-    """A mix of scripts under a load."""
+    """A mix of scripts and the load that runs them."""
 
     scripts: tuple[Script, ...]
     clients: int = 1
     threads: int = 1
-    """At most as many as clients: of more pgbench makes no use (threads_used)."""
+    """At most the number of clients, because pgbench does not use more (threads_used)."""
     query_mode: QueryMode = QueryMode.SIMPLE
     variables: tuple[tuple[str, str], ...] = ()
     rate: float | None = None
-    """Transactions per second over all clients, started on a schedule (open loop); None is a closed loop."""
+    """Transactions per second over all clients, started on a schedule (open loop); None for a closed loop."""
     scale: int | None = None
     """The value of :scale in script files."""
     rewrite: Script | None = None
-    """The same question in words with which a newer server plans it as an older one did; no arm runs it, but what the
-    plans account for is measured with it."""
+    """An equivalent script that a newer server plans as an older one planned the original. No arm runs it; it serves to
+    measure the effect of plan changes."""
 
     @property
     def name(self) -> str:
-        """The scripts' names, joined as pgbench would be given them."""
+        """The names of the scripts, joined as pgbench would receive them."""
         return ", ".join(
             script.name if script.weight is None else f"{script.name}@{script.weight}" for script in self.scripts
         )
 
     def pgbench_arguments(self, scripts: Sequence[str]) -> list[str]:
-        """What pgbench is told of this load. scripts: `-b` and `-f` with what follows each, in the order of the mix."""
+        """Return pgbench's arguments for this load. scripts: `-b` and `-f` with values, in the order of the mix."""
         arguments = ["-c", str(self.clients), "-j", str(self.threads), "-M", self.query_mode.value, *scripts]
         if self.scale is not None and not any(script.is_builtin for script in self.scripts):
-            # With a built-in among the scripts pgbench asks the database itself and warns about -s.
+            # With a built-in script pgbench reads the scale from the database and warns about -s.
             arguments += ["-s", str(self.scale)]
         for name, value in self.variables:
             arguments += ["-D", f"{name}={value}"]
@@ -119,12 +119,12 @@ class PgbenchWorkload:
 
     @property
     def pauses(self) -> bool:
-        """Whether a script of the mix may sleep or run a program, which goes on while its client is stopped."""
+        """Whether a script may sleep or run a program, which continues while its client is paused."""
         return any(_PAUSE.search(script.text or "") for script in self.scripts)
 
     @property
     def is_one_statement(self) -> bool:
-        """Whether each transaction sends one statement at most."""
+        """Whether each transaction sends at most one statement."""
         return all(script.is_one_statement for script in self.scripts)
 
     @property
@@ -134,32 +134,32 @@ class PgbenchWorkload:
 
 
 Workload = PgbenchWorkload | Operation
-"""A load goes on and is measured in windows; an operation is done once to a state."""
+"""A load runs continuously and is measured in windows; an operation runs once on a given state."""
 
 
 def find_builtin(text: str) -> str:
-    """The full name of the built-in that starts with `text`, as pgbench accepts it; StudyError when none or several."""
+    """Return the name of the built-in script that starts with `text`, like pgbench; StudyError if not unique."""
     found = [name for name in BUILTIN_SCRIPTS if name.startswith(text)]
     if len(found) != 1 or not text:
         raise StudyError(
-            f'"{text}" is no built-in script of pgbench',
+            f'unknown built-in script "{text}" of pgbench',
             slug="study-unknown-builtin",
             where=f"-b {text}",
             found=f'"{text}"',
             expected=", ".join(BUILTIN_SCRIPTS),
-            to_do="pgbench's own names, or a beginning that fits only one of them",
+            to_do="give the name of a built-in script, or an unambiguous prefix",
         )
     return found[0]
 
 
 def split_weight(text: str, flag: str) -> tuple[str, int | None]:
-    """`FILE@WEIGHT` in two; no @ leaves the weight None. StudyError for a weight that is no number of pgbench's."""
+    """Split `FILE@WEIGHT`; without an @ the weight is None. StudyError for a weight that pgbench does not accept."""
     name, at, weight = text.rpartition("@")
     if not at:
         return text, None
     if not _WEIGHT.fullmatch(weight):
         raise StudyError(
-            f'"{weight}" is no weight',
+            f'invalid weight "{weight}"',
             slug="study-bad-weight",
             where=f"{flag} {text}",
             found=f'"{weight}"',
@@ -170,12 +170,12 @@ def split_weight(text: str, flag: str) -> tuple[str, int | None]:
 
 
 def threads_used(threads: int, clients: int) -> int:
-    """How many threads pgbench runs when it is asked for so many: no more than it has clients, without a word."""
+    """Return the threads that pgbench runs: it silently limits them to the number of clients."""
     return min(threads, clients)
 
 
 def check_load(workload: PgbenchWorkload) -> None:
-    """StudyError for a mix that no pgbench would run."""
+    """Raise StudyError for a mix that pgbench would not run."""
     if _total_weight(workload.scripts) == 0:
         raise StudyError(
             "every script has weight 0",
@@ -183,16 +183,16 @@ def check_load(workload: PgbenchWorkload) -> None:
             where="-f, -b",
             found=workload.name,
             expected="at least one script with a weight above 0",
-            to_do="give one of them a weight: FILE@1",
+            to_do="give at least one of them a weight: FILE@1",
         )
 
 
 def check_for_secret_variables(variables: Sequence[tuple[str, str]]) -> None:
-    """StudyError for a variable of pgbench with a secret in it: pgbench takes variables by its command line alone."""
+    """Raise StudyError for a variable that contains a secret: pgbench only takes variables on its command line."""
     for name, value in variables:
         if holds_secret(name, value):
             raise StudyError(
-                "a secret in a variable would be seen on the command line of pgbench",
+                "a secret in a variable would be visible on the command line of pgbench",
                 slug="study-bad-variable",
                 where=f"-D {name}",
                 found=f"{name} (its value is not shown)",

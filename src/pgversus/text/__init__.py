@@ -1,9 +1,9 @@
-"""Text that people write and read: translations, units, secrets, SQL.
+"""Text for users: translations, units, secrets, SQL.
 
 translation.py  the language of messages and reports; locale/ has the catalogs
-units.py        durations, sizes, shares and ratios, parsed and formatted
-redaction.py    users, passwords and control characters taken out of text
-secrets.py      where a secret value begins and ends
-documents.py    the same for JSON documents; nesting bounded
+units.py        parses and formats durations, sizes, shares and ratios
+redaction.py    removes users, passwords and control characters from text
+secrets.py      start and end of secret values
+documents.py    removes secrets from JSON documents; limits nesting
 sql.py          strings, names and comments in SQL
 """

@@ -1,4 +1,4 @@
-"""JSON documents: secrets removed, nesting bounded."""
+"""JSON documents: removes secrets, limits nesting."""
 
 import hashlib
 import json
@@ -16,16 +16,16 @@ from pgversus.text.secrets import is_secret
 
 Hide = Callable[[str], str]
 _LARGEST_FILE = 10_000_000
-# Bytes: what is larger is rows, and nobody who knows its hash guesses what is in it.
+# Larger files contain rows, which cannot be guessed from a hash.
 _PAIRS = frozenset({"levels", "settings", "variables"})
-"""Keys of lists of names with their values."""
+"""Keys of lists of (name, value) pairs."""
 _WITH_NAMES = _PAIRS | {"program"}
 
 
 def document_without_secrets(text: str, hide: Hide = code_without_secrets) -> str:
-    """The same JSON document; as it is, to the letter, where nothing in it is hidden.
+    """Return the JSON document without secrets; unchanged if nothing is hidden.
 
-    hide: for every text in it.
+    hide: applied to every text.
     """
     if not may_hold_secrets(text):
         return text
@@ -35,7 +35,7 @@ def document_without_secrets(text: str, hide: Hide = code_without_secrets) -> st
 
 
 def parts_without_secrets(value: Any, hide: Hide = code_without_secrets) -> Any:
-    """The same of what JSON is read as; as deep as Python calls itself, so that each level is one call."""
+    """Hide secrets in parsed JSON. One Python call per level, so that documents can be as deep as Python's stack."""
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, list):
@@ -51,10 +51,10 @@ def parts_without_secrets(value: Any, hide: Hide = code_without_secrets) -> Any:
 
 
 def hidden_sha256(content: bytes) -> str | None:
-    """Of a file's text without its secrets; None where there are none in it.
+    """Return the SHA-256 of a file's text without its secrets; None if it has none.
 
-    It is stored in place of the file's own hash, from which a password could be guessed, and by which another password
-    would be another question.
+    It is stored instead of the file's own hash, from which a password could be guessed, and which would change with the
+    password although the question is the same.
     """
     if len(content) > _LARGEST_FILE:
         return None
@@ -64,7 +64,7 @@ def hidden_sha256(content: bytes) -> str | None:
 
 
 def _of_names(table: Mapping[str, Any], found: Mapping[str, Any], hide: Hide) -> dict[str, Any]:
-    """Of a table what is hidden because of something else in it."""
+    """Return the values of a table that are hidden because of its other keys."""
     name, value, values = table.get("name"), table.get("value"), table.get("values")
     hidden: dict[str, Any] = {}
     if isinstance(name, str) and isinstance(value, str):
@@ -74,13 +74,13 @@ def _of_names(table: Mapping[str, Any], found: Mapping[str, Any], hide: Hide) ->
     if isinstance(table.get("hidden_sha256"), str):
         hidden |= {"sha256": table["hidden_sha256"], "hidden_sha256": None}
     elif "sha256" in table and isinstance(text := table.get("text"), str) and found["text"] != text:
-        # As earlier versions stored it.
+        # Stored by earlier versions.
         hidden["sha256"] = _sha256(found["text"])
     return hidden
 
 
 def _named(key: str, value: Any, hide: Hide) -> Any:
-    """What is hidden because of its key."""
+    """Return the value of a key, hidden as the key requires."""
     if isinstance(value, str):
         return _example(value, hide) if key == "example" else _value(key, value, hide)
     if key == "program" and _are_texts(value):
@@ -95,7 +95,7 @@ def _value(name: str, value: str, hide: Hide) -> str:
 
 
 def _example(text: str, hide: Hide) -> str:
-    """A plan as a server told it: a document of its own."""
+    """Return a plan from a server, which is a document in itself, without secrets."""
     try:
         return document_without_secrets(text, hide)
     except ValueError:
@@ -115,7 +115,7 @@ def _sha256(text: str) -> str:
 
 
 def is_nested_deeper(document: Any, levels: int) -> bool:
-    """Return whether values stand inside lists and mappings more than so many levels deep."""
+    """Return whether lists and mappings are nested more than this many levels deep."""
     inside = [document]
     for _ in range(levels):
         inside = [

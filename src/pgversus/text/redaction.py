@@ -1,8 +1,8 @@
-"""Users and passwords taken out of texts that are stored or shown.
+"""Removes users and passwords from texts that are stored or shown.
 
-What is a password cannot always be told from what stands around it: where that is in doubt more is hidden, and never
-less. Only connection URIs are left as readable as they can be, for they say what a study compares; and of SQL, commands
-and connection strings no more is hidden than the value, for they are compared when a study is resumed.
+The context of a text does not always show what is a password; in doubt, more is hidden rather than less. Exceptions are
+connection URIs, which stay as readable as possible because they identify the compared servers, and SQL, commands and
+connection strings, in which only the value is hidden because they are compared when a study is resumed.
 """
 
 import re
@@ -32,38 +32,38 @@ _HINTS = (
 )
 _SCHEME = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]+://")
 _CLOSING = {quote: re.compile(rf"(?<![\\'\"]){quote}(?=[\s,;)\]}}#]|\Z)") for quote in "\"'"}
-"""The end of a URI in quotes: no quote that the URI holds escaped, doubled, or as a shell has it."""
+"""The closing quote of a URI in quotes, as opposed to quotes that are escaped, doubled, or written for a shell."""
 _KEYWORD = re.compile(r"[?&]([^=&?\s]*)=")
 _SWITCH = re.compile(r"on|off|true|false|yes|no", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 _OF_PASSWORD = re.compile(r"pass|pwd|secret", re.IGNORECASE)
 _TAKES_CODE = re.compile(r"-[A-Za-z]*c")
-"""What `sh -lc` and `psql -c` have before a text of their own language."""
+"""The option before a text in another language, as in `sh -lc` and `psql -c`."""
 _PARTS = "what", "where", "found", "expected", "to_do"
 
 
 def without_secrets(text: str) -> str:
-    """The text without the users and passwords that may be in it: of URIs, connection strings, SQL and variables."""
+    """Return the text without users and passwords in URIs, connection strings, SQL and variables."""
     return _hidden(text, Extent.LINE, users=True)
 
 
 def message_without_secrets(text: str) -> str:
-    """The same of the words of a server, a program or an error, which say who was refused."""
+    """Return the message of a server, a program or an error without passwords; the rejected user stays visible."""
     return _hidden(text, Extent.LINE)
 
 
 def word_without_secrets(word: str) -> str:
-    """The same of one argument of a command, in which white space and quotes end nothing."""
+    """Return one argument of a command without secrets; white space and quotes do not end a value."""
     return _hidden(word, Extent.WORD, users=True)
 
 
 def code_without_secrets(text: str) -> str:
-    """The same of SQL, a shell's command or a connection string, of which all but the passwords stays as it is."""
+    """Return SQL, a shell command or a connection string without passwords and otherwise unchanged."""
     return _hidden(text, Extent.VALUE)
 
 
 def value_without_secrets(name: str, value: str) -> str:
-    """The value of a setting or a variable: hidden as a whole where its name is that of a secret."""
+    """Return the value of a setting or variable without secrets; hidden as a whole if its name is that of a secret."""
     is_harmless = _SWITCH.fullmatch(value) or (_NUMBER.fullmatch(value) and not _OF_PASSWORD.search(name))
     if value and is_secret(name) and not is_harmless:
         return HIDDEN
@@ -71,12 +71,12 @@ def value_without_secrets(name: str, value: str) -> str:
 
 
 def holds_secret(name: str, value: str) -> bool:
-    """Whether something of such a value is hidden."""
+    """Whether a part of the value would be hidden."""
     return value_without_secrets(name, value) != value
 
 
 def command_without_secrets(words: Sequence[str]) -> tuple[str, ...]:
-    """A program and its arguments, which can still be told from those of another command."""
+    """Return a program and its arguments without secrets, still distinguishable from other commands."""
     found: list[str] = []
     before = ""
     for word in words:
@@ -90,7 +90,7 @@ def command_without_secrets(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def hide_in_error(error: PgversusError) -> None:
-    """Hide what is secret in every part of an error, whose words may be those of a server or a program."""
+    """Hide secrets in all parts of an error, which may contain messages of a server or a program."""
     for part in _PARTS:
         setattr(error, part, message_without_secrets(getattr(error, part)))
     if isinstance(error, StudyFileError):
@@ -99,7 +99,7 @@ def hide_in_error(error: PgversusError) -> None:
 
 
 def may_hold_secrets(text: str) -> bool:
-    """Whether something in this text may have to be hidden, users aside: of most texts this is told quickly."""
+    """Whether the text may contain secrets other than users: a fast check that excludes most texts."""
     small = text.lower()
     if any(hint in small for hint in _HINTS):
         return True
@@ -107,7 +107,7 @@ def may_hold_secrets(text: str) -> bool:
 
 
 def _hidden(text: str, extent: Extent, *, users: bool = False) -> str:
-    """users: whether what is assigned to a user is hidden as well."""
+    """Hide secrets in a text. users: whether to hide values assigned to a user as well."""
     if not may_hold_secrets(text) and not (users and "user" in text.lower()):
         return text
     text = text.replace(MARK, "").replace(COLON, "")
@@ -116,12 +116,12 @@ def _hidden(text: str, extent: Extent, *, users: bool = False) -> str:
 
 
 def _is_secret_option(word: str) -> bool:
-    """Whether an option's value is the next word."""
+    """Whether the value of an option is the next word."""
     return word.startswith("--") and not word.startswith("--no-") and "=" not in word and is_secret(word)
 
 
 def _uris_hidden(text: str, *, is_word: bool) -> Iterator[str]:
-    """The text in pieces, each URI without its user, its password and the values of its secret keywords."""
+    """Yield pieces of the text, with URIs without user, password and values of secret keywords."""
     done = 0
     while (scheme := _SCHEME.search(text, done)) is not None:
         end = len(text) if is_word else _end_of_uri(text, scheme.start(), scheme.end())
@@ -132,11 +132,11 @@ def _uris_hidden(text: str, *, is_word: bool) -> Iterator[str]:
 
 
 def _end_of_uri(text: str, start: int, after: int) -> int:
-    """Where the quote is that closes it, else the white space behind it."""
+    """Return the position of the closing quote, or of the next white space if the URI is not quoted."""
     quote = text[start - 1 : start]
     if quote in _CLOSING:
         line_end = end_of_line(text, after)
-        # In three of them each quote may be one of the text's own.
+        # Inside triple quotes, a single quote may be part of the text.
         is_open = text.endswith(quote * 3, 0, start)
         closing = None if is_open else _CLOSING[quote].search(text, after, line_end)
         return line_end if closing is None else closing.start()
@@ -144,11 +144,11 @@ def _end_of_uri(text: str, start: int, after: int) -> int:
 
 
 def _uri_hidden(body: str) -> str:
-    """What is behind the scheme; nothing of it where a user and a keyword cannot be told apart."""
+    """Return the part after the scheme without secrets; hidden as a whole if user and keyword are ambiguous."""
     before, at, place = body.rpartition("@")
     if at and any(_is_hidden(name) for name in _KEYWORD.findall(before)):
         return MARK
-    # As messages have it: postgresql://user@host.
+    # A literal "user", as in messages: postgresql://user@host.
     pieces, done = ["user@"] if before == "user" else [], 0
     while (found := _KEYWORD.search(place, done)) is not None:
         pieces.append(place[done : found.end()])
@@ -168,12 +168,12 @@ def _is_hidden(keyword: str) -> bool:
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-"""All control characters but line feed and tab, those that turn the direction of writing, those that end a line where
-nobody expects it, and halves of characters, which no file can hold."""
+"""Control characters except line feed and tab, bidirectional controls, unusual line separators, and surrogates, which
+cannot be written to a file."""
 
 
 def visible(text: str) -> str:
-    r"""The same text with `\x1b` for an escape, and so on; idempotent. Lines of Windows end like any other."""
+    r"""Return the text with control characters written like `\x1b`; idempotent. Converts Windows line endings."""
     return _CONTROLS.sub(_spelled, text.replace("\r\n", "\n"))
 
 

@@ -1,6 +1,6 @@
-"""Secret values by their names: where one begins in a text, and where it ends.
+"""Finds secret values by their names: their starts and ends in a text.
 
-Every pattern here takes time that grows with the length of a text and no faster, whatever the text.
+All patterns take linear time, whatever the text.
 """
 
 import re
@@ -10,13 +10,13 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 HIDDEN = "..."
-"""What stands in the place of everything that is hidden."""
+"""Replaces hidden text."""
 MARK, COLON = "\ue000", "\ue001"
-"""Stand for what was hidden, and for a colon in a URI, until all is done: neither is then taken for what it is not."""
+"""Temporary placeholders for hidden text, and for colons in URIs, so that neither is misread by later steps."""
 KEYS = "api", "private", "client", "server", "access"
 PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 PORT = re.compile(r":(?:[0-9]{3,5}|\*):")
-"""In a line of a password file."""
+"""The port in a line of a password file."""
 
 _SECRET = re.compile(
     r"pass(?:word|wd|phrase|file|code)|pwd|secret|token|credential|[_.-]pass(?![a-z])"
@@ -31,7 +31,7 @@ _NO_SECRETS = frozenset(
         "ssl_passphrase_command_supports_reload",
     }
 )
-"""Names of PostgreSQL's that only look like those of secrets."""
+"""Names in PostgreSQL that only look like names of secrets."""
 _USER = re.compile(r"(?i)(?:pg)?user(?:name)?")
 
 _RUN = re.compile(r"(?:\\.|[^\s\\]|\\\Z)*", re.DOTALL)
@@ -39,7 +39,7 @@ _POINT = re.compile(
     rf"(?P<excerpt>^[ \t]*LINE [0-9]+: \.\.\.)|(?P<port>{PORT.pattern})|{_SECRET.pattern}|user|{PERCENT.pattern}",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Where something may have to be hidden."""
+"""Positions at which a value may have to be hidden."""
 _REST_OF_NAME = re.compile(r"[\w.%-]*")
 _ASSIGNED = re.compile(
     r"""(?:\\?["'])?\s*(?:(?P<colon>:(?![:=]))|:=|=>|==?|(?<=\s)[Tt][Oo](?=\s+(?:\\?["']|[EeUu]&?'|\$\w*\$)))\s*"""
@@ -53,7 +53,7 @@ _PSQL_SET, _SET_CONFIG = re.compile(r"\\set(?:env)?[ \t]+\Z"), re.compile(r"set_
 _NEXT_ARGUMENT, _NEXT_WORD = re.compile(r"'\s*,\s*"), re.compile(r"[ \t]+(?=\S)")
 _LOOK_BACK = 30
 _FIELDS = re.compile(r"(?:(?:\\.|[^\s:\\'\"])+:){2}(?=[^\s:])")
-"""Database and user of a line in a password file, behind host and port."""
+"""Database and user in a line of a password file, after host and port."""
 
 _BEHIND = r"[\s,;)\]}\"'&#|<>]|::|\Z"
 _ENDS = re.compile(_BEHIND)
@@ -65,55 +65,55 @@ _SHELL_WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")*""", re
 
 
 class Extent(Enum):
-    """How much is hidden with a secret value."""
+    """The amount of text to hide with a secret value."""
 
     LINE = auto()
-    """The rest of the line in which it ends: for texts of which nobody knows what they are."""
+    """The rest of the line in which it ends: for texts of unknown format."""
     WORD = auto()
-    """All behind its name: in one argument of a command white space and quotes end nothing."""
+    """Everything after its name: in one argument of a command, white space and quotes do not end a value."""
     ARGUMENT = auto()
-    """As WORD, unless the argument is a text of several words itself."""
+    """Like WORD, unless the argument consists of several words itself."""
     VALUE = auto()
-    """The value alone: for SQL, commands and connection strings, which say where it ends."""
+    """Only the value: for SQL, commands and connection strings, whose syntax defines its end."""
 
 
 _CALLS = (_PSQL_SET, _NEXT_WORD, Extent.LINE), (_SET_CONFIG, _NEXT_ARGUMENT, Extent.VALUE)
-"""What stands before a name and behind it where its value comes next, and how far that reaches."""
+"""Text before a name, text between the name and its value, and the extent of the value."""
 
 
 def is_secret(name: str) -> bool:
-    """Whether a value of this name is a secret."""
+    """Whether a value with this name is a secret."""
     return _SECRET.search(name) is not None and name.lower() not in _NO_SECRETS
 
 
 def is_user(name: str) -> bool:
-    """Whether a value of this name is a user."""
+    """Whether a value with this name is a user."""
     return _USER.fullmatch(name) is not None
 
 
 def end_of_run(text: str, start: int) -> int:
-    """The next white space that no backslash protects, else the end of the text."""
+    """Return the position of the next white space without a backslash, or the end of the text."""
     run = _RUN.match(text, start)
     return run.end() if run else start
 
 
 def end_of_line(text: str, start: int) -> int:
-    """The next line feed, else the end of the text."""
+    """Return the position of the next line feed, or the end of the text."""
     end = text.find("\n", start)
     return len(text) if end < 0 else end
 
 
 class _Value(NamedTuple):
-    """What stands behind a name."""
+    """The value that belongs to a name."""
 
     begin: int
     extent: Extent
     is_shell: bool = False
-    """Whether it may be written as a shell has it, which goes on behind a quote."""
+    """Whether it may use shell quoting, where a word may continue after a quote."""
 
 
 class SecretValues:
-    """The secret values of one text, found from its beginning to its end."""
+    """The secret values of one text, found from start to end."""
 
     def __init__(self, text: str, extent: Extent, *, users: bool) -> None:
         self._text = text
@@ -124,7 +124,7 @@ class SecretValues:
         self._gaps = {-1: -1}
 
     def hidden(self) -> Iterator[str]:
-        """The text in pieces, without them."""
+        """Yield the text in pieces, without secret values."""
         text, done, searched = self._text, 0, 0
         while (point := _POINT.search(text, searched)) is not None:
             if point["excerpt"]:
@@ -136,19 +136,19 @@ class SecretValues:
             if begin < end:
                 yield text[done:begin] + MARK
                 done = end
-            # Each of them comes behind the first character of the point at least.
+            # This is always beyond the first character of the match.
             searched = end
         yield text[done:]
 
     def _of_excerpt(self, point: re.Match[str]) -> tuple[int, int]:
-        """The line of a statement in an error, cut off where a literal may have its name, or in the middle of one."""
+        """Return the statement excerpt of an error, which may start inside a literal or after the name of a secret."""
         end = self._line_end(point.end())
         if any(self._text.find(quote, point.end(), end) >= 0 for quote in "'$"):
             return point.end() - len(HIDDEN), end
         return point.end(), point.end()
 
     def _of_password_file(self, point: re.Match[str]) -> tuple[int, int]:
-        """The last field of host:port:database:user:password."""
+        """Return the last field of host:port:database:user:password."""
         host = self._text[max(0, point.start() - 1) : point.start()]
         fields = _FIELDS.match(self._text, point.end())
         if fields is None or not host or host.isspace() or host in "\"'":
@@ -169,23 +169,23 @@ class SecretValues:
             return end, end
         value = self._value(start, end, name, secret=secret)
         if value is None or text.startswith(MARK, value.begin) or self._is_hidden(value.begin):
-            # Behind the name, not behind what it is assigned: that may be a name as well.
+            # Continue after the name, because the assigned text may be a name as well.
             return end, end
         if secret and self._extent is Extent.ARGUMENT:
             self._extent = Extent.VALUE if _SPACE.search(text, 0, start) else Extent.WORD
         return value.begin, max(end, self._end_of_value(value, secret=secret))
 
     def _is_hidden(self, position: int) -> bool:
-        """Whether it has been before, by whoever stored the text."""
+        """Whether the value is already hidden in the stored text."""
         after = position + len(HIDDEN)
         return self._text.startswith(HIDDEN, position) and _ENDS.match(self._text, after) is not None
 
     def _value(self, start: int, end: int, name: str, *, secret: bool) -> _Value | None:
-        """What is assigned to a name, or stands behind it as SQL, psql and options have it."""
+        """Return the value assigned to a name, or following it in the syntax of SQL, psql or options."""
         text, extent = self._text, Extent.VALUE
         is_variable = self._extent is Extent.VALUE and _PSQL_VARIABLE.match(text, end) is not None
         if not is_variable and (assigned := _ASSIGNED.match(text, end)):
-            # As in prose, whose values have blanks: `password: correct horse`.
+            # Values in prose may contain spaces: `password: correct horse`.
             is_prose = assigned["colon"] is not None or self._is_in_comment(start)
             is_shell = text.startswith("=", assigned.end() - 1)
             return _Value(assigned.end(), Extent.LINE if is_prose else extent, is_shell)
@@ -203,7 +203,7 @@ class SecretValues:
         return None
 
     def _behind_gap(self, end: int, before: str) -> _Value | None:
-        """A text in quotes behind a name, white space and comments."""
+        """Return a quoted text after a name, white space and comments."""
         text = self._text
         begin = end + 1 if before.endswith('"') and text.startswith('"', end) else end
         position = self._end_of_gap(begin)
@@ -212,7 +212,7 @@ class SecretValues:
         return _Value(position, Extent.VALUE) if position > begin and _OPENS.match(text, position) else None
 
     def _end_of_gap(self, begin: int) -> int:
-        """Behind white space and comments; negative where a comment does not end. Each piece is passed once."""
+        """Return the end of white space and comments; -1 for an unclosed comment. Each piece is read once."""
         text, position = self._text, begin
         passed: list[int] = []
         while position not in self._gaps:
@@ -243,21 +243,21 @@ class SecretValues:
             end = value.begin
         if secret and is_line:
             return self._line_end(end)
-        # So that it is known for what it is when the text is read again.
+        # Extended so that the value is recognised as hidden when the text is read again.
         return end if secret and _ENDS.match(self._text, end) else end_of_run(self._text, end)
 
     def _end_of_bare(self, begin: int) -> int:
-        """The white space behind it; where it holds a quote that opens something, the end of that as well."""
+        """Return the end of the run; if it contains an opening quote, the end of the quoted text as well."""
         end = end_of_run(self._text, begin)
         if _OPENS_INSIDE.search(self._text, begin, end):
             return max(self._line_end(begin), self._end_of_shell_word(begin))
         return end
 
     def _end_of_quoted(self, opening: re.Match[str], *, is_line: bool, is_shell: bool) -> int:
-        """Behind the quote that closes it, in whichever language it does so last; the end of the text where none does.
+        """Return the position after the closing quote, the last one of all syntaxes; by default the end of the text.
 
-        A backslash protects a quote in a connection string, and does not in SQL. A shell goes on behind a quote, and a
-        connection string in SQL has each of its own quotes twice.
+        A backslash escapes a quote in a connection string, but not in SQL. In a shell a word may continue after a
+        quote. A connection string inside SQL has its quotes doubled.
         """
         text, begin = self._text, opening.end()
         if opening[2]:
@@ -287,20 +287,20 @@ class SecretValues:
         return len(text)
 
     def _closing_doubled(self, begin: int, quote: str) -> int:
-        """In a text in quotes, where each of the inner quotes is there twice, and one that is doubled four times."""
+        """Return the end in quoted text, where inner quotes are doubled and escaped inner quotes are fourfold."""
         for run in _QUOTES[quote].finditer(self._text, begin):
             if len(run[0]) % 4 and _ENDS.match(self._text, run.end()):
                 return run.end()
         return begin
 
     def _end_of_shell_word(self, begin: int) -> int:
-        """As a shell reads it; the end of the text where a quote is not closed."""
+        """Return the end of a shell word; the end of the text if a quote is not closed."""
         word = _SHELL_WORD.match(self._text, begin)
         end = word.end() if word else begin
         return len(self._text) if self._text[end : end + 1] in ("'", '"', "\\") else end
 
     def _is_in_comment(self, position: int) -> bool:
-        """Whether a comment of SQL begins before it in its line."""
+        """Whether an SQL comment starts before the position in its line."""
         if not self._prose[0] <= position <= self._prose[1]:
             begin, end = self._text.rfind("\n", 0, position) + 1, self._line_end(position)
             comment = self._text.find("-- ", begin, end)
@@ -308,13 +308,13 @@ class SecretValues:
         return self._prose[2] < position
 
     def _line_end(self, position: int) -> int:
-        # Remembered: a line of names would be read to its end for each of them.
+        # Cached, because a line with many names would be searched for each of them.
         if not self._line[0] <= position <= self._line[1]:
             self._line = (position, end_of_line(self._text, position))
         return self._line[1]
 
     def _comment_end(self, position: int) -> int:
-        """Behind the comment that begins here; negative where it does not end. Remembered, as above."""
+        """Return the end of the comment at this position; -1 if it is not closed. Cached, as above."""
         if not self._comment[0] <= position + 2 <= self._comment[1]:
             end = self._text.find("*/", position + 2)
             self._comment = (position + 2, len(self._text) + 2 if end < 0 else end)

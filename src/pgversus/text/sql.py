@@ -1,7 +1,7 @@
-"""Strings, quoted names and comments in a text of SQL: where each begins and ends.
+"""Strings, quoted names and comments in SQL: their starts and ends.
 
-Scripts come from anybody, so a text is read in time that grows with its length alone. A regular expression that looks
-for the end of what is never closed would read the rest of the text again at every place where one may begin.
+Scripts are untrusted, so a text is read in linear time. A regular expression that searches for the end of an unclosed
+part would read the rest of the text again at every possible start.
 """
 
 import re
@@ -9,14 +9,14 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 COMMENT = r"--|/\*"
-"""What begins a comment, as a regular expression."""
+"""A regular expression for the start of a comment."""
 QUOTE = rf"\b[eE]'|['\"]|\$\w*\$|{COMMENT}"
-"""The same of a string, a quoted name or a comment."""
+"""A regular expression for the start of a string, a quoted name or a comment."""
 
 _COMMENT, _QUOTE = re.compile(COMMENT), re.compile(QUOTE)
 _REST_OF_STRING = re.compile(r"(?:[^']++|'')*+'")
 _REST_OF_ESCAPED = re.compile(r"(?:[^'\\]++|\\.|'')*+'", re.DOTALL)
-# What stands behind a dollar may be the end of one tag and the beginning of another.
+# Overlapping matches: a dollar sign may end one tag and start another.
 _MARK = re.compile(r"(?=(\$\w*\$|\*/|[\"\n]))")
 
 
@@ -26,19 +26,19 @@ class Quotes:
     def __init__(self, text: str) -> None:
         self._text = text
         self._marks: dict[str, list[int]] | None = None
-        """Where each mark stands that closes something; made when it is first asked for."""
+        """Positions of each closing mark, computed at the first use."""
 
     def end(self, opening: str, after: int) -> int | None:
-        """Return the end of the part that was opened, None where it is never closed.
+        """Return the end of an opened part; None if it is not closed.
 
-        opening: as QUOTE matches it. after: the position behind it.
+        opening: as matched by QUOTE. after: the position after it.
         """
         match opening:
             case "'" | "e'" | "E'":
                 rest = (_REST_OF_STRING if opening == "'" else _REST_OF_ESCAPED).match(self._text, after)
                 return rest.end() if rest else None
             case "--":
-                # The line feed is not part of it.
+                # The line feed does not belong to the comment.
                 end = self._behind("\n", after)
                 return len(self._text) if end is None else end - 1
             case "/*":
@@ -57,12 +57,12 @@ class Quotes:
 
 
 def without_comments(text: str, instead: str = "") -> str:
-    """Return the text with each comment replaced, also with what only looks like one inside a string."""
+    """Return the text with each comment replaced, including text inside strings that looks like a comment."""
     return _without(text, _COMMENT, instead)
 
 
 def without_quoted(text: str) -> str:
-    """Return the text without its strings, quoted names, bodies of functions and comments."""
+    """Return the text without strings, quoted names, function bodies and comments."""
     return _without(text, _QUOTE, "")
 
 
@@ -75,7 +75,7 @@ def _without(text: str, opening: re.Pattern[str], instead: str) -> str:
 
 
 def _parts(text: str, opening: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """Where each quoted part begins and ends; what is never closed is not one."""
+    """Yield start and end of each quoted part; unclosed parts are skipped."""
     quotes, position = Quotes(text), 0
     while (found := opening.search(text, position)) is not None:
         end = quotes.end(found[0], found.end())
@@ -90,5 +90,5 @@ _ESCAPED = str.maketrans({"\\": "\\\\", "'": "''", "\n": "\\n", "\r": "\\r"})
 
 
 def quoted(text: str) -> str:
-    """The text on one line, with what quotes and backslashes it has protected."""
+    """Return the text as a quoted string on one line, with quotes and backslashes escaped."""
     return f"'{text.translate(_ESCAPED)}'"

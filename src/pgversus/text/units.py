@@ -1,4 +1,4 @@
-"""Durations, sizes, shares and ratios as text: parsed from what users write, formatted for what they read."""
+"""Parses and formats durations, sizes, shares and ratios."""
 
 import math
 import re
@@ -19,12 +19,12 @@ _BYTES = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 def parse_duration(text: str, flag: str) -> float:
-    """Seconds in `90`, `90s`, `15m` or `2h`; StudyError for anything else or for nothing."""
+    """Parse `90`, `90s`, `15m` or `2h` to seconds; StudyError for any other text and for zero."""
     match = _DURATION.fullmatch(text.strip())
     seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
     if not 0 < seconds <= _LONGEST_S:
         raise StudyError(
-            f'"{text}" is no length of time',
+            f'invalid duration "{text}"',
             slug="study-bad-duration",
             where=f"{flag} {text}",
             found=f'"{text}"',
@@ -36,7 +36,7 @@ def parse_duration(text: str, flag: str) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowLength:
-    """The length of a window: seconds, or transactions of each client. One of the two is set."""
+    """The length of a window: seconds, or transactions per client. One of the two is set."""
 
     seconds: float | None = None
     """A whole number, or less than one."""
@@ -44,7 +44,7 @@ class WindowLength:
 
 
 def parse_window(text: str, flag: str) -> WindowLength:
-    """Read `50ms`, `2s` or `20tx` (transactions of each client); StudyError for anything else."""
+    """Parse `50ms`, `2s` or `20tx` (transactions per client); StudyError for any other text."""
     match = _WINDOW.fullmatch(text.strip())
     if match is None:
         return WindowLength(seconds=parse_whole_seconds(text, flag))
@@ -54,11 +54,11 @@ def parse_window(text: str, flag: str) -> WindowLength:
     if match[2] == "ms" and number >= _LEAST_MS and (number < 1000 or number % 1000 == 0):  # noqa: PLR2004 - a second
         return WindowLength(seconds=number / 1000)
     raise StudyError(
-        "invalid length of a window",
+        "invalid window length",
         slug="study-bad-window",
         where=f"{flag} {text}",
         found=f'"{text}"',
-        expected=f"{_LEAST_MS}ms to 999ms, whole seconds, or a number of transactions of each client: 20tx",
+        expected=f"{_LEAST_MS}ms to 999ms, whole seconds, or a number of transactions per client: 20tx",
         to_do=f"{flag} 50ms",
     )
 
@@ -68,7 +68,7 @@ _PROCESSORS = re.compile(r"[0-9]{1,4}(?:-[0-9]{1,4})?(?:,[0-9]{1,4}(?:-[0-9]{1,4
 
 
 def parse_pin(text: str, flag: str) -> str:
-    """Return `auto`, `off` or a list of processors as it was given; StudyError for anything else."""
+    """Return `auto`, `off` or a CPU list unchanged; StudyError for any other text."""
     pin = text.strip()
     if pin not in (AUTO, OFF):
         parse_processors(pin, flag)
@@ -76,64 +76,64 @@ def parse_pin(text: str, flag: str) -> str:
 
 
 def parse_processors(text: str, flag: str) -> tuple[int, ...]:
-    """Return the processors in `0`, `0,2` or `0-3`, ascending; StudyError for anything else."""
+    """Parse `0`, `0,2` or `0-3` to CPU numbers in ascending order; StudyError for any other text."""
     found: set[int] = set()
     for part in text.split(",") if _PROCESSORS.fullmatch(text) else ():
         first, _unused, last = part.partition("-")
         found.update(range(int(first), int(last or first) + 1))
     if not found:
         raise StudyError(
-            "invalid list of processors",
+            "invalid CPU list",
             slug="study-bad-pin",
             where=f"{flag} {text}",
             found=f'"{text}"',
-            expected="auto, off, or processors for the client by number: 0 or 0,2 or 0-3",
+            expected="auto, off, or CPU numbers for the client: 0 or 0,2 or 0-3",
             to_do=f"{flag} auto",
         )
     return tuple(sorted(found))
 
 
 def parse_whole_seconds(text: str, flag: str) -> float:
-    """Read a duration in whole seconds, which is what pgbench's -T takes; StudyError for a fraction of a second."""
+    """Parse a duration in whole seconds, as required by pgbench's -T; StudyError for fractions of a second."""
     seconds = parse_duration(text, flag)
     if seconds != round(seconds):
         raise StudyError(
-            "this length of time must be a whole number of seconds",
+            "this duration must be a whole number of seconds",
             slug="study-bad-window",
             where=f"{flag} {text}",
             found=f"{seconds:g} s",
-            expected="1, 2, 3, ... seconds, as pgbench's -T",
+            expected="1, 2, 3, ... seconds, as for pgbench's -T",
             to_do=f"{flag} {max(1, round(seconds))}",
         )
     return seconds
 
 
 def parse_share(text: str, flag: str) -> float:
-    """0.02 for `2%` or `2`; StudyError outside (0, 100] and for what looks like a fraction."""
+    """Return 0.02 for `2%` or `2`; StudyError outside (0, 100] and for text that looks like a fraction."""
     match = _SHARE.fullmatch(text.strip())
     value = float(match[1]) if match else 0.0
     is_fraction = match is not None and not match[2] and value < 1
     if match is None or not 0 < value <= 100 or is_fraction:  # noqa: PLR2004 - percent
         raise StudyError(
-            f'"{text}" is no margin',
+            f'invalid margin "{text}"',
             slug="study-bad-margin",
             where=f"{flag} {text}",
             found=f'"{text}"',
-            expected="percent, above 0 and at most 100; below 1 with its sign, because 0.02 might mean 2 %",
+            expected="a percentage above 0 and up to 100; with a % sign below 1, because 0.02 might mean 2 %",
             to_do=f"{flag} {value:g}% or {flag} {100 * value:g}%" if is_fraction and value else f"{flag} 2%",
         )
     return value / 100
 
 
 def parse_size(text: str, name: str) -> int:
-    """Bytes in `500MB`, `20GB` or `0`, in powers of ten as disks are sold; StudyError for anything else.
+    """Parse `500MB`, `20GB` or `0` to bytes, with powers of ten like sizes of disks; StudyError for any other text.
 
-    name: of the variable or flag that has it.
+    name: the variable or option that has this value.
     """
     match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise StudyError(
-            f'"{text}" is no size',
+            f'invalid size "{text}"',
             slug="study-bad-size",
             where=f"{name}={text}",
             found=f'"{text}"',
@@ -146,17 +146,17 @@ def parse_size(text: str, name: str) -> int:
 _MINUTE_S, _HOUR_S = 60, 3600
 _THOUSAND = 1000
 FACTOR_FROM = 2.0
-# From twice on, "2.4x" is read more easily than "+140 %".
+# From this factor on, "2.4x" is easier to read than "+140 %".
 _SMALL = 0.1
 _SAYS_NOTHING = 10_000
-# Bounds that far apart are better left out of a table; the JSON document has them.
+# Bounds this far apart are left out of tables; the JSON document has them.
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits, thousands apart, never in exponent form."""
+    """Format a number with this many significant digits, with separated thousands and without exponent."""
     if value == 0:
         return "0"
-    # The exponent form rounds first, so that 999.9 has the exponent of 1000.
+        # Format with exponent first, so that rounding of 999.9 is included.
     exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
     decimals = digits - 1 - exponent
     if decimals <= 0:
@@ -166,7 +166,7 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def latency(seconds: float) -> str:
-    """A latency in microseconds, milliseconds or seconds: the unit in which the rounded number is below 1000."""
+    """Format a latency in microseconds, milliseconds or seconds: the unit whose rounded number is below 1000."""
     for per_second, unit in ((1e6, "µs"), (1e3, "ms")):
         text = significant(seconds * per_second)
         if float(text.replace(" ", "")) < _THOUSAND:
@@ -175,7 +175,7 @@ def latency(seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A span of time: `44 s`, `10 min 16 s`, `2 h 5 min`."""
+    """Format a duration: `44 s`, `10 min 16 s`, `2 h 5 min`."""
     whole = round(seconds)
     if whole < _MINUTE_S:
         return _("{seconds} s", seconds=whole)
@@ -189,7 +189,7 @@ def duration(seconds: float) -> str:
 
 
 def size(number: float) -> str:
-    """Bytes in the unit that fits, in powers of ten as disks are sold: `740 MB`."""
+    """Format bytes in a suitable unit, with powers of ten like sizes of disks: `740 MB`."""
     for least, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if number >= least:
             return f"{significant(number / least)} {unit}"
@@ -197,28 +197,28 @@ def size(number: float) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """`1 block`, `4 blocks`; in English, for what is no report."""
+    """Return `1 block`, `4 blocks`; in English, for text outside reports."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def change(ratio: float) -> str:
-    """A ratio as people say it: `-93.6 %`, `+3.1 %`, and `2.4x` from twice on."""
+    """Format a ratio as a change: `-93.6 %`, `+3.1 %`, and `2.4x` from a factor of two on."""
     return factor(ratio) if ratio >= FACTOR_FROM else _less_or_more(ratio)
 
 
 def factor(ratio: float) -> str:
-    """A ratio as a factor: `2.4x`."""
+    """Format a ratio as a factor: `2.4x`."""
     return _("{factor}x", factor=significant(ratio))
 
 
 def change_interval(low: float | None, high: float | None) -> str:
-    """The bounds of a ratio in one form for both; empty when there are none, or when they say nothing."""
+    """Format the bounds of a ratio in the same form; empty without bounds, or if they are too far apart."""
     bounds = change_bounds(low, high)
     return f"[{bounds[0]}, {bounds[1]}]" if bounds else ""
 
 
 def change_bounds(low: float | None, high: float | None) -> tuple[str, str] | None:
-    """The same one by one; None where the interval is empty."""
+    """Format both bounds separately; None if `change_interval` would be empty."""
     if low is None or high is None or high > _SAYS_NOTHING * low:
         return None
     if high >= FACTOR_FROM:
@@ -234,7 +234,7 @@ def factor_interval(low: float | None, high: float | None) -> str:
 
 
 def _less_or_more(ratio: float) -> str:
-    """`-98.77 %`: what is left of a tenth or a hundredth needs more digits."""
+    """Format a change: `-98.77 %`; ratios of a tenth or less get more digits."""
     if ratio >= _SMALL:
         return percent(ratio - 1, signed=True)
     digits = min(6, 1 - math.floor(math.log10(ratio)))
@@ -242,7 +242,7 @@ def _less_or_more(ratio: float) -> str:
 
 
 def percent(share: float, *, signed: bool = False) -> str:
-    """A share in percent with two digits that count, at least one decimal below ten."""
+    """Format a share in percent with two significant digits, and at least one decimal below ten."""
     value = 100 * share
     sign = "+" if signed else ""
     size = abs(value)
@@ -252,13 +252,13 @@ def percent(share: float, *, signed: bool = False) -> str:
 
 
 def percent_above(share: float) -> str:
-    """A share in percent, rounded up, for bounds that must not be understated."""
+    """Format a share in percent, rounded up, for bounds that must not be understated."""
     digits = 0 if share >= 1 else 1
     return f"{math.ceil(100 * share * 10**digits) / 10**digits:.{digits}f} %"
 
 
 def plus_minus(value: float, low: float | None, high: float | None) -> str:
-    """The larger distance to a bound, in percent of the value; empty when there are no bounds or they say nothing."""
+    """Format the larger distance to a bound, in percent of the value; empty without bounds or if too far apart."""
     if low is None or high is None or value <= 0 or high > _SAYS_NOTHING * low:
         return ""
     widest = max(value - low, high - value) / value

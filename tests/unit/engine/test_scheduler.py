@@ -481,7 +481,7 @@ SOMEBODYS = RunningServer(uri="postgresql:///x")
         (OURS, killed(WorkloadError, 'ERROR:  relation "x" does not exist'), True),
         (OURS, DatasetError("a setup file has changed", slug="dataset-changed"), False),
         (OURS, ServerError("the server did not start", slug="server-start"), False),
-        (OURS, StudyError("the budget ends before the first block would", slug="study-hopeless-budget"), False),
+        (OURS, StudyError("the budget ends before the first block", slug="study-hopeless-budget"), False),
         (SOMEBODYS, WorkloadError("the workload fails", slug="workload-failed"), False),
         (SOMEBODYS, DatasetError("the data cannot be loaded", slug="dataset-load-failed"), False),
         (SOMEBODYS, ServerError("the connection was lost", slug="server-connection"), False),

@@ -98,8 +98,8 @@ def test_a_number_of_blocks_is_refused_with_the_size_that_it_may_mean(server: Se
     assert (error.slug, error.exit_code) == ("study-setting-in-blocks", ExitCode.USAGE)
     assert error.where == f"{name.lower()} =  2048 , on the one"
     assert error.found == " 2048 "
-    assert "a size with its unit" in error.expected
-    assert error.to_do == f"{name.lower()} = 16384kB, if blocks of 8 kB were meant"
+    assert "a size with a unit" in error.expected
+    assert error.to_do == f"{name.lower()} = 16384kB, if you meant blocks of 8 kB"
 
 
 def test_a_number_of_blocks_is_taken_where_all_have_the_same() -> None:

@@ -203,7 +203,7 @@ def test_of_a_misspelt_option_the_nearest_is_named(option: str, meant: str) -> N
     with pytest.raises(StudyError) as caught:
         parse_server(f"17+{option}")
     assert caught.value.found == f"+{option.partition('=')[0]}"
-    assert caught.value.to_do == f"+{meant}, if that is meant"
+    assert caught.value.to_do == f"did you mean +{meant}?"
 
 
 @pytest.mark.parametrize("option", ["blocksize=16", "cassert", "cflags=-O3", "cc=gcc", "with-lz4"])

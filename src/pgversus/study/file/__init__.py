@@ -1,15 +1,15 @@
 """The study file: TOML in, a checked `Study` out.
 
-read.py         the way from text to study, profiles merged in
-schema.py       every table and key: the one schema
+read.py         from text to study, with the profile merged in
+schema.py       the schema: every table and key
 description.py  the schema in words, and as JSON Schema
 document.py     TOML text to plain tables, with the line of every key
-problems.py     all problems of a file, collected
-keys.py         what tables share: files, settings, quantities, exclusive keys
+problems.py     collects all problems of a file
+keys.py         keys shared by tables: files, settings, quantities, exclusive keys
 workloads.py    workloads, operations, datasets and loads
 factors.py      the factors of a file
-matrix.py       factors with their levels, what they span, and which one is compared
+matrix.py       factors with their levels, their matrix, and the compared factor
 selection.py    exclude and only
 contexts.py     contexts, arms and designs
-reference.py    the page and the JSON schema, made from the schema
+reference.py    the reference page and the JSON schema, generated from the schema
 """

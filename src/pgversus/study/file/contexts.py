@@ -1,6 +1,6 @@
-"""From factors to contexts and arms: every combination that is measured, in the order of the file.
+"""Expands factors into contexts and arms: every measured combination, in the order of the file.
 
-What many arms have in common is made once and shared; ten thousand combinations are a list of references.
+Parts that many arms share are created once, so ten thousand combinations are a list of references.
 """
 
 import math
@@ -28,7 +28,7 @@ from pgversus.text.units import parse_duration, parse_pin, parse_share, parse_wh
 
 
 def choices_of(table: schema.DesignTable | None, problems: Problems, *, seed: int) -> DesignChoices:
-    """What the file chooses of its design. seed: where the file has none."""
+    """Return the design choices of the file. seed: used if the file has none."""
     table = table or schema.DesignTable()
     choices = DesignChoices(
         metric=JUDGED_BY_NAME[table.metric] if table.metric else None,
@@ -45,9 +45,9 @@ def choices_of(table: schema.DesignTable | None, problems: Problems, *, seed: in
     try:
         check_one_design(choices)
     except StudyError as error:
-        error.what = "blocks fixes the number of blocks, so there is nothing to limit"
+        error.what = "blocks fixes the number of blocks, so it cannot be limited"
         error.found = "blocks with budget or max_blocks"
-        error.to_do = "leave blocks out to stop when the answer is known"
+        error.to_do = "remove blocks to stop when the answer is known"
         problems.add(("design", "blocks"), error)
         return replace(choices, fixed_blocks=None)
     return choices
@@ -58,12 +58,12 @@ class Designs:
     """The design of every context."""
 
     of_loads: Mapping[str, Design]
-    """By the name of the load."""
+    """Designs by the name of the load."""
     of_operations: Design | None
-    """None where there is no operation."""
+    """None without operations."""
 
     def of(self, workload: NamedWorkload, load: NamedLoad) -> Design:
-        """That of a context with this workload under this load."""
+        """Return the design of a context with this workload and load."""
         if workload.operation is not None and self.of_operations is not None:
             return self.of_operations
         return self.of_loads[load.name]
@@ -72,9 +72,9 @@ class Designs:
 def designs_for(
     workloads: Iterable[NamedWorkload], loads: Iterable[NamedLoad], choices: DesignChoices, problems: Problems
 ) -> Designs:
-    """The designs of these workloads under these loads; one that cannot be had is left out and is a problem."""
+    """Return the designs of these workloads and loads; an invalid design is omitted and reported as a problem."""
     kinds = {workload.operation is not None for workload in workloads if not workload.is_broken}
-    # Where no workload is whole, the metric tells what they were meant to be.
+    # If no workload is valid, the metric shows which kind was meant.
     kinds = kinds or {choices.metric is Metric.TIME}
     return Designs(
         of_operations=_of_operations(choices, problems) if True in kinds else None,
@@ -88,22 +88,22 @@ def _of_operations(choices: DesignChoices, problems: Problems) -> Design | None:
             problems.add(
                 ("design", key),
                 StudyError(
-                    "an operation runs once in each block, on a fresh copy: it has neither windows nor a warm-up",
+                    "an operation runs once per block, on a fresh copy: it has neither windows nor a warm-up",
                     slug="study-windows-of-operation",
                     found=key,
-                    expected="nothing of windows where a workload is an operation",
-                    to_do=f"leave {key} out; loads may have a window of their own in [load]",
+                    expected="no window options if a workload is an operation",
+                    to_do=f"remove {key}; loads may have a window of their own in [load]",
                 ),
             )
-    with problems.catch(("design", "metric"), to_do="leave metric out: of an operation its time is judged"):
+    with problems.catch(("design", "metric"), to_do="remove metric: operations are compared by time"):
         return design_of(replace(choices, window=None, rounds=None, warm_up_s=None), is_operation=True)
     return None
 
 
 def _of_loads(loads: Sequence[NamedLoad], choices: DesignChoices, problems: Problems) -> Mapping[str, Design]:
-    to_do = "leave metric out (under a rate p95 latency is judged), or leave rate out"
+    to_do = "remove metric to compare p95 latency under a rate, or remove rate"
     if choices.metric is Metric.TIME:
-        to_do = "leave metric out: of a load tps is judged, under a rate p95 latency"
+        to_do = "remove metric: loads are compared by tps, or by p95 latency under a rate"
     kinds: dict[bool, Design] = {}
     for is_open_loop in sorted({load.rate is not None for load in loads}):
         with problems.catch(("design", "metric"), to_do=to_do):
@@ -119,7 +119,7 @@ def _of_load(design: Design, load: NamedLoad) -> Design:
 T = TypeVar("T")
 
 MOST_TREATMENTS = 100_000
-"""More would take months, and gigabytes to write down."""
+"""More would take months to measure, and gigabytes to store."""
 _LARGEST_SHOWN = 10**1000
 
 _SERVER, _WORKLOAD, _DATASET, _LOAD, _SCALE, _CACHE, _SETTINGS = range(7)
@@ -128,7 +128,7 @@ _SERVER, _WORKLOAD, _DATASET, _LOAD, _SCALE, _CACHE, _SETTINGS = range(7)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyPlan:
-    """All that contexts are made of."""
+    """Everything needed to create contexts."""
 
     matrix: Matrix
     compared: int
@@ -142,11 +142,11 @@ class StudyPlan:
 
 
 def check_treatment_count(matrix: Matrix, problems: Problems) -> None:
-    """Add a problem when the factors have too many combinations; they are counted, not made."""
+    """Add a problem if the factors have too many combinations, which are counted without creating them."""
     sizes = [len(factor.levels) for factor in matrix.factors]
     product_of_all = math.prod(sizes)
     if product_of_all > MOST_TREATMENTS:
-        # Python writes down no number of thousands of digits.
+        # Python limits the digits of integers that it converts to text.
         shown = str(product_of_all) if product_of_all < _LARGEST_SHOWN else "more than 1e1000"
         counts = " x ".join(str(size) for size in sizes if size > 1)
         problems.add(
@@ -156,13 +156,13 @@ def check_treatment_count(matrix: Matrix, problems: Problems) -> None:
                 slug="study-too-many-treatments",
                 found=f"{counts} = {shown}",
                 expected=f"at most {MOST_TREATMENTS}",
-                to_do="leave levels out, or make several studies",
+                to_do="remove levels, or split the study",
             ),
         )
 
 
 def contexts_of(plan: StudyPlan, problems: Problems) -> tuple[Context, ...]:
-    """Every comparison of the study, numbered from 1; what makes one impossible is added to the problems."""
+    """Return every comparison of the study, numbered from 1; obstacles are added to the problems."""
     assembler = _Assembler(plan)
     contexts: list[Context] = []
     headless: list[tuple[Indexes, Indexes]] = []
@@ -205,11 +205,11 @@ def _check(
         problems.add(
             plan.selection.excluding(combination),
             StudyError(
-                "a comparison is left without its baseline",
+                "a comparison has lost its baseline",
                 slug="study-lost-baseline",
                 found=f"no {as_key(factor.name)} {baseline} in {where}{others}",
                 expected="the baseline wherever one of its contenders is measured",
-                to_do="leave out the contenders there as well, or choose another baseline",
+                to_do="exclude the contenders there as well, or choose another baseline",
             ),
         )
     elif not contexts and not problems.lost("factors", "server"):
@@ -218,20 +218,20 @@ def _check(
             StudyError(
                 "no comparison is left",
                 slug="study-no-context",
-                found="every combination, or every contender, is left out",
-                expected="a baseline and one contender or more, in one place at least",
-                to_do="take away the [[exclude]] or [[only]] that leaves out too much",
+                found="every combination, or every contender, is excluded",
+                expected="a baseline and at least one contender in at least one context",
+                to_do="remove the [[exclude]] or [[only]] that excludes too much",
             ),
         )
     if largest > MOST_CONTENDERS + 1:
         problems.add(
             factor.path,
             StudyError(
-                "there are too many arms for one comparison",
+                "too many arms for one comparison",
                 slug="study-too-many-arms",
                 found=f"{largest} levels of {as_key(factor.name)}",
-                expected=f"at most {MOST_CONTENDERS + 1}: their verdicts share one error of 5 %",
-                to_do="leave levels out, or compare them in parts",
+                expected=f"at most {MOST_CONTENDERS + 1}: their verdicts share an error rate of 5 %",
+                to_do="remove levels, or split the comparison",
             ),
         )
 
@@ -246,7 +246,7 @@ def _named_levels(plan: StudyPlan, fixed: Indexes) -> tuple[tuple[str, str], ...
 
 @dataclass(slots=True)
 class _Assembler:
-    """Makes contexts, and each part of them that is equal in many of them only once."""
+    """Creates contexts, and parts that many of them share only once."""
 
     plan: StudyPlan
     _datasets: dict[tuple[int, int | None], Dataset] = field(default_factory=dict)
@@ -255,7 +255,7 @@ class _Assembler:
     _settings: dict[tuple[int, Indexes], tuple[Setting, ...]] = field(default_factory=dict)
 
     def context(self, number: int, fixed: Indexes, combinations: list[Indexes]) -> Context:
-        """The context of these combinations, the first of which is the baseline's."""
+        """Return the context of these combinations, baseline first."""
         matrix = self.plan.matrix
         factor = matrix.factors[self.plan.compared]
         load = matrix.load.levels[fixed[_LOAD]].value

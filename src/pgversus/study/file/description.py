@@ -1,4 +1,4 @@
-"""The schema in words, for messages and for the reference; and as JSON Schema, for editors."""
+"""The schema in words, for messages and the reference, and as JSON Schema, for editors."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
@@ -14,7 +14,7 @@ from pgversus.study.file.schema import LARGEST_INT, StudyTable
 
 
 class _WithoutNull(GenerateJsonSchema):
-    """TOML has no null: what may be absent is just not required."""
+    """Generates optional keys without null, which TOML does not have."""
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
         return self.generate_inner(schema["schema"])
@@ -25,28 +25,28 @@ class _WithoutNull(GenerateJsonSchema):
 
 @cache
 def json_schema() -> Mapping[str, Any]:
-    """The JSON schema of a study file."""
+    """Return the JSON schema of a study file."""
     schema: dict[str, Any] = _tidied(StudyTable.model_json_schema(schema_generator=_WithoutNull))
     properties = schema.pop("properties")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "pgversus study file",
         **schema,
-        # pydantic puts what is inherited first.
+        # pydantic lists inherited keys first.
         "properties": {"title": properties["title"], **properties},
     }
 
 
 @cache
 def flat_schema() -> Mapping[str, Any]:
-    """The same without references, to be walked along the path of a key."""
+    """Return the schema without references, so that the path of a key can be followed."""
     schema = dict(json_schema())
     flat: dict[str, Any] = _resolved(schema, schema.pop("$defs"))
     return flat
 
 
 def _tidied(part: Any) -> Any:
-    """Without pydantic's titles, which repeat the names, and with names of tables that are held to their pattern."""
+    """Return the schema without pydantic's titles, which repeat names, and with names restricted to their pattern."""
     if isinstance(part, list):
         return [_tidied(item) for item in part]
     if not isinstance(part, dict):
@@ -70,7 +70,7 @@ def _resolved(part: Any, definitions: Mapping[str, Any]) -> Any:
 Schema = Mapping[str, Any]
 
 _MOST_COMPARED = 100
-# Names, and characters of each: finding the nearest takes the product of both.
+# Number of names, and of characters per name: finding the nearest takes time proportional to their product.
 _MOST_LISTED = 24
 
 _PLAIN = {"object": "a table", "boolean": "true or false"}
@@ -78,7 +78,7 @@ _NUMBERS = {"number": "number", "integer": "whole number"}
 
 
 def schema_at(path: Path) -> Schema:
-    """The part of the schema that holds for a path; empty where it says nothing."""
+    """Return the part of the schema for a path; empty if there is none."""
     schema = flat_schema()
     for part in path:
         schema = _child(schema, part)
@@ -86,17 +86,17 @@ def schema_at(path: Path) -> Schema:
 
 
 def names_at(path: Path) -> list[str]:
-    """The keys that the table at this path may have by the schema; not those that the user invents."""
+    """Return the keys that the schema defines for a table, without user-defined names."""
     return list(schema_at(path).get("properties", ()))
 
 
 def tables_with(name: str) -> list[str]:
-    """The tables that a key of this name belongs in, as headers; the empty text stands for the top of the file."""
+    """Return the headers of the tables that have a key of this name; an empty text stands for the top of the file."""
     return [header for header, schema in tables() if name in schema.get("properties", ())]
 
 
 def tables() -> Iterator[tuple[str, Schema]]:
-    """Every table that has keys of its own, by its header, but for profiles and those of which there can be several."""
+    """Yield header and schema of every table with its own keys, except profiles and tables that may be repeated."""
     top = flat_schema()
     yield "", top
     for name, schema in top["properties"].items():
@@ -105,7 +105,7 @@ def tables() -> Iterator[tuple[str, Schema]]:
 
 
 def nearest(name: str, names: list[str], *, cutoff: float = 0.6) -> str | None:
-    """The name that was probably meant. cutoff: how alike they must be, 1 for the same."""
+    """Return the name that was probably meant. cutoff: required similarity; 1 means equal."""
     if len(name) > _MOST_COMPARED:
         return None
     by_lower = {known.lower(): known for known in names[:_MOST_COMPARED] if len(known) <= _MOST_COMPARED}
@@ -114,20 +114,20 @@ def nearest(name: str, names: list[str], *, cutoff: float = 0.6) -> str | None:
 
 
 def listed(names: Collection[Any], *, show: Callable[[Any], str] = str, joint: str = ", ") -> str:
-    """The names in one line; of many only the first. show: how each is written, which is not asked of the others."""
+    """Return the names on one line, truncated if there are many. show: formats each name that is shown."""
     rest = len(names) - _MOST_LISTED
     return joint.join(map(show, islice(names, _MOST_LISTED))) + (f" and {rest} more" if rest > 0 else "")
 
 
 def in_words(schema: Schema) -> str:
-    """What a value must be: `a whole number of at least 1`, `a list of texts`."""
+    """Describe a valid value: `a whole number of at least 1`, `a list of texts`."""
     if "enum" in schema:
         return listed(schema["enum"], show=as_toml, joint=" or ")
     kind = schema.get("type")
     if isinstance(kind, list):
         return "text, a number, true or false" if "boolean" in kind else "text or a number"
     if kind == "array":
-        return f"a list{' with one item or more' if schema.get('minItems') else ''}: {in_words(schema['items'])}"
+        return f"a list{' with at least one item' if schema.get('minItems') else ''}: {in_words(schema['items'])}"
     if kind == "string":
         return _text(schema)
     if kind in _PLAIN:
@@ -136,7 +136,7 @@ def in_words(schema: Schema) -> str:
 
 
 def example_at(path: Path) -> str | None:
-    """A line with an example of this key; None where the schema has none."""
+    """Return an example line for a key; None if the schema has none."""
     names = [part for part in path if isinstance(part, str)]
     while path and isinstance(path[-1], int):
         path = path[:-1]

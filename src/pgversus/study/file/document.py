@@ -1,6 +1,6 @@
-"""TOML text as plain tables, the line of every key, and values as messages show them.
+"""TOML text as plain tables, the line of every key, and values as shown in messages.
 
-tomllib gives the values, tree-sitter the lines.
+tomllib provides the values, tree-sitter the lines.
 """
 
 import datetime as dt
@@ -23,13 +23,13 @@ _LARGEST = 2**63
 
 
 def shown(value: Any) -> str:
-    """The value as TOML has it, on one line, shortened; a table or a list by its kind; never a password."""
+    """Return a value as TOML on one line, shortened, without passwords; only the kind of a table or list."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return json.dumps(_shortened(without_secrets(value)), ensure_ascii=False)
     if isinstance(value, int | float):
-        # Python refuses to write down integers of thousands of digits.
+        # Python limits the digits of integers that it converts to text.
         return str(value) if abs(value) < _LARGEST or isinstance(value, float) else "a number beyond 64 bits"
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
@@ -37,7 +37,7 @@ def shown(value: Any) -> str:
 
 
 def shown_value(name: str, value: Any) -> str:
-    """The same of the value of a key, whose name may be that of a secret."""
+    """Return the value of a key like `shown`; hidden if the key names a secret."""
     return shown(value_without_secrets(name, value) if isinstance(value, str) else value)
 
 
@@ -48,7 +48,7 @@ def _kind(value: Any) -> str:
 
 
 def as_toml(value: Any) -> str:
-    """The value as it can be written into a study file; text, numbers, booleans, lists and tables of them."""
+    """Return the value as TOML: text, numbers, booleans, lists and tables of them."""
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{as_key(key)} = {as_toml(item)}" for key, item in value.items()) + " }"
     if isinstance(value, list):
@@ -57,7 +57,7 @@ def as_toml(value: Any) -> str:
 
 
 def as_key(name: str) -> str:
-    """The name as a TOML key: in quotes where it needs them."""
+    """Return the name as a TOML key, quoted if necessary."""
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
 
 
@@ -66,19 +66,19 @@ def _shortened(text: str) -> str:
 
 
 MOST_LEVELS = 16
-"""Of tables in tables. The schema needs six; whatever walks a document may then call itself."""
+"""Maximum nesting of tables. The schema needs six; the limit makes recursion over documents safe."""
 _LONGEST_KEY = 1000
-"""It stands in every message about what is in it."""
+"""A key is repeated in every message about its value."""
 _DOTTED = re.compile(r"(?<![A-Za-z0-9_-])(?:(?:[A-Za-z0-9_-]++|\"[^\"\n]*+\"|'[^'\n]*+')[ \t]*+\.[ \t]*+){200}")
-"""A key of so many parts, for which tomllib takes time that grows with their square."""
+"""A key with this many parts, for which tomllib takes quadratic time."""
 
 _PLACE = re.compile(r"(.*) \(at (?:line ([0-9]+), column ([0-9]+)|end of document)\)", re.DOTALL)
 _TWICE = re.compile(r"overwrite|twice|mutate")
-# tomllib's words for a key or a table that is there already.
+# tomllib's messages for a duplicate key or table.
 
 
 def parse_document(text: str, file: str) -> Mapping[str, Any]:
-    """The document as nested dicts and lists; StudyFileError when the text is no TOML."""
+    """Return the document as nested dicts and lists; StudyFileError for invalid TOML."""
     if _DOTTED.search(text):
         raise _too_deep(file)
     try:
@@ -86,12 +86,12 @@ def parse_document(text: str, file: str) -> Mapping[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(text, file, str(error)) from None
     except (RecursionError, ValueError):
-        # ValueError is a number that is thousands of digits long.
-        raise _refused(_problem(file, "a value is nested too deeply, or too long a number")) from None
+        # ValueError: a number with thousands of digits.
+        raise _refused(_problem(file, "a value that is nested too deeply, or a number that is too long")) from None
     if is_nested_deeper(document, MOST_LEVELS):
         raise _too_deep(file)
     if _has_long_key(document):
-        raise _refused(_problem(file, f"a key of more than {_LONGEST_KEY} characters"))
+        raise _refused(_problem(file, f"a key with more than {_LONGEST_KEY} characters"))
     return document
 
 
@@ -111,7 +111,7 @@ def _syntax_error(text: str, file: str, message: str) -> StudyFileError:
 
 def _found(line: str, column: int) -> str:
     if without_secrets(line) != line:
-        # A part of the line could be that part of a password which no pattern knows any more.
+        # A part of the line could be a part of a password that no pattern recognises.
         return shown(line.strip())
     before, rest = line[: column - 1].strip(), line[column - 1 :].strip()
     if rest:
@@ -122,19 +122,19 @@ def _found(line: str, column: int) -> str:
 def _problem(where: str, found: str, *, because: str = "") -> StudyError:
     said = f": {because[:1].lower()}{because[1:]}" if because else ""
     return StudyError(
-        without_secrets(f"this is no TOML{said}"),
+        without_secrets(f"invalid TOML{said}"),
         slug="study-file-syntax",
         where=where,
         found=found,
         expected="TOML: key = value, text in quotes, [table]",
-        to_do="each key and each table stands only once"
+        to_do="use each key and each table only once"
         if _TWICE.search(because)
-        else 'text stands in quotes, and a list in brackets: server = ["16.12", "17.8"]',
+        else 'quote text and write lists in brackets: server = ["16.12", "17.8"]',
     )
 
 
 def _refused(problem: StudyError) -> StudyFileError:
-    # Nothing else can be said of such a file: it is its only problem.
+    # Nothing else can be checked, so this is the only problem.
     return StudyFileError(
         "the study file has 1 problem", slug="study-file", where=problem.where.partition(",")[0], problems=(problem,)
     )
@@ -149,35 +149,35 @@ def _has_long_key(value: Any) -> bool:
 
 
 Path = tuple[str | int, ...]
-"""The keys and indexes that lead to a value of the document."""
+"""The keys and indexes of a value in the document."""
 
 _KEYS = ("bare_key", "quoted_key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Place:
-    """Where something stands; in the order of the file."""
+    """A location in the file, ordered by position."""
 
     line: int
-    """From 1; 0 for what is not in the file at all."""
+    """Counted from 1; 0 for keys that are not in the file."""
     column: int
     header: str = field(compare=False, default="")
-    """The table as the file has it: `[factors]`; empty above the first table."""
+    """The table header: `[factors]`; empty above the first table."""
     inner: Path = field(compare=False, default=())
-    """What stands in it, a path of its own: written down where somebody asks, since a file has many items."""
+    """The path inside the table, formatted only on demand, because a file has many items."""
 
     def within(self, rest: Path) -> "Place":
-        """The same place for something inside of it that has none of its own."""
+        """Return the same place with a longer path, for a value without a place of its own."""
         return replace(self, inner=(*self.inner, *rest))
 
     def __str__(self) -> str:
-        """`line 12, [factors] work_mem`."""
+        """Return a text like `line 12, [factors] work_mem`."""
         line = f"line {self.line}" if self.line else ""
         return ", ".join(filter(None, (line, f"{self.header} {_joined(self.inner)}".strip())))
 
 
 def _joined(path: Path) -> str:
-    """`work_mem`, `scripts, item 2, weight`; empty for the table itself."""
+    """Return the path as text: `work_mem`, `scripts, item 2, weight`; empty for the table itself."""
     key = ""
     for part in path:
         word = f"item {part + 1}" if isinstance(part, int) else as_key(part)
@@ -188,14 +188,14 @@ def _joined(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyPlaces:
-    """The place of everything in a document."""
+    """The places of all keys and values in a document."""
 
     found: Mapping[Path, Place]
     origins: Mapping[Path, Path] = field(default_factory=dict)
-    """For what a profile has replaced: where its new value stands in the file."""
+    """For keys replaced by a profile: the paths of their new values in the file."""
 
     def of(self, path: Path) -> Place:
-        """The place of a path, or of the nearest thing around it that has one."""
+        """Return the place of a path, or of its nearest parent with a place."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.origins:
                 path = self.origins[path[:length]] + path[length:]
@@ -207,12 +207,12 @@ class KeyPlaces:
         return Place(line=0, column=0, header=f"[{header}]" if header else "").within(path[-1:])
 
     def with_origins(self, origins: Mapping[Path, Path]) -> Self:
-        """The same file for a document into which a profile is merged."""
+        """Return the places for a document with a merged profile."""
         return replace(self, origins=origins)
 
 
 def find_places(text: str) -> KeyPlaces:
-    """The place of every key and list item in a text that tomllib accepts; the first one where tables are parted."""
+    """Return the places of all keys and list items in valid TOML; the first place of a table that is split."""
     tree = Parser(Language(tree_sitter_toml.language())).parse(text.encode(errors="replace"))
     places: dict[Path, Place] = {}
     rows: dict[Path, int] = {}
@@ -229,7 +229,7 @@ def _note_table(places: dict[Path, Place], rows: dict[Path, int], node: Node) ->
     base: Path = ()
     for name in names[:-1]:
         base = (*base, name)
-        # [rows.part] below [[rows]] belongs to the last row.
+        # [rows.part] after [[rows]] belongs to the last row.
         base = (*base, rows[base]) if base in rows else base
     base = (*base, names[-1])
     title = ".".join(as_key(name) for name in names)
@@ -267,7 +267,7 @@ def _note_inside(places: dict[Path, Place], value: Node, *, path: Path, header: 
 def _note(places: dict[Path, Place], path: Path, node: Node, header: str, inner: Path) -> None:
     place = Place(line=node.start_point.row + 1, column=node.start_point.column, header=header, inner=inner)
     for length in range(1, len(path) + 1):
-        # A table that has no header of its own stands where its first key does.
+        # A table without a header is located at its first key.
         places.setdefault(path[:length], place)
 
 

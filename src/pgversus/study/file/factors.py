@@ -1,4 +1,4 @@
-"""The factors of a study file, each level made into what it stands for once."""
+"""The factors of a study file, with each level resolved once."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -22,9 +22,9 @@ _TABLE: Path = ("factors", "variables")
 def variable_factors(
     sections: schema.Sections, settings: Iterable[str], problems: Problems
 ) -> tuple[Factor[Variable], ...]:
-    """A factor for each variable; what cannot be told from another name is added to the problems.
+    """Return a factor for each variable; ambiguous names are added to the problems.
 
-    settings: names of those that are factors.
+    settings: names of settings that are factors.
     """
     table = (sections.factors or schema.FactorsTable()).variables or {}
     taken = {name.lower(): "a factor of pgversus" for name in schema.FactorsTable.model_fields}
@@ -41,7 +41,7 @@ def variable_factors(
 
 
 def _levels(name: str, values: Sequence[str]) -> tuple[FactorLevel[Variable], ...]:
-    # Where a level is named elsewhere, true and false are those of a setting: on and off.
+    # Elsewhere a level named true or false is read like a setting: on or off.
     as_settings = [{"true": "on", "false": "off"}.get(value, value) for value in values]
     return tuple(
         FactorLevel(word=value if as_setting in values else as_setting, label=label, value=(name, value))
@@ -64,21 +64,21 @@ def _workloads(sections: schema.Sections) -> list[schema.WorkloadTable]:
 
 def _taken(name: str, owner: str) -> StudyError:
     return StudyError(
-        f"the variable {as_key(name)} is called as {owner} is",
+        f"the variable {as_key(name)} has the same name as {owner}",
         slug="study-file-conflict",
-        found=f"{as_key(name)}, which is {owner} too",
-        expected="a name of its own: it stands in labels, and small letters and capitals are the same there",
-        to_do=f"another name for the variable, such as my_{name}",
+        found=f"{as_key(name)}, which is also {owner}",
+        expected="a unique name, regardless of case: labels use it",
+        to_do=f"rename the variable, for example my_{name}",
     )
 
 
 T = TypeVar("T")
 
 NameServer = Callable[[str], tuple[str, ServerName]]
-"""From a server as the file has it to how it is shown, without passwords, and what it is; StudyError for no server."""
+"""Maps a server's text in the file to its label, without passwords, and its name; StudyError for an invalid server."""
 
 _MISSPELT = 0.8
-# No setting of PostgreSQL is so near to one of our seven names.
+# No PostgreSQL setting is this similar to one of the seven factor names.
 
 
 def matrix_of(
@@ -90,9 +90,9 @@ def matrix_of(
     name_server: NameServer,
     problems: Problems,
 ) -> Matrix:
-    """The factors as far as they are valid; what is not is added to the problems."""
+    """Return the valid factors; invalid ones are added to the problems."""
     factors = sections.factors or schema.FactorsTable()
-    # First, because a misspelt name among them excuses a factor that is missing.
+    # First, because a misspelt name among the settings explains a missing factor.
     settings = _settings(factors, problems)
     return Matrix(
         server=_servers(factors.server, name_server, problems),
@@ -113,10 +113,10 @@ def _servers(texts: Sequence[str] | None, name_server: NameServer, problems: Pro
         problems.add(
             ("factors", "server"),
             StudyError(
-                "no server is named",
+                "no server given",
                 slug="study-file-missing-key",
                 found="no server in [factors]",
-                expected="one server or more",
+                expected="at least one server",
                 to_do='server = ["16.12", "17.8"] in [factors]',
             ),
         )
@@ -156,11 +156,11 @@ def _caches(sections: schema.Sections, states: Sequence[CacheState] | None, prob
         problems.add(
             ("cache",),
             StudyError(
-                "cache is both a factor and given for all",
+                "cache is both a factor and a top-level key",
                 slug="study-file-conflict",
                 found="cache at the top and in [factors]",
                 expected="one of them",
-                to_do="leave out the one at the top",
+                to_do="remove the one at the top",
             ),
         )
     states = states or [sections.cache or CacheState.WARM]
@@ -196,7 +196,7 @@ def _misspelt(name: str, meant: str) -> StudyError:
         slug="study-file-unknown-key",
         found=as_key(name),
         expected=f"{', '.join(schema.FactorsTable.model_fields)}, or a setting",
-        to_do=f"{meant}, if that is meant",
+        to_do=f"did you mean {meant}?",
     )
 
 

@@ -1,4 +1,4 @@
-"""Keys that tables of every kind share: files, settings, quantities, and keys that exclude each other."""
+"""Keys shared by several kinds of tables: files, settings, quantities, and mutually exclusive keys."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -12,14 +12,14 @@ from pgversus.study.file.problems import Problems
 from pgversus.study.settings import Setting, parse_setting
 
 ReadFile = Callable[[str], tuple[str, bytes | None]]
-"""From a path as the study file has it to the absolute path and the content; StudyError or OSError for no file.
+"""Maps a path in the study file to the absolute path and the content; StudyError or OSError for an unreadable file.
 
-None for one that is there and must not be read yet: it counts as an empty one.
+The content is None for a file that exists but must not be read yet; it is treated as empty.
 """
 
 
 class Contents:
-    """Reads files through `read` and adds what cannot be read to the problems, at every key that names it."""
+    """Reads files through `read`, and reports unreadable files at every key that names them."""
 
     def __init__(self, read: ReadFile, problems: Problems) -> None:
         self._read = read
@@ -27,7 +27,7 @@ class Contents:
         self._known: dict[str, tuple[str, bytes | None]] = {}
 
     def script(self, name: str, path: Path) -> str | None:
-        """The text of a script; None when it cannot be read."""
+        """Return the text of a script; None if it cannot be read."""
         found = self._content(name, path)
         if found is None:
             return None
@@ -40,19 +40,19 @@ class Contents:
                     "a script is not UTF-8",
                     slug="study-script-encoding",
                     found=str(error),
-                    expected="UTF-8, the encoding of the databases compared",
+                    expected="UTF-8, the encoding of the compared databases",
                     to_do=f"iconv -t UTF-8 {name}",
                 ),
             )
             return None
 
     def setup(self, name: str, path: Path) -> SetupFile | None:
-        """A setup file with the hash of its content; None when it cannot be read."""
+        """Return a setup file with the hash of its content; None if it cannot be read."""
         found = self._content(name, path)
         return None if found is None else setup_file(found[0], found[1] or b"")
 
     def figures(self, name: str, path: Path) -> str | None:
-        """The same of published figures; None as well where they must not be read yet."""
+        """Return the text of published figures; None if it cannot be read or must not be read yet."""
         text = self.script(name, path)
         return None if name in self._known and self._known[name][1] is None else text
 
@@ -74,19 +74,19 @@ class Contents:
 
 
 def inline_setup(name: str, sql: str) -> SetupFile:
-    """SQL that stands in the study file itself."""
+    """Return SQL that is inline in the study file as a setup file."""
     return setup_file(f"{name} inline", sql.encode(), text=sql)
 
 
 def settings_of(table: Mapping[str, str] | None, path: Path, problems: Problems) -> tuple[Setting, ...]:
-    """The settings of one table; what is wrong with their names is added to the problems."""
+    """Return the settings of one table; invalid names are added to the problems."""
     settings = table or {}
     check_names(settings, path, problems)
     return tuple(Setting(name=name, value=value) for name, value in settings.items())
 
 
 def check_names(names: Iterable[str], path: Path, problems: Problems) -> None:
-    """Add a problem for each name that is none, that pgversus gives its servers itself, or that stands there twice."""
+    """Add a problem for each name that is invalid, duplicate, or reserved for pgversus."""
     seen: dict[str, str] = {}
     for name in names:
         _check_name(name, (*path, name), problems)
@@ -94,11 +94,11 @@ def check_names(names: Iterable[str], path: Path, problems: Problems) -> None:
             problems.add(
                 (*path, name),
                 StudyError(
-                    f"the setting {as_key(name)} is given twice",
+                    f"duplicate setting {as_key(name)}",
                     slug="study-repeated-setting",
                     found=f"{as_key(seen[name.lower()])} and {as_key(name)}",
-                    expected="one of them: PostgreSQL does not tell small letters from capitals in names",
-                    to_do="leave one out",
+                    expected="one of them: PostgreSQL ignores case in names of settings",
+                    to_do="remove one",
                 ),
             )
         seen[name.lower()] = name
@@ -116,17 +116,17 @@ def _check_name(name: str, path: Path, problems: Problems) -> None:
         problems.add(
             path,
             StudyError(
-                f"{shown(name)} is no name of a setting",
+                f"{shown(name)} is not a valid setting name",
                 slug="study-bad-setting",
                 found=shown(name),
                 expected="a name as in postgresql.conf",
-                to_do='work_mem = "4MB"; the name of an extension\'s setting is quoted: "bench.delay" = "1"',
+                to_do='write work_mem = "4MB", and quote a name that contains a dot: "bench.delay" = "1"',
             ),
         )
 
 
 def merged_settings(*groups: Iterable[Setting]) -> tuple[Setting, ...]:
-    """All settings, each name once whatever its capitals; what comes later wins."""
+    """Return all settings, with names compared regardless of case; later values override earlier ones."""
     by_name: dict[str, Setting] = {}
     for group in groups:
         for setting in group:
@@ -137,18 +137,18 @@ def merged_settings(*groups: Iterable[Setting]) -> tuple[Setting, ...]:
 OF_A_LOAD = ("script", "sql", "builtin", "scripts")
 OF_AN_OPERATION = ("operation", "command", "steps")
 _REMEDIES = {
-    "operation": 'steps = [{ sql = "..." }, { command = "..." }] does several things, one after the other',
-    "load": 'scripts = [{ script = "a.sql", weight = 2 }, { builtin = "select-only" }] runs a mix',
+    "operation": 'use steps = [{ sql = "..." }, { command = "..." }] for several steps',
+    "load": 'use scripts = [{ script = "a.sql", weight = 2 }, { builtin = "select-only" }] for a mix',
 }
 
 
 def given_forms(table: schema.Table, forms: Iterable[str]) -> list[str]:
-    """Which of these keys the table has."""
+    """Return the keys of `forms` that the table has."""
     return [form for form in forms if getattr(table, form) is not None]
 
 
 def is_one(table: schema.Table, forms: tuple[str, ...], path: Path, problems: Problems) -> bool:
-    """Whether the table at this path has exactly one of these keys; a problem is added when it has none or several."""
+    """Whether the table has exactly one of these keys; otherwise a problem is added."""
     if any(problems.concern(*path, form) for form in forms):
         return False
     given = given_forms(table, forms)
@@ -157,7 +157,7 @@ def is_one(table: schema.Table, forms: tuple[str, ...], path: Path, problems: Pr
     problems.add(
         (*path, given[1]) if given else path,
         StudyError(
-            "more than one thing is to be run" if given else "it is not said what is run",
+            "more than one thing to run" if given else "nothing to run",
             slug="study-file-conflict" if given else "study-file-missing-key",
             found=" and ".join(given) or f"none of {', '.join(forms)}",
             expected=f"exactly one of {', '.join(forms)}",
@@ -177,14 +177,14 @@ Value = TypeVar("Value")
 
 
 def quantity(path: Path, text: str | None, parse: Callable[[str, str], Value], problems: Problems) -> Value | None:
-    """Return the parsed value; None when there is none, or when it is a problem now."""
+    """Return the parsed value; None if it is missing or was reported as a problem."""
     if text is None:
         return None
     key = str(path[-1])
     try:
         return parse(text, key)
     except StudyError as error:
-        # The parser speaks of flags: `budget 15m` there is `budget = "15m"` here.
+        # The parser's advice uses option syntax: `budget 15m` becomes `budget = "15m"`.
         error.to_do = re.sub(rf"{key} (\S+)", rf'{key} = "\1"', error.to_do)
         problems.add(path, error)
         return None

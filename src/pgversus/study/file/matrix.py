@@ -19,7 +19,7 @@ from pgversus.text.redaction import value_without_secrets
 T = TypeVar("T")
 
 Variable = tuple[str, str]
-"""Name and value."""
+"""(name, value)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,41 +27,41 @@ class FactorLevel(Generic[T]):
     """One level of a factor."""
 
     word: str
-    """As the file has it; numbers and booleans as postgresql.conf has them."""
+    """The level in the file; numbers and booleans as in postgresql.conf."""
     label: str
-    """As outputs show it; unique in its factor."""
+    """The level in output; unique in its factor."""
     value: T
 
 
-# Without slots, so that what is asked of it again and again is made once.
+# Without slots, because cached properties need a dict.
 @dataclass(frozen=True, kw_only=True)
 class Factor(Generic[T]):
-    """Something that is, or could be, varied."""
+    """A property that is varied, or could be."""
 
     name: str
     levels: tuple[FactorLevel[T], ...]
     is_named: bool = True
-    """False where the file names no level, so that nothing can refer to one."""
+    """False if the file gives no levels, so that nothing can refer to one."""
     table: Path = ("factors",)
-    """Where in the file its levels stand."""
+    """The table of the file that holds its levels."""
 
     @property
     def path(self) -> Path:
-        """The place of its list of levels."""
+        """The path of its list of levels."""
         return (*self.table, self.name)
 
     @property
     def values(self) -> list[T]:
-        """What its levels stand for."""
+        """The values of its levels."""
         return [level.value for level in self.levels]
 
     @property
     def is_varied(self) -> bool:
-        """Whether it has two levels or more."""
+        """Whether it has at least two levels."""
         return len(self.levels) > 1
 
     def positions(self, word: str) -> Sequence[int]:
-        """Which of its levels are called so; several when a server is named twice."""
+        """Return the positions of levels with this name; several if a server is named twice."""
         return self._by_word.get(word) or self._by_label.get(word, ())
 
     @cached_property
@@ -75,32 +75,32 @@ class Factor(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True)
 class Matrix:
-    """All factors; their product is what is measured."""
+    """All factors; combinations of their levels are measured."""
 
     server: Factor[ServerName]
     workload: Factor[NamedWorkload]
     dataset: Factor[NamedDataset | None]
-    """None stands for the workload's own."""
+    """None stands for the workload's own dataset."""
     load: Factor[NamedLoad]
     scale: Factor[int | None]
-    """None stands for the dataset's own."""
+    """None stands for the dataset's own scale."""
     cache: Factor[CacheState]
     settings: tuple[Factor[Setting], ...]
     variables: tuple[Factor[Variable], ...]
 
     @cached_property
     def factors(self) -> tuple[Factor[Any], ...]:
-        """In the order in which combinations are made and named."""
+        """All factors, in the order in which combinations are created and named."""
         own = (self.server, self.workload, self.dataset, self.load, self.scale, self.cache)
         return (*own, *self.settings, *self.variables)
 
     @cached_property
     def names(self) -> list[str]:
-        """Of the factors that the file names levels of, or that have them by default."""
+        """The names of factors with levels from the file or by default."""
         return [factor.name for factor in self.factors if factor.is_named]
 
     def find(self, name: str) -> int | None:
-        """The position of the factor of this name; capitals do not matter, as in names of settings."""
+        """Return the position of the factor with this name, ignoring case, as for names of settings."""
         return self._named.get(name.lower())
 
     @cached_property
@@ -116,51 +116,51 @@ def _positions(names: Iterable[str]) -> Mapping[str, Sequence[int]]:
 
 
 def value_labels(name: str, values: Sequence[str]) -> list[str]:
-    """How the levels of a setting or a variable are shown: without passwords, and no two alike."""
+    """Return labels for the levels of a setting or variable: without passwords, and unique."""
     labels = [value_without_secrets(name, value) for value in values]
     return labels if labels == list(values) else unique_labels(labels)
 
 
 def unknown_factor(name: str, names: Sequence[str]) -> StudyError:
-    """The problem of a name that no factor has."""
+    """Return the problem of an unknown factor name."""
     meant = nearest(name, list(names))
     return StudyError(
-        f"there is no factor {as_key(name)}",
+        f"unknown factor {as_key(name)}",
         slug="study-unknown-level",
         found=as_key(name),
         expected=listed(names, show=as_key),
-        to_do=f"{as_key(meant)}, if that is meant" if meant else f"give it levels in [factors]: {as_key(name)} = [...]",
+        to_do=f"did you mean {as_key(meant)}?" if meant else f"give it levels in [factors]: {as_key(name)} = [...]",
     )
 
 
 def unknown_level(word: str, factor: Factor[Any]) -> StudyError:
-    """The problem of a level that its factor does not have."""
+    """Return the problem of a level that its factor does not have."""
     labels = [level.label for level in factor.levels]
     meant = nearest(word, labels)
     return StudyError(
-        f"{shown_value(factor.name, word)} is no level of {as_key(factor.name)}",
+        f"unknown level {shown_value(factor.name, word)} of {as_key(factor.name)}",
         slug="study-unknown-level",
         found=shown_value(factor.name, word),
-        expected=listed(labels, show=shown, joint=" or ") or "a level that it has",
-        to_do=f"{as_key(factor.name)} = {as_toml(meant)}, if that is meant"
+        expected=listed(labels, show=shown, joint=" or ") or "an existing level",
+        to_do=f"did you mean {as_key(factor.name)} = {as_toml(meant)}?"
         if meant
-        else f"add it to {as_key(factor.name)} in [{'.'.join(map(str, factor.table))}], or take one of these",
+        else f"add it to {as_key(factor.name)} in [{'.'.join(map(str, factor.table))}], or use one of these",
     )
 
 
 def check_for_repeats(path: Path, words: Sequence[str], problems: Problems) -> None:
-    """Add a problem for each level that stands twice in the list at this path."""
+    """Add a problem for each repeated level in the list at this path."""
     seen: set[str] = set()
     for index, word in enumerate(words):
         if word in seen:
             problems.add(
                 (*path, index),
                 StudyError(
-                    f"the levels of {as_key(str(path[-1]))} are not all different",
+                    f"duplicate level of {as_key(str(path[-1]))}",
                     slug="study-repeated-level",
                     found=f"{shown_value(str(path[-1]), word)} again",
                     expected="each level once",
-                    to_do="leave it out, or name the same server twice for an A/A comparison",
+                    to_do="remove it, or name the same server twice for an A/A comparison",
                 ),
                 spoils=False,
             )
@@ -168,19 +168,19 @@ def check_for_repeats(path: Path, words: Sequence[str], problems: Problems) -> N
 
 
 _NEVER = ("load", "scale", "cache")
-# Arms under different loads, or on different amounts of data, do different work: their ratio answers no question.
+# Arms with different loads or amounts of data do different work, so their ratio is meaningless.
 
 
 def compared_factor(sections: schema.Sections, matrix: Matrix, problems: Problems) -> int | None:
-    """The position of the factor whose levels are the arms; None when there is none, which is a problem then."""
+    """Return the position of the factor whose levels are the arms; None if there is none, which adds a problem."""
     if sections.compare is not None:
         return _said(sections.compare, matrix, problems)
     if problems.lost("compare") or problems.concern("factors") or problems.lost_names("workload"):
         return None
     factors = matrix.factors
     varied = [index for index, factor in enumerate(factors) if factor.is_varied and factor.name not in _NEVER]
-    # What a variable changes is the work, most of the time: it is compared where nothing else can be, or where asked.
-    # Variables are the last of the factors.
+    # A variable usually changes the work, so it is compared only on request or if nothing else varies. Variables are
+    # the last factors.
     varied = [index for index in varied if index < len(factors) - len(matrix.variables)] or varied
     if len(varied) == 1 or (varied and matrix.server.is_varied):
         return varied[0]
@@ -192,7 +192,7 @@ def compared_factor(sections: schema.Sections, matrix: Matrix, problems: Problem
 
 
 def baseline_level(sections: schema.Sections, matrix: Matrix, compared: int | None, problems: Problems) -> int:
-    """The position of the baseline among the levels of the compared factor."""
+    """Return the position of the baseline among the levels of the compared factor."""
     if sections.baseline is None or compared is None:
         return 0
     factor = matrix.factors[compared]
@@ -211,7 +211,7 @@ def _said(name: str, matrix: Matrix, problems: Problems) -> int | None:
                 slug="study-file-bad-value",
                 found=shown(name),
                 expected="server, workload, dataset, a setting or a variable",
-                to_do=f"leave {name.lower()} in [factors]: each of its levels gets comparisons of its own",
+                to_do=f"leave {name.lower()} in [factors]: each of its levels is compared separately",
             ),
         )
         return None
@@ -235,23 +235,23 @@ def _one_arm(found: str) -> StudyError:
         "there is nothing to compare",
         slug="study-one-arm",
         found=found,
-        expected="a factor with two or more levels: server, workload, dataset, a setting or a variable",
+        expected="a factor with at least two levels: server, workload, dataset, a setting or a variable",
         to_do='server = ["16.12", "17.8"] or work_mem = ["4MB", "64MB"] in [factors]',
     )
 
 
 def _unclear(names: Sequence[str]) -> StudyError:
     return StudyError(
-        "it is not said what is compared",
+        "compare is missing: several factors could be compared",
         slug="study-file-missing-key",
         found=f"two or more levels of {', '.join(map(as_key, names))}",
-        expected="compare = the one whose levels are held against each other",
+        expected="compare = the factor whose levels are compared",
         to_do=f"compare = {shown(names[-1])}, above the first [table]",
     )
 
 
 def check_workload_kinds(sections: schema.Sections, matrix: Matrix, compared: int | None, problems: Problems) -> None:
-    """Add a problem for a load that no workload takes, and for loads and operations that would stand side by side."""
+    """Add a problem for a load without a workload to use it, and for mixing loads with operations in a comparison."""
     workloads = matrix.workload.values
     if any(workload.is_broken for workload in workloads) or problems.concern("factors", "workload"):
         return
@@ -272,9 +272,9 @@ def _check_loads(sections: schema.Sections, problems: Problems) -> None:
                 StudyError(
                     "an operation has no load: it runs once, in one session",
                     slug="study-file-conflict",
-                    found=f"[{key}] and nothing but operations",
+                    found=f"[{key}], but only operations",
                     expected="a workload with script, sql, builtin or scripts",
-                    to_do=f"leave [{key}] out",
+                    to_do=f"remove [{key}]",
                 ),
             )
 
@@ -283,17 +283,17 @@ def _side_by_side() -> StudyError:
     return StudyError(
         "a load cannot be compared with an operation",
         slug="study-file-conflict",
-        found="both among the workloads that are compared",
-        expected="loads only, or operations only",
-        to_do="compare something else, or make two studies",
+        found="both kinds among the compared workloads",
+        expected="only loads, or only operations",
+        to_do="compare another factor, or split the study",
     )
 
 
 def _multiplied() -> StudyError:
     return StudyError(
-        "operations have no load, so that each would be measured once for every load",
+        "operations do not have a load, so each would be measured once for every load",
         slug="study-file-conflict",
         found="several loads, and operations among the workloads",
         expected="one load for the other workloads",
-        to_do="keep one load, or make two studies",
+        to_do="keep one load, or split the study",
     )

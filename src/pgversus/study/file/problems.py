@@ -1,6 +1,6 @@
-"""All problems of a study file, collected: a user should not have to fix one mistake per run.
+"""Collects all problems of a study file, so that a user need not fix one mistake per run.
 
-The schema's own are worded here as well; what is left of the document without them is checked further.
+Violations of the schema are worded here; the valid rest of the document is checked further.
 """
 
 import copy
@@ -18,11 +18,11 @@ from pgversus.study.file.schema import StudyTable
 from pgversus.text.redaction import without_secrets
 
 MOST_PROBLEMS = 1000
-"""Nobody reads more of them, and finding what was meant takes time for each."""
+"""More would not be read, and searching for similar names takes time for each."""
 
 
 class Problems:
-    """Collects problems with the places they stand at; `refuse` raises them all."""
+    """Collects problems and their places; `refuse` raises them all."""
 
     def __init__(self, file: str, places: KeyPlaces) -> None:
         self._file = file
@@ -32,18 +32,18 @@ class Problems:
         self._broken = _Broken()
 
     def at(self, places: KeyPlaces) -> Self:
-        """The same collection, for paths that stand elsewhere: in a document with its profile merged in."""
+        """Return the same collection for other places: those of a document with its profile merged in."""
         view = type(self)(self._file, places)
-        # Shared, not copied: what one view finds, the other refuses.
+        # Shared, not copied, so that problems found by one view are raised by the other.
         view._found, view._known, view._broken = self._found, self._known, self._broken  # noqa: SLF001 - its own class
         return view
 
     def add(self, path: Path, error: StudyError, *, spoils: bool = True) -> None:
-        """Take in a problem; its `where` becomes the file, the line, the table and the key of this path.
+        """Add a problem; its `where` is set to the file, line, table and key of the path.
 
-        spoils: whether what stands there is now unknown, so that other problems may only follow from this one.
+        spoils: whether the value at the path becomes unknown, so that other problems may be its consequences.
 
-        StudyFileError when there are more problems than anybody reads.
+        StudyFileError when there are too many problems.
         """
         place = self._places.of(path)
         error.where = f"{self._file}, {without_secrets(str(place))}"
@@ -59,11 +59,11 @@ class Problems:
 
     @contextmanager
     def catch(self, path: Path, *, to_do: str | None = None) -> Iterator[None]:
-        """Take in the error of a parser that knows nothing of files. to_do: where its own speaks of flags."""
+        """Add the error of a parser that does not know about files. to_do: replaces advice about options."""
         try:
             yield
         except StudyFileError:
-            # Too many of them by now.
+            # There are too many problems.
             raise
         except StudyError as error:
             if to_do is not None:
@@ -76,28 +76,28 @@ class Problems:
             )
 
     def mark(self, path: Path) -> None:
-        """Note that nothing can be said of this path, because something of it is known to be wrong."""
+        """Mark a path that cannot be checked because of a known problem."""
         self._broken.add(path)
 
     def concern(self, *path: str | int) -> bool:
-        """Whether something is wrong at this path, around it or inside of it, so that more would be a guess."""
+        """Whether a problem is known at this path, above or below it, so that further checks would be guesses."""
         return self._broken.holds_above(path) or self._broken.holds_below(path)
 
     def lost(self, *path: str | int) -> bool:
-        """Whether the value at this path is not known, because it or something around it is wrong."""
+        """Whether the value at this path is unknown because of a problem at or above it."""
         return self._broken.holds_above(path)
 
     def lost_names(self, kind: str) -> bool:
-        """Whether not all names of tables of a kind are known, because one of these tables is wrong as a whole."""
+        """Whether some names of a kind of table are unknown because one of the tables is invalid as a whole."""
         several = f"{kind}s"
         return self.lost(kind) or self.lost(several) or self._broken.holds_table_of(several)
 
     def bring_up(self, inner: Path) -> None:
-        """Let what is wrong inside of `inner`, a profile, be wrong in the document that it is merged into."""
+        """Copy problems inside `inner`, a profile, to the document that it is merged into."""
         self._broken.bring_up(inner)
 
     def refuse(self) -> None:
-        """StudyFileError with all problems in the order of the file, if there are any."""
+        """Raise StudyFileError with all problems in the order of the file, if there are any."""
         if not self._found:
             return
         problems = tuple(error for _, error in sorted(self._found, key=lambda pair: pair[0]))
@@ -109,13 +109,13 @@ class Problems:
 
 
 class _Broken:
-    """Paths at which something is wrong. A file may have many, and each key is asked for: none is looked through."""
+    """Paths with problems, indexed because there may be many and every key is looked up."""
 
     def __init__(self) -> None:
         self._paths: set[Path] = set()
         self._beginnings: set[Path] = set()
         self._tables: set[str | int] = set()
-        """What the paths begin with that are those of a table among several: kind and name."""
+        """First parts of paths that have two parts: kind and name of one of several tables."""
 
     def add(self, path: Path) -> None:
         self._paths.add(path)
@@ -124,34 +124,34 @@ class _Broken:
             self._tables.add(path[0])
 
     def holds_above(self, path: Path) -> bool:
-        """Whether one of them leads to this path, or is this path."""
+        """Whether this path or one above it has a problem."""
         return any(path[:length] in self._paths for length in range(len(path) + 1))
 
     def holds_below(self, path: Path) -> bool:
-        """Whether this path leads to one of them, or is one."""
+        """Whether this path or one below it has a problem."""
         return path in self._beginnings
 
     def holds_table_of(self, several: str) -> bool:
-        """Whether one of the tables below this key is among them."""
+        """Whether one of the tables below this key has a problem."""
         return several in self._tables
 
     def bring_up(self, inner: Path) -> None:
-        """Add those inside of `inner` as they are without it."""
+        """Add the paths inside `inner` again without that prefix."""
         for path in [path for path in self._paths if path[: len(inner)] == inner != path]:
             self.add(path[len(inner) :])
 
 
 _OF_A_NAME = "[key]"
-# pydantic's mark of a mistake in the key itself.
+# pydantic's marker for an error in the key itself.
 
 
 def valid_part(document: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
-    """A copy of the document without what the schema refuses; each refusal is added to the problems."""
+    """Return a copy of the document without parts that violate the schema; each violation is added to the problems."""
     kept = copy.deepcopy(dict(document))
     try:
         StudyTable.model_validate(document)
     except ValidationError as error:
-        # A key that is missing comes last: it may stand there misspelt.
+        # Missing keys come last, because such a key may be present but misspelt.
         for details in sorted(error.errors(include_url=False), key=lambda found: found["type"] == "missing"):
             path = details["loc"][:-1] if _is_of_a_name(details) else details["loc"]
             if details["type"] != "missing" or not problems.lost(*path):
@@ -161,7 +161,7 @@ def valid_part(document: Mapping[str, Any], problems: Problems) -> dict[str, Any
 
 
 def _is_of_a_name(details: ErrorDetails) -> bool:
-    """Whether the mistake is in the key itself, which is then what was looked at. Any key may look like the mark."""
+    """Whether the error is in the key itself. Checks the input as well, because a key may equal the marker."""
     *_, owner, last = ("", *details["loc"])
     return last == _OF_A_NAME and details["type"].startswith("string_") and details["input"] == owner
 
@@ -180,17 +180,17 @@ def _problem(details: ErrorDetails, path: Path, problems: Problems) -> StudyErro
         )
     if _is_of_a_name(details):
         return StudyError(
-            f"{shown(name)} is no name",
+            f"invalid name {shown(name)}",
             slug="study-file-bad-value",
             found=shown(name),
             expected="letters, digits and _"
             if path[-2] == "variables"
             else "at most 80 letters, digits and . _ + : @ -",
-            to_do="without spaces: names stand in labels and in names of folders",
+            to_do="remove spaces: names are used in labels and folder names",
         )
     schema = schema_at(path)
     return StudyError(
-        f"this is no value of {_key_of(path)}",
+        f"invalid value of {_key_of(path)}",
         slug="study-file-bad-value",
         found=shown_value(next(part for part in reversed(path) if isinstance(part, str)), value),
         expected=in_words(schema) + (" without NUL characters" if isinstance(value, str) and "\0" in value else ""),
@@ -202,15 +202,15 @@ def _unknown_key(path: Path, problems: Problems) -> StudyError:
     name, names = str(path[-1]), names_at(path[:-1])
     meant = nearest(name, names)
     if meant is not None:
-        # What it would have said is not known, so nothing that depends on it can be judged.
+        # The value of the intended key is unknown, so keys that depend on it cannot be checked.
         problems.mark((*path[:-1], meant))
     elsewhere = [header or "the top, above the first [table]" for header in tables_with(name)]
     if elsewhere:
         to_do = f"it belongs in {' or '.join(elsewhere)}"
     else:
-        to_do = f"{meant}, if that is meant" if meant else "leave it out"
+        to_do = f"did you mean {meant}?" if meant else "remove the key"
     return StudyError(
-        f"there is no key {as_key(name)} here",
+        f"unknown key {as_key(name)}",
         slug="study-file-unknown-key",
         found=as_key(name),
         expected=", ".join(names),
@@ -228,7 +228,7 @@ def _remedy(path: Path, value: Any, schema: Schema) -> str:
     is_setting = path[-2:-1] in (("factors",), ("settings",))
     if isinstance(value, Mapping) and is_setting and value:
         inner = as_key(f"{path[-1]}.{next(iter(value))}")
-        return f"a name with a dot in it is quoted: {inner} = {as_toml(['1', '2']) if path[-2] == 'factors' else '1'}"
+        return f"quote a name that contains a dot: {inner} = {as_toml(['1', '2']) if path[-2] == 'factors' else '1'}"
     if "enum" in schema and isinstance(value, str):
         meant = nearest(value, schema["enum"]) or schema["enum"][0]
         return as_toml(meant) if isinstance(path[-1], int) else f"{name} = {as_toml(meant)}"
@@ -236,20 +236,20 @@ def _remedy(path: Path, value: Any, schema: Schema) -> str:
         wants_text = schema["items"].get("type") == "string" and not isinstance(value, str | bool)
         return f"{name} = [{as_toml(str(value) if wants_text else value)}]"
     if schema.get("type") == "string" and isinstance(value, int | float) and not isinstance(value, bool):
-        return f"in quotes: {as_toml(str(value))}"
+        return f"quote it: {as_toml(str(value))}"
     if path[0] in ("exclude", "only"):
-        return f"one level in each [[{path[0]}]]"
+        return f"write one level in each [[{path[0]}]]"
     return example_at(path) or (f"{name} = {as_toml(['on', 'off'] if path[-2:-1] == ('factors',) else 'on')}")
 
 
 def _take_out(document: dict[str, Any], path: Path) -> Path:
-    """Remove the innermost key on the way to a mistake; its path. A list with a wrong item goes as a whole."""
+    """Remove the innermost key that contains a mistake and return its path. A list is removed as a whole."""
     while path and isinstance(path[-1], int):
         path = path[:-1]
     owner: Any = document
     for part in path[:-1]:
         if isinstance(owner, dict) and part not in owner:
-            # Taken out already, for another mistake in it.
+            # Already removed because of another mistake in it.
             return path
         owner = owner[part]
     owner.pop(path[-1], None)

@@ -1,4 +1,4 @@
-"""Reading a study file: text in, a checked `Study` out, or every problem of the file at once."""
+"""Reads a study file: text in, a checked `Study` out, or all problems of the file at once."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,11 +23,11 @@ from pgversus.study.servers import ServerName, parse_server
 from pgversus.study.study import Study
 
 USUAL = "quick"
-"""The profile of a file that has it, when the user names none."""
+"""The default profile of a file that has it."""
 
 
 def chosen_profile(profiles: Mapping[str, Any], asked: str | None, problems: Problems) -> str | None:
-    """The name of the profile that holds; None when the file is to be taken as it is."""
+    """Return the name of the profile to use; None to use the file without a profile."""
     if asked is None:
         return USUAL if USUAL in profiles else None
     if asked in profiles:
@@ -38,18 +38,18 @@ def chosen_profile(profiles: Mapping[str, Any], asked: str | None, problems: Pro
     problems.add(
         ("profiles",),
         StudyError(
-            f"there is no profile {shown(asked)}",
+            f"unknown profile {shown(asked)}",
             slug="study-unknown-profile",
             found=shown(asked),
             expected=listed(profiles, show=as_toml) or "none: the file has no [profiles.NAME]",
-            to_do=f"--profile {meant}" if meant else "leave --profile out",
+            to_do=f"--profile {meant}" if meant else "remove --profile",
         ),
     )
     return None
 
 
 def with_profile(document: Mapping[str, Any], profile: str | None) -> tuple[dict[str, Any], dict[Path, Path]]:
-    """The document with the profile merged in and without `title` and `profiles`, and where replaced keys come from."""
+    """Return the document with the profile merged in, without `title` and `profiles`, and origins of replaced keys."""
     base = {key: value for key, value in document.items() if key not in ("title", "profiles")}
     origins: dict[Path, Path] = {}
     if profile is None:
@@ -71,7 +71,7 @@ def _merged(
 
 
 def server_as_written(text: str) -> tuple[str, ServerName]:
-    """The text itself as the label: for files that name no server by a URI, which may hold a password."""
+    """Return the text itself as the label, for files without URIs, which may contain a password."""
     return text, parse_server(text)
 
 
@@ -86,13 +86,15 @@ def read_study(
     budget_s: float | None = None,
     name_server: NameServer = server_as_written,
 ) -> Study:
-    """The study that a file asks for, with every combination made.
+    """Return the study that a file describes, with all combinations expanded.
 
-    name: of the file, for messages and for the study. read: gets a path as the file has it and returns its absolute
-    path and content; every file is read once, now. profile: None takes `quick` where the file has it. seed: holds
-    where the file has none. asked_seed, budget_s: in place of the file's. name_server: how a server is shown, and what
-    it is.
-    Raises StudyFileError with all problems in the order of the file, and nothing else.
+    name: name of the file, for messages and for the study.
+    read: maps a path in the file to its absolute path and content; every file is read once, now.
+    profile: None uses `quick` if the file has it.
+    seed: used if the file has none.
+    asked_seed, budget_s: replace those of the file.
+    name_server: returns label and name of a server.
+    Raises only StudyFileError, with all problems in the order of the file.
     """
     text = text.removeprefix("\ufeff")
     document = parse_document(text, name)
@@ -101,7 +103,7 @@ def read_study(
     valid = valid_part(document, problems)
     chosen = chosen_profile(valid.get("profiles", {}), profile, problems)
     if chosen != profile and profile is not None:
-        # Without its profile nothing more can be said of the file.
+        # Without its profile the rest of the file cannot be checked.
         problems.refuse()
     merged, origins = with_profile(valid, chosen)
     if chosen is not None:
@@ -117,7 +119,7 @@ def read_study(
         choices = replace(choices, budget_s=budget_s)
     plan = _plan(sections, contents, problems, choices, name_server=name_server)
     problems.refuse()
-    # Without a plan there was a problem, so this is not reached.
+    # Not reached without a plan, because that is a problem.
     contexts = () if plan is None else contexts_of(plan, problems)
     problems.refuse()
     design = contexts[0].comparison.design
@@ -136,7 +138,7 @@ def read_study(
 
 
 def _figures(sections: schema.Sections, contents: Contents, problems: Problems) -> str | None:
-    """The text of the published figures, checked; None where the file names none."""
+    """Return the checked text of the published figures; None if the file names none."""
     if sections.published is None:
         return None
     text = contents.figures(sections.published, ("published",))
@@ -154,7 +156,7 @@ def _plan(
     *,
     name_server: NameServer,
 ) -> StudyPlan | None:
-    """What the contexts are made of, to be used only when there is no problem; None when nothing can be compared."""
+    """Return the plan of the contexts, for use only without problems; None if there is nothing to compare."""
     shared = settings_of(sections.settings, ("settings",), problems)
     matrix = _matrix(sections, contents, name_server, problems)
     compared = compared_factor(sections, matrix, problems)

@@ -1,7 +1,8 @@
-"""The one schema of a study file: every table and key with its type, default and meaning.
+"""The schema of a study file: every table and key with its type, default and meaning.
 
-From these models come the check of a file, the messages about it, docs/study-file.md and docs/study-file.schema.json.
-What needs more than one key to be judged (does that workload exist? does this exclude anything?) is checked elsewhere.
+These models are the source for checking files, for error messages, and for docs/study-file.md and
+docs/study-file.schema.json. Checks that involve several keys (does that workload exist? does this exclude anything?)
+are made elsewhere.
 """
 
 import math
@@ -18,9 +19,9 @@ from pgversus.study.metrics import BY_NAME
 from pgversus.study.workload import VARIABLE_NAME, QueryMode
 
 LARGEST_INT = 2**31 - 1
-# pgbench's own limit of counts: a C int.
+# pgbench's limit for counts, a C int.
 LARGEST_INTEGER = 2**63 - 1
-# TOML's own.
+# TOML's limit.
 _LARGEST_WEIGHT = 999_999_999
 _LEAST_FIXED = 2
 
@@ -53,82 +54,83 @@ def _as_quantity(value: object) -> str:
 
 _SCALAR = {"type": ["string", "number", "boolean"]}
 QUANTITIES = (*BY_NAME, *COUNTERS)
-"""What can be shown of a trial besides the metric that carries the verdict."""
+"""Values that can be shown in addition to the metric of the verdict."""
 
 Text = Annotated[str, Field(min_length=1, pattern=r"^[^\u0000]*$")]
 Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[\w.+:@-]+$")]
-"""Of a workload, dataset, load or profile: it stands in labels and in names of folders."""
+"""Name of a workload, dataset, load or profile, used in labels and folder names."""
 Value = Annotated[str, BeforeValidator(_as_configured), WithJsonSchema(_SCALAR)]
-"""Of a setting: text as postgresql.conf has it."""
+"""A setting's value as in postgresql.conf."""
 VariableName = Annotated[str, Field(min_length=1, pattern=f"^{VARIABLE_NAME}$")]
 VariableValue = Annotated[str, BeforeValidator(_as_pgbench_variable), WithJsonSchema(_SCALAR)]
 Quantity = Annotated[str, BeforeValidator(_as_written), WithJsonSchema({"type": ["string", "number"]})]
-"""A length of time or a share; a plain number means what it means on the command line."""
+"""A duration or a share; plain numbers have the same meaning as on the command line."""
 QuantityName = Annotated[
     str, BeforeValidator(_as_quantity), WithJsonSchema({"type": "string", "enum": list(QUANTITIES)})
 ]
 Count = Annotated[int, Field(ge=1, le=LARGEST_INT)]
 Cache = Annotated[CacheState, Field(strict=False)]
-# TOML has no enums: the text is turned into one, in a schema that otherwise turns nothing into anything.
+# TOML has no enums, so this text is converted, although the schema is otherwise strict.
 
 
 def _key(meaning: str, *, default: str, example: Any) -> Any:
-    """A key that may be absent. default: in words, for the reference; example: a value that is accepted."""
+    """Return an optional key. default: described in words, for the reference; example: a valid value."""
     return Field(default=None, description=meaning, examples=[example], json_schema_extra={"x-default": default})
 
 
 class Table(BaseModel):
-    """What all tables of a study file have in common: nothing is guessed, and nothing unknown is let through."""
+    """The base of all tables: strict, and without unknown keys."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 class FactorsTable(Table):
-    """What is varied. Each key is a factor, its list the levels; every combination of levels is measured.
+    """Factors to vary. Each key is a factor and its list the levels; every combination of levels is measured.
 
-    Every name but `server`, `workload`, `dataset`, `load`, `scale`, `cache` and `variables` is a PostgreSQL setting,
-    with its levels as they would stand in `postgresql.conf`; numbers, `true` and `false` may stand without quotes. The
-    name of an extension's setting has a dot in it and is quoted: `"auto_explain.log_timing" = ["on", "off"]`.
+    Every name except `server`, `workload`, `dataset`, `load`, `scale`, `cache` and `variables` is a PostgreSQL setting.
+    Its levels are written as in `postgresql.conf`; numbers, `true` and `false` need no quotes. Quote the name of an
+    extension's setting, because it contains a dot: `"auto_explain.log_timing" = ["on", "off"]`.
 
-    `[factors.variables]` is a table of variables, each a factor: its levels are given to the scripts of every load
-    (`-D`) and to the files of `prepare` of every operation. It is named like any other factor: `compare = "dead"`, and
-    `dead = 70` in `[[exclude]]`. So no variable has the name of a setting that the file gives, or of one of the above.
+    `[factors.variables]` is a table of variables, each of which is a factor. Its levels are passed to the scripts of
+    every load (`-D`) and to the files in `prepare` of every operation. Refer to a variable like to any other factor:
+    `compare = "dead"`, and `dead = 70` in `[[exclude]]`. A variable must not have the name of a setting in the file or
+    of one of the factors above.
     """
 
-    # A level of any setting; pydantic puts what is not named below here.
+    # Levels of settings: pydantic stores fields that are not declared below here.
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Annotated[list[Value], Field(min_length=1)]] = Field(init=False)
 
     server: Annotated[list[Text], Field(min_length=1)] | None = _key(
-        "servers: a version (`17`, `17.8`, `wheel:17.11`, `zonky:17.8`), a bin directory, or a connection URI; or what "
-        "is built from source: a version with options (`17+blocksize=16`, `17+cassert`), a source tree, a commit of "
-        "one (`./postgres@REF`), a tarball, its address. The same server twice is an A/A comparison",
-        default="none: one at least must be named",
+        "servers: a version (`17`, `17.8`, `wheel:17.11`, `zonky:17.8`), a bin directory, or a connection URI; to "
+        "build from source: a version with options (`17+blocksize=16`, `17+cassert`), a source tree, a commit "
+        "(`./postgres@REF`), a tarball, or its URL. The same server twice is an A/A comparison",
+        default="none: at least one is required",
         example=["16.12", "17.8"],
     )
     workload: Annotated[list[Text], Field(min_length=1)] | None = _key(
-        "names from `[workloads]`", default="all of them, in the order of the file", example=["cte_in", "range"]
+        "names from `[workloads]`", default="all, in the order of the file", example=["cte_in", "range"]
     )
     dataset: Annotated[list[Text], Field(min_length=1)] | None = _key(
-        "names from `[datasets]`; every workload then runs on each of them, whatever its own `dataset` says",
-        default="no factor: each workload has its own",
+        "names from `[datasets]`; every workload runs on each of them, and its own `dataset` is ignored",
+        default="not a factor: each workload uses its own",
         example=["small", "large"],
     )
     load: Annotated[list[Text], Field(min_length=1)] | None = _key(
-        "names from `[loads]`", default="all of them, in the order of the file", example=["c1", "c24"]
+        "names from `[loads]`", default="all, in the order of the file", example=["c1", "c24"]
     )
     scale: Annotated[list[Count], Field(min_length=1)] | None = _key(
-        "scale factors of pgbench's tables; each replaces the dataset's own `scale`",
-        default="no factor: the dataset's own",
+        "scale factors of pgbench's tables, which replace `scale` of the dataset",
+        default="not a factor: `scale` of the dataset",
         example=[10, 100],
     )
     cache: Annotated[list[Cache], Field(min_length=1)] | None = _key(
-        "cache states; instead of the key `cache` at the top",
-        default="no factor: `cache` at the top",
+        "cache states; replaces the top-level key `cache`",
+        default="not a factor: the top-level key `cache`",
         example=["warm", "cold"],
     )
     variables: dict[VariableName, Annotated[list[VariableValue], Field(min_length=1)]] | None = _key(
-        "variables, each with the list of its levels; a workload's own `variables` of that name give way",
+        "variables, each with a list of levels, which override `variables` of a workload",
         default="none",
         example={"dead": [3, 20, 50, 70], "rows": ["spread", "contiguous"]},
     )
@@ -141,26 +143,26 @@ class ScriptEntry(Table):
     sql: Text | None = _key("the script itself", default="none", example="SELECT 1;")
     builtin: Text | None = _key("a built-in script of pgbench (`-b`)", default="none", example="select-only")
     weight: Annotated[int, Field(ge=0, le=_LARGEST_WEIGHT)] | None = _key(
-        "how often it runs, in proportion to the others (`@` of pgbench)", default="1", example=2
+        "relative frequency in the mix (`@` of pgbench)", default="1", example=2
     )
 
 
 class StepEntry(Table):
     """One step of an operation: exactly one of `sql` and `command`."""
 
-    name: Text | None = _key("what its time is called", default="its statement, or its program", example="dump")
+    name: Text | None = _key("label of its time", default="its statement or program", example="dump")
     sql: Text | None = _key("one SQL statement", default="none", example="CREATE INDEX ON pgbench_accounts (bid)")
-    command: Text | None = _key("a program, as `command` of a workload", default="none", example="pg_dump -f db.sql")
+    command: Text | None = _key("a program, like `command` of a workload", default="none", example="pg_dump -f db.sql")
 
 
 class WorkloadTable(Table):
-    """What is run and timed: exactly one of `script`, `sql`, `builtin`, `scripts`, `operation`, `command` and `steps`.
+    """What to run and time: exactly one of `script`, `sql`, `builtin`, `scripts`, `operation`, `command` and `steps`.
 
-    The first four are run by pgbench, again and again, under a load. The last three are an operation: something that is
-    done once to a state, such as VACUUM. Every block does it once on each arm, on a fresh copy of the data; its time is
-    what is compared. It has no load, no windows and no warm-up.
+    The first four are loads: pgbench runs them repeatedly. The last three are operations, such as VACUUM, which change
+    the state that they start from. Every block runs an operation once on each arm, on a fresh copy of the data, and
+    compares the times. An operation does not have a load, windows or a warm-up.
 
-    A study with one workload has `[workload]`; one with several has `[workloads.NAME]` for each.
+    A study with one workload has `[workload]`; a study with several has `[workloads.NAME]` for each.
     Paths are relative to the study file.
     """
 
@@ -168,120 +170,118 @@ class WorkloadTable(Table):
     sql: Text | None = _key("the script itself", default="none", example="SELECT count(*) FROM pgbench_accounts;")
     builtin: Text | None = _key("a built-in script of pgbench (`-b`)", default="none", example="tpcb-like")
     scripts: Annotated[list[ScriptEntry], Field(min_length=1)] | None = _key(
-        "a mix: tables of one script each, with its `weight`",
+        "a mix: a list of tables, each with a script and its `weight`",
         default="none",
         example=[{"script": "query.sql", "weight": 2}, {"builtin": "select-only"}],
     )
     operation: Text | None = _key(
-        "one SQL statement that is done once and timed", default="none", example="VACUUM (VERBOSE) pgbench_accounts"
+        "one SQL statement to run once and time", default="none", example="VACUUM (VERBOSE) pgbench_accounts"
     )
     command: Text | None = _key(
-        "a program that is run once and timed, quoted as in a shell, which it does not go through; it finds its arm by "
-        "`PGHOST`, `PGPORT`, `PGUSER`, `PGDATABASE` and `PGDATA`, and runs in a directory of its own, with pgversus' "
-        "`psql` and `pg_dump` first in its `PATH`",
+        "a program to run once and time, quoted as in a shell but run without one; `PGHOST`, `PGPORT`, `PGUSER`, "
+        "`PGDATABASE` and `PGDATA` refer to its arm; it runs in a directory of its own, with pgversus' `psql` and "
+        "`pg_dump` first in `PATH`",
         default="none",
         example="pg_dump -Fc -f db.dump",
     )
     steps: Annotated[list[StepEntry], Field(min_length=1)] | None = _key(
-        "an operation of several steps, in order, each with a time of its own",
+        "an operation with several steps, which run in order and are timed separately",
         default="none",
         example=[{"name": "index", "sql": "CREATE INDEX ON t (a)"}, {"command": "pg_dump -f db.sql"}],
     )
     prepare: list[Text] | None = _key(
-        "SQL files that psql runs once on what was loaded, to make the state that an operation needs",
+        "SQL files that psql runs once on the loaded data, to create the state that an operation needs",
         default="none",
         example=["dirty.sql"],
     )
     prepare_sql: Text | None = _key(
-        "SQL for the same, after the files of `prepare`",
+        "SQL for the same purpose, run after the files in `prepare`",
         default="none",
         example="UPDATE pgbench_accounts SET abalance = 1 WHERE aid % 100 < :dead;",
     )
     verify: Text | None = _key(
-        "SQL that must return nothing but true after an operation, or its trial has failed",
+        "SQL that must return only true after an operation; otherwise the trial fails",
         default="none",
         example="SELECT n_dead_tup = 0 FROM pg_stat_user_tables WHERE relname = 'pgbench_accounts'",
     )
     rewrite: Text | None = _key(
-        "a script file that asks for the same as `script` or `sql` in words that a newer server plans as the baseline "
-        "plans those; it is not compared: what a changed plan accounts for is measured with it",
-        default="none: a setting is looked for that brings the old plan back",
+        "an equivalent script file that a newer server plans as the baseline plans `script` or `sql`; it is not "
+        "compared, but used to measure the effect of a changed plan",
+        default="none: pgversus searches for a setting that restores the old plan",
         example="query_rewritten.sql",
     )
     dataset: Name | None = _key(
         "the name of its dataset, from `[datasets]`", default="the only dataset", example="small"
     )
     variables: dict[VariableName, VariableValue] | None = _key(
-        "variables for the scripts (`-D`), or for what prepares an operation",
+        "variables for the scripts (`-D`), or for the preparation of an operation",
         default="none",
         example={"rows": 1000},
     )
     settings: dict[str, Value] | None = _key(
-        "settings of every arm while this workload runs; a factor of the same name wins",
+        "settings of every arm while this workload runs; a factor of the same name takes precedence",
         default="none",
         example={"enable_hashagg": "off"},
     )
 
 
 class DatasetTable(Table):
-    """What is loaded into each arm: pgbench's tables, then the files of `setup`, then `sql`.
+    """The data loaded into each arm: pgbench's tables, then the files in `setup`, then `sql`.
 
-    A study with one dataset has `[dataset]`; one with several has `[datasets.NAME]` for each. Paths are relative to the
-    study file.
+    A study with one dataset has `[dataset]`; a study with several has `[datasets.NAME]` for each. Paths are relative to
+    the study file.
     """
 
-    scale: Count | None = _key("pgbench's tables at this scale factor (`-i -s`)", default="no such tables", example=10)
-    setup: list[Text] | None = _key("SQL files that psql runs once in each arm", default="none", example=["tables.sql"])
+    scale: Count | None = _key("scale factor of pgbench's tables (`-i -s`)", default="no such tables", example=10)
+    setup: list[Text] | None = _key("SQL files that psql runs once on each arm", default="none", example=["tables.sql"])
     sql: Text | None = _key(
-        "SQL that psql runs once in each arm, after the files of `setup`",
+        "SQL that psql runs once on each arm, after the files in `setup`",
         default="none",
         example="CREATE INDEX ON pgbench_accounts (bid);",
     )
     full_statistics: StrictBool | None = _key(
-        "whether tables are analyzed with the largest statistics target, so that no plan differs because of another "
-        "sample",
+        "whether to analyze tables with the largest statistics target, so that different samples do not lead to "
+        "different plans",
         default="`false`",
         example=True,
     )
 
 
 class LoadTable(Table):
-    """How hard the workload is run, in pgbench's own terms.
+    """The load that a workload runs under, in pgbench's terms.
 
-    A study with one load has `[load]`; one with several has `[loads.NAME]` for each.
+    A study with one load has `[load]`; a study with several has `[loads.NAME]` for each.
     """
 
     clients: Count | None = _key("clients (`-c`)", default="1", example=4)
-    threads: Count | None = _key(
-        "threads of pgbench (`-j`); of more than clients it makes no use", default="1", example=2
-    )
+    threads: Count | None = _key("threads of pgbench (`-j`), at most the number of clients", default="1", example=2)
     protocol: Annotated[QueryMode, Field(strict=False)] | None = _key(
         "query mode (`-M`)", default='`"simple"`', example="prepared"
     )
     rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = _key(
-        "transactions per second over all clients, started on a schedule (`-R`); latency then carries the verdict",
-        default="none: as fast as it goes",
+        "transactions per second over all clients, started on a schedule (`-R`); latency then decides the verdict",
+        default="none: as fast as possible",
         example=100,
     )
     window: Quantity | None = _key(
-        "length of one window under this load: `50ms`, `2s`, or `20tx` (transactions of each client)",
-        default="that of the design",
+        "length of a window under this load: `50ms`, `2s`, or `20tx` (transactions per client)",
+        default="the window of the design",
         example="10s",
     )
 
 
 class DesignTable(Table):
-    """How the answer is sought: as the flags of `pgversus compare`."""
+    """The measurement design; the keys correspond to options of `pgversus compare`."""
 
     metric: Literal["tps", "latency_mean", "latency_p50", "latency_p95", "time"] | None = _key(
-        "what carries the verdict; under a `rate` not `tps`, which would be the same for every arm; `time` is that of "
-        "an operation, which has no other",
-        default="`tps`; under a `rate` `latency_p95`; of an operation `time`",
+        "the metric that decides the verdict; with a `rate` not `tps`, which would be the same for every arm; "
+        "operations only have `time`",
+        default="`tps`; with a `rate` `latency_p95`; for an operation `time`",
         example="latency_p95",
     )
     margin: Quantity | None = _key(
-        "the smallest difference that matters, in percent",
-        default="`2%`; for `latency_p95` and `time` `5%`",
+        "the smallest relevant difference, in percent",
+        default="`2%`; `5%` for `latency_p95` and `time`",
         example="3%",
     )
     budget: Quantity | None = _key(
@@ -290,122 +290,122 @@ class DesignTable(Table):
         example="30m",
     )
     blocks: Annotated[int, Field(ge=_LEAST_FIXED, le=LARGEST_INT)] | None = _key(
-        "exactly so many blocks for each comparison and one look at the end; without `budget` and `max_blocks`",
-        default="as many as the answer needs",
+        "run exactly this many blocks per comparison and analyse once at the end; excludes `budget` and `max_blocks`",
+        default="as many as needed",
         example=10,
     )
     max_blocks: Annotated[int, Field(ge=FIRST_LOOK, le=MOST_BLOCKS)] | None = _key(
-        "stop a comparison undecided after so many blocks", default=f"{MOST_BLOCKS}", example=40
+        "maximum blocks per comparison; then it stops undecided", default=f"{MOST_BLOCKS}", example=40
     )
     window: Quantity | None = _key(
-        "length of one window: `50ms`, `2s`, or `20tx` (transactions of each client)",
+        "length of a window: `50ms`, `2s`, or `20tx` (transactions per client)",
         default="fitted to the load",
         example="50ms",
     )
-    windows: Count | None = _key("windows of each arm in one block", default="fitted to the load", example=8)
+    windows: Count | None = _key("windows per arm and block", default="fitted to the load", example=8)
     warm_up: Quantity | None = _key(
-        "load thrown away after each start, in whole seconds; from two on up to four times as long, until it is steady",
-        default="`2s`; with short windows less",
+        "load discarded after each start, in whole seconds; from 2 s on up to four times as long, until it is steady",
+        default="`2s`; less with short windows",
         example="5s",
     )
     pin: Quantity | None = _key(
-        "whether client and servers have processors of their own: `auto` (on hosts with four or more), `off`, or the "
-        "client's by number, such as `0-1`; the servers have the rest",
+        "whether client and servers use separate CPUs: `auto` (on hosts with at least four), `off`, or the CPU list of "
+        "the client, such as `0-1`; servers use the others",
         default="`auto`",
         example="off",
     )
     seed: Annotated[int, Field(ge=0, le=LARGEST_INTEGER)] | None = _key(
-        "of everything random; stored with the results", default="drawn", example=42
+        "seed for everything random; stored with the results", default="drawn at random", example=42
     )
 
 
 class Sections(Table):
-    """Everything that a profile may change."""
+    """The keys that a profile may change."""
 
     question: Text | None = _key(
-        "what is asked, in words", default="none", example="Is 17 faster than 16 where its planner improved?"
+        "the question to answer", default="none", example="Is 17 faster than 16 where its planner improved?"
     )
     compare: Text | None = _key(
-        "the factor whose levels are held against each other: `server`, `workload`, `dataset`, a setting or a "
-        "variable. For each combination of the others there is one comparison",
-        default="the only one of these with two or more levels; else `server`, if it has them; else it must be said; "
-        "a variable only where nothing else has two",
+        "the factor whose levels are compared: `server`, `workload`, `dataset`, a setting or a variable. Each "
+        "combination of the other factors is a separate comparison",
+        default="the only one of these with two or more levels; otherwise `server`, if it has two; otherwise required; "
+        "a variable only if no other factor has two levels",
         example="server",
     )
     baseline: Value | None = _key(
-        "the level of it that all others are held against", default="the first", example="16.12"
+        "the level that all others are compared with", default="the first level", example="16.12"
     )
     cache: Cache | None = _key(
-        "`warm`: the data are read in and the load has run for a while; `cold`: every window begins on a server just "
-        "started, its data out of the system's page cache",
+        "`warm`: the data is in memory and the load has run for a while; `cold`: every window begins on a server that "
+        "has just started, with its data evicted from the page cache",
         default='`"warm"`',
         example="cold",
     )
     if_missing: Literal["error", "skip"] | None = _key(
-        "what happens where a server lacks a setting that another one has: `error`, or `skip` that combination",
+        "how to treat a setting that some servers lack: `error`, or `skip` these combinations",
         default='`"error"`',
         example="skip",
     )
     published: Text | None = _key(
-        "a CSV file of published figures that are shown beside the measured ones: `level` (of what is compared), "
-        "`tps`, or `time_s` of an operation, and what tells contexts apart, such as `workload` and `clients`",
+        "a CSV file of published figures to show next to the results: `level` (of the compared factor), `tps`, or "
+        "`time_s` for an operation, and columns that identify the context, such as `workload` and `clients`",
         default="none",
         example="published.csv",
     )
     metrics: list[QuantityName] | None = _key(
-        "metrics and counters that are shown for each comparison besides the metric that carries the verdict",
-        default="the most memory that the server held",
+        "metrics and counters to show for each comparison in addition to the metric of the verdict",
+        default="peak memory of the server",
         example=["latency_p95", "temp_bytes"],
     )
-    factors: FactorsTable | None = _key("what is varied", default="none", example={"server": ["16.12", "17.8"]})
+    factors: FactorsTable | None = _key("factors to vary", default="none", example={"server": ["16.12", "17.8"]})
     build_profile: Annotated[BuildProfile, Field(strict=False)] | None = _key(
-        "how much is built of servers from source: `minimal` is what a comparison runs, `full` is all of PostgreSQL "
-        "with the libraries that distributions build with (`--build-profile`)",
+        "the extent of builds from source: `minimal` builds what a comparison runs, `full` everything, with the "
+        "libraries that distributions use (`--build-profile`)",
         default='`"minimal"`',
         example="full",
     )
     build_system: Annotated[BuildSystem, Field(strict=False)] | None = _key(
-        "by what servers are built from source: `configure` or `meson` (`--build-system`)",
-        default="`configure`, where the source has it",
+        "the build system for servers from source: `configure` or `meson` (`--build-system`)",
+        default="`configure`, if the source has it",
         example="meson",
     )
     settings: dict[str, Value] | None = _key(
         "PostgreSQL settings of every arm, as in `postgresql.conf`; a workload's setting or a factor of the same name "
-        "wins",
+        "takes precedence",
         default="none",
         example={"shared_buffers": "256MB"},
     )
     workload: WorkloadTable | None = _key(
-        "the only workload; its name is that of its script", default="none", example={"script": "query.sql"}
+        "the only workload, named after its script", default="none", example={"script": "query.sql"}
     )
     workloads: dict[Name, WorkloadTable] | None = _key(
         "several workloads, by name", default="none", example={"cte_in": {"script": "cte_in.sql"}}
     )
-    dataset: DatasetTable | None = _key("the only dataset", default="nothing is loaded", example={"scale": 10})
+    dataset: DatasetTable | None = _key("the only dataset", default="no data is loaded", example={"scale": 10})
     datasets: dict[Name, DatasetTable] | None = _key(
         "several datasets, by name", default="none", example={"small": {"scale": 10}}
     )
-    load: LoadTable | None = _key("the only load; operations have none", default="one client", example={"clients": 4})
+    load: LoadTable | None = _key("the only load, not for operations", default="one client", example={"clients": 4})
     loads: dict[Name, LoadTable] | None = _key("several loads, by name", default="none", example={"c4": {"clients": 4}})
     design: DesignTable | None = _key(
-        "how the answer is sought", default="as `pgversus compare`", example={"margin": "3%"}
+        "the measurement design", default="as for `pgversus compare`", example={"margin": "3%"}
     )
     exclude: list[dict[str, Value]] | None = _key(
-        "combinations that are left out: those that have all the levels of one of these tables",
+        "combinations to exclude: those with all levels of at least one of these tables",
         default="none",
         example=[{"server": "18.0", "load": "c24"}],
     )
     only: list[dict[str, Value]] | None = _key(
-        "if there are any, only combinations that have all the levels of one of these tables are measured",
+        "combinations to measure: only those with all levels of at least one of these tables",
         default="all combinations",
         example=[{"workload": "cte_in"}],
     )
 
 
 class StudyTable(Sections):
-    """A study file: a question, and everything that is needed to answer it."""
+    """A study file: a question and everything needed to answer it."""
 
-    title: Text = Field(description="one line for reports", examples=["Planner improvements"])
+    title: Text = Field(description="title of reports, on one line", examples=["Planner improvements"])
     profiles: dict[Name, Sections] | None = _key(
         "changes to the rest of the file, by name. Tables are merged key by key; everything else is replaced",
         default="none",

@@ -1,4 +1,4 @@
-"""[[exclude]] and [[only]]: which combinations are measured."""
+"""[[exclude]] and [[only]]: the selection of measured combinations."""
 
 import math
 from collections import defaultdict
@@ -11,17 +11,17 @@ from pgversus.study.file.matrix import Matrix, unknown_factor, unknown_level
 from pgversus.study.file.problems import Problems
 
 Indexes = tuple[int, ...]
-"""One combination: for each factor of the matrix the position of its level."""
+"""One combination: the position of a level for each factor of the matrix."""
 
 
 MOST_CHOICES = 1_000_000
-"""Combinations that all rows of one kind name, each of them looked up by its levels."""
+"""Maximum number of combinations named by all rows of one kind, which are indexed by their levels."""
 MOST_FORMS = 100
-"""Sets of factors that rows of one kind name: every combination of the study is asked for in each of them."""
+"""Maximum number of different factor sets in rows of one kind: every combination is looked up in each set."""
 
 
 class SelectionRows:
-    """The rows of one kind, so that asking is as fast for a thousand of them as for one."""
+    """The rows of one kind, indexed so that a lookup does not depend on their number."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -29,7 +29,7 @@ class SelectionRows:
         self._by_factors: dict[Indexes, dict[Indexes, list[int]]] = defaultdict(lambda: defaultdict(list))
 
     def add(self, number: int, levels: Mapping[int, Sequence[int]]) -> bool:
-        """Take in row `number`: for each factor that it names the levels that it means; False where it is too much."""
+        """Add row `number`. levels: the selected levels by factor. Returns False if a limit is exceeded."""
         self.count += 1
         self._choices += math.prod(map(len, levels.values()))
         if self._choices > MOST_CHOICES or len(self._by_factors) > MOST_FORMS:
@@ -40,7 +40,7 @@ class SelectionRows:
         return True
 
     def matching(self, combination: Indexes) -> list[int]:
-        """The numbers of the rows that have all their levels in this combination."""
+        """Return the numbers of the rows that match this combination."""
         found: list[int] = []
         for positions, rows in self._by_factors.items():
             found += rows.get(tuple(combination[position] for position in positions), ())
@@ -48,17 +48,17 @@ class SelectionRows:
 
 
 class Selection:
-    """Which combinations are measured, and which rows left any out."""
+    """Selects combinations and records which exclude rows had an effect."""
 
     def __init__(self, exclude: SelectionRows, only: SelectionRows) -> None:
         self._exclude = exclude
         self._only = only
         self.used: set[int] = set()
-        """Numbers of the exclude rows that left out something that would have been measured."""
+        """Numbers of the exclude rows that excluded a combination."""
 
     @property
     def is_limited(self) -> bool:
-        """Whether there are rows of `only`."""
+        """Whether there are `only` rows."""
         return self._only.count > 0
 
     def admits(self, combination: Indexes) -> bool:
@@ -70,22 +70,22 @@ class Selection:
         return not excluding
 
     def check_used_rows(self, problems: Problems) -> None:
-        """Add a problem for each exclude row that left nothing out, once all combinations have been asked for."""
+        """Add a problem for each exclude row without effect, after all combinations were checked."""
         for number in range(self._exclude.count):
             if number not in self.used:
                 problems.add(
                     ("exclude", number),
                     StudyError(
-                        "this [[exclude]] leaves nothing out",
+                        "this [[exclude]] excludes nothing",
                         slug="study-no-match",
-                        found="no combination that has all these levels and would be measured without it",
-                        expected="one or more",
-                        to_do="take it away, or mend its levels",
+                        found="no combination with these levels would be measured without it",
+                        expected="at least one",
+                        to_do="remove it, or fix its levels",
                     ),
                 )
 
     def excluding(self, combination: Indexes) -> Path:
-        """The first row that leaves this combination out; `only` as a whole where none excludes it."""
+        """Return the path of the first row that excludes this combination; `only` as a whole if none does."""
         rows = self._exclude.matching(combination)
         return ("exclude", min(rows)) if rows else ("only",)
 
@@ -93,7 +93,7 @@ class Selection:
 def selection_of(
     exclude: Sequence[Mapping[str, str]], only: Sequence[Mapping[str, str]], matrix: Matrix, problems: Problems
 ) -> Selection:
-    """The rows in positions of factors and levels; rows that name what is not there are problems."""
+    """Resolve the rows to positions of factors and levels; unknown names are problems."""
     return Selection(_rows("exclude", exclude, matrix, problems), _rows("only", only, matrix, problems))
 
 
@@ -127,7 +127,7 @@ def _too_many(kind: str) -> StudyError:
         slug="study-too-many-treatments",
         found=f"more than {MOST_CHOICES} combinations, or more than {MOST_FORMS} different sets of factors",
         expected="rows that name fewer levels",
-        to_do="leave levels out of [factors] instead, or make several studies",
+        to_do="remove levels from [factors] instead, or split the study",
     )
 
 
@@ -136,6 +136,6 @@ def _empty(kind: str) -> StudyError:
         f"this [[{kind}]] names no level",
         slug="study-file-missing-key",
         found="an empty table",
-        expected="one factor and level, or more",
+        expected="at least one factor with a level",
         to_do='server = "16.12"',
     )

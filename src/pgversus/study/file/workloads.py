@@ -1,4 +1,4 @@
-"""Workloads, datasets and loads of a study file, each by its name."""
+"""Workloads, datasets and loads of a study file, by name."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -45,9 +45,9 @@ _EXAMPLES = {
 
 
 def operation_of(name: str | None, table: schema.WorkloadTable, path: Path, problems: Problems) -> Operation | None:
-    """The operation of a workload that has one; None when its steps are wrong, which is a problem then.
+    """Return the operation of a workload; None if its steps are invalid, which adds a problem.
 
-    name: None for one that is called by its steps.
+    name: None names the operation after its steps.
     """
     steps = _steps(table, path, problems)
     verify = None
@@ -61,23 +61,23 @@ def operation_of(name: str | None, table: schema.WorkloadTable, path: Path, prob
 
 
 def prepare_of(name: str, table: schema.WorkloadTable, path: Path, contents: Contents) -> tuple[SetupFile, ...]:
-    """What psql does once to what was loaded; files that cannot be read are problems."""
+    """Return the files that psql runs once on the loaded data; unreadable files are problems."""
     files = [contents.setup(file, (*path, "prepare", index)) for index, file in enumerate(table.prepare or ())]
     files += [inline_setup(f"{name} prepare", table.prepare_sql)] if table.prepare_sql is not None else []
     return tuple(file for file in files if file is not None)
 
 
 def check_operation_keys(table: schema.WorkloadTable, path: Path, problems: Problems) -> None:
-    """Add a problem for each key of a load that only operations have."""
+    """Add a problem for each key of a load that is only valid for operations."""
     for key in given_forms(table, _ONLY_OF_OPERATIONS):
         problems.add(
             (*path, key),
             StudyError(
-                f"{key} is for an operation, and this workload is a load",
+                f"{key} is only valid for operations, and this workload is a load",
                 slug="study-no-operation",
                 found=key,
                 expected="a workload with operation, command or steps",
-                to_do="leave it out; what a load needs is made by setup and sql of its dataset",
+                to_do="remove it; prepare a load with setup and sql of its dataset",
             ),
         )
 
@@ -85,7 +85,7 @@ def check_operation_keys(table: schema.WorkloadTable, path: Path, problems: Prob
 def check_used_variables(
     table: schema.WorkloadTable, sections: schema.Sections, name: str, path: Path, problems: Problems
 ) -> None:
-    """Add a problem when an operation has variables and nothing that reads them: all levels would be the same."""
+    """Add a problem if an operation has variables that nothing reads, so that all levels would be equal."""
     if table.prepare or table.prepare_sql is not None or problems.concern(*path, "prepare"):
         return
     if problems.concern(*path, "prepare_sql"):
@@ -125,11 +125,11 @@ def _check_repeated_names(steps: list[schema.StepEntry], path: Path, problems: P
             problems.add(
                 (*path, "steps", index, "name"),
                 StudyError(
-                    f"two steps are called {shown(name)}",
+                    f"duplicate step name {shown(name)}",
                     slug="study-file-conflict",
                     found=f"{shown(name)} again",
-                    expected="a name of its own for each time",
-                    to_do="another name, or none: it is called by its statement then",
+                    expected="a unique name for each step",
+                    to_do="choose another name, or none to name the step after its statement",
                 ),
             )
 
@@ -139,8 +139,8 @@ def _idle(name: str) -> StudyError:
         f"nothing in the workload {as_key(name)} reads variables",
         slug="study-idle-variables",
         found="an operation without prepare",
-        expected="files of prepare, or prepare_sql, that use them",
-        to_do='prepare_sql = "..." in the workload, or a study of its own for it',
+        expected="files in prepare, or prepare_sql, that use them",
+        to_do='add prepare_sql = "..." to the workload, or move it to another study',
     )
 
 
@@ -150,7 +150,7 @@ _REWRITTEN = ("script", "sql")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedDataset:
-    """What is loaded, before a factor has replaced its scale."""
+    """A dataset, before a factor replaces its scale."""
 
     name: str
     scale: int | None = None
@@ -160,31 +160,31 @@ class NamedDataset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedWorkload:
-    """What is run, before a load is put on it."""
+    """A workload, before it is combined with a load."""
 
     name: str
     scripts: tuple[Script, ...]
-    """Of a load; empty for an operation."""
+    """The scripts of a load; empty for an operation."""
     operation: Operation | None
     """None for a load."""
     prepare: tuple[SetupFile, ...]
-    """What makes the state that the operation needs."""
+    """Files that create the state that the operation needs."""
     variables: tuple[tuple[str, str], ...]
     settings: tuple[Setting, ...]
     dataset: NamedDataset | None
-    """Its own; None when a factor chooses, or when there is none."""
+    """Its own dataset; None if a factor sets it, or without a dataset."""
     rewrite: Script | None = None
-    """The same question in words that bring an old plan back."""
+    """An equivalent script that restores the old plan."""
 
     @property
     def is_broken(self) -> bool:
-        """Whether it is neither a load nor an operation, because the file is wrong there."""
+        """Whether it is neither a load nor an operation because of a problem in the file."""
         return not self.scripts and self.operation is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedLoad:
-    """How hard a workload is run."""
+    """The load that a workload runs under."""
 
     name: str
     clients: int = 1
@@ -192,11 +192,11 @@ class NamedLoad:
     query_mode: QueryMode = QueryMode.SIMPLE
     rate: float | None = None
     window: WindowLength | None = None
-    """None for the design's."""
+    """None uses the window of the design."""
 
 
 def datasets_of(sections: schema.Sections, contents: Contents, problems: Problems) -> dict[str, NamedDataset]:
-    """All datasets by name, in the order of the file."""
+    """Return all datasets by name, in the order of the file."""
     tables = _tables(sections.dataset, sections.datasets, "dataset", problems)
     result = {}
     for name, (table, path) in tables.items():
@@ -210,7 +210,7 @@ def datasets_of(sections: schema.Sections, contents: Contents, problems: Problem
 
 
 def loads_of(sections: schema.Sections, problems: Problems) -> dict[str, NamedLoad]:
-    """All loads by name, in the order of the file; one of one client when the file has none."""
+    """Return all loads by name, in the order of the file; by default one load with one client."""
     tables = _tables(sections.load, sections.loads, "load", problems) or {"load": (schema.LoadTable(), ("load",))}
     result = {}
     for name, (table, path) in tables.items():
@@ -229,16 +229,16 @@ def loads_of(sections: schema.Sections, problems: Problems) -> dict[str, NamedLo
 def workloads_of(
     sections: schema.Sections, datasets: Mapping[str, NamedDataset], contents: Contents, problems: Problems
 ) -> dict[str, NamedWorkload]:
-    """All workloads by name, in the order of the file."""
+    """Return all workloads by name, in the order of the file."""
     tables = _tables(sections.workload, sections.workloads, "workload", problems)
     if not tables and not problems.lost_names("workload"):
         problems.add(
             ("workload", "script"),
             StudyError(
-                "there is no workload",
+                "no workload given",
                 slug="study-file-missing-key",
                 found="neither [workload] nor [workloads.NAME]",
-                expected="what is run and timed",
+                expected="a workload to run and time",
                 to_do='[workload] with script = "query.sql", sql = "SELECT 1;" or operation = "VACUUM t"',
             ),
         )
@@ -255,14 +255,14 @@ def workloads_of(
 
 
 def unknown_name(kind: str, name: str, names: Mapping[str, object]) -> StudyError:
-    """The problem of a name that no table has."""
+    """Return the problem of a name that no table has."""
     meant = nearest(name, list(names))
     return StudyError(
-        f"there is no {kind} {shown(name)}",
+        f"unknown {kind} {shown(name)}",
         slug="study-unknown-level",
         found=shown(name),
-        expected=listed(names, show=shown, joint=" or ") or f"a name from [{kind}s.NAME], of which there is none",
-        to_do=f"{as_toml(meant)}, if that is meant" if meant else f"[{kind}s.{as_key(name)}] would add it",
+        expected=listed(names, show=shown, joint=" or ") or f"a name from [{kind}s.NAME], but there are no such tables",
+        to_do=f"did you mean {as_toml(meant)}?" if meant else f"add [{kind}s.{as_key(name)}]",
     )
 
 
@@ -273,11 +273,11 @@ def _tables(
         problems.add(
             (kind,),
             StudyError(
-                f"there are both [{kind}] and [{kind}s.NAME]",
+                f"both [{kind}] and [{kind}s.NAME] are given",
                 slug="study-file-conflict",
                 found="both",
                 expected=f"[{kind}] for one, [{kind}s.NAME] for several",
-                to_do=f"give [{kind}] a name of its own: [{kind}s.NAME]",
+                to_do=f"rename [{kind}] to [{kind}s.NAME]",
             ),
         )
     named: dict[str, tuple[T, Path]] = {name: (table, (f"{kind}s", name)) for name, table in (several or {}).items()}
@@ -293,7 +293,7 @@ def _own_dataset(
     is_chosen: bool,
 ) -> NamedDataset | None:
     if problems.lost_names("dataset") or problems.lost(*path, "dataset"):
-        # One of them may be missing only because it is wrong.
+        # It may be missing only because it is invalid.
         return None
     if table.dataset is not None:
         if table.dataset not in datasets:
@@ -306,11 +306,11 @@ def _own_dataset(
     problems.add(
         (*path, "dataset"),
         StudyError(
-            "it is not said which dataset this workload runs on",
+            "this workload does not name its dataset",
             slug="study-file-missing-key",
             found=f"{len(datasets)} datasets",
             expected=listed(datasets, show=shown, joint=" or "),
-            to_do=f"dataset = {shown(next(iter(datasets)))}, or dataset = [...] in [factors] to run it on several",
+            to_do=f"dataset = {shown(next(iter(datasets)))}, or dataset = [...] in [factors] to use several",
         ),
     )
     return None
@@ -319,7 +319,7 @@ def _own_dataset(
 def _workload(
     name: str, table: schema.WorkloadTable, path: Path, contents: Contents, problems: Problems
 ) -> NamedWorkload:
-    """A workload without its dataset; an only one is called by its scripts, or by its steps."""
+    """Return a workload without its dataset; the only workload is named after its scripts or steps."""
     is_only = path == ("workload",)
     operation: Operation | None = None
     scripts: tuple[Script, ...] = ()
@@ -344,7 +344,7 @@ def _workload(
     if not is_only:
         return found
     if found.is_broken:
-        # Its name would be that of what is run.
+        # Its name is unknown, because it would be derived from its content.
         problems.mark(path)
     return replace(found, name=operation.name if operation else ", ".join(script.name for script in scripts))
 
@@ -356,11 +356,11 @@ def _rewrite(table: schema.WorkloadTable, path: Path, contents: Contents, proble
         problems.add(
             (*path, "rewrite"),
             StudyError(
-                "there is not one script that this could be a rewrite of",
+                "rewrite requires a workload with a single script",
                 slug="study-no-rewrite",
                 found=f"a workload with {listed(given_forms(table, (*OF_A_LOAD, *OF_AN_OPERATION))) or 'nothing'}",
                 expected=listed(_REWRITTEN, joint=" or "),
-                to_do="give the script whose plan has changed a workload of its own, or leave rewrite out",
+                to_do="move the script with the changed plan to a workload of its own, or remove rewrite",
             ),
         )
         return None
@@ -381,7 +381,7 @@ def _scripts(
                 found.append(_script(entry, entry.weight, f"{own_name} {index + 1}", inner, contents, problems))
     scripts = tuple(script for script in found if script is not None)
     if scripts:
-        with problems.catch((*path, "scripts"), to_do="give one of them a weight of 1"):
+        with problems.catch((*path, "scripts"), to_do="give at least one of them a weight of 1"):
             check_load(PgbenchWorkload(scripts=scripts))
     return scripts
 

@@ -46,7 +46,7 @@ def test_a_profile_may_add_what_the_rest_lacks() -> None:
     assert problem(bare).slug == "study-file-missing-key"
 
 
-@pytest.mark.parametrize(("asked", "to_do"), [("publshed", "--profile published"), ("zzz", "leave --profile out")])
+@pytest.mark.parametrize(("asked", "to_do"), [("publshed", "--profile published"), ("zzz", "remove --profile")])
 def test_an_unknown_profile_is_told_with_the_nearest(asked: str, to_do: str) -> None:
     found = problem(PROFILES, profile=asked)
     assert (found.slug, found.to_do) == ("study-unknown-profile", to_do)
@@ -62,7 +62,7 @@ def test_a_mistake_in_a_profile_is_told_where_it_stands_there() -> None:
 
 def test_a_misspelt_key_is_told_in_profiles_that_are_not_chosen_too() -> None:
     found = problem(PROFILES + "[profiles.slow.desing]\n", profile="quick")
-    assert (found.slug, found.to_do) == ("study-file-unknown-key", "design, if that is meant")
+    assert (found.slug, found.to_do) == ("study-file-unknown-key", "did you mean design?")
 
 
 def test_a_profile_cannot_change_the_title() -> None:
