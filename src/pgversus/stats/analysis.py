@@ -34,7 +34,7 @@ _FARTHEST = math.log(1e6)
 
 
 def smallest_difference(estimate: LogEstimate, rule: LookRule) -> float | None:
-    """Return the difference, as a share, that as many blocks with the same noise detect with POWER; None before a look.
+    """Return the smallest difference, as a share, detected with POWER in as many blocks; None before the first look.
 
     The interval must exclude zero even if the estimate is below the true difference, so this is its half width plus
     0.84 standard errors (80 % power after Cohen, for the normal distribution).
@@ -62,7 +62,7 @@ class Estimate:
 
     value: float
     low: float | None
-    """None without a valid bound: too few blocks, too few transactions, or a maximum."""
+    """None if no bound is valid: too few blocks, too few transactions, or a maximum."""
     high: float | None
     n: int
     """Number of blocks."""

@@ -210,7 +210,7 @@ def _of_setting(setting: Setting) -> Iterator[_Finding]:
         yield kind, f"{setting.name} = {setting.value}"
 
 
-# Repetitions are bounded or possessive, so that matching takes linear time.
+# Repetitions are bounded or have an unambiguous end, so that matching takes linear time.
 _GAP = re.compile(r"\s+|(--)|(/\*)|\*/")
 """White space and starts of comments. Comments nest, so the ends of outer ones are skipped as well."""
 _STRING = r"(?:[eu]&?)?(?:'|\$\w{0,60}\$|:['\"])"

@@ -190,7 +190,7 @@ def _download(text: str) -> Download:
 
 
 def _of_path(text: str, options: BuildOptions) -> LocalPath | SourceBuild:
-    # A reference follows an @; a path that contains an @ can end with a slash.
+    # A reference follows an @; a path that contains an @ must end with a slash.
     path, at, ref = text.partition("@") if not text.endswith("/") else (text, "", "")
     if at and ref:
         return SourceBuild(source=Checkout(path=path, ref=ref), options=options)

@@ -1,4 +1,4 @@
-"""What to run and time: an operation, or a mix of pgbench scripts, in pgbench's own terms.
+"""The workload to run and time: an operation, or a mix of pgbench scripts, in pgbench's own terms.
 
 An operation runs once and is timed as a whole: VACUUM, CREATE INDEX, COPY, a restore. It destroys the state that it
 starts from, so each repetition begins on a fresh copy.

@@ -1,4 +1,4 @@
-"""What arms told of their plans, made up."""
+"""Plan captures for tests."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ OFF = PlanOverride(candidate=Candidate(why=OverrideReason.NEW_SWITCH, settings=(
 
 
 def captured(*plans: dict[str, Any] | None, rows: int = 3, statistics: str = "a") -> Captured:
-    """One arm. plans: of its statements, None for one that has none."""
+    """Return the capture of one arm. plans: plans of its statements, None for a statement without a plan."""
     return Captured(
         statements=tuple(
             CapturedStatement(
@@ -40,6 +40,6 @@ def explained(plan: dict[str, Any]) -> Explained:
 
 
 def plans_of(*arms: Captured, undone_by: PlanOverride | None = None) -> CapturedPlans:
-    """Of a context; undone_by: of every statement of every contender."""
+    """Return the captures of a context. undone_by: for every statement of every contender."""
     statements = len(arms[0].statements)
     return CapturedPlans(arms=arms, undone_by=tuple((undone_by,) * statements for _ in arms[1:]))

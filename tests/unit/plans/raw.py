@@ -1,4 +1,4 @@
-"""Plans as EXPLAIN prints them, made up node by node."""
+"""Plans as EXPLAIN prints them, built node by node."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ from pgversus.plans.plan import Plan
 
 
 def node(kind: str, *below: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """A raw node; keys as `Index_Cond`, numbers of a node that ran once in no time and gave one row."""
+    """Return a raw node, which ran once in no time and returned one row. Keys are written like `Index_Cond`."""
     usual = {"Plan Rows": 1, "Actual Rows": 1, "Actual Loops": 1, "Actual Total Time": 0.0}
     given = {name.replace("_", " "): value for name, value in more.items()}
     roles = ("Outer", "Inner")
@@ -17,11 +17,11 @@ def node(kind: str, *below: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def scan(relation: str, kind: str = "Seq Scan", **more: Any) -> dict[str, Any]:
-    """One that reads a table."""
+    """Return a raw node that reads a table."""
     return node(kind, **{"Relation_Name": relation, "Alias": relation, **more})
 
 
 def plan(root: dict[str, Any], **more: Any) -> Plan:
-    """As it is read."""
+    """Return the parsed plan."""
     (found,) = read_plans(json.dumps([{"Plan": root, **more}]), "made up")
     return found

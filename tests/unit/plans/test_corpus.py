@@ -1,4 +1,4 @@
-"""Real plans of five majors: what has changed between two is found, and what they print otherwise is no change."""
+"""Real plans of five majors: changes are found, and formatting differences are ignored."""
 
 import csv
 import json
@@ -41,19 +41,19 @@ def changed(name: str, one: str, other: str) -> PlanDifference:
 
 
 @pytest.mark.parametrize(("name", "one", "other", "level"), STEPS)
-def test_each_step_from_major_to_major_is_what_it_is(name: str, one: str, other: str, level: str) -> None:
+def test_each_step_between_majors_has_the_expected_level(name: str, one: str, other: str, level: str) -> None:
     found = changed(name, one, other).level
     assert (PlanLevel.IDENTICAL if found is PlanLevel.WORK else found) == level
 
 
 @pytest.mark.parametrize(("name", "one", "other", "level"), STEPS)
-def test_the_way_back_is_as_far(name: str, one: str, other: str, level: str) -> None:
+def test_the_reverse_difference_has_the_same_level(name: str, one: str, other: str, level: str) -> None:
     assert changed(name, other, one).is_same_plan is (level not in ("operators", "conditions"))
     assert (changed(name, other, one).level is PlanLevel.BEHAVIOUR) is (level == "behaviour")
 
 
 @pytest.mark.parametrize("name", sorted({name for name, *_ in STEPS}))
-def test_no_plan_differs_from_itself(name: str) -> None:
+def test_a_plan_is_identical_to_itself(name: str) -> None:
     for plan in plans(name).values():
         found = difference(plan, plan)
         assert (found.level, found.changes) == (PlanLevel.IDENTICAL, ())
@@ -61,14 +61,14 @@ def test_no_plan_differs_from_itself(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "one", "other", "level"), STEPS)
-def test_fingerprints_say_the_same(name: str, one: str, other: str, level: str) -> None:
+def test_fingerprints_agree_with_the_level(name: str, one: str, other: str, level: str) -> None:
     mine, theirs = changed(name, one, other).fingerprints
     assert (mine.shape == theirs.shape) is (level != "operators")
     assert (mine.logic == theirs.logic) is (level not in ("operators", "conditions"))
 
 
 @pytest.mark.parametrize(("name", "one", "other", "level"), STEPS)
-def test_every_change_is_told_in_both_languages(name: str, one: str, other: str, level: str) -> None:
+def test_every_change_is_described_in_both_languages(name: str, one: str, other: str, level: str) -> None:
     found = changed(name, one, other)
     for language in Language:
         with use_language(language):
@@ -94,5 +94,5 @@ def test_every_change_is_told_in_both_languages(name: str, one: str, other: str,
         (("cte", "16", "17"), "x.id = y.id moved from Merge Cond of Merge Join to Hash Cond of Hash Join"),
     ],
 )
-def test_what_has_changed_is_said(step: tuple[str, str, str], told: str) -> None:
+def test_expected_changes_are_described(step: tuple[str, str, str], told: str) -> None:
     assert told in sentences(changed(*step))

@@ -1,4 +1,4 @@
-"""What changed is found where it is, and said; plans made up node by node."""
+"""Changes are found at their nodes and described. Plans are built node by node."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def index_scan(relation: str, index: str, **more: Any) -> dict[str, Any]:
     return scan(relation, "Index Scan", Index_Name=index, Scan_Direction="Forward", **more)
 
 
-def test_a_subplan_that_became_a_join_is_pulled_up() -> None:
+def test_a_subplan_that_became_a_join_is_reported_as_pulled_up() -> None:
     sub = scan("d", Filter="(c.x = d.x)", Parent_Relationship="SubPlan", Subplan_Name="SubPlan 1", Actual_Loops=10_000)
     old = scan("c", Filter="(SubPlan 1)", Plans=[sub])
     new = node("Hash Join", scan("c"), node("Hash", scan("d")), Join_Type="Inner", Hash_Cond="(c.x = d.x)")
@@ -38,7 +38,7 @@ def test_a_subplan_that_became_a_join_is_pulled_up() -> None:
     )
 
 
-def test_an_order_that_an_index_gives_needs_no_sort() -> None:
+def test_a_sort_replaced_by_an_index_is_reported() -> None:
     old = node("Aggregate", node("Sort", scan("t"), Sort_Key=["t.b", "t.a"]), Strategy="Sorted", Group_Key=["b", "a"])
     new = node("Aggregate", index_scan("t", "t_ab"), Strategy="Sorted", Group_Key=["a", "b"])
     assert sentences(changed(old, new)) == [
@@ -49,12 +49,12 @@ def test_an_order_that_an_index_gives_needs_no_sort() -> None:
     assert ChangeKind.ADDED in kinds(changed(new, old))
 
 
-def test_a_sort_that_goes_without_an_index_is_just_gone() -> None:
+def test_a_sort_removed_without_an_index_is_reported_as_removed() -> None:
     old = node("Unique", node("Sort", scan("t"), Sort_Key=["t.a"]))
     assert sentences(changed(old, node("Unique", scan("t")))) == ["removed: Sort (Sort Key: t.a)"]
 
 
-def test_a_condition_that_an_index_takes_moves() -> None:
+def test_a_condition_moved_to_an_index_is_reported() -> None:
     found = changed(scan("t", Filter="(t.a = 1)"), index_scan("t", "t_a", Index_Cond="(t.a = 1)"))
     assert sentences(found) == [
         "Seq Scan on t is now Index Scan using t_a on t",
@@ -98,13 +98,13 @@ def test_a_condition_that_an_index_takes_moves() -> None:
         ),
     ],
 )
-def test_other_operators_are_told(old: dict[str, Any], new: dict[str, Any], told: str) -> None:
+def test_changed_operators_are_reported(old: dict[str, Any], new: dict[str, Any], told: str) -> None:
     found = changed(old, new)
     assert found.level is PlanLevel.OPERATORS
     assert told in sentences(found)
 
 
-def test_a_bitmap_is_part_of_the_scan_that_reads_by_it() -> None:
+def test_a_bitmap_belongs_to_its_heap_scan() -> None:
     def heap(below: dict[str, Any]) -> dict[str, Any]:
         return scan("t", "Bitmap Heap Scan", Recheck_Cond="whatever", Plans=[below])
 
@@ -117,13 +117,13 @@ def test_a_bitmap_is_part_of_the_scan_that_reads_by_it() -> None:
     )
 
 
-def test_conditions_that_come_and_go_are_told_where() -> None:
+def test_added_and_removed_conditions_are_reported_with_their_nodes() -> None:
     found = changed(scan("t", Filter="((a > 1) AND (b > 2))"), scan("t", Filter="((a > 1) AND (c > 3))"))
     assert found.level is PlanLevel.CONDITIONS
     assert sentences(found) == ["Seq Scan on t no longer has the Filter b > 2", "Seq Scan on t has a new Filter: c > 3"]
 
 
-def test_sides_of_an_equality_are_the_same_either_way() -> None:
+def test_the_order_of_an_equality_does_not_matter() -> None:
     found = changed(scan("t", Filter="((a = b) AND (c = 1))"), scan("t", Filter="((1 = c) AND (b = a))"))
     assert found.level is PlanLevel.IDENTICAL
 
@@ -140,31 +140,31 @@ def test_sides_of_an_equality_are_the_same_either_way() -> None:
         ({"Temp_Written_Blocks": 0}, {"Temp_Written_Blocks": 1}, "Sort now spills to temporary files"),
     ],
 )
-def test_another_way_is_told(was: dict[str, Any], now: dict[str, Any], told: str) -> None:
+def test_changed_behaviour_is_reported(was: dict[str, Any], now: dict[str, Any], told: str) -> None:
     found = changed(node("Sort", scan("t", Temp_Written_Blocks=0), **was), node("Sort", scan("t"), **now))
     assert found.level is PlanLevel.BEHAVIOUR
     assert sentences(found)[0].startswith(told)
 
 
-def test_what_one_of_them_does_not_tell_has_not_changed() -> None:
+def test_facts_reported_by_only_one_major_are_ignored() -> None:
     told = node("Sort", scan("t"), Sort_Method="quicksort", Temp_Written_Blocks=7)
     assert changed(node("Sort", scan("t")), told).level is PlanLevel.IDENTICAL
     assert changed(told, node("Sort", scan("t"))).level is PlanLevel.IDENTICAL
 
 
-def test_a_node_that_never_ran_went_no_way() -> None:
+def test_a_node_that_never_ran_has_no_behaviour() -> None:
     ran = node("Sort", scan("t"), Temp_Written_Blocks=3)
     assert ChangeKind.SPILL_GONE not in kinds(changed(ran, ran | {"Actual Loops": 0, "Temp Written Blocks": 0}))
 
 
-def test_how_one_process_of_many_sorted_is_chance() -> None:
+def test_facts_of_a_single_parallel_process_are_ignored() -> None:
     def sorted_by(method: str) -> dict[str, Any]:
         return node("Gather", node("Sort", scan("t"), Sort_Method=method, Sort_Space_Type="Memory"))
 
     assert changed(sorted_by("quicksort"), sorted_by("top-N heapsort")).level is PlanLevel.IDENTICAL
 
 
-def test_a_spill_is_told_where_it_was_and_not_above() -> None:
+def test_a_spill_is_reported_only_at_its_node() -> None:
     def tree(blocks: int) -> dict[str, Any]:
         spilled = {"Temp_Written_Blocks": blocks}
         return node("Aggregate", node("Sort", scan("t", Temp_Written_Blocks=0), **spilled), **spilled)
@@ -195,20 +195,20 @@ def test_a_spill_is_told_where_it_was_and_not_above() -> None:
         ),
     ],
 )
-def test_other_amounts_of_work_are_the_same_plan(was: dict[str, Any], now: dict[str, Any], told: str) -> None:
+def test_different_amounts_of_work_are_the_same_plan(was: dict[str, Any], now: dict[str, Any], told: str) -> None:
     found = changed(scan("t", **was), scan("t", **now))
     assert (found.level, found.is_same_plan) == (PlanLevel.WORK, True)
     assert told in sentences(found)
 
 
-def test_rows_that_explain_rounds_are_no_change() -> None:
-    # Up to 17: 26 of 25.5 in each of 10,000 loops.
+def test_rounding_by_explain_is_not_a_change() -> None:
+    # Up to 17 EXPLAIN prints 26 for 25.5 rows in each of 10,000 loops.
     rounded = scan("t", Actual_Rows=26, Actual_Loops=10_000)
     assert changed(rounded, scan("t", Actual_Rows=25.5, Actual_Loops=10_000)).level is PlanLevel.IDENTICAL
     assert changed(rounded, scan("t", Actual_Rows=40.0, Actual_Loops=10_000)).level is PlanLevel.WORK
 
 
-def test_many_that_are_alike_are_told_together() -> None:
+def test_similar_changes_are_summarised() -> None:
     def partitions(kind: str) -> dict[str, Any]:
         return node("Append", *(scan(f"part_{number}", kind) for number in range(20)))
 
@@ -226,7 +226,7 @@ def test_time_is_split_into_nodes_that_changed_and_those_that_did_not() -> None:
     assert found.time.unexplained_s == pytest.approx(-0.0005)
 
 
-def test_turning_rows_into_text_is_no_time_of_the_plan() -> None:
+def test_serialization_time_is_not_part_of_the_plan() -> None:
     old, new = scan("t", Actual_Total_Time=10.0), scan("t", Actual_Total_Time=10.0)
     serialized = {"Execution Time": 24.0, "Serialization": {"Time": 13.8}}
     found = difference(plan(old, **{"Execution Time": 10.2}), plan(new, **serialized))
@@ -234,7 +234,7 @@ def test_turning_rows_into_text_is_no_time_of_the_plan() -> None:
     assert found.time.unexplained_s == pytest.approx(0.0)
 
 
-def test_a_cte_is_paid_for_by_what_scans_it() -> None:
+def test_the_work_of_a_cte_is_subtracted_from_its_scans() -> None:
     def tree(of_cte: float, of_scan: float) -> dict[str, Any]:
         cte = scan("t", Parent_Relationship="InitPlan", Subplan_Name="CTE c", Actual_Total_Time=of_cte)
         reader = node("CTE Scan", CTE_Name="c", Alias="c", Actual_Total_Time=of_scan, Parent_Relationship="Outer")
@@ -242,18 +242,18 @@ def test_a_cte_is_paid_for_by_what_scans_it() -> None:
 
     found = changed(tree(10.0, 12.0), tree(30.0, 32.0))
     assert found.time is not None
-    # The scan of t alone became slower; nothing is below zero.
+    # Only the scan of t became slower; no value is negative.
     assert found.time.unchanged_s == pytest.approx(0.020)
 
 
-def test_plans_that_were_not_run_have_no_time() -> None:
+def test_plans_without_execution_have_no_time() -> None:
     estimated = {"Node Type": "Seq Scan", "Relation Name": "t", "Plan Rows": 5}
     found = changed(estimated, estimated | {"Node Type": "Index Scan"})
     assert (found.level, found.time) == (PlanLevel.OPERATORS, None)
     assert found.fingerprints[0].behaviour is None
 
 
-def test_sorts_alone_may_tell_two_plans_apart() -> None:
+def test_plans_that_differ_only_in_sorts_are_recognised() -> None:
     def tree(*, sort: bool, key: str = "t.a") -> dict[str, Any]:
         inner = scan("t", Filter=f"({key} > 1)")
         below = node("Sort", inner, Sort_Key=["t.a"]) if sort else inner

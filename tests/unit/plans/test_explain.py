@@ -1,4 +1,4 @@
-"""What EXPLAIN printed is read however it was saved; what is none is refused with where and why."""
+"""Output of EXPLAIN is read from every format; other text is rejected with place and reason."""
 
 import copy
 import json
@@ -24,7 +24,7 @@ AS_TABLE = "\n".join(
 
 
 def deep(levels: int) -> dict[str, Any]:
-    """A plan whose nodes stand below each other."""
+    """Return a plan with nested nodes."""
     root: dict[str, Any] = {"Node Type": "Result"}
     for _ in range(levels):
         root = {"Node Type": "Result", "Plans": [root]}
@@ -32,7 +32,7 @@ def deep(levels: int) -> dict[str, Any]:
 
 
 def wide(nodes: int, kind: str = "Append", /, **more: Any) -> dict[str, Any]:
-    """A plan whose nodes stand beside each other."""
+    """Return a plan with sibling nodes."""
     return node(kind, *({"Node Type": "Seq Scan", **more} for _ in range(nodes)))
 
 
@@ -53,19 +53,19 @@ PRINTED = json.dumps(json.loads((DATA / "plans" / "corpus" / "parmemo.json").rea
     ],
     ids=["array", "object of a log", "byte order mark", "table of psql", "CSV of psql", "rows", "rows of text"],
 )
-def test_it_is_read_as_it_was_saved(text: str) -> None:
+def test_plans_are_read_from_every_format(text: str) -> None:
     (found,) = read_plans(text, "plan.json")
     assert found.root.words == "Seq Scan on t"
     assert (found.planning_s, found.execution_s) == (0.0005, 0.002)
     assert found.settings == {"work_mem": "64kB"}
 
 
-def test_several_statements_are_several_plans() -> None:
+def test_several_statements_yield_several_plans() -> None:
     assert len(read_plans(PRETTY + "\n" + PRETTY, "plan.json")) == 2
     assert len(read_plans(json.dumps([ENTRY, ENTRY, ENTRY]), "plan.json")) == 3
 
 
-def test_what_a_major_to_come_adds_passes_through() -> None:
+def test_unknown_properties_of_future_majors_are_ignored() -> None:
     root = scan("t", Brand_New={"a": [1]}) | {"Node Type": "Quantum Scan"}
     found = plan(root, Novelty=[1, 2])
     assert found.root.words == "Quantum Scan on t"
@@ -107,7 +107,7 @@ def test_what_a_major_to_come_adds_passes_through() -> None:
         (json.dumps([{"x" * 10_000: 1}]), "plan-malformed", "xxx..."),
     ],
 )
-def test_what_is_no_plan_is_refused(text: str, slug: str, told: str) -> None:
+def test_text_without_a_valid_plan_is_rejected(text: str, slug: str, told: str) -> None:
     with pytest.raises(PlanError) as caught:
         read_plans(text, "old.json")
     assert (caught.value.slug, caught.value.exit_code) == (slug, ExitCode.USAGE)
@@ -116,7 +116,7 @@ def test_what_is_no_plan_is_refused(text: str, slug: str, told: str) -> None:
     assert caught.value.to_do
 
 
-def test_the_node_that_is_none_is_named() -> None:
+def test_an_invalid_node_is_located() -> None:
     root = node("Hash Join", scan("a"), node("Hash", {"Relation Name": "b"}))
     with pytest.raises(PlanError) as caught:
         read_plans(json.dumps([{"Plan": root}]), "old.json")
@@ -137,7 +137,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_any_json_is_a_plan_or_refused(value: Any) -> None:
+def test_any_json_is_read_or_rejected(value: Any) -> None:
     assert read_or_refused(json.dumps(value), USUAL) in (
         "",
         "plan-none",
@@ -148,8 +148,8 @@ def test_any_json_is_a_plan_or_refused(value: Any) -> None:
 
 
 @given(st.data())
-def test_a_real_plan_with_a_piece_gone_or_changed_is_read_or_refused(data: st.DataObject) -> None:
-    """Cut, doubled, or with another character: whatever a network, an editor or a disk does to a file."""
+def test_a_damaged_plan_is_read_or_rejected(data: st.DataObject) -> None:
+    """The text is truncated, duplicated, or has a changed character, as a network, an editor or a disk may do."""
     begin = data.draw(st.integers(0, len(PRINTED) - 1))
     end = min(len(PRINTED), begin + data.draw(st.sampled_from([1, 5, 200, 5000])))
     piece = data.draw(st.sampled_from(["", '"', "}", "[", "null", "1e999", "-", PRINTED[begin:end] * 2]))
@@ -158,7 +158,7 @@ def test_a_real_plan_with_a_piece_gone_or_changed_is_read_or_refused(data: st.Da
 
 
 @given(st.data())
-def test_a_real_plan_with_another_value_somewhere_is_read_or_refused(data: st.DataObject) -> None:
+def test_a_plan_with_one_changed_value_is_read_or_rejected(data: st.DataObject) -> None:
     document = json.loads(PRINTED)
     node = document[0]["Plan"]
     while node.get("Plans") and data.draw(st.booleans()):
@@ -168,7 +168,7 @@ def test_a_real_plan_with_another_value_somewhere_is_read_or_refused(data: st.Da
 
 
 @given(st.data())
-def test_any_real_plan_with_other_values_in_many_places_is_read_or_refused(data: st.DataObject) -> None:
+def test_a_plan_with_many_changed_values_is_read_or_rejected(data: st.DataObject) -> None:
     document = copy.deepcopy(data.draw(st.sampled_from(REAL))["17"])
     nodes = [document[0]["Plan"]]
     for one in nodes:
@@ -193,13 +193,13 @@ def test_any_real_plan_with_other_values_in_many_places_is_read_or_refused(data:
     ],
     ids=["bitmaps", "partitions", "CTEs", "scans of CTEs", "sorts", "deep"],
 )
-def test_a_plan_as_large_as_any_is_compared_in_little_time(root: dict[str, Any]) -> None:
+def test_very_large_plans_are_compared_quickly(root: dict[str, Any]) -> None:
     text = json.dumps([{"Plan": root}])
     with processor_time(20):
         assert read_or_refused(text, USUAL) == ""
 
 
-def test_what_psql_prints_as_csv_may_be_long() -> None:
+def test_long_csv_output_of_psql_is_read() -> None:
     long = json.dumps([{**ENTRY, "Query Text": "x" * 200_000}])
     assert read_plans('QUERY PLAN\n"' + long.replace('"', '""') + '"\n', "plan.csv")[0].query == "x" * 200_000
 
@@ -207,6 +207,6 @@ def test_what_psql_prints_as_csv_may_be_long() -> None:
 @pytest.mark.parametrize(
     "text", ["\n" * 100_000 + "x", "QUERY PLAN\n" + " " * 100_000 + "x", "QUERY PLAN\n" + '"' * 100_001]
 )
-def test_a_text_that_is_no_plan_is_refused_in_no_time(text: str) -> None:
+def test_text_that_is_not_a_plan_is_rejected_quickly(text: str) -> None:
     with processor_time():
         assert read_or_refused(text, USUAL)

@@ -1,4 +1,4 @@
-"""Conditions in one spelling, whatever major printed them."""
+"""Conditions are normalised across major versions."""
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ def spelled(text: str, names: SubplanNames = OLD) -> str:
         ("(id = ANY ('{1,2}'::integer[]))", ["id = ANY ('{1,2}'::integer[])"]),
     ],
 )
-def test_conditions_are_cut_at_and(text: str, parts: list[str]) -> None:
+def test_conditions_are_split_at_and(text: str, parts: list[str]) -> None:
     assert sorted(Expressions(OLD, []).conjuncts(text)) == sorted(parts)
 
 
@@ -53,21 +53,21 @@ def test_conditions_are_cut_at_and(text: str, parts: list[str]) -> None:
         ("(SubPlan 3)", "(rescan SubPlan 1)"),
     ],
 )
-def test_subplans_are_spelled_alike(old: str, new: str) -> None:
+def test_subplans_of_different_majors_are_normalised(old: str, new: str) -> None:
     assert spelled(old, OLD) == spelled(new, NEW)
 
 
-def test_what_only_looks_like_a_subplan_stays() -> None:
+def test_text_that_resembles_a_subplan_is_unchanged() -> None:
     assert spelled("(label = '$0 (SubPlan 3)')") == "(label = '$0 (SubPlan 3)')"
     assert spelled("(id = $3)") == "(id = $3)"
 
 
 @pytest.mark.parametrize("text", ["sum(a) OVER (?)", "sum(a) OVER w1", 'sum(a) OVER "my w"'])
-def test_windows_are_called_alike(text: str) -> None:
+def test_names_of_windows_are_normalised(text: str) -> None:
     assert spelled(text) == "sum(a) OVER w"
 
 
-def test_names_that_were_made_up_are_told_by_relation_and_order() -> None:
+def test_generated_aliases_are_renamed_by_relation_and_order() -> None:
     one = Expressions(OLD, [("t", "t"), ("t_1", "t"), ("part_7", "part_b"), ("mine_1", None), ("B_2", "B")])
     other = Expressions(OLD, [("t", "t"), ("t_5", "t"), ("part_2", "part_b"), ("mine_1", None), ("B_1", "B")])
     assert one.respell("(t_1.id = t.id)") == other.respell("(t_5.id = t.id)")
@@ -80,7 +80,7 @@ def test_names_that_were_made_up_are_told_by_relation_and_order() -> None:
 
 
 @given(st.text("ab=(AND )'\"$[]", max_size=40))
-def test_no_text_is_too_odd(text: str) -> None:
+def test_any_text_is_accepted(text: str) -> None:
     assert Expressions(OLD, []).conjuncts(text) is not None
     assert "AND".join(split_outside(text, "AND")) == text
     assert outside_strings(text, lambda part: part) == text
@@ -106,13 +106,13 @@ def test_no_text_is_too_odd(text: str) -> None:
     ],
     ids=lambda text: text[:20],
 )
-def test_a_long_condition_takes_no_time(text: str) -> None:
+def test_a_long_condition_is_read_quickly(text: str) -> None:
     spelling = Expressions(OLD, [(f"t_{number}", "t") for number in range(1, 2000)])
     with processor_time():
         assert spelling.conjuncts(text) is not None
 
 
-def test_names_that_were_made_up_for_many_partitions_take_no_time() -> None:
+def test_generated_aliases_of_many_partitions_are_renamed_quickly() -> None:
     with processor_time():
         spelling = Expressions(OLD, [(f"t_{number}", "t") for number in range(2, 20_000)])
         assert spelling.respell("(t_2.id = t_19999.id)") == "(t_1.id = t_19998.id)"
@@ -129,5 +129,5 @@ def test_names_that_were_made_up_for_many_partitions_take_no_time() -> None:
         ("(a AND b", ["(a AND b"]),
     ],
 )
-def test_parts_in_parentheses_are_split_in_their_turn(text: str, parts: list[str]) -> None:
+def test_parenthesised_parts_are_split_again(text: str, parts: list[str]) -> None:
     assert split_inside(text, " AND ") == parts

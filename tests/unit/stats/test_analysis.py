@@ -49,7 +49,7 @@ def test_equal_samples_are_never_faster(rates: list[float]) -> None:
 
 
 @given(NOISE, st.floats(0.8, 1.25), st.floats(0.01, 100))
-def test_the_scale_of_the_host_changes_no_verdict(
+def test_the_speed_of_the_host_does_not_change_verdicts(
     pairs: list[tuple[float, float]], effect: float, factor: float
 ) -> None:
     blocks = noisy(pairs, effect)
@@ -84,7 +84,7 @@ def test_every_interval_contains_its_point(pairs: list[tuple[float, float]], eff
     assert all(low <= value * (1 + 1e-12) and value <= high * (1 + 1e-12) for low, value, high in bounded)
 
 
-def test_the_interval_of_a_fixed_design_is_the_one_of_scipys_paired_t_test() -> None:
+def test_the_interval_of_a_fixed_design_matches_scipys_paired_t_test() -> None:
     rng = np.random.default_rng(5)
     baseline, contender = rng.lognormal(7, 0.05, 12), rng.lognormal(7.04, 0.05, 12)
     asked = comparison(design=Design(fixed_blocks=12, seed=7))
@@ -106,7 +106,7 @@ def test_twice_the_rate_is_faster_by_every_metric(metric: Metric, verdict: Verdi
     assert (result.ratios[metric].value > 1) is metric.more_is_better
 
 
-def test_one_block_promises_nothing() -> None:
+def test_one_block_has_no_interval() -> None:
     found = analysed([rate_block(1, 100.0, 300.0)])
     result = found.result_of(1)
     assert result.verdict is Verdict.UNDECIDED
@@ -116,7 +116,7 @@ def test_one_block_promises_nothing() -> None:
         assert estimate.high is None
 
 
-def test_no_blocks_say_nothing() -> None:
+def test_no_blocks_give_no_estimates() -> None:
     found = analysed([])
     assert found.levels == ({}, {})
     result = found.result_of(1)
@@ -133,7 +133,7 @@ def test_three_blocks_are_before_the_first_look() -> None:
     assert analysed(blocks).result_of(1).verdict is Verdict.FASTER
 
 
-def test_a_quantile_is_judged_by_the_blocks_that_hold_both_arms() -> None:
+def test_a_quantile_needs_enough_transactions_in_blocks_with_both_arms() -> None:
     asked = comparison(design=judged_by(Metric.LATENCY_P95))
     paired = [latency_block(n, [1000] * 200, [3000] * 200) for n in range(1, 5)]
     alone = [latency_block(n, [1000] * 20) for n in range(5, 9)]
@@ -143,7 +143,7 @@ def test_a_quantile_is_judged_by_the_blocks_that_hold_both_arms() -> None:
     assert result.ratios[Metric.LATENCY_P95].value == pytest.approx(3.0, rel=0.02)
 
 
-def test_a_quantile_carries_no_verdict_without_enough_transactions_of_each_arm() -> None:
+def test_a_quantile_without_enough_transactions_gives_no_verdict() -> None:
     asked = comparison(design=judged_by(Metric.LATENCY_P95))
     blocks = [latency_block(n, [1000] * 500, [3000] * 20) for n in range(1, 21)]
     result = analysed(blocks, asked).result_of(1)
@@ -152,7 +152,7 @@ def test_a_quantile_carries_no_verdict_without_enough_transactions_of_each_arm()
     assert result.ratios[Metric.LATENCY_P50].low is not None
 
 
-def test_the_maximum_is_described_without_interval_and_has_no_ratio() -> None:
+def test_the_maximum_has_neither_interval_nor_ratio() -> None:
     blocks = [latency_block(n, [1000, 5000 + n], [2000, 9000 - n]) for n in range(1, 11)]
     found = analysed(blocks)
     assert Metric.LATENCY_MAX not in found.result_of(1).ratios
@@ -162,7 +162,7 @@ def test_the_maximum_is_described_without_interval_and_has_no_ratio() -> None:
 
 
 @pytest.mark.parametrize("metric", [Metric.TPS, Metric.LATENCY_MEAN])
-def test_blocks_that_lack_an_arm_do_not_count_for_a_contender(metric: Metric) -> None:
+def test_blocks_without_an_arm_are_ignored_for_a_contender(metric: Metric) -> None:
     asked = comparison(design=judged_by(metric))
     whole = rate_blocks([100.0, 101.0, 99.0, 100.5, 100.0], [120.0, 119.0, 121.0, 120.0, 120.5])
     lone = [rate_block(6, 10.0, None), rate_block(7, None, 9000.0), Block(number=8, trials={})]
@@ -180,9 +180,7 @@ def test_levels_use_blocks_that_ratios_ignore() -> None:
 
 
 @given(NOISE, st.lists(st.floats(1.0, 1e4), max_size=5))
-def test_the_levels_of_a_pair_have_its_ratio_however_long_another_contender_kept_the_baseline(
-    pairs: list[tuple[float, float]], alone: list[float]
-) -> None:
+def test_the_quotient_of_paired_levels_is_the_ratio(pairs: list[tuple[float, float]], alone: list[float]) -> None:
     blocks = [*noisy(pairs), *(rate_block(100 + number, rate, None) for number, rate in enumerate(alone))]
     found = analysed(blocks).result_of(1)
     for metric in (Metric.TPS, Metric.LATENCY_MEAN):
@@ -190,16 +188,16 @@ def test_the_levels_of_a_pair_have_its_ratio_however_long_another_contender_kept
         assert theirs / ours == pytest.approx(found.ratios[metric].value)
 
 
-def test_a_contender_that_was_never_measured_beside_the_baseline_has_no_levels() -> None:
+def test_a_contender_without_common_blocks_has_no_levels() -> None:
     assert not analysed([rate_block(1, 100.0, None), rate_block(2, None, 100.0)]).result_of(1).levels
 
 
-def test_the_measured_seconds_are_those_of_both_arms_in_the_blocks_that_count() -> None:
+def test_measured_seconds_cover_both_arms_of_paired_blocks() -> None:
     blocks = [rate_block(1, 100.0, 50.0), rate_block(2, 100.0, None)]
     assert analysed(blocks).result_of(1).seconds_measured == pytest.approx(1.0 + 2.0)
 
 
-def test_an_invalid_contender_leaves_the_other_its_verdict() -> None:
+def test_an_invalid_contender_does_not_affect_other_verdicts() -> None:
     asked = comparison(("a", "b", "c"))
     blocks = [rate_block(n, 100.0 + n / 100, 200.0, 50.0) for n in range(1, 9)]
     found = analysed(blocks, asked, invalid=frozenset({1}))
@@ -218,7 +216,7 @@ def test_more_contenders_make_each_interval_wider() -> None:
     assert three.low < two.low
 
 
-def test_a_wider_margin_turns_a_small_difference_into_none_that_matters() -> None:
+def test_a_wider_margin_turns_a_small_difference_into_equivalence() -> None:
     blocks = rate_blocks([100.0, 100.1, 99.9, 100.0, 100.05], [101.0, 101.1, 101.0, 100.9, 101.0])
     small, wide = Design(margin=0.002, seed=7), Design(margin=0.05, seed=7)
     assert analysed(blocks, comparison(design=small)).result_of(1).verdict is Verdict.FASTER
@@ -226,7 +224,7 @@ def test_a_wider_margin_turns_a_small_difference_into_none_that_matters() -> Non
 
 
 @pytest.mark.parametrize("metric", JUDGED_OF_LOAD)
-def test_the_verdict_after_each_block_is_the_one_of_the_whole_analysis(metric: Metric) -> None:
+def test_interim_verdicts_match_the_full_analysis(metric: Metric) -> None:
     rng = np.random.default_rng(9)
     asked = comparison(design=judged_by(metric))
     rule = look_rule(asked.design, 1)
@@ -243,7 +241,7 @@ def test_the_verdict_after_each_block_is_the_one_of_the_whole_analysis(metric: M
     assert verdicts[-1] is Verdict.SLOWER
 
 
-def test_an_operation_is_judged_by_its_time_and_each_step_has_a_ratio_of_its_own() -> None:
+def test_an_operation_has_a_ratio_per_step() -> None:
     asked = comparison(design=judged_by(Metric.TIME), workload=OPERATION)
     blocks = [operation_block(n, OPERATION, (2.0 + n / 100, 1.0), (1.0 + n / 200, 1.0)) for n in range(1, 7)]
     found = analyse(Samples(blocks), asked, look_rule(asked.design, 1))
@@ -255,6 +253,6 @@ def test_an_operation_is_judged_by_its_time_and_each_step_has_a_ratio_of_its_own
     assert set(found.levels[0]) == {Metric.TIME, StepTime(FIRST), StepTime("dump")}
 
 
-def test_one_step_is_the_operation() -> None:
+def test_a_single_step_has_no_separate_ratio() -> None:
     asked = comparison(design=judged_by(Metric.TIME), workload=vacuum())
     assert quantities_of(asked) == tuple(Metric)

@@ -1,4 +1,4 @@
-"""Three arms become two parts of a difference; their intervals hold the truth as often as they say."""
+"""Three arms yield two parts of a difference, whose intervals have the stated coverage."""
 
 import math
 
@@ -23,7 +23,7 @@ def analysed(blocks: list[Block]) -> Analysis:
 
 
 def parts(back_s: float, old_s: float, new_s: float, *, noise: float = 0.0, seed: int = 1) -> Attribution | None:
-    """From the times of the three arms; each block has weather of its own, each trial noise."""
+    """Return the attribution for times of the three arms, with common noise per block and noise per trial."""
     rng = np.random.default_rng(seed)
     blocks = []
     for number in range(1, BLOCKS + 1):
@@ -47,38 +47,36 @@ def test_without_noise_the_parts_are_exact() -> None:
     ("back_s", "old_s", "new_s", "rest"),
     [(1.0, 1.2, 0.5, Verdict.FASTER), (1.0, 0.8, 0.5, Verdict.SLOWER), (1.0, 1.0, 0.5, Verdict.EQUIVALENT)],
 )
-def test_the_rest_is_what_the_contender_makes_of_old_plans(
-    back_s: float, old_s: float, new_s: float, rest: Verdict
-) -> None:
+def test_the_rest_is_the_effect_with_old_plans(back_s: float, old_s: float, new_s: float, rest: Verdict) -> None:
     found = parts(back_s, old_s, new_s)
     assert found is not None
     assert found.rest_verdict is rest
     assert found.rest_s.value == pytest.approx(old_s - back_s, abs=1e-9)
 
 
-def test_a_loss_has_parts_too() -> None:
+def test_a_slowdown_is_split_into_parts() -> None:
     found = parts(0.010, 0.011, 0.030)
     assert found is not None
     assert found.share is not None
     assert found.whole_s.value == pytest.approx(-0.019)
-    # Without its plans it would be a tenth faster.
+    # With the old plans it would be a tenth faster.
     assert found.share.value == pytest.approx(math.log(1 / 3) / math.log(11 / 30))
     assert found.share.value > 1
 
 
-def test_no_share_is_told_of_a_whole_that_may_be_nothing() -> None:
+def test_no_share_is_reported_if_the_whole_may_be_zero() -> None:
     found = parts(1.0, 1.01, 1.0, noise=0.05)
     assert found is not None
     assert found.share is None
     assert found.whole_s.low < 0 < found.whole_s.high
 
 
-def test_too_few_blocks_tell_nothing() -> None:
+def test_too_few_blocks_give_no_attribution() -> None:
     assert attribution(analysed([rate_block(1, 1.0, 1.0, 2.0)]), CLIENTS) is None
 
 
-def test_the_interval_of_the_share_holds_the_truth() -> None:
-    """95 % for both ratios together; over the corners of both the share holds it at least as often."""
+def test_the_interval_of_the_share_covers_the_true_value() -> None:
+    """Both ratios have 95 % coverage together; over the corners of both, the share has at least as much."""
     found = [parts(2.0, 2.1, 1.0, noise=0.05, seed=seed) for seed in range(400)]
     shares = [one.share for one in found if one is not None and one.share is not None]
     assert len(shares) == len(found)
@@ -87,8 +85,8 @@ def test_the_interval_of_the_share_holds_the_truth() -> None:
     assert missed <= 0.05 * len(shares)
 
 
-def test_the_order_in_which_parts_are_undone_changes_no_share() -> None:
-    """Code that is a fifth faster saves most on the slow plan; its share is the same with the plans undone first."""
+def test_the_share_does_not_depend_on_the_order_of_parts() -> None:
+    """Code that is a fifth faster saves most on the slow plan; its share is the same if plans are restored first."""
     code_first, plans_first = parts(80.0, 100.0, 8.0), parts(10.0, 100.0, 8.0)
     assert code_first is not None
     assert plans_first is not None

@@ -1,4 +1,4 @@
-"""The number of rounds follows from spreads and costs alone, and is the one with which an answer comes soonest."""
+"""The number of rounds depends only on spreads and costs, and leads to an answer soonest."""
 
 import math
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def blocks(ratios: Sequence[float], *, error: float | None = 0.01) -> list[Block
 
 
 def model(*, windows: float, starts: float, start_s: float = 0.5, count: int = 3) -> BlockModel:
-    """Of blocks of 50 rounds. windows, starts: standard deviations of such a block."""
+    """Return the model of blocks of 50 rounds. windows, starts: standard deviations of such a block."""
     return BlockModel(
         window_variance=50 * windows**2,
         start_variance=starts**2,
@@ -56,7 +56,7 @@ def model(*, windows: float, starts: float, start_s: float = 0.5, count: int = 3
     )
 
 
-def test_variance_is_divided_between_windows_and_starts_and_time_between_windows_and_the_rest() -> None:
+def test_variance_and_time_are_split_between_windows_and_starts() -> None:
     found = block_model(blocks([0.01, 0.05, 0.09]), 1, DESIGN)
     assert found is not None
     assert found.window_variance == pytest.approx(50 * 0.01**2)
@@ -67,12 +67,12 @@ def test_variance_is_divided_between_windows_and_starts_and_time_between_windows
 
 
 @pytest.mark.parametrize("known", [blocks([0.01, 0.02]), blocks([0.01, 0.02, 0.03], error=None), []])
-def test_there_is_no_model_of_too_few_blocks_or_without_the_error_of_their_windows(known: list[Block]) -> None:
+def test_no_model_with_too_few_blocks_or_without_window_errors(known: list[Block]) -> None:
     assert block_model(known, 1, DESIGN) is None
 
 
 @given(st.lists(st.floats(-0.2, 0.2), min_size=3, max_size=30))
-def test_who_is_ahead_is_not_looked_at(ratios: list[float]) -> None:
+def test_the_model_ignores_which_arm_is_ahead(ratios: list[float]) -> None:
     rounds = []
     for sign in (1, -1):
         found = block_model(blocks([sign * ratio for ratio in ratios]), 1, DESIGN)
@@ -82,30 +82,30 @@ def test_who_is_ahead_is_not_looked_at(ratios: list[float]) -> None:
 
 
 @given(st.floats(0, 0.2), st.floats(0, 0.2), st.floats(0, 60), st.integers(3, 99), st.floats(0, 3600))
-def test_blocks_are_at_most_four_times_as_long_and_at_least_half(
+def test_block_length_changes_by_a_factor_between_half_and_four(
     windows: float, starts: float, start_s: float, count: int, left_s: float
 ) -> None:
     found = model(windows=windows, starts=starts, start_s=start_s, count=count)
     assert soonest_rounds(found, DESIGN, RULE, left_s) in CHOICES
 
 
-def test_noise_of_windows_asks_for_more_of_them_and_noise_of_starts_for_more_starts() -> None:
+def test_window_noise_adds_rounds_and_start_noise_adds_blocks() -> None:
     of_windows = soonest_rounds(model(windows=0.04, starts=0.0, start_s=5.0), DESIGN, RULE, 900.0)
     of_starts = soonest_rounds(model(windows=0.001, starts=0.02), DESIGN, RULE, 900.0)
     assert of_windows > 50 > of_starts
 
 
-def test_many_blocks_are_not_made_small() -> None:
+def test_blocks_are_not_shortened_when_there_are_many() -> None:
     early, late = (model(windows=0.001, starts=0.05, count=count) for count in (10, 30))
     assert soonest_rounds(early, DESIGN, RULE, 900.0) < 50 <= soonest_rounds(late, DESIGN, RULE, 900.0)
 
 
-def test_where_no_number_of_rounds_is_enough_blocks_are_long_if_there_is_time_for_them() -> None:
+def test_blocks_are_long_if_no_number_of_rounds_suffices() -> None:
     hopeless = model(windows=2.0, starts=0.1, count=90)
     assert soonest_rounds(hopeless, DESIGN, RULE, 900.0) == 200
 
 
-def test_blocks_until_a_half_width_are_those_after_which_it_is_reached() -> None:
+def test_blocks_until_is_the_number_that_reaches_the_half_width() -> None:
     found = model(windows=0.02, starts=0.01)
     more = found.blocks_until(0.02, 50, RULE)
     assert more is not None
@@ -122,6 +122,6 @@ def test_blocks_until_a_half_width_are_those_after_which_it_is_reached() -> None
         replace(DESIGN, metric=Metric.LATENCY_P95),
     ],
 )
-def test_a_number_of_rounds_that_something_else_asks_for_stays(design: Design) -> None:
+def test_required_numbers_of_rounds_are_kept(design: Design) -> None:
     assert may_choose_rounds(DESIGN)
     assert not may_choose_rounds(design)

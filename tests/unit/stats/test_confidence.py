@@ -47,11 +47,11 @@ def bounds(low: float, high: float) -> Interval:
         (-0.5, 0.5, Verdict.UNDECIDED),
     ],
 )
-def test_the_place_of_the_interval_decides(low: float, high: float, expected: Verdict) -> None:
+def test_the_position_of_the_interval_determines_the_verdict(low: float, high: float, expected: Verdict) -> None:
     assert judge(bounds(low, high), Metric.TPS, MARGIN) is expected
 
 
-def test_equivalence_is_asked_before_the_sign() -> None:
+def test_equivalence_takes_precedence_over_the_sign() -> None:
     assert judge(bounds(0.001, 0.01), Metric.TPS, MARGIN) is Verdict.EQUIVALENT
     assert judge(bounds(-0.01, -0.001), Metric.TPS, MARGIN) is Verdict.EQUIVALENT
 
@@ -87,13 +87,13 @@ def test_a_sign_is_never_claimed_while_zero_is_inside(one: float, other: float) 
     assert judge(bounds(low, high), Metric.TPS, MARGIN) not in (Verdict.FASTER, Verdict.SLOWER)
 
 
-def test_nothing_is_claimed_of_an_unbounded_interval() -> None:
+def test_an_unbounded_interval_is_undecided() -> None:
     for metric in Metric:
         assert judge(UNBOUNDED, metric, MARGIN) is Verdict.UNDECIDED
 
 
 @given(st.floats(-5, 5), st.floats(0, 5), st.integers(4, 100))
-def test_the_interval_contains_the_point_in_its_middle(point: float, error: float, n: int) -> None:
+def test_the_interval_is_centred_on_the_point(point: float, error: float, n: int) -> None:
     rule = look_rule(Design(), 1)
     found = interval(LogEstimate(point=point, standard_error=error, n=n), rule)
     assert found.low <= point <= found.high
@@ -105,7 +105,7 @@ def test_there_is_no_interval_before_the_first_look(n: int) -> None:
     assert interval(LogEstimate(point=0.5, standard_error=0.001, n=n), look_rule(Design(), 1)) == UNBOUNDED
 
 
-def test_an_error_that_is_not_a_number_leaves_the_interval_unbounded() -> None:
+def test_a_nan_error_gives_an_unbounded_interval() -> None:
     assert interval(LogEstimate(point=0.5, standard_error=math.nan, n=10), look_rule(Design(), 1)) == UNBOUNDED
 
 
@@ -136,16 +136,16 @@ PRINTED = {
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 8, 13, 30, 100])
 @pytest.mark.parametrize("level", [0.05, 0.0146, 0.00418, 4.79e-05])
-def test_critical_values_are_students_t_of_scipy(n: int, level: float) -> None:
+def test_critical_values_match_scipys_student_t(n: int, level: float) -> None:
     assert critical_value(n, level) == pytest.approx(float(student_t.isf(level / 2, n - 1)), rel=1e-9)
 
 
 @pytest.mark.parametrize(("n", "expected"), PRINTED.items())
-def test_critical_values_of_one_comparison_are_those_of_the_method(n: int, expected: float) -> None:
+def test_critical_values_of_one_comparison_match_the_method(n: int, expected: float) -> None:
     assert look_rule(Design(), 1).half_widths(n) == pytest.approx(expected, abs=0.02)
 
 
-def test_no_interval_is_promised_before_the_first_look() -> None:
+def test_the_rule_allows_no_look_before_the_first() -> None:
     rule = look_rule(Design(), 1)
     assert rule.first_look == FIRST_LOOK == 4
     assert [rule.may_look(n) for n in (1, 3, 4, 100)] == [False, False, True, True]
@@ -202,18 +202,18 @@ def test_the_last_look_is_the_cap_of_the_design() -> None:
 
 @pytest.mark.parametrize("design", [Design(), Design(fixed_blocks=10)])
 @pytest.mark.parametrize("comparisons", [-1, 0])
-def test_too_few_comparisons_are_refused(design: Design, comparisons: int) -> None:
+def test_too_few_comparisons_are_rejected(design: Design, comparisons: int) -> None:
     with pytest.raises(ValueError, match="comparisons"):
         look_rule(design, comparisons)
 
 
-def test_beyond_the_table_the_level_goes_on_falling_without_a_jump() -> None:
+def test_the_level_falls_smoothly_beyond_the_table() -> None:
     levels = [sequential_level(100, comparisons) for comparisons in (30, 50, 51, 100, 1_000, 100_000)]
     assert all(later < earlier for earlier, later in itertools.pairwise(levels))
     assert levels[2] > 0.97 * levels[1]
 
 
-def test_two_hundred_verdicts_keep_their_share_of_the_error() -> None:
+def test_two_hundred_verdicts_respect_the_error_rate() -> None:
     rule, promised = look_rule(Design(max_blocks=10), 200), 0.05 / 200
     rng = np.random.default_rng(200)
     missed = float(np.mean([any_look_error(rng, rule, 1, 50_000) for _ in range(10)]))
@@ -221,7 +221,7 @@ def test_two_hundred_verdicts_keep_their_share_of_the_error() -> None:
 
 
 def any_look_error(rng: np.random.Generator, rule: LookRule, comparisons: int, sequences: int) -> float:
-    """The share of studies in which any interval of any look misses zero; all contenders share one baseline."""
+    """Return the share of studies in which any interval of any look misses zero; contenders share one baseline."""
     n = np.arange(1, rule.last_look + 1)
     samples = rng.standard_normal((sequences, comparisons + 1, rule.last_look))
     differences = samples[:, 1:, :] - samples[:, :1, :]
@@ -235,7 +235,7 @@ def any_look_error(rng: np.random.Generator, rule: LookRule, comparisons: int, s
     return float(missed.any(axis=(1, 2)).mean())
 
 
-def test_looking_after_every_block_is_wrong_in_five_percent_of_studies() -> None:
+def test_checking_after_every_block_is_wrong_in_five_percent_of_studies() -> None:
     rule = look_rule(Design(max_blocks=20), 1)
     assert 0.043 <= any_look_error(np.random.default_rng(20), rule, 1, 20_000) <= 0.055
 
@@ -245,13 +245,13 @@ def test_three_comparisons_with_one_baseline_share_the_five_percent() -> None:
     assert any_look_error(np.random.default_rng(3), rule, 3, 20_000) <= 0.055
 
 
-def test_a_plain_interval_looked_at_again_and_again_would_be_wrong_far_more_often() -> None:
+def test_a_plain_interval_checked_repeatedly_is_wrong_far_more_often() -> None:
     rule = replace(look_rule(Design(max_blocks=20), 1), level=0.05)
     assert any_look_error(np.random.default_rng(20), rule, 1, 20_000) > 0.12
 
 
 @pytest.mark.parametrize("fixed_blocks", [None, 10])
-def test_sixty_quantities_beside_a_verdict_are_called_different_at_most_as_often_as_promised(
+def test_sixty_quantities_respect_the_error_rate(
     fixed_blocks: int | None,
 ) -> None:
     studies, quantities, most = 1000, 60, 20

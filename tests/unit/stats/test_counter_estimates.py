@@ -1,4 +1,4 @@
-"""Counters are compared by blocks, for a transaction where they grow with it, and never where there is nothing."""
+"""Counters are compared by blocks, per transaction if they grow with the load, and not if they are zero."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,7 +28,7 @@ def one_sided(of: Sequence[Block]) -> Mapping[str, OneSidedCounter]:
 
 
 def blocks(*counters: Sequence[Mapping[str, float]]) -> list[Block]:
-    """For each block the counters of each arm; every trial has 100 transactions."""
+    """Return blocks with the counters of each arm; every trial has 100 transactions."""
     made = []
     for number, arms in enumerate(counters, 1):
         block = rate_block(number, *(1000.0 for _ in arms))
@@ -37,17 +37,17 @@ def blocks(*counters: Sequence[Mapping[str, float]]) -> list[Block]:
     return made
 
 
-def test_what_grows_with_the_load_is_said_for_a_transaction() -> None:
+def test_counters_that_grow_with_the_load_are_per_transaction() -> None:
     found = levels(blocks(*[[{"wal_bytes": 5000.0, "server_memory_peak_bytes": 7e6}]] * 3))
     assert found == {"wal_bytes": 50.0, "server_memory_peak_bytes": 7e6}
 
 
-def test_a_counter_that_one_block_lacks_is_absent() -> None:
+def test_a_counter_missing_in_one_block_is_absent() -> None:
     assert levels(blocks([{"wal_bytes": 1.0}], [{}])) == {}
     assert levels([]) == {}
 
 
-def test_a_ratio_comes_with_an_interval_that_excludes_one_when_it_is_sure() -> None:
+def test_the_interval_of_a_certain_ratio_excludes_one() -> None:
     swing = (1.0, 1.01, 0.99, 1.005, 0.995)
     found = ratios(
         blocks(
@@ -66,7 +66,7 @@ def test_a_ratio_comes_with_an_interval_that_excludes_one_when_it_is_sure() -> N
     assert list(sure_ratios(found)) == ["wal_bytes"]
 
 
-def test_nothing_has_no_ratio() -> None:
+def test_a_zero_counter_has_no_ratio() -> None:
     pair = [{"temp_bytes": 0.0, "wal_bytes": 1.0}, {"temp_bytes": 5.0, "wal_bytes": 1.0}]
     assert set(ratios(blocks(*[pair] * 4))) == {"wal_bytes"}
     assert ratios([]) == {}
@@ -78,7 +78,7 @@ def test_before_the_first_look_there_is_no_interval() -> None:
     assert (found.low, found.high, found.is_sure) == (None, None, False)
 
 
-def test_a_block_without_an_arm_counts_for_the_other_alone() -> None:
+def test_a_block_without_an_arm_counts_only_for_the_other() -> None:
     pair = [{"wal_bytes": 100.0}, {"wal_bytes": 300.0}]
     whole = blocks(*[pair] * 4)
     lost = blocks([{"wal_bytes": 600.0}])[0]._replace(number=5)
@@ -89,7 +89,7 @@ def test_a_block_without_an_arm_counts_for_the_other_alone() -> None:
     assert levels([lost], arm=1) == {}
 
 
-def test_all_counters_together_are_judged_more_strictly_than_one_that_was_asked_for() -> None:
+def test_all_counters_together_use_a_stricter_rule_than_one() -> None:
     swing = (1.0, 1.15, 0.9, 1.1, 0.95, 1.05)
     found = ratios(blocks(*[[{"wal_bytes": 100.0}, {"wal_bytes": 150.0 * s}] for s in swing]))["wal_bytes"]
     assert found.low is not None
@@ -98,7 +98,7 @@ def test_all_counters_together_are_judged_more_strictly_than_one_that_was_asked_
 
 
 @pytest.mark.parametrize("arm", [0, 1])
-def test_what_happens_on_one_side_only_has_no_ratio_and_is_sure_once_there_is_enough_of_it(arm: int) -> None:
+def test_a_one_sided_counter_has_no_ratio_and_becomes_certain(arm: int) -> None:
     def found(*values: float) -> tuple[bool, float, float] | None:
         pairs = [[{"temp_files": value if arm == side else 0.0} for side in (0, 1)] for value in values]
         result = one_sided(blocks(*pairs)).get("temp_files")
@@ -107,23 +107,23 @@ def test_what_happens_on_one_side_only_has_no_ratio_and_is_sure_once_there_is_en
     expected = (0.12 * 1000, 0.0) if arm == 0 else (0.0, 0.12 * 1000)
     assert found(*[12_000.0] * 5) == (True, *expected)
     assert found(*[12_000.0] * 3) == (False, *expected), "before the first look"
-    # One in each block may be chance, however even it looks; and so may what differs much from block to block.
+    # One event per block may be chance, even if it is regular, and so may values that vary between blocks.
     assert found(1.0, 1.0, 1.0, 1.0, 1.0) == (False, *(value / 12_000 for value in expected))
     assert (found(100.0, 12_000.0, 30_000.0, 500.0, 9000.0) or (True,))[0] is False
     assert found(12_000.0, 0.0, 12_000.0, 12_000.0) is None
 
 
-def test_what_happens_on_both_sides_or_is_not_told_is_not_one_sided() -> None:
+def test_a_counter_on_both_sides_or_missing_is_not_one_sided() -> None:
     both = [{"temp_files": 5.0}, {"temp_files": 5.0}]
     assert one_sided(blocks(*[both] * 5)) == {}
     assert one_sided(blocks(*[[{}, {"temp_files": 5.0}]] * 5)) == {}
     assert one_sided([]) == {}
 
 
-def test_what_vacuum_tells_is_looked_at_as_well_only_where_it_is_told() -> None:
+def test_vacuum_counters_are_only_tested_if_reported() -> None:
     of_load = len(COUNTERS) - len(TOLD_BY_VACUUM)
     n = 5
-    # Between the two: sure among the counters of a load, and not among all that there are.
+    # In between: certain among the counters of a load, but not among all counters.
     errors = sum(RULE.shared_by(quantities).half_widths(n) for quantities in (of_load, len(COUNTERS))) / 2
     steps = np.array([-2.0, -1.0, 0.0, 1.0, 2.0]) / 1000
     logs = steps + errors * steps.std(ddof=1) / np.sqrt(n)

@@ -48,7 +48,7 @@ def random_blocks(seed: int, blocks: int = 10, size: int = 400) -> list[Block]:
 
 
 @given(PAIRS)
-def test_the_ratio_of_rates_is_the_mean_of_block_log_ratios_with_scipys_error(pairs: list[tuple[float, float]]) -> None:
+def test_the_ratio_is_the_mean_log_ratio_with_scipys_error(pairs: list[tuple[float, float]]) -> None:
     logs = [math.log(contender / baseline) for baseline, contender in pairs]
     found = log_ratio(paired(pairs), Metric.TPS, 0, 1)
     assert found is not None
@@ -58,7 +58,7 @@ def test_the_ratio_of_rates_is_the_mean_of_block_log_ratios_with_scipys_error(pa
 
 
 @given(PAIRS, st.floats(0.01, 100))
-def test_scaling_both_arms_changes_no_ratio(pairs: list[tuple[float, float]], factor: float) -> None:
+def test_scaling_both_arms_does_not_change_the_ratio(pairs: list[tuple[float, float]], factor: float) -> None:
     blocks = paired(pairs)
     before = log_ratio(blocks, Metric.TPS, 0, 1)
     after = log_ratio(scaled(scaled(blocks, 0, factor), 1, factor), Metric.TPS, 0, 1)
@@ -126,7 +126,7 @@ def test_the_maximum_has_no_ratio_and_its_level_is_the_largest_without_error() -
 
 
 @pytest.mark.parametrize("metric", WITH_RATIO)
-def test_blocks_that_lack_an_arm_are_ignored_in_ratios(metric: Metric) -> None:
+def test_blocks_without_an_arm_are_ignored_in_ratios(metric: Metric) -> None:
     whole = random_blocks(2)
     lone = [latency_block(90, [10**6] * 50, None), latency_block(91, None, [10**6] * 50), Block(number=92, trials={})]
     assert log_ratio([lone[0], *whole, *lone[1:]], metric, 0, 1) == log_ratio(whole, metric, 0, 1)
@@ -146,7 +146,7 @@ def test_levels_count_every_block_of_their_arm() -> None:
 
 @pytest.mark.parametrize("metric", QUANTILES)
 def test_quantile_ratios_are_a_jackknife_over_blocks(metric: Metric) -> None:
-    """A second implementation, on raw latencies: nothing but the bins of 1 % may stand between the two."""
+    """A second implementation on raw latencies, which may only differ by the bins of 1 %."""
     rng = np.random.default_rng(11)
     arms = [[random_latencies(rng, 2000, median * rng.normal(1, 0.05)) for _ in range(10)] for median in (1000, 1300)]
     q = QUANTILES[metric]
@@ -184,7 +184,7 @@ def test_a_quantile_of_an_arm_without_trials_is_not_supported() -> None:
     assert not quantile_is_supported([latency_block(1, [100] * 10_000)], 0.95, 1)
 
 
-def test_samples_that_grow_say_the_same_as_those_that_were_there_at_once() -> None:
+def test_growing_samples_give_the_same_estimates() -> None:
     blocks = rate_blocks([100.0, 400.0, 200.0], [110.0, None, 230.0])
     growing = Samples()
     for block in blocks:

@@ -14,7 +14,7 @@ MARGIN = Design().log_margin
 
 
 def at(estimate: LogEstimate, n: int) -> LogEstimate:
-    """The same noise after n blocks."""
+    """Return an estimate with the same noise after n blocks."""
     error = estimate.standard_error * math.sqrt(estimate.n / n)
     return LogEstimate(point=estimate.point, standard_error=error, n=n)
 
@@ -24,19 +24,19 @@ def verdict(estimate: LogEstimate) -> Verdict:
 
 
 @given(st.floats(-0.2, 0.2), st.floats(1e-4, 0.2), st.integers(2, 99))
-def test_the_forecast_is_the_first_number_of_blocks_with_an_answer(point: float, error: float, n: int) -> None:
+def test_the_forecast_is_the_smallest_deciding_number_of_blocks(point: float, error: float, n: int) -> None:
     estimate = LogEstimate(point=point, standard_error=error, n=n)
     expected = next((m for m in range(max(n, 4), 101) if verdict(at(estimate, m)) is not Verdict.UNDECIDED), None)
     found = blocks_to_decide(estimate, RULE, MARGIN)
     if found != expected:
-        # Only where an interval ends at a bound up to the last bit may the two disagree, and then by one block.
+        # Both may differ by one block, only if an interval ends at a bound up to the last bit.
         assert found is not None
         assert expected is not None
         assert abs(found - expected) == 1
 
 
 @given(st.floats(1e-4, 0.2), st.integers(2, 99), st.floats(1e-3, 0.5))
-def test_resolving_a_half_width_means_that_the_interval_is_narrower(error: float, n: int, half_width: float) -> None:
+def test_blocks_to_resolve_give_a_narrower_interval(error: float, n: int, half_width: float) -> None:
     estimate = LogEstimate(point=0.0, standard_error=error, n=n)
     found = blocks_to_resolve(estimate, RULE, half_width)
     if found is None:
@@ -54,13 +54,13 @@ def test_more_noise_never_needs_fewer_blocks(error: float, n: int) -> None:
     assert (quiet or 101) <= (loud or 101)
 
 
-def test_one_block_forecasts_nothing() -> None:
+def test_one_block_gives_no_forecast() -> None:
     estimate = LogEstimate(point=0.5, standard_error=math.nan, n=1)
     assert blocks_to_decide(estimate, RULE, MARGIN) is None
     assert blocks_to_resolve(estimate, RULE, 1.0) is None
 
 
-def test_nothing_is_promised_beyond_the_last_look() -> None:
+def test_no_forecast_exceeds_the_last_look() -> None:
     estimate = LogEstimate(point=0.01, standard_error=1.0, n=10)
     assert blocks_to_decide(estimate, RULE, MARGIN) is None
 

@@ -15,19 +15,19 @@ def windows_of(arm: int, *tps: float) -> Trial:
     return trial(arm, *(replace(window([1000]), transactions=round(1000 * one), seconds=1000.0) for one in tps))
 
 
-def test_the_error_of_a_ratio_is_that_of_the_mean_over_quads() -> None:
-    # Quads: (100, 100) against (110, 110), (100, 100) against (90, 90), and a round without its mirror.
+def test_the_ratio_error_is_the_standard_error_over_quads() -> None:
+    # Quads: (100, 100) and (110, 110), (100, 100) and (90, 90), and a round without its mirror.
     found = ratio_error(windows_of(0, 100, 100, 100, 100, 1), windows_of(1, 110, 110, 90, 90, 1))
     logs = [math.log(1.1), math.log(0.9)]
     assert found == pytest.approx(np.std(logs, ddof=1) / math.sqrt(2))
 
 
-def test_noise_that_hits_both_arms_of_a_quad_is_none() -> None:
+def test_noise_common_to_both_arms_of_a_quad_cancels() -> None:
     assert ratio_error(windows_of(0, 100, 50, 70, 20), windows_of(1, 110, 55, 77, 22)) == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("windows", [0, 1, 3])
-def test_with_fewer_than_two_quads_there_is_no_error(windows: int) -> None:
+def test_fewer_than_two_quads_have_no_error(windows: int) -> None:
     assert ratio_error(windows_of(0, *[100.0] * max(1, windows)), windows_of(1, *[100.0] * max(1, windows))) is None
 
 
@@ -42,7 +42,7 @@ def blocks(starts: float, within: float, seed: int = 1) -> list[Block]:
 
 
 @pytest.mark.parametrize(("starts", "within"), [(0.02, 0.06), (0.0, 0.1), (0.05, 0.01)])
-def test_the_spread_is_divided_as_it_was_made(starts: float, within: float) -> None:
+def test_the_spread_is_split_into_its_simulated_parts(starts: float, within: float) -> None:
     made = blocks(starts, within)
     estimate = log_ratio(Samples(made), Metric.TPS, 0, 1)
     assert estimate is not None
@@ -52,7 +52,7 @@ def test_the_spread_is_divided_as_it_was_made(starts: float, within: float) -> N
     assert found.starts == pytest.approx(starts, abs=0.006)
 
 
-def test_where_a_block_has_no_error_nothing_is_divided() -> None:
+def test_the_spread_is_not_split_if_a_block_has_no_error() -> None:
     made = blocks(0.01, 0.01)[:3]
     estimate = log_ratio(Samples(made), Metric.TPS, 0, 1)
     assert estimate is not None

@@ -1,4 +1,4 @@
-"""Levels that cannot be told apart from the best one, and differences that are too small to be seen."""
+"""Levels that do not differ from the best one, and differences too small to detect."""
 
 import numpy as np
 import pytest
@@ -29,11 +29,11 @@ def made(*rates: float, noise: float = 0.02, blocks: int = 10, seed: int = 3) ->
         ((100, 100, 100, 100, 100), Metric.TPS, (0, 4)),
         ((150, 150, 120, 100, 90), Metric.TPS, (0, 1)),
         ((100, 150, 151, 150, 100), Metric.LATENCY_MEAN, (1, 3)),
-        # One that is worse ends the plateau, although what lies behind it is as good.
+        # A worse arm ends the plateau, even if arms behind it are as good.
         ((150, 100, 151, 150, 150), Metric.TPS, (2, 4)),
     ],
 )
-def test_a_plateau_reaches_as_far_as_nothing_differs(
+def test_a_plateau_extends_until_an_arm_differs(
     rates: tuple[float, ...], metric: Metric, found: tuple[int, int]
 ) -> None:
     one = plateau(made(*rates), metric, RULE, range(5))
@@ -42,7 +42,7 @@ def test_a_plateau_reaches_as_far_as_nothing_differs(
     assert one.first <= one.best <= one.last
 
 
-def test_noise_tells_nothing_apart() -> None:
+def test_noise_yields_a_plateau_of_all_arms() -> None:
     one = plateau(made(100, 104, 108, 104, 100, noise=0.3), Metric.TPS, RULE, range(5))
     assert one is not None
     assert (one.first, one.last) == (0, 4)
@@ -52,8 +52,8 @@ def test_without_values_there_is_no_plateau() -> None:
     assert plateau(made(100, 100), Metric.TPS, RULE, range(3)) is None
 
 
-def test_the_smallest_difference_is_seen_four_times_in_five() -> None:
-    """Simulated: with a true difference of that size the interval leaves no difference out with that power."""
+def test_the_smallest_difference_is_detected_with_80_percent_power() -> None:
+    """Simulated: with a true difference of that size the interval excludes zero with that power."""
     rng = np.random.default_rng(11)
     estimate = LogEstimate(point=0.0, standard_error=0.02 / np.sqrt(10), n=10)
     smallest = smallest_difference(estimate, RULE)
@@ -61,11 +61,11 @@ def test_the_smallest_difference_is_seen_four_times_in_five() -> None:
     draws = rng.normal(np.log1p(smallest), 0.02, (4000, 10))
     errors = draws.std(axis=1, ddof=1) / np.sqrt(10)
     seen = np.mean(draws.mean(axis=1) - RULE.half_widths(10) * errors > 0)
-    # By the normal distribution, where Student's t would have it a little lower.
+    # By the normal distribution; Student's t would give a slightly lower power.
     assert POWER - 0.08 < seen < POWER + 0.03
 
 
-def test_nothing_is_promised_before_the_first_look() -> None:
+def test_there_is_no_smallest_difference_before_the_first_look() -> None:
     few = LogEstimate(point=0.0, standard_error=0.02, n=3)
     assert smallest_difference(few, RULE) is None
     assert smallest_difference(LogEstimate(point=0.0, standard_error=float("nan"), n=1), RULE) is None
@@ -73,15 +73,15 @@ def test_nothing_is_promised_before_the_first_look() -> None:
     assert spread_of_blocks(LogEstimate(point=0.0, standard_error=float("nan"), n=1)) is None
 
 
-def test_blocks_differ_by_the_deviation_of_their_ratios() -> None:
+def test_the_spread_of_blocks_is_the_deviation_of_their_ratios() -> None:
     estimate = log_ratio(Samples(made(100, 110, noise=0.05, blocks=200)), Metric.TPS, 0, 1)
     assert estimate is not None
     spread = spread_of_blocks(estimate)
     assert spread == pytest.approx(0.05 * 2**0.5, rel=0.15)
 
 
-def test_an_arm_that_was_decided_early_is_held_against_the_others_in_their_common_blocks() -> None:
-    """In the first five blocks the host was twice as fast, and only they hold the second arm."""
+def test_an_arm_decided_early_is_compared_in_common_blocks() -> None:
+    """In the first five blocks the host was twice as fast; only these blocks hold the second arm."""
     early = [rate_block(n, 2000.0 + n, 2400.0 - n, 2600.0 + n) for n in range(1, 6)]
     late = [rate_block(n, 1000.0 + n, None, 1300.0 - n) for n in range(6, 14)]
     one = plateau([*early, *late], Metric.TPS, look_rule(Design(seed=1), 2), range(3))
@@ -89,7 +89,7 @@ def test_an_arm_that_was_decided_early_is_held_against_the_others_in_their_commo
     assert one.best == 2
 
 
-def test_a_percentile_that_is_not_supported_tells_nothing_apart() -> None:
+def test_an_unsupported_percentile_yields_a_plateau_of_all_arms() -> None:
     few = [rate_block(n, 100.0, 200.0, 400.0, transactions=60) for n in range(1, 11)]
     one = plateau(few, Metric.LATENCY_P95, RULE, range(3))
     assert one is not None

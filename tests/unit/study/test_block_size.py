@@ -1,4 +1,4 @@
-"""Arms with other blocks have the bytes that the usual blocks have, and no others."""
+"""Arms with unusual block sizes get defaults of the usual size in bytes."""
 
 from collections.abc import Mapping
 
@@ -34,7 +34,7 @@ def added(server: ServerName, given: Mapping[str, str] | None = None) -> dict[st
     return {setting.name: setting.value for setting in after.settings[len(before.settings) :]}
 
 
-def test_defaults_that_count_blocks_are_the_bytes_of_usual_blocks() -> None:
+def test_defaults_in_blocks_keep_their_size_in_bytes() -> None:
     assert added(built(block_kb=32)) == {
         "effective_cache_size": "4194304kB",
         "temp_buffers": "8192kB",
@@ -46,16 +46,16 @@ def test_defaults_that_count_blocks_are_the_bytes_of_usual_blocks() -> None:
 
 
 @pytest.mark.parametrize("server", [SEVENTEEN, built(), SourceBuild(source=SEVENTEEN), RunningServer(uri="x")])
-def test_an_arm_with_usual_blocks_stays_as_it_is(server: ServerName) -> None:
+def test_an_arm_with_default_blocks_is_unchanged(server: ServerName) -> None:
     before = (arm(server, {"shared_buffers": "16384"}), arm(server))
     assert with_equal_bytes(before) == before
 
 
-def test_other_blocks_of_wal_change_the_buffers_of_wal_alone() -> None:
+def test_wal_block_size_only_affects_wal_buffers() -> None:
     assert added(built(wal_kb=32)) == {"wal_buffers": "4096kB"}
 
 
-def test_every_arm_is_looked_at_by_itself() -> None:
+def test_each_arm_is_adjusted_separately() -> None:
     arms = with_equal_bytes([arm(SEVENTEEN), arm(built(block_kb=4)), arm(built())])
     assert [len(one.settings) for one in arms] == [0, 6, 0]
 
@@ -64,18 +64,18 @@ def test_every_arm_is_looked_at_by_itself() -> None:
     ("shared_buffers", "wal_buffers"),
     [("1GB", "16384kB"), ("64MB", "2048kB"), (" 0.25 GB ", "8192kB"), ("1TB", "16384kB"), ("131072kB", "4096kB")],
 )
-def test_buffers_of_wal_follow_shared_buffers_up_to_one_segment(shared_buffers: str, wal_buffers: str) -> None:
+def test_wal_buffers_follow_shared_buffers_up_to_one_segment(shared_buffers: str, wal_buffers: str) -> None:
     assert added(built(block_kb=16), {"shared_buffers": shared_buffers})["wal_buffers"] == wal_buffers
 
 
-def test_no_block_is_flushed_after_more_than_the_server_takes() -> None:
-    """256 blocks are the most: 256 kB of them where one has 1 kB."""
+def test_flush_after_is_limited_to_the_maximum_of_the_server() -> None:
+    """The maximum is 256 blocks: 256 kB with blocks of 1 kB."""
     found = added(built(block_kb=1))
     assert (found["bgwriter_flush_after"], found["checkpoint_flush_after"]) == ("256kB", "256kB")
 
 
 @pytest.mark.parametrize("name", ["temp_buffers", "Temp_Buffers"])
-def test_what_the_user_has_set_is_not_set_again(name: str) -> None:
+def test_settings_of_the_user_are_kept(name: str) -> None:
     found = added(built(block_kb=16), {name: "3MB", "wal_buffers": "-1"})
     assert "temp_buffers" not in found
     assert "wal_buffers" not in found
@@ -91,7 +91,7 @@ def test_what_the_user_has_set_is_not_set_again(name: str) -> None:
         (built(wal_kb=16), "wal_buffers"),
     ],
 )
-def test_a_number_of_blocks_is_refused_with_the_size_that_it_may_mean(server: ServerName, name: str) -> None:
+def test_a_number_of_blocks_is_rejected_with_a_size_suggestion(server: ServerName, name: str) -> None:
     with pytest.raises(StudyError) as caught:
         with_equal_bytes([arm(server, {name: " 2048 "}), arm(SEVENTEEN)])
     error = caught.value
@@ -102,7 +102,7 @@ def test_a_number_of_blocks_is_refused_with_the_size_that_it_may_mean(server: Se
     assert error.to_do == f"{name.lower()} = 16384kB, if you meant blocks of 8 kB"
 
 
-def test_a_number_of_blocks_is_taken_where_all_have_the_same() -> None:
+def test_a_number_of_blocks_is_accepted_with_equal_block_sizes() -> None:
     arms = [arm(built(block_kb=16), {"shared_buffers": value}) for value in ("1024", "2048")]
     assert [one.settings[0].value for one in with_equal_bytes(arms)] == ["1024", "2048"]
 
@@ -116,6 +116,6 @@ def test_a_number_of_blocks_is_taken_where_all_have_the_same() -> None:
         (built(block_kb=16), {"backend_flush_after": "0"}),
     ],
 )
-def test_a_number_that_counts_no_other_blocks_is_taken(server: ServerName, given: dict[str, str]) -> None:
+def test_a_number_that_does_not_count_unequal_blocks_is_accepted(server: ServerName, given: dict[str, str]) -> None:
     first, _ = with_equal_bytes([arm(server, given), arm(SEVENTEEN, given)])
     assert {setting.name: setting.value for setting in first.settings}.items() >= given.items()

@@ -8,11 +8,11 @@ from pgversus.text.units import WindowLength
 THREE_SECONDS = WindowLength(seconds=3.0)
 
 
-def test_without_choices_it_is_the_usual_design() -> None:
+def test_without_choices_the_design_is_the_default() -> None:
     assert design_of(DesignChoices(seed=3), is_open_loop=False) == Design(seed=3)
 
 
-def test_an_open_loop_is_judged_by_its_tail_and_never_by_tps() -> None:
+def test_an_open_loop_is_compared_by_tail_latency_not_tps() -> None:
     design = design_of(DesignChoices(seed=1), is_open_loop=True)
     assert (design.metric, design.margin) == (Metric.LATENCY_P95, 0.05)
     with pytest.raises(StudyError) as caught:
@@ -21,7 +21,7 @@ def test_an_open_loop_is_judged_by_its_tail_and_never_by_tps() -> None:
 
 
 @pytest.mark.parametrize("metric", JUDGED_OF_LOAD)
-def test_what_was_chosen_holds(metric: Metric) -> None:
+def test_choices_override_defaults(metric: Metric) -> None:
     choices = DesignChoices(
         seed=1, metric=metric, margin=0.1, budget_s=60.0, max_blocks=9, window=THREE_SECONDS, rounds=5, warm_up_s=7.0
     )
@@ -41,7 +41,7 @@ def test_what_was_chosen_holds(metric: Metric) -> None:
 
 
 @pytest.mark.parametrize(("budget_s", "max_blocks"), [(60.0, None), (None, 9), (60.0, 9)])
-def test_a_fixed_number_of_blocks_is_not_limited(budget_s: float | None, max_blocks: int | None) -> None:
+def test_a_fixed_number_of_blocks_cannot_be_limited(budget_s: float | None, max_blocks: int | None) -> None:
     assert design_of(DesignChoices(seed=1, fixed_blocks=5), is_open_loop=False).fixed_blocks == 5
     choices = DesignChoices(seed=1, fixed_blocks=5, budget_s=budget_s, max_blocks=max_blocks)
     with pytest.raises(StudyError) as caught:
@@ -49,19 +49,19 @@ def test_a_fixed_number_of_blocks_is_not_limited(budget_s: float | None, max_blo
     assert caught.value.slug == "study-two-designs"
 
 
-def test_an_operation_is_judged_by_its_time_and_runs_once_in_a_block() -> None:
+def test_an_operation_is_compared_by_time_and_runs_once_per_block() -> None:
     design = design_of(DesignChoices(seed=1, budget_s=60.0), is_operation=True)
     assert (design.metric, design.margin, design.rounds, design.warm_up_s) == (Metric.TIME, 0.05, 1, 0.0)
 
 
 @pytest.mark.parametrize("metric", JUDGED_OF_LOAD)
-def test_an_operation_has_no_metric_of_a_load(metric: Metric) -> None:
+def test_an_operation_rejects_load_metrics(metric: Metric) -> None:
     with pytest.raises(StudyError) as caught:
         design_of(DesignChoices(seed=1, metric=metric), is_operation=True)
     assert caught.value.slug == "study-metric-of-other-kind"
 
 
-def test_a_load_has_no_time() -> None:
+def test_a_load_rejects_the_time_metric() -> None:
     with pytest.raises(StudyError) as caught:
         design_of(DesignChoices(seed=1, metric=Metric.TIME))
     assert (caught.value.slug, caught.value.where) == ("study-metric-of-other-kind", "--metric time")
@@ -74,7 +74,7 @@ def test_a_load_has_no_time() -> None:
         (DesignChoices(seed=1, rounds=2, warm_up_s=1.0), "--windows, --warmup"),
     ],
 )
-def test_an_operation_has_neither_windows_nor_a_warm_up(choices: DesignChoices, flags: str) -> None:
+def test_an_operation_rejects_windows_and_warm_up(choices: DesignChoices, flags: str) -> None:
     with pytest.raises(StudyError) as caught:
         design_of(choices, is_operation=True)
     assert (caught.value.slug, caught.value.where) == ("study-windows-of-operation", flags)
@@ -88,7 +88,7 @@ def test_an_operation_has_neither_windows_nor_a_warm_up(choices: DesignChoices, 
         (WindowLength(transactions=20), WindowKind.TRANSACTIONS, 1.0, 20),
     ],
 )
-def test_the_length_of_a_window_decides_its_kind(
+def test_the_window_length_determines_its_kind(
     length: WindowLength, kind: WindowKind, seconds: float, transactions: int | None
 ) -> None:
     design = design_of(DesignChoices(seed=1, window=length))

@@ -40,7 +40,7 @@ def test_a_server_named_twice_is_an_a_a_comparison_with_numbered_labels() -> Non
     assert labels(named("17", "17", "17")) == ["17", "17 (2)", "17 (3)"]
 
 
-def test_levels_of_a_setting_on_one_server_are_named_by_the_level_alone() -> None:
+def test_levels_on_one_server_are_labelled_without_the_server() -> None:
     arms, factors = expanded(named("17"), [parse_setting("work_mem=4MB,64MB")])
     assert [arm.label for arm in arms] == ["work_mem=4MB", "work_mem=64MB"]
     assert [arm.settings for arm in arms] == [
@@ -50,14 +50,14 @@ def test_levels_of_a_setting_on_one_server_are_named_by_the_level_alone() -> Non
     assert factors == ("work_mem",)
 
 
-def test_a_setting_with_one_value_holds_in_every_arm_and_is_no_factor() -> None:
+def test_a_setting_with_one_value_applies_to_every_arm_and_is_not_a_factor() -> None:
     arms, factors = expanded(named("16", "17"), [parse_setting("jit=off")])
     assert [arm.label for arm in arms] == ["16", "17"]
     assert all(arm.settings == (Setting(name="jit", value="off"),) for arm in arms)
     assert factors == ("server",)
 
 
-def test_servers_and_levels_are_combined_with_the_first_of_each_as_baseline() -> None:
+def test_the_first_server_and_level_are_the_baseline() -> None:
     found = labels(named("16", "17"), "jit=off,on", "work_mem=4MB,64MB", "fsync=off")
     assert found[0] == "16 jit=off work_mem=4MB"
     assert len(found) == 8
@@ -68,7 +68,7 @@ def test_servers_and_levels_are_combined_with_the_first_of_each_as_baseline() ->
     st.lists(st.sampled_from(["16", "17", "17.8", "./bin"]), min_size=1, max_size=4),
     st.lists(st.integers(1, 3), max_size=3),
 )
-def test_arms_are_the_product_with_unique_labels_and_their_own_index(servers: list[str], sizes: list[int]) -> None:
+def test_arms_are_the_product_with_unique_labels_and_indexes(servers: list[str], sizes: list[int]) -> None:
     settings = [
         SettingLevels(name=f"s{i}", values=tuple(str(value) for value in range(size))) for i, size in enumerate(sizes)
     ]
@@ -86,7 +86,7 @@ def test_arms_are_the_product_with_unique_labels_and_their_own_index(servers: li
     assert all([setting.name for setting in arm.settings] == [setting.name for setting in settings] for arm in arms)
 
 
-def test_one_arm_is_nothing_to_compare() -> None:
+def test_a_single_arm_is_rejected() -> None:
     for settings in ([], [parse_setting("jit=off")]):
         with pytest.raises(StudyError) as caught:
             expanded(named("17"), settings)
@@ -94,13 +94,13 @@ def test_one_arm_is_nothing_to_compare() -> None:
         assert caught.value.found == "17"
 
 
-def test_no_server_at_all_is_nothing_to_compare() -> None:
+def test_a_comparison_without_servers_is_rejected() -> None:
     with pytest.raises(StudyError) as caught:
         expanded([], [parse_setting("jit=off,on")])
     assert caught.value.found == "nothing"
 
 
-def test_every_arm_but_the_baseline_is_a_contender() -> None:
+def test_all_arms_except_the_baseline_are_contenders() -> None:
     asked = comparison(("a", "b", "c"))
     assert asked.baseline.label == "a"
     assert [arm.label for arm in asked.contenders] == ["b", "c"]

@@ -1,4 +1,4 @@
-"""The comparison that follows a verdict: three arms, of which the first differs from each other one in one thing."""
+"""The comparison after a verdict: three arms, of which the first differs from each other one in one respect."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def asked_of(recall: PlanRestoration, *settings: Setting, fitted: Design = FITTE
     return counterfactual_study(whole, whole.contexts[0], fitted, 2, recall, blocks=8)
 
 
-def test_the_contender_stands_between_the_baseline_and_itself() -> None:
+def test_the_contender_with_old_plans_is_compared_with_both_arms() -> None:
     found = asked_of(RECALL)
     (context,) = found.contexts
     arms = context.comparison.arms
@@ -48,19 +48,19 @@ def test_the_contender_stands_between_the_baseline_and_itself() -> None:
 
 
 @pytest.mark.parametrize(("rounds", "of_three_arms"), [(50, 34), (8, 6), (6, 4), (4, 2), (2, 1), (1, 1)])
-def test_windows_stay_as_long_as_they_were_and_a_block_takes_about_as_long(rounds: int, of_three_arms: int) -> None:
+def test_windows_keep_their_length_and_blocks_their_duration(rounds: int, of_three_arms: int) -> None:
     design = asked_of(RECALL, fitted=replace(FITTED, rounds=rounds)).contexts[0].comparison.design
     assert (design.window_s, design.rounds, design.fixed_blocks) == (3.0, of_three_arms, 8)
     assert (design.window_is_given, design.rounds_are_given) == (True, True)
 
 
-def test_a_setting_of_the_arm_gives_way_to_the_one_that_recalls() -> None:
+def test_a_restoring_setting_overrides_that_of_the_arm() -> None:
     arm = asked_of(RECALL, Setting(name="jit", value="on"), Setting(name="work_mem", value="8MB"))
     settings = {one.name: one.value for one in arm.contexts[0].comparison.arms[OLD_PLANS].settings}
     assert settings == {"jit": "off", "work_mem": "8MB", "enable_hashjoin": "off"}
 
 
-def test_a_rewrite_is_run_in_the_place_of_the_script() -> None:
+def test_a_rewrite_replaces_the_script() -> None:
     recall = PlanRestoration(rewrite=Script(name="fenced.sql", text="SELECT 1;"))
     comparison_ = asked_of(recall).contexts[0].comparison
     workloads = [arm.workload for arm in comparison_.arms]
@@ -78,7 +78,7 @@ def test_a_rewrite_is_run_in_the_place_of_the_script() -> None:
         ({0: (("a", "off"),), 1: (("a", "on"),)}, None),
     ],
 )
-def test_statements_that_want_one_setting_otherwise_cannot_have_both(
+def test_conflicting_settings_of_statements_cannot_be_combined(
     found: dict[int, tuple[tuple[str, str], ...]], together: tuple[str, ...] | None
 ) -> None:
     settings = settings_together(found)

@@ -1,4 +1,4 @@
-"""Whatever a study asks of a host is found wherever it stands, and what every study does is not."""
+"""Host access is found in every part of a study; ordinary studies have none."""
 
 import pytest
 
@@ -15,12 +15,12 @@ def access(text: str, texts: dict[str, str] | None = None) -> HostAccess:
 
 
 def of_setup(sql: str) -> HostAccess:
-    """Of a study with these statements for psql."""
+    """Return the host access of a study with these statements for psql."""
     return access(f"{SHORT}[dataset]\nsetup = ['fill.sql']\n", {"/studies/fill.sql": sql})
 
 
 def of_script(sql: str) -> HostAccess:
-    """Of a study with these statements for pgbench."""
+    """Return the host access of a study with these statements for pgbench."""
     return access(SHORT.replace('script = "query.sql"', f"sql = '''{sql}'''"))
 
 
@@ -32,7 +32,7 @@ def kinds(found: HostAccess) -> list[str]:
     return [line.partition(":")[0] for line in found.lines]
 
 
-def test_servers_settings_and_sql_alone_need_nothing() -> None:
+def test_servers_settings_and_sql_need_no_consent() -> None:
     found = access(f'{SHORT}variables = {{ rows = 10 }}\n[settings]\nwork_mem = "4MB"\n[dataset]\nscale = 1\n')
     assert (found, found.is_none, found.lines) == (HostAccess(), True, [])
 
@@ -51,7 +51,7 @@ def test_servers_settings_and_sql_alone_need_nothing() -> None:
         "17+with-uuid=e2fs",
     ],
 )
-def test_releases_and_their_usual_options_need_nothing(name: str) -> None:
+def test_releases_with_harmless_options_need_no_consent(name: str) -> None:
     assert of_servers("17", name).is_none
 
 
@@ -73,7 +73,7 @@ def test_releases_and_their_usual_options_need_nothing(name: str) -> None:
         ("17+with-tclconfig=/x", ["builds: 17+with-tclconfig=/x"]),
     ],
 )
-def test_a_server_of_the_studys_own_is_named(name: str, expected: list[str]) -> None:
+def test_a_server_chosen_by_the_study_is_listed(name: str, expected: list[str]) -> None:
     assert of_servers("17", name).lines == expected
 
 
@@ -97,7 +97,7 @@ def test_a_server_of_the_studys_own_is_named(name: str, expected: list[str]) -> 
         ("log_directory", "writes"),
     ],
 )
-def test_a_setting_that_runs_connects_or_opens_files_is_named_wherever_it_stands(name: str, kind: str) -> None:
+def test_a_setting_that_reaches_outside_is_listed_in_every_place(name: str, kind: str) -> None:
     for text in (
         f'{SHORT}[settings]\n{name} = "x"\n',
         f"{SHORT}settings = {{ {name} = 'x' }}\n",
@@ -117,7 +117,7 @@ def test_a_setting_that_runs_connects_or_opens_files_is_named_wherever_it_stands
         "steps = [{ sql = 'ANALYZE t' }, { command = \"sh -c 'touch /x; date'\" }]",
     ],
 )
-def test_a_program_is_shown_with_all_its_arguments(text: str) -> None:
+def test_a_program_is_listed_with_its_arguments(text: str) -> None:
     assert access(OPERATION + text).lines == ["runs programs: sh -c 'touch /x; date'"]
 
 
@@ -161,7 +161,7 @@ ELSEWHERE_IN_SQL = [
 
 
 @pytest.mark.parametrize(("sql", "kind"), [*((sql, "runs programs") for sql in PROGRAMS_IN_SQL), *ELSEWHERE_IN_SQL])
-def test_sql_that_leaves_the_server_is_named_in_every_place_for_sql(sql: str, kind: str) -> None:
+def test_sql_that_reaches_outside_is_listed_in_every_place(sql: str, kind: str) -> None:
     assert kinds(of_setup(sql)) == [kind]
     assert kinds(of_script(sql)) == [kind]
     assert kinds(access(f"{SHORT}[dataset]\nsql = '''{sql}'''\n")) == [kind]
@@ -205,7 +205,7 @@ def test_sql_that_leaves_the_server_is_named_in_every_place_for_sql(sql: str, ki
         (r"\lo_export 1 /tmp/x", "writes"),
     ],
 )
-def test_a_command_of_psql_that_leaves_the_server_is_named(line: str, kind: str) -> None:
+def test_a_psql_command_that_reaches_outside_is_listed(line: str, kind: str) -> None:
     found = of_setup(f"SELECT 1;\n{line}\nSELECT 2;\n")
     assert kinds(found) == [kind]
     assert kinds(access(f"{OPERATION}operation = 'ANALYZE'\nprepare_sql = '''\n{line}\n'''")) == [kind]
@@ -223,7 +223,7 @@ def test_a_command_of_psql_that_leaves_the_server_is_named(line: str, kind: str)
         "\\ \\\n \\\nsetshell x touch /x",
     ],
 )
-def test_a_command_of_pgbench_that_runs_a_program_is_named(line: str) -> None:
+def test_a_pgbench_command_that_runs_a_program_is_listed(line: str) -> None:
     assert kinds(of_script(f"SELECT 1;\n{line}\n")) == ["runs programs"]
     script = access(
         SHORT.replace('script = "query.sql"', f"scripts = [{{ sql = '''{line}''' }}, {{ sql = 'SELECT 1' }}]")
@@ -243,11 +243,11 @@ def test_a_command_of_pgbench_that_runs_a_program_is_named(line: str) -> None:
         "SET search_path TO 'a'; COPY t TO 'rows.csv'; COPY t FROM 'rows.csv';",
     ],
 )
-def test_usual_sql_needs_nothing(sql: str) -> None:
+def test_ordinary_sql_needs_no_consent(sql: str) -> None:
     assert of_setup(sql) == HostAccess()
 
 
-def test_what_is_shown_is_one_line_for_each_kind_without_passwords() -> None:
+def test_the_list_has_one_line_per_kind_without_passwords() -> None:
     found = of_setup("\\! psql postgresql://u:Geheim99@h/db\nCOPY t FROM\n\n  PROGRAM 'date';\n")
     assert found.lines == ["runs programs: fill.sql: \\! psql postgresql://h/db; fill.sql: FROM PROGRAM 'date';"]
     assert of_setup(f"SELECT 1 \\g{' ' * 300}|date").lines == ["runs programs: fill.sql: \\g |date"]
@@ -281,8 +281,8 @@ def test_what_is_shown_is_one_line_for_each_kind_without_passwords() -> None:
         "to './",
     ],
 )
-def test_a_long_text_takes_no_longer_than_its_length_allows(piece: str) -> None:
-    # A search that reads the rest of the text again at each place would take hours.
+def test_a_long_text_takes_linear_time(piece: str) -> None:
+    # A quadratic search would take hours.
     with processor_time(20):
         of_setup(piece * (300_000 // len(piece)))
         of_script(piece.replace("'", "") * (300_000 // len(piece)))

@@ -3,16 +3,16 @@ import pytest
 from pgversus.study.metrics import JUDGED, QUANTILES, Metric
 
 
-def test_only_more_transactions_per_second_are_better() -> None:
+def test_tps_is_the_only_metric_where_more_is_better() -> None:
     assert [metric for metric in Metric if metric.more_is_better] == [Metric.TPS]
 
 
 @pytest.mark.parametrize("metric", Metric)
-def test_the_name_of_a_metric_carries_its_unit(metric: Metric) -> None:
+def test_the_name_of_a_metric_includes_its_unit(metric: Metric) -> None:
     assert metric.unit == ("s" if metric.value.endswith("_s") else "1/s")
 
 
-def test_quantiles_are_those_in_the_names() -> None:
+def test_quantiles_match_the_names_of_metrics() -> None:
     assert {metric.value: q for metric, q in QUANTILES.items()} == {
         "latency_p50_s": 0.5,
         "latency_p95_s": 0.95,

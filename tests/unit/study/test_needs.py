@@ -1,4 +1,4 @@
-"""Estimates of a dry run: they grow with what is asked, and never promise less than the least."""
+"""Estimates of a dry run grow with the study, and are never below the minimum."""
 
 from dataclasses import replace
 
@@ -29,29 +29,29 @@ def study(contexts: int = 3, design: Design | None = None, scale: int = 1) -> St
     )
 
 
-def test_data_are_loaded_once_for_each_server_and_dataset_however_many_contexts_use_them() -> None:
+def test_data_is_loaded_once_per_server_and_dataset() -> None:
     assert needs_of(study(3)).snapshots == needs_of(study(300)).snapshots == 2
     assert needs_of(study(3)).disk_bytes == needs_of(study(300)).disk_bytes
 
 
-def test_trials_are_those_of_the_first_look_or_of_the_fixed_number() -> None:
+def test_least_trials_are_those_of_the_first_look_or_of_fixed_blocks() -> None:
     assert needs_of(study(3)).least_trials == 3 * 2 * FIRST_LOOK
     assert needs_of(study(3, Design(fixed_blocks=7))).least_trials == 3 * 2 * 7
 
 
-def test_bigger_data_need_more_room_and_time() -> None:
+def test_larger_data_needs_more_disk_space_and_time() -> None:
     small, big = needs_of(study(scale=1)), needs_of(study(scale=500))
-    # 15 MB for each unit of scale, for two snapshots and two copies.
+    # 15 MB per unit of scale, for two snapshots and two copies.
     assert big.disk_bytes - small.disk_bytes > 4 * 499 * 15e6
     assert big.preparation_s > small.preparation_s
 
 
-def test_the_budget_is_the_most_and_a_fixed_design_has_none() -> None:
+def test_the_budget_is_the_maximum_unless_blocks_are_fixed() -> None:
     assert needs_of(study()).most_s == 600.0
     assert needs_of(study(design=Design(fixed_blocks=5))).most_s is None
 
 
-def test_cold_windows_cost_a_start_each() -> None:
+def test_each_cold_window_includes_a_start() -> None:
     warm = study()
     contexts = tuple(
         replace(context, comparison=replace(context.comparison, cache=CacheState.COLD)) for context in warm.contexts
@@ -59,7 +59,7 @@ def test_cold_windows_cost_a_start_each() -> None:
     assert needs_of(replace(warm, contexts=contexts)).least_s > 1.5 * needs_of(warm).least_s
 
 
-def test_servers_of_others_need_no_room() -> None:
+def test_running_servers_need_no_disk_space() -> None:
     asked = study(1)
     arms = tuple(replace(arm, server=RunningServer(uri="postgresql://a")) for arm in asked.contexts[0].comparison.arms)
     one = replace(asked.contexts[0], comparison=replace(asked.contexts[0].comparison, arms=arms))
@@ -67,7 +67,7 @@ def test_servers_of_others_need_no_room() -> None:
 
 
 def with_settings(asked: Study, name: str) -> Study:
-    """The same with another value of a setting in each context."""
+    """Return the study with a different value of a setting in each context."""
     contexts = []
     for context in asked.contexts:
         setting = Setting(name=name, value=str(context.number))
@@ -76,8 +76,8 @@ def with_settings(asked: Study, name: str) -> Study:
     return replace(asked, contexts=tuple(contexts))
 
 
-def test_big_copies_of_contexts_on_servers_of_their_own_are_kept_together() -> None:
-    # 15 MB for each unit of scale, for two arms of each of nine contexts more.
+def test_large_copies_of_all_contexts_are_counted() -> None:
+    # 15 MB per unit of scale, for two arms of nine more contexts.
     one, ten = (needs_of(with_settings(study(contexts, scale=500), "work_mem")) for contexts in (1, 10))
     assert (one.snapshots, ten.snapshots) == (2, 2)
     assert ten.disk_bytes - one.disk_bytes > 9 * 2 * 500 * 15e6
@@ -86,13 +86,13 @@ def test_big_copies_of_contexts_on_servers_of_their_own_are_kept_together() -> N
     assert small[0] == small[1]
 
 
-def test_arms_that_differ_in_a_setting_that_shapes_data_are_loaded_apart() -> None:
+def test_arms_with_different_data_settings_are_loaded_separately() -> None:
     apart = needs_of(with_settings(study(3), "default_statistics_target"))
     assert apart.snapshots == 3 * 2
     assert apart.disk_bytes > needs_of(with_settings(study(3), "work_mem")).disk_bytes
 
 
-def test_what_setup_files_may_need_is_loaded_apart_only_where_there_are_any() -> None:
+def test_settings_for_setup_files_only_matter_with_setup_files() -> None:
     asked = with_settings(study(3), "shared_preload_libraries")
     assert needs_of(asked).snapshots == 2
     files = Dataset(setup_files=(SetupFile(path="/s.sql", sha256=""),))
@@ -104,7 +104,7 @@ def test_what_setup_files_may_need_is_loaded_apart_only_where_there_are_any() ->
 
 
 def with_datasets(asked: Study, *datasets: Dataset) -> Study:
-    """The same with another dataset in each context."""
+    """Return the study with a different dataset in each context."""
     contexts = []
     for context, dataset in zip(asked.contexts, datasets, strict=True):
         arms = tuple(replace(arm, dataset=dataset) for arm in context.comparison.arms)
@@ -112,7 +112,7 @@ def with_datasets(asked: Study, *datasets: Dataset) -> Study:
     return replace(asked, contexts=tuple(contexts))
 
 
-def test_what_is_prepared_counts_beside_what_is_loaded_which_is_loaded_once() -> None:
+def test_prepared_data_is_counted_in_addition_to_loaded_data() -> None:
     file = SetupFile(path="/p.sql", sha256="")
     loaded = Dataset(pgbench_scale=50)
     three, twenty = (replace(loaded, prepare=(file,), variables=(("share", share),)) for share in ("3", "20"))
@@ -120,18 +120,18 @@ def test_what_is_prepared_counts_beside_what_is_loaded_which_is_loaded_once() ->
     one = needs_of(with_datasets(study(2), three, three))
     two = needs_of(with_datasets(study(2), three, twenty))
     assert [only_loaded.snapshots, one.snapshots, two.snapshots] == [1 * 2, 2 * 2, 3 * 2]
-    # Each with dead rows, as many again as there are rows: 15 MB for each unit of scale, twice, on two servers.
+    # As many dead rows as live ones: 15 MB per unit of scale, twice, on two servers.
     assert two.disk_bytes - one.disk_bytes > 2 * 2 * 50 * 15e6
     assert one.disk_bytes - only_loaded.disk_bytes > 2 * 2 * 50 * 15e6
     assert only_loaded.preparation_s < one.preparation_s < two.preparation_s
 
 
-def test_blocks_are_estimated_with_the_windows_that_they_will_have() -> None:
+def test_blocks_are_estimated_with_fitted_windows() -> None:
     closed = study(1, Design(fixed_blocks=4))
     (context,) = closed.contexts
     workload = replace(WORKLOAD, rate=1000.0)
     arms = tuple(replace(arm, workload=workload) for arm in context.comparison.arms)
     at_a_rate = replace(context, comparison=replace(context.comparison, arms=arms))
-    # 1 s of load in slices, or 8 windows of 1 s, of two arms in each block; starting takes half a second.
+    # 1 s of load in slices, or 8 windows of 1 s, for two arms per block; a start takes half a second.
     assert 4 * 2 * 1.0 < needs_of(closed).least_s < 4 * 2 * 2.5
     assert 4 * 2 * 8.0 < needs_of(replace(closed, contexts=(at_a_rate,))).least_s < 4 * 2 * 12.0

@@ -1,4 +1,4 @@
-"""Parts of a study: all in one where the data fit, else as few at once as the data allow, none lost."""
+"""Parts of a study: one if the data fits, otherwise as few as possible, and none lost."""
 
 from dataclasses import replace
 from itertools import chain, pairwise
@@ -17,7 +17,7 @@ VACUUM = Operation(name="VACUUM", steps=(Step(name="VACUUM", sql="VACUUM"),))
 
 
 def contexts(*data: tuple[int, str]) -> list[Context]:
-    """Of operations on two servers, by scale and by the variable of what prepares the data."""
+    """Return contexts of operations on two servers, by scale and by the variable of `prepare`."""
     found = []
     for number, (scale, dead) in enumerate(data, 1):
         asked = comparison()
@@ -31,12 +31,12 @@ def numbers(parts: list[list[Context]]) -> list[list[int]]:
     return [[context.number for context in part] for part in parts]
 
 
-def test_contexts_whose_data_fit_all_take_turns() -> None:
+def test_contexts_with_little_data_form_one_part() -> None:
     assert numbers(parts_of(contexts((10, "3"), (10, "20"), (10, "50"), (1, "3")))) == [[1, 2, 3, 4]]
     assert parts_of([]) == []
 
 
-def test_contexts_on_the_same_data_stay_together_and_large_data_come_one_after_another() -> None:
+def test_contexts_that_share_data_stay_together_and_large_data_is_split() -> None:
     asked = contexts((500, "3"), (500, "70"), (500, "3"), (10, "3"), (500, "70"), (10, "70"))
     assert numbers(parts_of(asked)) == [[1, 3], [2, 5], [4, 6]]
 
@@ -45,7 +45,7 @@ DATA = st.lists(st.tuples(st.sampled_from([1, 10, 100, 500, 2000]), st.sampled_f
 
 
 @given(DATA, st.floats(1e6, 1e12))
-def test_every_context_is_in_one_part_and_no_part_has_more_than_it_may_or_must(
+def test_every_context_is_in_one_part_and_parts_respect_the_limit(
     data: list[tuple[int, str]], most_bytes: float
 ) -> None:
     asked = contexts(*data)
@@ -54,12 +54,12 @@ def test_every_context_is_in_one_part_and_no_part_has_more_than_it_may_or_must(
     for part in parts:
         is_single = len({context.comparison.arms[0].dataset for context in part}) == 1
         assert is_single or disk_bytes(part) <= most_bytes
-    # The next part could not have been in the one before it.
+    # The next part would not fit into the previous one.
     for part, following in pairwise(parts):
         assert disk_bytes([*part, *following]) > most_bytes
 
 
-def test_a_study_needs_the_room_of_its_largest_part() -> None:
+def test_a_study_needs_the_disk_space_of_its_largest_part() -> None:
     asked = contexts(*((500, str(dead)) for dead in range(10)))
     study = Study(name="s", title="t", question="", contexts=tuple(asked), seed=1, budget_s=600.0)
     needs = needs_of(study)

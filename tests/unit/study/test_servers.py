@@ -76,12 +76,12 @@ def built(source: SourceName, **options: Any) -> SourceBuild:
         ("POSTGRESQL://host/db", RunningServer(uri="POSTGRESQL://host/db")),
     ],
 )
-def test_every_form_names_a_server(text: str, expected: object) -> None:
+def test_every_form_of_server_name_is_parsed(text: str, expected: object) -> None:
     assert parse_server(text) == (expected or RunningServer(uri=text))
 
 
 @given(st.integers(OLDEST_MAJOR, 99), st.none() | st.integers(0, 999), st.none() | st.sampled_from(BuildFamily))
-def test_a_release_is_read_back_from_its_own_name(major: int, minor: int | None, family: BuildFamily | None) -> None:
+def test_release_names_round_trip(major: int, minor: int | None, family: BuildFamily | None) -> None:
     release = Release(major=major, minor=minor, family=family)
     assert parse_server(f"{family}:{release}" if family else str(release)) == release
 
@@ -89,7 +89,7 @@ def test_a_release_is_read_back_from_its_own_name(major: int, minor: int | None,
 @pytest.mark.parametrize(
     "text", ["", " ", "seventeen", "17.8.1", "-17", "17beta1", "117", "17.", ".8", "host=x", "17 "]
 )
-def test_anything_else_names_no_server(text: str) -> None:
+def test_other_texts_are_rejected(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(text)
     assert caught.value.slug == "study-unknown-server"
@@ -134,37 +134,33 @@ def test_anything_else_names_no_server(text: str) -> None:
         ("/opt/postgresql@17/bin/", LocalPath(path="/opt/postgresql@17/bin/")),
     ],
 )
-def test_what_is_built_from_source_is_named_with_its_options(text: str, expected: object) -> None:
+def test_source_builds_are_parsed_with_their_options(text: str, expected: object) -> None:
     assert parse_server(text) == expected
 
 
 @given(SOURCES, OPTIONS)
-def test_what_is_built_from_source_is_read_back_from_its_name_in_full(
-    source: SourceName, options: BuildOptions
-) -> None:
+def test_full_names_of_source_builds_round_trip(source: SourceName, options: BuildOptions) -> None:
     name = SourceBuild(source=source, options=options)
     again = parse_to_build(name_in_full(name))
     assert again == name
     assert name_in_full(name).endswith(str(name))
     if isinstance(source, Release | Checkout | Download) or options != NO_OPTIONS:
-        # A path alone may as well be a bin directory: which, is seen when it is looked at.
+        # A path alone may also be a bin directory, which is determined later.
         assert parse_server(name_in_full(name)) == name
 
 
 @given(st.lists(SOURCES, min_size=2, max_size=2), st.lists(OPTIONS, min_size=2, max_size=2))
-def test_two_builds_have_one_name_only_where_they_are_equal(
-    sources: list[SourceName], given: list[BuildOptions]
-) -> None:
+def test_different_builds_have_different_names(sources: list[SourceName], given: list[BuildOptions]) -> None:
     one, other = (SourceBuild(source=source, options=options) for source, options in zip(sources, given, strict=True))
     assert (name_in_full(one) == name_in_full(other)) is (one == other)
 
 
-def test_a_release_from_source_is_not_called_like_the_ready_made_one() -> None:
+def test_a_release_from_source_has_its_own_name() -> None:
     names = [name_in_full(name) for name in (SEVENTEEN, SourceBuild(source=SEVENTEEN))]
     assert names == ["17", "source:17"]
 
 
-def test_options_in_another_order_are_the_same_server() -> None:
+def test_the_order_of_options_does_not_matter() -> None:
     words = ["blocksize=16", "with-lz4", "cassert", "without-icu", "cflags=-O3"]
     names = {parse_server("+".join(["17", *order])) for order in permutations(words)}
     (name,) = names
@@ -172,14 +168,14 @@ def test_options_in_another_order_are_the_same_server() -> None:
 
 
 @pytest.mark.parametrize("text", ["17+blocksize=8", "17+wal-blocksize=8", "17+wal-blocksize=8+blocksize=8"])
-def test_what_is_usual_need_not_be_said(text: str) -> None:
+def test_default_options_are_omitted_from_names(text: str) -> None:
     name = parse_server(text)
     assert name == SourceBuild(source=SEVENTEEN) == parse_server("source:17")
     assert str(name) == "17"
 
 
 @pytest.mark.parametrize("text", ["17.8+lto", "17+", "17+BLOCKSIZE=4", "17+casert+blocksize=4"])
-def test_an_unknown_build_option_is_answered_with_those_that_are_known(text: str) -> None:
+def test_an_unknown_build_option_lists_valid_options(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(text)
     error = caught.value
@@ -199,7 +195,7 @@ def test_an_unknown_build_option_is_answered_with_those_that_are_known(text: str
         ("cflag=-O3", "cflags"),
     ],
 )
-def test_of_a_misspelt_option_the_nearest_is_named(option: str, meant: str) -> None:
+def test_a_misspelt_option_suggests_a_similar_one(option: str, meant: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(f"17+{option}")
     assert caught.value.found == f"+{option.partition('=')[0]}"
@@ -207,7 +203,7 @@ def test_of_a_misspelt_option_the_nearest_is_named(option: str, meant: str) -> N
 
 
 @pytest.mark.parametrize("option", ["blocksize=16", "cassert", "cflags=-O3", "cc=gcc", "with-lz4"])
-def test_an_option_is_given_once(option: str) -> None:
+def test_a_repeated_option_is_rejected(option: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(f"17+{option}+{option}")
     assert caught.value.slug == "study-bad-build-option"
@@ -218,7 +214,7 @@ def test_an_option_is_given_once(option: str) -> None:
 @pytest.mark.parametrize(
     "option", ["blocksize", "blocksize=", "wal-blocksize", "cflags", "cflags= ", "cc=", "cassert=1", "cassert="]
 )
-def test_an_option_has_a_value_where_it_takes_one(option: str) -> None:
+def test_missing_and_unexpected_option_values_are_rejected(option: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(f"17+{option}")
     assert caught.value.slug == "study-bad-build-option"
@@ -237,7 +233,7 @@ def test_an_option_has_a_value_where_it_takes_one(option: str) -> None:
         ("wal-blocksize=-8", "1, 2, 4, 8, 16, 32, 64 (kB)"),
     ],
 )
-def test_a_size_that_configure_would_not_take_is_refused_with_those_it_takes(option: str, sizes: str) -> None:
+def test_an_invalid_block_size_lists_valid_sizes(option: str, sizes: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(f"17+{option}")
     assert caught.value.slug == "study-bad-build-option"
@@ -245,14 +241,14 @@ def test_a_size_that_configure_would_not_take_is_refused_with_those_it_takes(opt
 
 
 @pytest.mark.parametrize("option", ["with-wal-blocksize=16", "enable-cassert", "disable-rpath", "prefix=x", "with-"])
-def test_what_pgversus_says_to_configure_itself_is_not_handed_on(option: str) -> None:
+def test_configure_options_set_by_pgversus_are_rejected(option: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(f"17+{option}")
     assert caught.value.slug == "study-bad-build-option"
 
 
 @pytest.mark.parametrize("text", ["zonky:17.8+cassert", "wheel:17+blocksize=8"])
-def test_what_is_ready_made_cannot_be_built_otherwise(text: str) -> None:
+def test_ready_made_builds_reject_options(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(text)
     family, _, version = text.partition(":")
@@ -273,11 +269,11 @@ def test_what_is_ready_made_cannot_be_built_otherwise(text: str) -> None:
         ("postgresql://host/db", RunningServer(uri="postgresql://host/db")),
     ],
 )
-def test_what_is_to_be_built_is_no_ready_made_build(text: str, expected: object) -> None:
+def test_parse_to_build_returns_source_builds(text: str, expected: object) -> None:
     assert parse_to_build(text) == expected
 
 
-def test_a_family_that_is_ready_made_is_not_built() -> None:
+def test_parse_to_build_rejects_ready_made_families() -> None:
     with pytest.raises(StudyError) as caught:
         parse_to_build("zonky:17.8")
     assert (caught.value.slug, caught.value.where) == ("study-ready-made", "server zonky:17.8")
@@ -292,7 +288,7 @@ def test_a_version_before_twelve_is_too_old(text: str) -> None:
     assert "12 or newer" in caught.value.expected
 
 
-def test_an_unknown_family_names_those_that_are_known_and_the_version_without_it() -> None:
+def test_an_unknown_family_lists_known_families_and_the_plain_version() -> None:
     with pytest.raises(StudyError) as caught:
         parse_server("debian:17.8")
     assert caught.value.slug == "study-unknown-family"
@@ -311,7 +307,7 @@ def test_an_unknown_family_names_those_that_are_known_and_the_version_without_it
         " postgresql://u:Geheim99@host/db",
     ],
 )
-def test_other_connection_strings_are_answered_with_the_form_of_a_uri_and_never_shown(text: str) -> None:
+def test_other_connection_strings_are_rejected_without_showing_them(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(text)
     error = caught.value
@@ -321,11 +317,11 @@ def test_other_connection_strings_are_answered_with_the_form_of_a_uri_and_never_
 
 
 @given(st.text() | st.from_regex(r"([a-z]+:)?\d{0,4}(\.\d{0,5})?\+?"))
-def test_garbage_is_a_study_error_or_a_server_and_nothing_else(text: str) -> None:
+def test_any_text_is_a_server_or_a_study_error(text: str) -> None:
     try:
         server = parse_server(text)
     except StudyError as error:
-        # One that may hold a password is not shown.
+        # Text that may contain a password is not shown.
         assert text in error.where or "not shown" in error.found  # noqa: PT017 - the other branch is no failure
     else:
         assert isinstance(server, Release | LocalPath | SourceBuild | RunningServer)
@@ -338,11 +334,11 @@ def test_a_release_without_minor_admits_every_minor_of_its_major() -> None:
     assert not Release(major=17, minor=0).admits(Version(major=17, minor=3))
 
 
-def test_versions_are_ordered_by_number_and_not_by_letters() -> None:
+def test_versions_are_ordered_numerically() -> None:
     assert Version(major=17, minor=10) > Version(major=17, minor=9) > Version(major=16, minor=99)
 
 
-def test_a_slash_in_the_value_of_an_option_makes_no_path() -> None:
+def test_a_slash_in_an_option_value_does_not_make_a_path() -> None:
     named = parse_server("17+with-includes=/opt/include+cassert")
     assert named == SourceBuild(
         source=Release(major=17, minor=None),
@@ -353,18 +349,18 @@ def test_a_slash_in_the_value_of_an_option_makes_no_path() -> None:
 @pytest.mark.parametrize(
     "text", ["./postgres@debian/17.2-1+deb12u1", "17+cflags=-march=armv8-a+crc", "/opt/pg+ssl", "./tree+lto"]
 )
-def test_a_plus_that_no_option_follows_is_part_of_what_it_stands_in(text: str) -> None:
+def test_a_plus_without_an_option_belongs_to_the_path(text: str) -> None:
     assert str(parse_server(text)) == text
 
 
 @pytest.mark.parametrize("address", ["https://me:word@host/p.tar.gz", "https://host/p.tar.gz?token=word"])
-def test_an_address_that_may_hold_a_secret_is_refused_and_not_shown(address: str) -> None:
+def test_an_address_that_may_contain_a_secret_is_rejected_without_showing_it(address: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(address)
     assert "word" not in str(caught.value)
 
 
-def test_the_usual_compiler_need_not_be_said() -> None:
+def test_the_default_compiler_is_omitted_from_names() -> None:
     assert parse_server("17+cc=gcc") == parse_server("source:17")
 
 
@@ -372,7 +368,7 @@ def test_the_usual_compiler_need_not_be_said() -> None:
     "fragment",
     ["word", "#sha256=", f"sha256={HASH}0", f"sha256={HASH[1:]}", f"sha256={HASH}#word", f"md5={HASH}", "x=word"],
 )
-def test_an_address_ends_with_a_hash_or_with_nothing(fragment: str) -> None:
+def test_an_address_only_accepts_a_hash_as_fragment(fragment: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(f"{TARBALL}#{fragment}")
     assert caught.value.slug == "study-unknown-server"
@@ -380,7 +376,7 @@ def test_an_address_ends_with_a_hash_or_with_nothing(fragment: str) -> None:
     assert HASH[1:] not in str(caught.value)
 
 
-def test_a_hash_that_is_not_one_is_answered_with_what_one_is() -> None:
+def test_an_invalid_hash_reports_the_expected_form() -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(f"{TARBALL}#sha256=abc")
     assert caught.value.expected == "64 hexadecimal digits"
@@ -390,7 +386,7 @@ def test_a_hash_that_is_not_one_is_answered_with_what_one_is() -> None:
     "compiler",
     ["gcc;x", "sh -c 'x'", "$(x)", "gcc `x`", "gcc|x", "gcc &", "gcc\nx", "gcc # x", "PATH=/x gcc", "-x", '"gcc"'],
 )
-def test_a_compiler_that_would_mean_more_to_a_shell_than_a_program_is_refused(compiler: str) -> None:
+def test_a_compiler_with_shell_syntax_is_rejected(compiler: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_server(f"17+cc={compiler}")
     assert caught.value.slug == "study-bad-build-option"
@@ -398,5 +394,5 @@ def test_a_compiler_that_would_mean_more_to_a_shell_than_a_program_is_refused(co
 
 
 @pytest.mark.parametrize("compiler", ["g++-13", "clang -m64", "/opt/bin/gcc-14", "ccache gcc", "gcc -I/x --sysroot=/y"])
-def test_a_compiler_is_a_program_with_options(compiler: str) -> None:
+def test_a_compiler_may_have_options(compiler: str) -> None:
     assert parse_server(f"17+cc={compiler}") == built(SEVENTEEN, compiler=compiler)

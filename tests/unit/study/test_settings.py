@@ -32,7 +32,7 @@ def test_a_setting_has_a_name_and_levels(text: str, name: str, values: tuple[str
 
 
 @pytest.mark.parametrize("text", ["", "=", "=4MB", "work_mem", "work mem=4MB", "1x=2", "a..b=1", ".a=1", "a.=1", "é=1"])
-def test_what_has_no_name_and_equals_sign_is_no_setting(text: str) -> None:
+def test_text_without_name_and_equals_sign_is_rejected(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_setting(text)
     assert caught.value.slug == "study-bad-setting"
@@ -40,25 +40,25 @@ def test_what_has_no_name_and_equals_sign_is_no_setting(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a=1,1", "a=1,2,1", "a=1, 1", "a='1',1", "a=,"])
-def test_a_level_that_appears_twice_is_refused(text: str) -> None:
+def test_a_repeated_level_is_rejected(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_setting(text)
     assert caught.value.slug == "study-repeated-level"
 
 
 @given(st.lists(PLAIN, min_size=1, max_size=6, unique=True))
-def test_plain_levels_come_back_as_they_were(values: list[str]) -> None:
+def test_plain_levels_round_trip(values: list[str]) -> None:
     assert parse_setting("a=" + ",".join(values)).values == tuple(values)
 
 
 @given(st.lists(st.text(alphabet="ab,'", min_size=1, max_size=8), min_size=1, max_size=4, unique=True))
-def test_quoted_levels_come_back_as_they_were(values: list[str]) -> None:
+def test_quoted_levels_round_trip(values: list[str]) -> None:
     quoted = ",".join("'" + value.replace("'", "''") + "'" for value in values)
     assert parse_setting(f"a={quoted}").values == tuple(values)
 
 
 @given(LINE | LINE.map(lambda text: f"a={text}"))
-def test_a_garbled_line_is_a_study_error_or_a_setting_and_nothing_else(text: str) -> None:
+def test_any_text_is_a_setting_or_a_study_error(text: str) -> None:
     try:
         setting = parse_setting(text)
     except StudyError as error:
@@ -68,20 +68,20 @@ def test_a_garbled_line_is_a_study_error_or_a_setting_and_nothing_else(text: str
         assert text.strip().startswith(setting.name)
 
 
-def test_one_name_in_two_flags_is_refused_whatever_its_case() -> None:
+def test_a_setting_given_twice_is_rejected_in_any_case() -> None:
     with pytest.raises(StudyError) as caught:
         check_repeated_names([parse_setting("work_mem=1"), parse_setting("jit=on"), parse_setting("WORK_MEM=2")])
     assert caught.value.slug == "study-repeated-setting"
     assert "work_mem" in caught.value.what
 
 
-def test_different_names_are_not_refused() -> None:
+def test_different_names_are_accepted() -> None:
     settings = [parse_setting("work_mem=1"), parse_setting("jit=on")]
     check_repeated_names(settings)
     assert [setting.name for setting in settings] == ["work_mem", "jit"]
 
 
-def test_a_setting_reads_as_name_and_value() -> None:
+def test_a_setting_is_formatted_as_name_and_value() -> None:
     assert str(Setting(name="jit", value="off")) == "jit=off"
 
 
@@ -96,8 +96,6 @@ def test_a_setting_reads_as_name_and_value() -> None:
         ("work_mem", (False, False)),
     ],
 )
-def test_data_are_loaded_with_what_shapes_them_and_with_what_setup_files_need(
-    name: str, shapes: tuple[bool, bool]
-) -> None:
+def test_shaping_settings_include_those_needed_by_setup_files(name: str, shapes: tuple[bool, bool]) -> None:
     setting = Setting(name=name, value="x")
     assert tuple(shaping_settings([setting], runs_files=files) == (setting,) for files in (False, True)) == shapes

@@ -34,7 +34,7 @@ def fitted(load: FirstLoad, design: Design = ROOMY) -> Design:
         (0.1, 4, 0.4, 0.4, 4, 4),
     ],
 )
-def test_one_statement_that_only_reads_gets_short_slices_with_at_least_one_execution(
+def test_a_read_only_statement_gets_short_slices_with_at_least_one_execution(
     *, latency_s: float, clients: int, window_s: float, slice_s: float, rounds: int, per_session: int
 ) -> None:
     found = fitted(first(latency_s, clients))
@@ -45,18 +45,18 @@ def test_one_statement_that_only_reads_gets_short_slices_with_at_least_one_execu
 
 
 @given(LATENCIES)
-def test_one_client_is_stopped_while_its_first_execution_is_in_flight_or_after_a_whole_slice(latency_s: float) -> None:
+def test_one_client_is_paused_during_its_first_execution_or_after_a_whole_slice(latency_s: float) -> None:
     found = fitted(first(latency_s))
     assert found.slice_s == 0.02 if latency_s < 0.01 else 0.001 <= found.slice_s <= max(0.003, 0.3 * latency_s)
 
 
 @given(LATENCIES, st.floats(1, 50), st.integers(2, 99))
-def test_clients_wait_for_each_other_for_a_small_part_of_a_slice(latency_s: float, tail: float, clients: int) -> None:
+def test_clients_wait_for_each_other_only_briefly(latency_s: float, tail: float, clients: int) -> None:
     found = fitted(replace(first(latency_s, clients), latency_p99_s=tail * latency_s))
     if max(latency_s, tail * latency_s / 2) < 0.25:
         assert found.slice_s >= max(0.02, 4 * latency_s, 2 * tail * latency_s)
     else:
-        # Where that would be long each executes as often as it should, and all have finished at the end.
+        # If that took too long, each client executes a fixed number of transactions instead.
         assert found.window_kind is WindowKind.TRANSACTIONS
         assert found.window_transactions == max(1, round(0.5 / latency_s))
 
@@ -76,7 +76,7 @@ def test_a_slice_of_several_statements_holds_many_transactions(latency_s: float,
     ("latency_s", "clients", "connect_s", "window_s"),
     [(0.001, 1, 0.005, 0.1), (0.001, 4, 0.02, 0.5), (0.001, 99, 3.0, 3.0), (0.2, 1, 0.005, 0.2), (20.0, 4, 3.0, 20.0)],
 )
-def test_a_load_that_must_not_be_stopped_has_windows_that_are_long_for_new_sessions(
+def test_a_load_that_cannot_be_paused_has_windows_long_enough_for_new_sessions(
     latency_s: float, clients: int, connect_s: float, window_s: float
 ) -> None:
     found = fitted(replace(first(latency_s, clients), connect_s=connect_s, may_pause=False))
@@ -85,7 +85,7 @@ def test_a_load_that_must_not_be_stopped_has_windows_that_are_long_for_new_sessi
 
 
 @pytest.mark.parametrize("window_s", [0.005, 0.05, 0.9])
-def test_a_given_slice_is_taken_where_transactions_fit_into_it(window_s: float) -> None:
+def test_a_given_slice_is_used_if_transactions_fit(window_s: float) -> None:
     given_length = replace(ROOMY, window_s=window_s, window_kind=WindowKind.SLICE, window_is_given=True)
     slow = fitted(replace(first(0.2), is_one_statement=False), given_length)
     assert (slow.window_kind, slow.window_transactions) == (
@@ -97,7 +97,7 @@ def test_a_given_slice_is_taken_where_transactions_fit_into_it(window_s: float) 
         assert (fast.window_kind, fast.window_s) == (WindowKind.SLICE, window_s)
 
 
-def test_a_given_number_of_transactions_is_taken() -> None:
+def test_a_given_number_of_transactions_is_used() -> None:
     asked = replace(ROOMY, window_kind=WindowKind.TRANSACTIONS, window_transactions=20, window_is_given=True)
     found = fitted(first(0.01), asked)
     assert (found.window_kind, found.window_transactions, found.window_s) == (WindowKind.TRANSACTIONS, 20, 0.2)
@@ -114,7 +114,7 @@ def test_rounds_are_even_so_that_each_has_its_mirror(latency_s: float, writes: b
 @pytest.mark.parametrize(
     ("clients", "latency_s", "window_s", "rounds"), [(1, 0.001, 5.0, 4), (64, 0.001, 5.0, 4), (1, 3.0, 9.0, 2)]
 )
-def test_loads_that_write_keep_long_windows(clients: int, latency_s: float, window_s: float, rounds: int) -> None:
+def test_loads_that_write_have_long_windows(clients: int, latency_s: float, window_s: float, rounds: int) -> None:
     found = fitted(first(latency_s, clients, writes=True))
     assert (found.window_kind, found.window_s, found.rounds) == (WindowKind.RUN, window_s, rounds)
 
@@ -138,7 +138,7 @@ def test_a_short_budget_makes_windows_of_slow_transactions_shorter(budget_s: flo
 
 
 @given(LATENCIES, st.booleans(), st.integers(1, 60), st.integers(1, 20))
-def test_windows_of_whole_seconds_that_the_user_chose_are_left_alone(
+def test_windows_of_whole_seconds_from_the_user_are_kept(
     latency_s: float,
     writes: bool,  # noqa: FBT001 - drawn
     seconds: int,
@@ -149,13 +149,13 @@ def test_windows_of_whole_seconds_that_the_user_chose_are_left_alone(
 
 
 @given(LATENCIES, st.integers(1, 20))
-def test_only_the_length_is_fitted_when_the_number_is_chosen(latency_s: float, rounds: int) -> None:
+def test_a_given_number_of_windows_is_kept(latency_s: float, rounds: int) -> None:
     found = fitted(first(latency_s), replace(ROOMY, rounds=rounds, rounds_are_given=True))
     assert found.rounds == rounds
     assert found.window_s == fitted(first(latency_s)).window_s
 
 
-def test_fitting_changes_nothing_but_the_windows() -> None:
+def test_fitting_only_changes_windows() -> None:
     design = Design(seed=5, margin=0.03, max_blocks=20)
     for writes in (False, True):
         found = fitted(first(writes=writes), design)
@@ -163,7 +163,7 @@ def test_fitting_changes_nothing_but_the_windows() -> None:
 
 
 @given(LATENCIES)
-def test_slow_executions_are_warmed_up_twice_and_a_given_warm_up_holds(latency_s: float) -> None:
+def test_slow_executions_are_warmed_up_twice_unless_the_warm_up_is_given(latency_s: float) -> None:
     found = fitted(first(latency_s))
     if found.window_kind is WindowKind.TRANSACTIONS:
         assert found.warm_up_s >= 2 * latency_s
@@ -171,7 +171,7 @@ def test_slow_executions_are_warmed_up_twice_and_a_given_warm_up_holds(latency_s
     assert fitted(first(latency_s), asked).warm_up_s == 7.0
 
 
-def test_a_budget_below_one_block_is_refused_and_a_fixed_design_has_none() -> None:
+def test_a_budget_below_one_block_is_rejected_unless_blocks_are_fixed() -> None:
     design = Design(window_s=600.0, rounds=2, budget_s=60.0)
     with pytest.raises(StudyError, match="budget"):
         check_budget(design, 2)
@@ -179,21 +179,21 @@ def test_a_budget_below_one_block_is_refused_and_a_fixed_design_has_none() -> No
     check_budget(replace(design, window_s=1.0), 2)
 
 
-def test_from_cold_a_window_is_thrown_away_in_the_place_of_the_warm_up() -> None:
+def test_with_a_cold_cache_an_unmeasured_window_replaces_the_warm_up() -> None:
     found = fitted(replace(first(2.5), is_cold=True), Design())
     assert (found.window_kind, found.window_s, found.warm_up_s) == (WindowKind.RUN, 3.0, 3.0)
 
 
 @pytest.mark.parametrize("is_cold", [False, True])
 @given(rate=st.floats(0.01, 1000))
-def test_under_a_rate_hardly_any_window_is_empty(rate: float, is_cold: bool) -> None:  # noqa: FBT001 - a column
+def test_windows_under_a_rate_are_rarely_empty(rate: float, is_cold: bool) -> None:  # noqa: FBT001 - a column
     found = fitted(replace(first(clients=4, rate=rate), is_cold=is_cold), Design())
     assert found.window_s * rate >= 10
     assert found.warm_up_s * rate >= 10
 
 
 @given(rate=st.floats(0.1, 1000))
-def test_where_a_percentile_is_judged_a_block_holds_enough_transactions(rate: float) -> None:
+def test_a_judged_percentile_has_enough_transactions_per_block(rate: float) -> None:
     design = Design(metric=Metric.LATENCY_P95)
     open_loop = fitted(first(clients=4, rate=rate), design)
     closed_loop = fitted(first(1 / rate), design)
@@ -201,7 +201,7 @@ def test_where_a_percentile_is_judged_a_block_holds_enough_transactions(rate: fl
         assert found.measured_s_per_block * rate >= transactions_for_quantile(0.95)
 
 
-def test_windows_that_are_too_short_for_a_rate_are_refused_and_fitted_ones_never_are() -> None:
+def test_windows_too_short_for_a_rate_are_rejected_unless_fitted() -> None:
     short = Design(window_s=2.0, window_is_given=True)
     with pytest.raises(StudyError) as refused:
         check_windows(short, rate=2.0, is_cold=False)
@@ -212,7 +212,7 @@ def test_windows_that_are_too_short_for_a_rate_are_refused_and_fitted_ones_never
 
 
 @pytest.mark.parametrize(("rate", "is_cold"), [(100.0, False), (None, True)])
-def test_short_windows_are_refused_under_a_rate_and_from_cold(rate: float | None, is_cold: bool) -> None:  # noqa: FBT001 - a column
+def test_short_windows_are_rejected_with_a_rate_or_a_cold_cache(rate: float | None, is_cold: bool) -> None:  # noqa: FBT001 - a column
     for length in (
         Design(window_kind=WindowKind.SLICE, window_s=0.05, window_is_given=True),
         Design(window_kind=WindowKind.TRANSACTIONS, window_transactions=20, window_is_given=True),
@@ -227,7 +227,7 @@ def test_short_windows_are_refused_under_a_rate_and_from_cold(rate: float | None
     ("clients", "latency_s", "kind"),
     [(1, 0.05, WindowKind.TRANSACTIONS), (1, 0.001, WindowKind.SLICE), (4, 0.05, WindowKind.SLICE)],
 )
-def test_a_slice_is_not_one_execution_that_waits_for_its_client(
+def test_a_slice_is_not_an_execution_that_waits_for_its_client(
     clients: int, latency_s: float, kind: WindowKind
 ) -> None:
     assert fitted(replace(first(latency_s, clients), replies_wait=True)).window_kind is kind

@@ -21,12 +21,12 @@ from pgversus.study.workload import (
     [("t", "tpcb-like"), ("tpcb", "tpcb-like"), ("si", "simple-update"), ("se", "select-only")]
     + [(name, name) for name in BUILTIN_SCRIPTS],
 )
-def test_a_beginning_that_fits_one_builtin_is_enough(text: str, name: str) -> None:
+def test_an_unambiguous_prefix_selects_a_builtin(text: str, name: str) -> None:
     assert find_builtin(text) == name
 
 
 @pytest.mark.parametrize("text", ["", "s", "x", "tpcb-like2", "select_only", "SELECT-ONLY", "only"])
-def test_a_beginning_that_fits_none_or_several_is_refused(text: str) -> None:
+def test_an_unknown_or_ambiguous_prefix_is_rejected(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         find_builtin(text)
     assert caught.value.slug == "study-unknown-builtin"
@@ -42,12 +42,12 @@ def test_a_beginning_that_fits_none_or_several_is_refused(text: str) -> None:
         ("mail@home.sql@2", ("mail@home.sql", 2)),
     ],
 )
-def test_a_weight_stands_behind_the_last_at(text: str, expected: tuple[str, int | None]) -> None:
+def test_the_weight_follows_the_last_at_sign(text: str, expected: tuple[str, int | None]) -> None:
     assert split_weight(text, "-f") == expected
 
 
 @pytest.mark.parametrize("text", ["a.sql@", "a.sql@x", "a.sql@-1", "a.sql@1.5", "a.sql@ 2", "mail@home.sql"])
-def test_a_weight_that_is_no_whole_number_is_refused(text: str) -> None:
+def test_a_weight_that_is_not_a_whole_number_is_rejected(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         split_weight(text, "-f")
     assert caught.value.slug == "study-bad-weight"
@@ -55,12 +55,12 @@ def test_a_weight_that_is_no_whole_number_is_refused(text: str) -> None:
 
 
 @given(st.text(), st.integers(0, 10**6))
-def test_what_is_put_together_is_taken_apart_again(name: str, weight: int) -> None:
+def test_name_and_weight_round_trip(name: str, weight: int) -> None:
     assert split_weight(f"{name}@{weight}", "-f") == (name, weight)
 
 
 @given(st.text())
-def test_garbage_is_a_study_error_or_a_weight_and_nothing_else(text: str) -> None:
+def test_any_text_is_a_weight_or_a_study_error(text: str) -> None:
     try:
         name, weight = split_weight(text, "-f")
     except StudyError as error:
@@ -76,11 +76,11 @@ def load(*scripts: Script) -> PgbenchWorkload:
 
 
 @pytest.mark.parametrize(("threads", "clients", "used"), [(8, 4, 4), (4, 8, 4), (1, 1, 1)])
-def test_there_are_never_more_threads_than_clients(threads: int, clients: int, used: int) -> None:
+def test_threads_never_exceed_clients(threads: int, clients: int, used: int) -> None:
     assert threads_used(threads, clients) == used
 
 
-def test_a_mix_without_any_weight_is_refused() -> None:
+def test_a_mix_with_only_zero_weights_is_rejected() -> None:
     with pytest.raises(StudyError) as caught:
         check_load(load(Script(name="tpcb-like", weight=0), Script(name="a.sql", weight=0, text="")))
     assert caught.value.slug == "study-no-weight"
@@ -88,7 +88,7 @@ def test_a_mix_without_any_weight_is_refused() -> None:
 
 
 @pytest.mark.parametrize("weights", [(None,), (0, None), (0, 1), (5, 0)])
-def test_a_mix_with_some_weight_is_possible(weights: tuple[int | None, ...]) -> None:
+def test_a_mix_with_a_positive_weight_is_accepted(weights: tuple[int | None, ...]) -> None:
     mix = load(*(Script(name=f"{i}.sql", weight=weight, text="") for i, weight in enumerate(weights)))
     check_load(mix)
     assert len(mix.scripts) == len(weights)
@@ -99,13 +99,13 @@ def test_a_workload_is_named_after_its_scripts() -> None:
     assert mix.name == "tpcb-like, a.sql@3"
 
 
-def test_a_rate_opens_the_loop() -> None:
+def test_a_rate_makes_an_open_loop() -> None:
     closed = load(Script(name="tpcb-like"))
     assert not closed.is_open_loop
     assert replace(closed, rate=100.0).is_open_loop
 
 
-def test_a_file_is_no_builtin_even_when_it_is_empty() -> None:
+def test_an_empty_file_is_not_a_builtin() -> None:
     assert Script(name="tpcb-like").is_builtin
     assert not Script(name="tpcb-like", text="").is_builtin
 
@@ -131,9 +131,9 @@ def test_a_file_is_no_builtin_even_when_it_is_empty() -> None:
         ("SELECT 1;\n\\set id 1", False),
     ],
 )
-def test_one_statement_is_told_from_several(text: str, *, is_one: bool) -> None:
+def test_single_statements_are_recognised(text: str, *, is_one: bool) -> None:
     assert Script(name="q.sql", text=text).is_one_statement is is_one
 
 
-def test_of_the_builtin_scripts_one_is_a_single_statement() -> None:
+def test_select_only_is_the_only_builtin_with_one_statement() -> None:
     assert [name for name in BUILTIN_SCRIPTS if Script(name=name, text=None).is_one_statement] == ["select-only"]

@@ -1,4 +1,4 @@
-"""What is stored as JSON holds no secret in any of its texts, and what holds none is stored to the letter."""
+"""Stored JSON contains no secrets, and JSON without secrets is stored unchanged."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from pgversus.text.documents import document_without_secrets, parts_without_secr
 @pytest.mark.parametrize(
     "text", ['{"a":1.0e2,"b" : [ "password" ]}', '["user=me", NaN]', '{"text": "x", "sha256": "1"}']
 )
-def test_what_holds_no_secret_stays_to_the_letter(text: str) -> None:
+def test_documents_without_secrets_are_unchanged(text: str) -> None:
     assert document_without_secrets(text) == text
 
 
@@ -31,12 +31,12 @@ def test_what_holds_no_secret_stays_to_the_letter(text: str) -> None:
         ({"example": '{"Filter": "(pwd = \'x\'::text)"}'}, {"example": '{"Filter": "(pwd = ...::text)"}'}),
     ],
 )
-def test_texts_are_hidden_wherever_they_stand(found: Any, kept: Any) -> None:
+def test_secrets_are_hidden_at_any_depth(found: Any, kept: Any) -> None:
     assert parts_without_secrets(found) == kept
     assert json.loads(document_without_secrets(json.dumps(found))) == kept
 
 
-def test_a_file_is_known_by_what_is_shown_of_it() -> None:
+def test_a_file_is_identified_by_its_redacted_text() -> None:
     one, other = (setup_file("a.sql", f"ALTER ROLE a PASSWORD '{word}';".encode()) for word in ("x", "y"))
     assert one.sha256 != other.sha256
     assert one.hidden_sha256 == other.hidden_sha256 == hashlib.sha256(b"ALTER ROLE a PASSWORD ...;").hexdigest()
@@ -45,7 +45,7 @@ def test_a_file_is_known_by_what_is_shown_of_it() -> None:
     assert stored == {"path": "a.sql", "sha256": one.hidden_sha256, "hidden_sha256": None}
 
 
-def test_a_file_that_an_earlier_version_has_stored_is_known_by_it_too() -> None:
+def test_a_file_stored_by_an_earlier_version_is_identified_the_same_way() -> None:
     text = "ALTER ROLE a PASSWORD 'x';"
     now = setup_file("s", text.encode(), text=text)
     stored = {"path": "s", "sha256": now.sha256, "text": text}

@@ -1,4 +1,4 @@
-"""What is kept and shown is without users and passwords, however they are written."""
+"""Stored and shown texts do not contain users and passwords, however they are written."""
 
 import io
 import json
@@ -59,7 +59,7 @@ from pgversus.text.redaction import (
         ("vault kv put kv/password=a", "vault kv put kv/password=..."),
     ],
 )
-def test_a_text_is_kept_without_users_and_passwords(typed: str, kept: str) -> None:
+def test_users_and_passwords_are_hidden_in_texts(typed: str, kept: str) -> None:
     assert without_secrets(typed) == kept
 
 
@@ -82,7 +82,7 @@ def test_a_text_is_kept_without_users_and_passwords(typed: str, kept: str) -> No
         (["./postgres@master", "-f", "a.sql@2"], "./postgres@master -f a.sql@2"),
     ],
 )
-def test_a_command_can_be_pasted_into_a_shell(arguments: list[str], kept: str) -> None:
+def test_a_redacted_command_can_be_pasted_into_a_shell(arguments: list[str], kept: str) -> None:
     assert command_typed(arguments) == f"pgversus {kept}"
 
 
@@ -94,7 +94,7 @@ _CORE = "zQ7x"
 PASSWORDS = st.tuples(*[st.one_of(_PART, _NASTY.map("".join))] * 2).map(
     lambda parts: f"{_CORE}{_CORE.join(parts)}{_CORE}"
 )
-"""Whatever part of it is left shows."""
+"""Any remaining part of it is detected."""
 
 
 def conninfo(text: str) -> str:
@@ -114,7 +114,7 @@ def bare(text: str) -> str:
 
 
 def forms(password: str) -> list[str]:
-    """Texts that hold it, each in the way of its own."""
+    """Return texts that contain the password in different ways."""
     encoded = quote(password, safe="")
     return [
         f"postgresql://me:{encoded}@db1/x",
@@ -152,7 +152,7 @@ def kept_of(password: str) -> list[str]:
 
 
 @given(PASSWORDS)
-def test_no_part_of_a_password_is_kept(password: str) -> None:
+def test_no_part_of_a_password_remains(password: str) -> None:
     assert [text for text in kept_of(password) if _CORE in text] == []
 
 
@@ -191,7 +191,7 @@ def test_no_part_of_a_password_is_kept(password: str) -> None:
         ("SELECT 'the passwords' AS password, 1", "SELECT 'the passwords' AS password, 1"),
     ],
 )
-def test_of_code_the_value_alone_is_hidden(code: str, kept: str) -> None:
+def test_only_the_value_is_hidden_in_code(code: str, kept: str) -> None:
     assert code_without_secrets(code) == kept
     assert code_without_secrets(kept) == kept
 
@@ -212,7 +212,7 @@ def test_of_code_the_value_alone_is_hidden(code: str, kept: str) -> None:
         ("my.secret", "", ""),
     ],
 )
-def test_a_value_is_hidden_by_its_name_or_by_what_is_in_it(name: str, value: str, kept: str) -> None:
+def test_a_value_is_hidden_because_of_its_name_or_content(name: str, value: str, kept: str) -> None:
     assert value_without_secrets(name, value) == kept
 
 
@@ -229,12 +229,12 @@ def test_a_value_is_hidden_by_its_name_or_by_what_is_in_it(name: str, value: str
         ("pg_dump --no-password -d mydb", "pg_dump --no-password -d mydb"),
     ],
 )
-def test_a_command_without_its_passwords_is_still_told_from_another(typed: str, kept: str) -> None:
+def test_redacted_commands_remain_distinguishable(typed: str, kept: str) -> None:
     assert list(command_without_secrets(shlex.split(typed))) == shlex.split(kept)
 
 
 def code_forms(password: str) -> list[str]:
-    """SQL, commands and connection strings that hold it, each in the way of its own."""
+    """Return SQL, commands and connection strings that contain the password in different ways."""
     connection = f"host=h password={conninfo(password)} dbname=d"
     return [
         f"ALTER ROLE me PASSWORD {doubled(password)}; SELECT 'a', \"b\";",
@@ -254,16 +254,16 @@ def code_forms(password: str) -> list[str]:
     ]
 
 
-# Of one that looks like a connection URI a part may stay, in SQL that stands in a string (docs/security.md).
+# A part of a password that looks like a connection URI may remain, in SQL inside a string (docs/security.md).
 @given(PASSWORDS.filter(lambda password: "://" not in password))
-def test_no_part_of_a_password_is_kept_in_code(password: str) -> None:
+def test_no_part_of_a_password_remains_in_code(password: str) -> None:
     kept = [code_without_secrets(form) for form in (*code_forms(password), *code_forms(f" {password}"))]
     assert [text for text in kept if _CORE in text] == []
     assert [code_without_secrets(text) for text in kept] == kept
 
 
 @given(PASSWORDS)
-def test_what_is_hidden_stays_as_it_is(password: str) -> None:
+def test_redaction_is_idempotent(password: str) -> None:
     for hide in (without_secrets, message_without_secrets, code_without_secrets):
         kept = [hide(text) for text in forms(password)]
         assert [hide(text) for text in kept] == kept
@@ -283,11 +283,11 @@ def test_what_is_hidden_stays_as_it_is(password: str) -> None:
         ("write postgresql://user@host:5432/db", "write postgresql://user@host:5432/db"),
     ],
 )
-def test_of_what_a_server_says_users_stay_and_a_cut_off_statement_goes(words: str, kept: str) -> None:
+def test_server_messages_keep_users_and_lose_truncated_statements(words: str, kept: str) -> None:
     assert message_without_secrets(words) == kept
 
 
-def test_every_part_of_an_error_is_hidden() -> None:
+def test_secrets_are_hidden_in_all_parts_of_an_error() -> None:
     parts = {"what": "password=x1", "where": "PASSWORD 'x2'", "found": "a://b:x3@c", "expected": "", "to_do": "pwd: x4"}
     problem = StudyError(slug="s", **parts)
     whole = StudyFileError("pwd=x5", slug="s", problems=(problem,))
@@ -344,7 +344,7 @@ _HOSTILE = [
     [without_secrets, message_without_secrets, code_without_secrets, word_without_secrets],
     ids=lambda f: f.__name__,
 )
-def test_hostile_texts_take_no_longer_than_others(hide: Callable[[str], str]) -> None:
+def test_hostile_texts_take_linear_time(hide: Callable[[str], str]) -> None:
     slow = {}
     for unit in _HOSTILE:
         for text in (unit * (100_000 // len(unit)), "x" + unit * (100_000 // len(unit)) + "*/'\"\n"):
@@ -361,7 +361,7 @@ KEPT = "\n\t"
 
 
 @pytest.mark.parametrize("character", [one for one in OBEYED if one not in KEPT], ids=ascii)
-def test_a_character_that_would_be_obeyed_is_shown(character: str) -> None:
+def test_control_characters_are_made_visible(character: str) -> None:
     shown = visible(f"a{character}b")
     assert shown.isprintable()
     assert visible(shown) == shown
@@ -371,14 +371,14 @@ def test_a_character_that_would_be_obeyed_is_shown(character: str) -> None:
     assert character not in file.getvalue().replace("\n", "")
 
 
-def test_what_is_written_in_any_language_stays_as_it_is() -> None:
+def test_text_in_any_language_is_unchanged() -> None:
     text = "日本語 é ß \u05d0\u05d1 \u0627\u0644 🙂 µ\n\tx"
     assert visible(text) == text
     assert visible("a\r\nb") == "a\nb"
 
 
 @pytest.mark.parametrize("text", ["[red]x", "[/]", "[/red]", "[link=http://x/]y[/link]", ":smile:", "[@click=x]y"])
-def test_brackets_in_a_text_are_no_mark_up(text: str) -> None:
+def test_brackets_are_not_interpreted_as_markup(text: str) -> None:
     file = io.StringIO()
     table = Table(text, box=None)
     table.add_row(text)

@@ -1,4 +1,4 @@
-"""Where strings, names and comments of SQL end, in time that grows with the text alone."""
+"""The ends of strings, names and comments in SQL are found in linear time."""
 
 import re
 
@@ -13,7 +13,7 @@ from tests.bounded import processor_time
 
 LONG = 100_000
 SIMPLE = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.*?\*/", re.DOTALL)
-"""The same as one expression, whose time grows with the square of what is never closed."""
+"""A reference expression, which takes quadratic time for unclosed parts."""
 
 
 @pytest.mark.parametrize(
@@ -28,23 +28,23 @@ SIMPLE = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|\$(\w*)\$.*?\$\1\$|--[^\n]*|/\*.
         ("$a$ open $b$", "$a$ open $b$"),
     ],
 )
-def test_what_is_quoted_is_taken_out_and_what_is_never_closed_stays(text: str, rest: str) -> None:
+def test_quoted_parts_are_removed_and_unclosed_ones_remain(text: str, rest: str) -> None:
     assert without_quoted(text) == rest
 
 
-def test_a_comment_inside_of_a_string_is_taken_out_as_well() -> None:
+def test_a_comment_inside_a_string_is_removed() -> None:
     assert without_comments("'a -- b\n' /* c */ d", " ") == "'a  \n'   d"
 
 
-def test_an_end_may_be_asked_for_in_any_order() -> None:
+def test_ends_can_be_requested_in_any_order() -> None:
     quotes = Quotes("/* a */ /* b */ -- c\n$x$ d $x$")
     assert [quotes.end("$x$", 24), quotes.end("/*", 10), quotes.end("/*", 2), quotes.end("--", 18)] == [30, 15, 7, 20]
     assert quotes.end("/*", 20) is None
 
 
 @given(st.text("a$'\"-/*\n ", max_size=30))
-def test_what_is_left_is_what_the_expression_leaves(text: str) -> None:
-    # Where quotes are doubled and then never closed the two part ways, and SQL has no meaning.
+def test_the_result_matches_the_reference_expression(text: str) -> None:
+    # The results differ for doubled quotes that are not closed, which is not valid SQL.
     if "''" not in text:
         assert without_quoted(text) == SIMPLE.sub("", text)
 
@@ -52,7 +52,7 @@ def test_what_is_left_is_what_the_expression_leaves(text: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["/*", "$a", "$a$", "'", '"', "''", "--", "/* */", "a/*\n", "\n", " \\sleep", ";\n\\x\n"]
 )
-def test_a_long_text_takes_no_time(piece: str) -> None:
+def test_a_long_text_is_read_quickly(piece: str) -> None:
     text = piece * (LONG // len(piece))
     many = "".join(f"${number}$ " for number in range(LONG // 5))
     with processor_time():

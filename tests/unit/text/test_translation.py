@@ -1,4 +1,4 @@
-"""Sentences are looked up whole in the language that is spoken, and every catalog has all of them."""
+"""Sentences are looked up as a whole in the current language, and every catalog contains all of them."""
 
 import ast
 from collections.abc import Iterator
@@ -29,27 +29,27 @@ SOURCE = Path(__file__).parents[3] / "src" / "pgversus"
 TELLING = ("tell", "tell_number", "later")
 
 
-def test_there_is_a_catalog_of_every_language_but_that_of_the_code() -> None:
+def test_every_language_except_english_has_a_catalog() -> None:
     assert {path.parent.parent.name for path in CATALOGS} == set(Language) - {Language.ENGLISH}
 
 
 @pytest.mark.parametrize("path", CATALOGS, ids=str)
-def test_a_catalog_is_that_of_the_code_and_compiled(path: Path) -> None:
-    """`python -m tools.catalogs` makes it so."""
+def test_catalogs_are_up_to_date_and_compiled(path: Path) -> None:
+    """`python -m tools.catalogs` updates the catalogs."""
     catalog = current(path)
     assert as_text(catalog) == path.read_bytes()
     assert compiled(catalog) == path.with_suffix(".mo").read_bytes()
 
 
 @pytest.mark.parametrize("path", CATALOGS, ids=str)
-def test_every_sentence_is_translated_with_the_places_that_it_has(path: Path) -> None:
+def test_every_sentence_is_translated_with_its_placeholders(path: Path) -> None:
     for ids, strings in _messages(read(path)):
         assert all(strings), ids
         assert [_places(string) for string in strings] == [_places(ids[-1])] * len(strings), ids
 
 
 def _messages(catalog: Catalog) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Each sentence and its translation, in every number."""
+    """Return each sentence and its translations, in all plural forms."""
     for message in catalog:
         if message.id:
             pair = (message.id, message.string or "")
@@ -62,8 +62,8 @@ def _places(sentence: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_no_sentence_stands_where_nobody_collects_it(path: Path) -> None:
-    """Inside an f-string nothing is found, and an f-string has no places any more when it is looked up."""
+def test_every_sentence_can_be_extracted(path: Path) -> None:
+    """Calls inside f-strings are not extracted, and an f-string has no placeholders when it is looked up."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.JoinedStr):
             assert not [call for call in ast.walk(node) if isinstance(_told(call), ast.Constant)], node.lineno
@@ -71,13 +71,13 @@ def test_no_sentence_stands_where_nobody_collects_it(path: Path) -> None:
 
 
 def _told(node: ast.AST) -> ast.expr | None:
-    """What a call tells."""
+    """Return the message of a call."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in TELLING and node.args:
         return node.args[0]
     return None
 
 
-def test_english_is_spoken_until_something_else_is_and_again_afterwards() -> None:
+def test_english_is_the_default_and_is_restored() -> None:
     assert (language_in_use(), _("{seconds} s", seconds=3)) == (Language.ENGLISH, "3 s")
     with use_language(Language.JAPANESE):
         assert (language_in_use(), _("{seconds} s", seconds=3)) == (Language.JAPANESE, "3 秒")
@@ -87,7 +87,7 @@ def test_english_is_spoken_until_something_else_is_and_again_afterwards() -> Non
     assert language_in_use() is Language.ENGLISH
 
 
-def test_what_no_catalog_has_is_told_as_it_is() -> None:
+def test_untranslated_text_is_returned_unchanged() -> None:
     with use_language(Language.JAPANESE):
         assert _("no such sentence of {name}", name="16") == "no such sentence of 16"
 
@@ -99,7 +99,7 @@ def test_what_no_catalog_has_is_told_as_it_is() -> None:
         (Language.JAPANESE, ["1 ブロック、1 分", "2 ブロック、1 分"]),
     ],
 )
-def test_a_number_of_things_has_the_form_of_its_number(language: Language, told: list[str]) -> None:
+def test_plural_forms_follow_the_number(language: Language, told: list[str]) -> None:
     with use_language(language):
         minute = _("{minutes} min", minutes=1)
         assert told == [
@@ -107,7 +107,7 @@ def test_a_number_of_things_has_the_form_of_its_number(language: Language, told:
         ]
 
 
-def test_parts_are_joined_as_each_language_does() -> None:
+def test_parts_are_joined_as_the_language_requires() -> None:
     parts = ("a", "b", "c")
     assert (listed(parts), both(parts), either(parts)) == ("a, b, c", "a and b and c", "a or b or c")
     assert (together("A.", "", "B."), together(), listed(["a"])) == ("A. B.", "", "a")
@@ -133,9 +133,7 @@ def test_parts_are_joined_as_each_language_does() -> None:
         ({"LC_CTYPE": "ja_JP.UTF-8"}, Language.ENGLISH),
     ],
 )
-def test_the_language_is_that_of_the_locale_where_there_are_sentences_in_it(
-    environment: dict[str, str], language: Language
-) -> None:
+def test_the_language_follows_the_locale_if_available(environment: dict[str, str], language: Language) -> None:
     assert locale_language(environment) is language
 
 
@@ -147,7 +145,7 @@ def test_the_language_is_that_of_the_locale_where_there_are_sentences_in_it(
         (True, Language.JAPANESE, Language.ENGLISH),
     ],
 )
-def test_an_answer_is_shown_in_the_language_that_is_asked_for_but_to_programs(
+def test_output_uses_the_requested_language_except_json(
     as_json: bool,  # noqa: FBT001 - a case
     asked: Language,
     shown: Language,
@@ -156,7 +154,7 @@ def test_an_answer_is_shown_in_the_language_that_is_asked_for_but_to_programs(
 
 
 @pytest.mark.parametrize("command", ["compare", "run", "plans"])
-def test_a_command_takes_the_languages_that_there_are(command: str) -> None:
+def test_commands_accept_all_available_languages(command: str) -> None:
     told = CliRunner().invoke(pgversus, [command, "--help"]).stdout
     assert "--lang [en|ja]" in told
     assert CliRunner().invoke(pgversus, [command, "x", "--lang", "tlh"], standalone_mode=False).exit_code != 0

@@ -46,7 +46,7 @@ def number(text: str) -> float:
         (-1234, 3, "-1 230"),
     ],
 )
-def test_numbers_have_so_many_significant_digits(value: float, digits: int, text: str) -> None:
+def test_numbers_have_the_requested_significant_digits(value: float, digits: int, text: str) -> None:
     assert significant(value, digits) == text
 
 
@@ -73,12 +73,12 @@ def test_no_number_has_an_exponent(value: float, digits: int) -> None:
         (12.345, "12.3 s"),
     ],
 )
-def test_latencies_have_the_unit_that_fits(seconds: float, text: str) -> None:
+def test_latencies_have_a_suitable_unit(seconds: float, text: str) -> None:
     assert latency(seconds) == text
 
 
 @given(st.floats(1e-6, 1000))
-def test_a_latency_reads_back_within_its_rounding(seconds: float) -> None:
+def test_a_latency_round_trips_within_rounding(seconds: float) -> None:
     value, _, unit = latency(seconds).rpartition(" ")
     assert number(value) * {"µs": 1e-6, "ms": 1e-3, "s": 1.0}[unit] == pytest.approx(seconds, rel=0.006)
 
@@ -97,7 +97,7 @@ def test_a_latency_reads_back_within_its_rounding(seconds: float) -> None:
         (90000, "25 h"),
     ],
 )
-def test_spans_of_time_are_read_in_two_units(seconds: float, text: str) -> None:
+def test_durations_have_at_most_two_units(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
 
@@ -113,7 +113,7 @@ def test_spans_of_time_are_read_in_two_units(seconds: float, text: str) -> None:
         (0, "0.0 %", "+0.0 %"),
     ],
 )
-def test_shares_are_percent(share: float, text: str, signed_text: str) -> None:
+def test_shares_are_formatted_as_percent(share: float, text: str, signed_text: str) -> None:
     assert percent(share) == text
     assert percent(share, signed=True) == signed_text
 
@@ -132,7 +132,7 @@ def test_shares_are_percent(share: float, text: str, signed_text: str) -> None:
         (1234.0, "1 230x"),
     ],
 )
-def test_a_ratio_near_one_is_percent_and_a_large_one_a_factor(ratio: float, text: str) -> None:
+def test_small_ratios_are_percent_and_large_ones_factors(ratio: float, text: str) -> None:
     assert change(ratio) == text
 
 
@@ -148,12 +148,12 @@ def test_a_ratio_near_one_is_percent_and_a_large_one_a_factor(ratio: float, text
         (None, None, ""),
     ],
 )
-def test_both_bounds_have_one_form(low: float | None, high: float | None, text: str) -> None:
+def test_both_bounds_have_the_same_form(low: float | None, high: float | None, text: str) -> None:
     assert change_interval(low, high) == text
 
 
 @given(st.floats(0.01, 100))
-def test_a_ratio_reads_back_within_its_rounding(ratio: float) -> None:
+def test_a_ratio_round_trips_within_rounding(ratio: float) -> None:
     text = change(ratio)
     read = number(text[:-1]) if text.endswith("x") else 1 + number(text.removesuffix(" %")) / 100
     assert read == pytest.approx(ratio, rel=0.006)
@@ -177,12 +177,12 @@ def test_plus_minus_is_the_larger_distance(value: float, low: float | None, high
     ("text", "seconds"),
     [("90", 90), ("90s", 90), ("15m", 900), ("15min", 900), ("2h", 7200), ("1.5h", 5400), (" 2 m ", 120), ("0.5", 0.5)],
 )
-def test_durations_are_seconds(text: str, seconds: float) -> None:
+def test_durations_are_parsed_to_seconds(text: str, seconds: float) -> None:
     assert parse_duration(text, "--budget") == seconds
 
 
 @pytest.mark.parametrize("text", ["", "0", "0s", "-5", "5d", "m", "1h30m", "1e3", "1,5", "inf", "nan", ".5", "5."])
-def test_anything_else_is_no_length_of_time(text: str) -> None:
+def test_other_texts_are_invalid_durations(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_duration(text, "--budget")
     assert caught.value.slug == "study-bad-duration"
@@ -191,12 +191,12 @@ def test_anything_else_is_no_length_of_time(text: str) -> None:
 
 
 @given(st.integers(1, 720), st.sampled_from([("", 1), ("s", 1), ("m", 60), ("h", 3600)]))
-def test_every_unit_is_a_number_of_seconds(count: int, unit: tuple[str, int]) -> None:
+def test_every_duration_unit_is_converted_to_seconds(count: int, unit: tuple[str, int]) -> None:
     assert parse_duration(f"{count}{unit[0]}", "--budget") == count * unit[1]
 
 
 @pytest.mark.parametrize("text", ["721h", "999999999h", "2592001"])
-def test_more_than_thirty_days_is_no_budget(text: str) -> None:
+def test_more_than_thirty_days_is_rejected(text: str) -> None:
     with pytest.raises(StudyError):
         parse_duration(text, "--budget")
 
@@ -204,12 +204,12 @@ def test_more_than_thirty_days_is_no_budget(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "share"), [("2%", 0.02), ("2", 0.02), ("0.5%", 0.005), ("100", 1.0), (" 3 % ", 0.03), ("1", 0.01)]
 )
-def test_shares_are_percent_with_or_without_the_sign(text: str, share: float) -> None:
+def test_shares_are_parsed_with_or_without_percent_sign(text: str, share: float) -> None:
     assert parse_share(text, "--margin") == pytest.approx(share)
 
 
 @pytest.mark.parametrize("text", ["", "0", "0%", "-2", "101", "100.1%", "two", "%", "2%%", "1e1", "nan"])
-def test_anything_else_is_no_margin(text: str) -> None:
+def test_other_texts_are_invalid_margins(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_share(text, "--margin")
     assert caught.value.slug == "study-bad-margin"
@@ -218,14 +218,14 @@ def test_anything_else_is_no_margin(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "meant"), [("0.02", "--margin 0.02% or --margin 2%"), ("0.5", "--margin 0.5% or --margin 50%")]
 )
-def test_a_fraction_is_asked_back_as_percent(text: str, meant: str) -> None:
+def test_a_fraction_is_rejected_with_a_percent_suggestion(text: str, meant: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_share(text, "--margin")
     assert caught.value.to_do == meant
 
 
 @given(st.text() | st.from_regex(r"\s?\d{0,30}\.?\d{0,5}\s?(s|m|min|h|%)?"))
-def test_garbage_is_a_study_error_or_a_positive_number_and_nothing_else(text: str) -> None:
+def test_any_text_is_a_positive_number_or_a_study_error(text: str) -> None:
     try:
         seconds = parse_duration(text, "--budget")
     except StudyError as error:
@@ -244,12 +244,12 @@ def test_garbage_is_a_study_error_or_a_positive_number_and_nothing_else(text: st
     ("text", "size"),
     [("0", 0), ("500MB", 500_000_000), (" 1.5 gb ", 1_500_000_000), ("20kB", 20_000), ("2TB", 2 * 10**12)],
 )
-def test_sizes_are_bytes_in_powers_of_ten(text: str, size: int) -> None:
+def test_sizes_are_parsed_in_powers_of_ten(text: str, size: int) -> None:
     assert parse_size(text, "SIZE") == size
 
 
 @pytest.mark.parametrize("text", ["", "5", "GB", "-1GB", "5 GiB", "5GBs", "1e3MB", "inf"])
-def test_anything_else_is_no_size(text: str) -> None:
+def test_other_texts_are_invalid_sizes(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_size(text, "SIZE")
     assert caught.value.slug == "study-bad-size"
@@ -268,12 +268,12 @@ def test_anything_else_is_no_size(text: str) -> None:
         ("20tx", WindowLength(transactions=20)),
     ],
 )
-def test_a_window_is_a_length_of_time_or_a_number_of_transactions(text: str, length: WindowLength) -> None:
+def test_a_window_is_a_duration_or_a_number_of_transactions(text: str, length: WindowLength) -> None:
     assert parse_window(text, "--window") == length
 
 
 @pytest.mark.parametrize("text", ["4ms", "0ms", "1500ms", "0tx", "-1tx", "1.5tx", "0.5", "1.5s"])
-def test_windows_that_cannot_be_measured_are_refused(text: str) -> None:
+def test_invalid_windows_are_rejected(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_window(text, "--window")
     assert caught.value.slug in ("study-bad-window", "study-bad-duration")
@@ -283,13 +283,13 @@ def test_windows_that_cannot_be_measured_are_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "found"), [("0", (0,)), ("2,0", (0, 2)), ("0-3", (0, 1, 2, 3)), ("1-2,2,7", (1, 2, 7))]
 )
-def test_processors_are_listed_by_number(text: str, found: tuple[int, ...]) -> None:
+def test_cpu_lists_are_parsed(text: str, found: tuple[int, ...]) -> None:
     assert parse_processors(text, "--pin") == found
     assert parse_pin(text, "--pin") == text
 
 
 @pytest.mark.parametrize("text", ["", "a", "-1", "0,", "3-1", "0 1", "on"])
-def test_anything_else_is_no_list_of_processors(text: str) -> None:
+def test_other_texts_are_invalid_cpu_lists(text: str) -> None:
     for parse in (parse_processors, parse_pin):
         with pytest.raises(StudyError) as caught:
             parse(text, "--pin")

@@ -156,7 +156,7 @@ class StepEntry(Table):
 
 
 class WorkloadTable(Table):
-    """What to run and time: exactly one of `script`, `sql`, `builtin`, `scripts`, `operation`, `command` and `steps`.
+    """The workload to time: exactly one of `script`, `sql`, `builtin`, `scripts`, `operation`, `command` and `steps`.
 
     The first four are loads: pgbench runs them repeatedly. The last three are operations, such as VACUUM, which change
     the state that they start from. Every block runs an operation once on each arm, on a fresh copy of the data, and

@@ -1,4 +1,4 @@
-"""Reading study files in tests: files that exist in words only."""
+"""Reading study files in tests, without files on disk."""
 
 from pgversus.errors import StudyError, StudyFileError
 from pgversus.study.file.read import read_study
@@ -17,7 +17,7 @@ script = "query.sql"
 
 
 def read_file(path: str) -> tuple[str, bytes]:
-    """`missing*` is missing, `latin*` is no UTF-8, all else holds its own name as a query."""
+    """`missing*` is missing, `latin*` is not UTF-8; other files contain their own name as a query."""
     if path.startswith("missing"):
         raise FileNotFoundError(2, "No such file or directory")
     return f"/studies/{path}", b"SELECT '\xe9';" if path.startswith("latin") else f"SELECT '{path}';".encode()
@@ -38,14 +38,14 @@ def study(
 
 
 def first_load(text: str) -> PgbenchWorkload:
-    """The workload of the first context of a file without operations."""
+    """Return the workload of the first context of a file without operations."""
     workload = study(text).contexts[0].comparison.workload
     assert isinstance(workload, PgbenchWorkload)
     return workload
 
 
 def problems(text: str, *, profile: str | None = None) -> list[StudyError]:
-    """The problems of a file that has some."""
+    """Return the problems of an invalid file."""
     try:
         study(text, profile=profile)
     except StudyFileError as error:
@@ -54,13 +54,13 @@ def problems(text: str, *, profile: str | None = None) -> list[StudyError]:
 
 
 def problem(text: str, *, profile: str | None = None) -> StudyError:
-    """The only problem of a file."""
+    """Return the only problem of a file."""
     found = problems(text, profile=profile)
     assert len(found) == 1, [(one.slug, one.where) for one in found]
     return found[0]
 
 
 def labels(text: str, *, profile: str | None = None) -> list[tuple[str, list[str]]]:
-    """For each context its label and those of its arms."""
+    """Return the label of each context and the labels of its arms."""
     contexts = study(text, profile=profile).contexts
     return [(context.label, [arm.label for arm in context.comparison.arms]) for context in contexts]

@@ -1,4 +1,4 @@
-"""A study file of anybody is read or refused in time that grows with its length alone."""
+"""Untrusted study files are read or rejected in linear time."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def with_factors(lines: str) -> str:
     return SHORT.replace(SERVERS, f"{SERVERS}\n{lines}")
 
 
-def test_servers_that_are_called_the_same_are_told_apart_in_no_time() -> None:
+def test_repeated_server_names_are_numbered_quickly() -> None:
     equal = ", ".join(['"17"'] * 1500)
     with processor_time():
         found = problem(SHORT.replace(SERVERS, f"server = [{equal}]"))
@@ -28,33 +28,33 @@ def test_servers_that_are_called_the_same_are_told_apart_in_no_time() -> None:
     assert unique_labels(["a (2)", "a", "a", "a (2)"]) == ["a (2)", "a", "a (3)", "a (2) (2)"]
 
 
-def test_a_condition_of_many_parentheses_is_a_level_that_there_is_not() -> None:
+def test_many_parentheses_are_reported_as_an_unknown_level() -> None:
     for text in ("(" * 20_000, "((" * 10_000 + "))" * 10_000, "a AND (" * 5_000):
         with processor_time():
             assert problem(f'{SHORT}[[exclude]]\nserver = "{text}"\n').slug == "study-unknown-level"
 
 
 @pytest.mark.parametrize("row", ['server = "15"', 'nowhere = "1"', "", 'server = "17.8"'])
-def test_rows_that_leave_nothing_out_are_problems_up_to_a_number(row: str) -> None:
+def test_rows_without_effect_are_reported_up_to_a_limit(row: str) -> None:
     with processor_time(10):
         found = problems(SHORT + f"[[exclude]]\n{row}\n" * MANY)
     assert 1 <= len(found) <= MOST_PROBLEMS
 
 
-def test_of_more_problems_than_anybody_reads_the_first_are_told() -> None:
+def test_too_many_problems_are_truncated() -> None:
     with processor_time(10), pytest.raises(StudyFileError) as caught:
         study(SHORT + "".join(f"unknown_{number} = 1\n" for number in range(MANY)))
     assert caught.value.what == f"the study file has {MOST_PROBLEMS} problems or more"
 
 
-def test_rows_that_name_very_many_combinations_are_refused_before_they_are_made() -> None:
+def test_rows_with_too_many_combinations_are_rejected_before_expansion() -> None:
     equal = ", ".join(['"17"'] * 2_000)
     text = SHORT.replace(SERVERS, f'server = [{equal}]\nwork_mem = ["1", "2"]') + '[[exclude]]\nserver = "17"\n' * 1_000
     with processor_time(10):
         assert "study-too-many-treatments" in {one.slug for one in problems(f'compare = "work_mem"\n{text}')}
 
 
-def test_rows_that_name_very_many_sets_of_factors_are_refused() -> None:
+def test_rows_with_too_many_sets_of_factors_are_rejected() -> None:
     names = [f"x.a{number}" for number in range(16)]
     factors = "\n".join(f'"{name}" = [1, 2]' for name in names)
     rows = "".join(
@@ -65,7 +65,7 @@ def test_rows_that_name_very_many_sets_of_factors_are_refused() -> None:
         assert "study-too-many-treatments" in {one.slug for one in problems(with_factors(factors) + rows)}
 
 
-def test_very_many_factors_are_counted_and_not_written_down() -> None:
+def test_combinations_of_many_factors_are_counted_without_expansion() -> None:
     factors = "\n".join(f'"x.a{number}" = [1, 2]' for number in range(15_000))
     with processor_time(20):
         found = [one for one in problems(with_factors(factors)) if one.slug == "study-too-many-treatments"]
@@ -87,18 +87,18 @@ def test_very_many_factors_are_counted_and_not_written_down() -> None:
     ],
     ids=lambda text: text[:20],
 )
-def test_what_is_too_deep_or_too_long_is_refused_in_no_time(text: str) -> None:
+def test_text_too_deep_or_too_long_is_rejected_quickly(text: str) -> None:
     with processor_time():
         assert problem(f"{text}\n").slug == "study-file-syntax"
 
 
-def test_dots_in_a_text_are_no_tables() -> None:
+def test_dots_in_a_string_do_not_create_tables() -> None:
     text = SHORT.replace('script = "query.sql"', f"sql = \"SELECT '{'.'.join('1' * 150)}'\"")
     assert labels(text) == [("", ["16.12", "17.8"])]
 
 
 @pytest.mark.parametrize("value", ["1" + " " * 50_000 + "x", "9" * 5_000, "9" * 400, " " * 50_000, "'" * 50_001])
-def test_a_long_value_of_a_setting_takes_no_time(value: str) -> None:
+def test_a_long_setting_value_is_read_quickly(value: str) -> None:
     servers = SHORT.replace(SERVERS, 'server = ["17+blocksize=16", "17"]')
     with processor_time():
         study(f'{servers}[settings]\nshared_buffers = "{value}"\nbgwriter_flush_after = "{value}x"\n')

@@ -19,7 +19,7 @@ SERVERS = ["16", "17", "17.8", "zonky:17.8", "./bin", "postgresql:///db"]
 
 @st.composite
 def study_texts(draw: st.DrawFn) -> str:
-    """Files with a few of everything, most of them good."""
+    """Files with a few of each kind of table, most of them valid."""
     workloads = draw(st.lists(st.sampled_from("abc"), min_size=1, max_size=3, unique=True))
     datasets = draw(st.lists(st.sampled_from("xyz"), max_size=2, unique=True))
     loads = draw(st.lists(st.sampled_from(["c1", "c2", "c3"]), max_size=3, unique=True))
@@ -64,9 +64,7 @@ def study_texts(draw: st.DrawFn) -> str:
 
 @settings(max_examples=250, derandomize=True, deadline=None)
 @given(study_texts(), st.integers(0, 2**32))
-def test_every_arm_of_an_accepted_file_stands_in_its_context_once_and_runs_once_in_each_round(
-    text: str, seed: int
-) -> None:
+def test_every_arm_is_in_its_context_once_and_runs_once_per_round(text: str, seed: int) -> None:
     try:
         found = study(text)
     except StudyFileError:
@@ -94,7 +92,7 @@ def test_every_arm_of_an_accepted_file_stands_in_its_context_once_and_runs_once_
 
 @settings(max_examples=100, derandomize=True, deadline=None)
 @given(study_texts())
-def test_most_generated_files_are_accepted_and_the_baseline_is_the_one_that_was_named(text: str) -> None:
+def test_most_generated_files_are_accepted_with_the_named_baseline(text: str) -> None:
     lines = dict(line.split(" = ", 1) for line in text.splitlines() if line.startswith(("compare", "baseline")))
     try:
         found = study(text)
@@ -119,14 +117,14 @@ def test_fifty_contenders_are_allowed() -> None:
     assert found.verdicts == 50
 
 
-def test_more_levels_than_one_comparison_takes_are_allowed_where_exclude_takes_them_apart() -> None:
+def test_exclude_may_reduce_the_number_of_contenders() -> None:
     rows = "".join(f'[[exclude]]\nx = {level}\nload = "c{1 if level > 30 else 2}"\n' for level in range(1, 60))
     text = SHORT.replace('["16.12", "17.8"]', f'["17"]\nx = {list(range(60))}') + "[loads.c1]\n[loads.c2]\n" + rows
     assert [len(context.comparison.arms) for context in study(text).contexts] == [31, 30]
 
 
 @pytest.mark.parametrize("rows", [0, 60])
-def test_ten_thousand_combinations_take_a_moment_and_little_memory(rows: int) -> None:
+def test_ten_thousand_combinations_are_fast_and_small(rows: int) -> None:
     levels = "\n".join(f"{name} = {list(range(10))}" for name in ("a", "b", "c"))
     workloads = "".join(f'[workloads.w{i}]\nscript = "q{i}.sql"\nsettings = {{ z{i} = 1 }}\n' for i in range(5))
     excludes = "".join(f'[[exclude]]\nserver = "17.8"\na = {i % 10}\nb = {i // 10}\n' for i in range(rows))
@@ -135,9 +133,9 @@ def test_ten_thousand_combinations_take_a_moment_and_little_memory(rows: int) ->
     begin = time.perf_counter()
     found = study('compare = "server"\n' + text)
     elapsed = time.perf_counter() - begin
-    # Each row takes the only contender out of 50 contexts.
+    # Each row excludes the only contender of 50 contexts.
     assert found.treatments == 10_000 - 100 * rows
-    # A fifth of a second on the machine it was written on; the bound is for a busy one.
+    # It takes a fifth of a second on an idle machine; the bound allows for a busy one.
     assert elapsed < 5
     tracemalloc.start()
     study('compare = "server"\n' + text)

@@ -1,4 +1,4 @@
-"""Whatever the file holds, it is a study or a list of problems, and never anything else."""
+"""Any file yields a study or a list of problems, and no other result."""
 
 from random import Random
 
@@ -10,11 +10,11 @@ from tests.fuzz.study_files import changed_file, is_study, near_a_good_one, of_r
 from tests.unit.study.file.reading import SHORT
 
 EACH = 10
-"""Files made from one seed: most of the time of a property test goes into drawing, not into reading."""
+"""Files are generated from one seed, because drawing takes most of the time of a property test."""
 
 
 def many(count: int) -> settings:
-    """So many examples, the same in every run."""
+    """Settings for a fixed number of examples, the same in every run."""
     ignored = [HealthCheck.too_slow, HealthCheck.data_too_large]
     return settings(max_examples=count, derandomize=True, deadline=None, suppress_health_check=ignored)
 
@@ -29,13 +29,13 @@ def test_a_key_may_have_any_name(above: str, value: str) -> None:
 
 @many(1000)
 @given(st.text(max_size=80) | st.text(alphabet="ab01.=[]{}\"'#, \n\\-:", max_size=80))
-def test_any_text_is_a_study_or_problems(text: str) -> None:
+def test_any_text_yields_a_study_or_problems(text: str) -> None:
     assert not is_study(text)
 
 
 @many(300)
 @given(st.integers(0, 2**64))
-def test_any_document_of_real_keys_is_a_study_or_problems(seed: int) -> None:
+def test_any_document_with_known_keys_yields_a_study_or_problems(seed: int) -> None:
     rng = Random(seed)  # noqa: S311 - a test, no secret
     for _ in range(EACH):
         is_study(of_real_keys(rng), rng.choice([None, "quick", "a"]))
@@ -43,7 +43,7 @@ def test_any_document_of_real_keys_is_a_study_or_problems(seed: int) -> None:
 
 @many(300)
 @given(st.integers(0, 2**64))
-def test_any_document_near_a_good_one_is_a_study_or_problems(seed: int) -> None:
+def test_any_variant_of_a_valid_document_yields_a_study_or_problems(seed: int) -> None:
     rng = Random(seed)  # noqa: S311 - a test, no secret
     for _ in range(EACH):
         is_study(near_a_good_one(rng))
@@ -51,7 +51,7 @@ def test_any_document_near_a_good_one_is_a_study_or_problems(seed: int) -> None:
 
 @many(320)
 @given(st.integers(0, 2**64))
-def test_any_mutation_of_a_good_file_is_a_study_or_problems(seed: int) -> None:
+def test_any_mutation_of_a_valid_file_yields_a_study_or_problems(seed: int) -> None:
     rng = Random(seed)  # noqa: S311 - a test, no secret
     for _ in range(EACH):
         is_study(changed_file(rng), rng.choice([None, "quick", "published"]))

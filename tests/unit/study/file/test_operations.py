@@ -29,7 +29,7 @@ def inline(name: str, sql: str) -> SetupFile:
     return SetupFile(path=f"{name} inline", sha256=hashlib.sha256(sql.encode()).hexdigest(), text=sql)
 
 
-def test_a_statement_that_is_done_once_is_judged_by_its_time() -> None:
+def test_an_sql_operation_is_compared_by_time() -> None:
     found = only(VACUUM)
     steps = (Step(name="VACUUM t", sql="VACUUM t;"),)
     assert found.workload == Operation(name="VACUUM t", steps=steps)
@@ -38,13 +38,13 @@ def test_a_statement_that_is_done_once_is_judged_by_its_time() -> None:
     assert found.dataset == Dataset()
 
 
-def test_a_program_is_an_operation_too() -> None:
+def test_a_program_is_an_operation() -> None:
     found = only(SHORT.replace('script = "query.sql"', 'command = "pg_dump -f db.sql"')).workload
     assert isinstance(found, Operation)
     assert found.steps == (Step(name="pg_dump", program=("pg_dump", "-f", "db.sql")),)
 
 
-def test_steps_are_done_in_order_each_under_a_name_of_its_own() -> None:
+def test_steps_run_in_order_with_unique_names() -> None:
     found = only(STEPS).workload
     assert isinstance(found, Operation)
     assert found.steps == (
@@ -55,7 +55,7 @@ def test_steps_are_done_in_order_each_under_a_name_of_its_own() -> None:
     assert found.name == "index, pg_dump, pg_dump (2)"
 
 
-def test_what_prepares_an_operation_is_done_to_the_data_of_its_arms() -> None:
+def test_prepare_runs_on_the_data_of_each_arm() -> None:
     text = (
         f'{VACUUM}prepare = ["dirty.sql"]\nprepare_sql = "ANALYZE"\nverify = "SELECT true"\nvariables = {{dead = 3}}\n'
     )
@@ -74,7 +74,7 @@ def test_an_operation_has_the_name_of_its_table() -> None:
     assert [label for label, _ in labels(text)] == ["workload=a", "workload=b"]
 
 
-def test_loads_and_operations_stand_in_one_file_where_no_context_has_both() -> None:
+def test_loads_and_operations_may_share_a_file_but_not_a_context() -> None:
     text = SEVERAL + '[workloads.a]\noperation = "VACUUM t"\n[workloads.b]\nsql = "SELECT 1"\n[load]\nclients = 4\n'
     vacuum, select = (context.comparison for context in study(text).contexts)
     assert (vacuum.design.metric, select.design.metric) == (Metric.TIME, Metric.TPS)
@@ -139,7 +139,7 @@ def test_loads_and_operations_stand_in_one_file_where_no_context_has_both() -> N
         (VACUUM.replace("operation", "operatoin"), "study-file-unknown-key", "line 5, [workload] operatoin", None),
     ],
 )
-def test_what_is_wrong_with_an_operation_is_told_with_its_line(
+def test_mistakes_in_operations_are_reported_with_their_lines(
     text: str, slug: str, where: str, found: str | None
 ) -> None:
     told = problem(text)
@@ -148,7 +148,7 @@ def test_what_is_wrong_with_an_operation_is_told_with_its_line(
     assert all((told.found, told.expected, told.to_do))
 
 
-def test_all_that_is_wrong_is_told_at_once() -> None:
+def test_all_mistakes_are_reported_at_once() -> None:
     text = VACUUM.replace("VACUUM t;", ";") + 'prepare = ["missing"]\n[load]\n[design]\nwindows = 3\n'
     assert {one.slug for one in problems(text)} >= {"study-bad-statement", "study-no-file"}
     wrong = f'{VACUUM}verify = ";"\n[load]\n[design]\nwindows = 3\nwindow = "1s"\n'

@@ -51,11 +51,11 @@ w = 1
         (("no", "where"), "[no] where"),
     ],
 )
-def test_every_key_and_item_has_its_line(path: Path, place: str) -> None:
+def test_every_key_and_item_has_a_place(path: Path, place: str) -> None:
     assert str(find_places(TEXT).of(path)) == place
 
 
-def test_no_key_is_without_a_line() -> None:
+def test_no_key_lacks_a_place() -> None:
     places = find_places(TEXT)
     missing = [path for path in _paths(tomllib.loads(TEXT), ()) if path not in places.found]
     assert not missing
@@ -69,7 +69,7 @@ def _paths(value: Any, at: Path) -> list[Path]:
     return []
 
 
-def test_the_place_of_what_a_profile_replaced_is_in_the_profile() -> None:
+def test_replaced_keys_are_located_in_the_profile() -> None:
     places = find_places(TEXT).with_origins({("title",): ("rows", 0), ("x", "y"): ("t", "u")})
     assert str(places.of(("title", "s"))) == "line 13, [[rows]] s"
     assert str(places.of(("x", "y", "k"))) == "line 6, [t.u] k"

@@ -21,7 +21,7 @@ MATRIX = SHORT.replace("[workload]", 'jit = ["on", "off"]\n[workload]') + TWO_LO
         ('x = """\n\n', 3, 1),
     ],
 )
-def test_what_is_no_toml_is_told_with_line_and_column(text: str, line: int, column: int) -> None:
+def test_invalid_toml_is_reported_with_line_and_column(text: str, line: int, column: int) -> None:
     found = problem(text)
     assert found.slug == "study-file-syntax"
     assert found.where == f"planner.toml, line {line}, column {column}"
@@ -29,15 +29,15 @@ def test_what_is_no_toml_is_told_with_line_and_column(text: str, line: int, colu
 
 
 @pytest.mark.parametrize("text", ["x = " + "[" * 100_000, "x = " + "1" * 5000, "x = " + "[" * 30 + "]" * 30])
-def test_what_no_study_needs_is_no_toml_either(text: str) -> None:
+def test_excessive_nesting_and_numbers_are_syntax_errors(text: str) -> None:
     assert problem(text).slug == "study-file-syntax"
 
 
-def test_a_repeated_key_has_another_remedy_than_a_missing_quote() -> None:
+def test_a_repeated_key_has_its_own_remedy() -> None:
     assert problem("a = 1\na = 2\n").to_do == "use each key and each table only once"
 
 
-# What is added to a good file, and the slug, the place, what is found and the remedy of its only problem.
+# The file, and the slug, place, finding and remedy of its only problem.
 @pytest.mark.parametrize(
     ("text", "slug", "where", "found", "to_do"),
     [
@@ -404,21 +404,19 @@ def test_a_repeated_key_has_another_remedy_than_a_missing_quote() -> None:
         ),
     ],
 )
-def test_each_problem_says_where_it_is_what_was_found_and_what_to_do(
-    text: str, slug: str, where: str, found: str, to_do: str
-) -> None:
+def test_each_problem_names_place_finding_and_remedy(text: str, slug: str, where: str, found: str, to_do: str) -> None:
     error = problem(text)
     assert (error.slug, error.where, error.found, error.to_do) == (slug, f"planner.toml, {where}", found, to_do)
     assert error.expected
     assert error.what[0] == error.what[0].lower() or error.what.startswith("PostgreSQL")
 
 
-def test_a_script_that_is_no_utf_8_is_told() -> None:
+def test_a_script_that_is_not_utf_8_is_reported() -> None:
     error = problem(SHORT.replace("query.sql", "latin.sql"))
     assert (error.slug, error.to_do) == ("study-script-encoding", "iconv -t UTF-8 latin.sql")
 
 
-def test_all_problems_come_at_once_in_the_order_of_the_file() -> None:
+def test_all_problems_are_reported_in_file_order() -> None:
     text = """\
 title = "t"
 compare = "sever"
@@ -468,7 +466,7 @@ jit = "of"
         f'{SHORT}[[only]]\njit = "on"\n'.replace("[workload]", "jit = 1\n[workload]"),
     ],
 )
-def test_one_mistake_is_one_problem_without_what_only_follows_from_it(text: str) -> None:
+def test_one_mistake_is_reported_without_its_consequences(text: str) -> None:
     assert {one.slug for one in problems(text)} <= {"study-file-unknown-key", "study-file-bad-value"}
 
 
@@ -488,7 +486,7 @@ def test_passwords_are_never_shown() -> None:
             assert "secret" not in shown
 
 
-def test_an_error_of_another_kind_from_naming_a_server_keeps_its_slug_and_gets_the_place() -> None:
+def test_an_error_from_name_server_keeps_its_slug_and_gets_a_place() -> None:
     def name_server(text: str) -> tuple[str, ServerName]:
         raise StudyError("no", slug="study-unknown-server", found=text)
 
@@ -500,12 +498,12 @@ def test_an_error_of_another_kind_from_naming_a_server_keeps_its_slug_and_gets_t
     ]
 
 
-def test_combinations_beyond_counting_are_refused_without_making_them() -> None:
+def test_excessive_combinations_are_rejected_without_expansion() -> None:
     levels = "\n".join(f"x{i} = {list(range(1000))}" for i in range(9))
     assert problem(SHORT.replace("[workload]", f"{levels}\n[workload]")).slug == "study-too-many-treatments"
 
 
-def test_many_levels_are_not_all_listed_and_a_long_name_is_compared_with_none() -> None:
+def test_long_lists_are_truncated_and_long_names_get_no_suggestion() -> None:
     text = SHORT.replace("[workload]", f"x = {list(range(5000))}\n[workload]") + '[[only]]\nx = "none"\n' * 20
     found = problems(text)
     assert len(found) == 20
@@ -514,11 +512,11 @@ def test_many_levels_are_not_all_listed_and_a_long_name_is_compared_with_none() 
 
 
 @pytest.mark.parametrize("name", ["load", "Scale", "CACHE"])
-def test_what_is_never_compared_is_refused_in_capitals_too(name: str) -> None:
+def test_factors_that_cannot_be_compared_are_rejected_in_any_case(name: str) -> None:
     assert problem(f'compare = "{name}"\n{MATRIX}').slug == "study-file-bad-value"
 
 
-def test_an_error_that_the_reader_of_files_raises_keeps_its_own_remedy() -> None:
+def test_an_error_from_reading_files_keeps_its_remedy() -> None:
     def read(path: str) -> tuple[str, bytes]:
         raise StudyError("outside", slug="study-no-file", found=path, expected="inside", to_do="move it")
 

@@ -16,7 +16,7 @@ factors = {{ server = ["15", "16"] }}
 """
 
 
-def test_a_profile_changes_key_by_key_what_is_a_table_and_keeps_the_rest() -> None:
+def test_a_profile_merges_tables_key_by_key() -> None:
     found = study(PROFILES, profile="quick")
     comparison = found.contexts[0].comparison
     assert found.name == "planner-quick"
@@ -24,43 +24,43 @@ def test_a_profile_changes_key_by_key_what_is_a_table_and_keeps_the_rest() -> No
     assert [str(setting) for setting in comparison.baseline.settings] == ["jit=off", "geqo=on"]
 
 
-def test_everything_but_tables_is_replaced() -> None:
+def test_a_profile_replaces_values_that_are_not_tables() -> None:
     assert labels(PROFILES, profile="published") == [("", ["15", "16"])]
     rows = f'{SHORT}[[only]]\nworkload = "nothing"\n[profiles.quick]\nonly = []\n'
     assert labels(rows) == [("", ["16.12", "17.8"])]
 
 
-def test_quick_holds_where_none_is_named() -> None:
+def test_quick_is_the_default_profile() -> None:
     assert study(PROFILES) == study(PROFILES, profile="quick")
 
 
-def test_a_file_without_quick_is_taken_as_it_is() -> None:
+def test_a_file_without_quick_uses_no_profile_by_default() -> None:
     found = study(PROFILES.replace("profiles.quick", "profiles.slow"))
     assert found.name == "planner"
     assert found.contexts[0].comparison.dataset.pgbench_scale == 100
 
 
-def test_a_profile_may_add_what_the_rest_lacks() -> None:
+def test_a_profile_may_add_missing_keys() -> None:
     bare = 'title = "t"\n[workload]\nsql = "1"\n[profiles.both.factors]\nserver = ["16", "17"]\n'
     assert labels(bare, profile="both") == [("", ["16", "17"])]
     assert problem(bare).slug == "study-file-missing-key"
 
 
 @pytest.mark.parametrize(("asked", "to_do"), [("publshed", "--profile published"), ("zzz", "remove --profile")])
-def test_an_unknown_profile_is_told_with_the_nearest(asked: str, to_do: str) -> None:
+def test_an_unknown_profile_suggests_a_similar_name(asked: str, to_do: str) -> None:
     found = problem(PROFILES, profile=asked)
     assert (found.slug, found.to_do) == ("study-unknown-profile", to_do)
     assert found.expected == '"quick", "published"'
 
 
-def test_a_mistake_in_a_profile_is_told_where_it_stands_there() -> None:
+def test_a_mistake_in_a_profile_is_reported_with_its_line() -> None:
     text = PROFILES.replace("scale = 1\n", 'scale = 1\nsetup = ["missing.sql"]\n')
     found = problem(text)
     assert found.where == "planner.toml, line 12, [profiles.quick.dataset] setup, item 1"
     assert study(text, profile="published").name == "planner-published"
 
 
-def test_a_misspelt_key_is_told_in_profiles_that_are_not_chosen_too() -> None:
+def test_misspelt_keys_are_reported_in_unused_profiles() -> None:
     found = problem(PROFILES + "[profiles.slow.desing]\n", profile="quick")
     assert (found.slug, found.to_do) == ("study-file-unknown-key", "did you mean design?")
 

@@ -12,7 +12,7 @@ from pgversus.study.workload import PgbenchWorkload, QueryMode, Script
 from tests.unit.study.file.reading import SEED, SHORT, first_load, labels, problem, read_file, study
 
 
-def test_ten_lines_make_a_study_with_the_defaults_of_compare() -> None:
+def test_a_short_file_uses_the_defaults_of_compare() -> None:
     found = study(SHORT)
     (context,) = found.contexts
     comparison = context.comparison
@@ -40,20 +40,20 @@ def test_ten_lines_make_a_study_with_the_defaults_of_compare() -> None:
     assert (found.skips_missing_settings, found.published, found.metrics) == (False, None, ())
 
 
-def test_the_whole_of_the_top_arrives() -> None:
+def test_top_level_keys_are_read() -> None:
     found = study('question = "why?"\ncache = "cold"\nif_missing = "skip"\nmetrics = ["tps", "latency_p95"]\n' + SHORT)
     assert (found.question, found.skips_missing_settings) == ("why?", True)
     assert found.metrics == ("tps", "latency_p95")
     assert found.contexts[0].comparison.cache is CacheState.COLD
 
 
-def test_published_figures_are_read_with_the_study_and_checked() -> None:
+def test_published_figures_are_read_and_checked() -> None:
     found = problem('published = "p.csv"\n' + SHORT)
     assert found.slug == "study-bad-figures"
     assert found.where.endswith("line 1, published")
 
 
-def test_contexts_are_the_product_of_all_factors_but_the_compared_one_in_their_order() -> None:
+def test_contexts_are_the_ordered_product_of_the_other_factors() -> None:
     text = """
         title = "t"
         compare = "server"
@@ -83,7 +83,7 @@ def test_contexts_are_the_product_of_all_factors_but_the_compared_one_in_their_o
     assert [context.number for context in study(text).contexts] == list(range(1, 65))
 
 
-def test_factors_with_one_level_hold_everywhere_and_name_nothing() -> None:
+def test_factors_with_one_level_apply_everywhere_and_are_not_in_labels() -> None:
     text = SHORT.replace("[workload]", 'jit = ["off"]\nscale = [5]\ncache = ["cold"]\n[workload]')
     (context,) = study(text).contexts
     assert context.label == ""
@@ -92,7 +92,7 @@ def test_factors_with_one_level_hold_everywhere_and_name_nothing() -> None:
     assert [str(setting) for setting in context.comparison.arms[1].settings] == ["jit=off"]
 
 
-def test_the_baseline_comes_first_and_the_others_keep_their_order() -> None:
+def test_the_baseline_comes_first_and_other_levels_keep_their_order() -> None:
     text = 'baseline = "17"\n' + SHORT.replace('"16.12", "17.8"', '"15", "16", "17", "18"')
     assert labels(text) == [("", ["17", "15", "16", "18"])]
     assert [arm.index for arm in study(text).contexts[0].comparison.arms] == [0, 1, 2, 3]
@@ -110,7 +110,7 @@ def test_a_server_named_twice_makes_two_contexts_of_a_setting() -> None:
     assert labels(text) == [("server=17", arms), ("server=17 (2)", arms)]
 
 
-def test_arms_are_named_by_what_is_compared() -> None:
+def test_arms_are_named_after_compared_levels() -> None:
     workloads = 'title = "t"\ncompare = "workload"\n[factors]\nserver = ["17"]\n[workloads.a]\nsql = "1"\n'
     assert labels(workloads + '[workloads.b]\nbuiltin = "tpcb"\n') == [("", ["a", "b"])]
     datasets = 'dataset = ["x", "y"]\n[datasets.x]\nscale = 1\n[datasets.y]\nscale = 2\n[workload]'
@@ -129,12 +129,12 @@ def test_arms_are_named_by_what_is_compared() -> None:
         ('server = ["16", "17"]\nscale = [1, 2]', "server"),
     ],
 )
-def test_what_is_compared_goes_without_saying_where_it_is_clear(factors: str, compared: str) -> None:
+def test_compare_is_optional_if_unambiguous(factors: str, compared: str) -> None:
     text = SHORT.replace('server = ["16.12", "17.8"]', factors)
     assert {context.comparison.factors for context in study(text).contexts} == {(compared,)}
 
 
-def test_settings_of_factors_win_over_those_of_workloads_and_these_over_shared_ones() -> None:
+def test_factors_override_workload_settings_and_these_override_shared_settings() -> None:
     text = """
         title = "t"
         [factors]
@@ -155,24 +155,24 @@ def test_settings_of_factors_win_over_those_of_workloads_and_these_over_shared_o
 @pytest.mark.parametrize(
     ("value", "text"), [("true", "on"), ("false", "off"), ("4", "4"), ("1.5", "1.5"), ('"4MB"', "4MB"), ('""', "")]
 )
-def test_values_of_settings_are_text_as_in_the_configuration_file(value: str, text: str) -> None:
+def test_setting_values_are_written_as_in_postgresql_conf(value: str, text: str) -> None:
     arm = study(f"{SHORT}[settings]\nx = {value}\n").contexts[0].comparison.arms[0]
     assert [str(setting) for setting in arm.settings] == [f"x={text}"]
 
 
-def test_a_setting_of_an_extension_is_a_factor_by_its_quoted_name() -> None:
+def test_a_quoted_extension_setting_is_a_factor() -> None:
     text = SHORT.replace('server = ["16.12", "17.8"]', 'server = ["17"]\n"bench.delay" = [1, 2]')
     assert labels(text) == [("", ["bench.delay=1", "bench.delay=2"])]
 
 
-def test_a_load_is_in_terms_of_pgbench() -> None:
+def test_load_keys_map_to_pgbench_options() -> None:
     text = f'{SHORT}variables = {{ rows = 10, flag = true }}\n[load]\nclients = 4\nthreads = 2\nprotocol = "prepared"\n'
     workload = first_load(text)
     assert (workload.clients, workload.threads, workload.query_mode) == (4, 2, QueryMode.PREPARED)
     assert workload.variables == (("rows", "10"), ("flag", "true"))
 
 
-def test_of_more_threads_than_clients_as_many_are_used_as_pgbench_would_use() -> None:
+def test_threads_are_limited_to_clients() -> None:
     assert first_load(f"{SHORT}[load]\nclients = 4\nthreads = 8\n").threads == 4
     assert first_load(f"{SHORT}[load]\nthreads = 8\n").threads == 1
 
@@ -187,7 +187,7 @@ def test_a_mix_has_weights_and_names() -> None:
     )
 
 
-def test_a_dataset_is_tables_files_and_sql_in_this_order() -> None:
+def test_a_dataset_loads_tables_then_files_then_sql() -> None:
     dataset = study(f'{SHORT}[dataset]\nscale = 3\nsql = "ANALYZE"\nsetup = ["a.sql"]\n').contexts[0].comparison.dataset
     assert dataset == Dataset(
         pgbench_scale=3,
@@ -198,7 +198,7 @@ def test_a_dataset_is_tables_files_and_sql_in_this_order() -> None:
     )
 
 
-def test_each_workload_has_its_own_dataset_unless_a_factor_chooses() -> None:
+def test_a_dataset_factor_overrides_the_datasets_of_workloads() -> None:
     text = """
         title = "t"
         [factors]
@@ -220,13 +220,13 @@ def test_each_workload_has_its_own_dataset_unless_a_factor_chooses() -> None:
     assert [context.comparison.dataset.pgbench_scale for context in study(chosen).contexts] == [2, 2]
 
 
-def test_a_scale_factor_replaces_the_scale_of_a_dataset_and_keeps_its_files() -> None:
+def test_a_scale_factor_replaces_the_scale_but_not_the_files() -> None:
     text = SHORT.replace("[workload]", "scale = [7]\n[workload]") + '[dataset]\nscale = 3\nsetup = ["a.sql"]\n'
     dataset = study(text).contexts[0].comparison.dataset
     assert (dataset.pgbench_scale, len(dataset.setup_files)) == (7, 1)
 
 
-def test_a_design_is_that_of_the_flags() -> None:
+def test_design_keys_correspond_to_options() -> None:
     design = """
         [design]
         metric = "latency_p50"
@@ -256,37 +256,37 @@ def test_a_load_may_have_a_window_of_its_own() -> None:
     assert (fitted.window_is_given, given.window_is_given) == (False, True)
 
 
-def test_a_window_may_be_shorter_than_a_second_or_a_number_of_transactions() -> None:
+def test_a_window_may_be_milliseconds_or_transactions() -> None:
     of_time = study(f'{SHORT}[design]\nwindow = "50ms"\n').contexts[0].comparison.design
     assert (of_time.window_s, of_time.window_kind, of_time.window_is_given) == (0.05, WindowKind.SLICE, True)
     counted = study(f'{SHORT}[design]\nwindow = "20tx"\n').contexts[0].comparison.design
     assert (counted.window_transactions, counted.window_kind) == (20, WindowKind.TRANSACTIONS)
 
 
-def test_a_window_of_a_load_is_in_place_of_transactions_of_the_design() -> None:
+def test_a_load_window_overrides_design_transactions() -> None:
     loads = '[loads.a]\nclients = 1\n[loads.b]\nclients = 2\nwindow = "50ms"\n[design]\nwindow = "20tx"\n'
     first, second = (context.comparison.design for context in study(SHORT + loads).contexts)
     assert (first.window_transactions, first.window_kind) == (20, WindowKind.TRANSACTIONS)
     assert (second.window_transactions, second.window_kind, second.window_s) == (None, WindowKind.SLICE, 0.05)
 
 
-def test_a_budget_from_outside_is_in_place_of_the_own_one() -> None:
+def test_a_budget_argument_overrides_the_file() -> None:
     found = study(f'{SHORT}[design]\nbudget = "30m"\n', budget_s=60.0)
     assert found.budget_s == found.contexts[0].comparison.design.budget_s == 60.0
 
 
-def test_a_seed_from_outside_is_in_place_of_the_own_one() -> None:
+def test_a_seed_argument_overrides_the_file() -> None:
     found = study(f"{SHORT}[design]\nseed = 5\n", asked_seed=9)
     assert found.seed == found.contexts[0].comparison.design.seed == 9
 
 
-def test_each_load_is_judged_by_the_metric_that_fits_it() -> None:
+def test_each_load_has_a_suitable_default_metric() -> None:
     loads = "[loads.closed]\nclients = 2\n[loads.open]\nclients = 2\nrate = 100\n"
     designs = [context.comparison.design for context in study(SHORT + loads).contexts]
     assert [(design.metric, design.margin) for design in designs] == [(Metric.TPS, 0.02), (Metric.LATENCY_P95, 0.05)]
 
 
-def test_excluded_combinations_are_left_out_and_contexts_without_contenders_go() -> None:
+def test_exclude_drops_combinations_and_contexts_without_contenders() -> None:
     text = SHORT.replace('"17.8"]', '"17.8", "18"]\njit = ["on", "off"]') + "[[exclude]]\n"
     assert labels(f'{text}server = "18"\njit = "off"\n') == [
         ("jit=on", ["16.12", "17.8", "18"]),
@@ -298,18 +298,18 @@ def test_excluded_combinations_are_left_out_and_contexts_without_contenders_go()
     assert study(both).contexts[0].number == 1
 
 
-def test_only_keeps_what_matches_one_of_its_rows_and_exclude_has_the_last_word() -> None:
+def test_exclude_takes_precedence_over_only() -> None:
     text = SHORT.replace('"17.8"]', '"17.8"]\nscale = [1, 2, 3]') + "[[only]]\nscale = 1\n[[only]]\nscale = 2\n"
     assert [label for label, _ in labels(text)] == ["scale=1", "scale=2"]
     assert [label for label, _ in labels(f"{text}[[exclude]]\nscale = 2\n")] == ["scale=1"]
 
 
-def test_a_row_may_name_what_is_not_varied() -> None:
+def test_a_row_may_name_a_factor_with_one_level() -> None:
     rows = '[[only]]\nworkload = "query.sql"\nload = "load"\ncache = "warm"\n'
     assert labels(SHORT + rows) == [("", ["16.12", "17.8"])]
 
 
-def test_how_a_server_is_shown_is_decided_outside_and_passwords_stay_there() -> None:
+def test_server_labels_come_from_the_caller_without_passwords() -> None:
     def name_server(text: str) -> tuple[str, ServerName]:
         return (text if "/" not in text else "host/db"), parse_server(text)
 
@@ -320,7 +320,7 @@ def test_how_a_server_is_shown_is_decided_outside_and_passwords_stay_there() -> 
     assert arms[1].server == RunningServer(uri="postgresql://me:secret@host/db")
 
 
-def test_files_are_read_once_however_often_they_are_named() -> None:
+def test_each_file_is_read_once() -> None:
     read: list[str] = []
 
     def reading(path: str) -> tuple[str, bytes]:
@@ -333,7 +333,7 @@ def test_files_are_read_once_however_often_they_are_named() -> None:
     assert read == ["q.sql", "r.sql"]
 
 
-def test_a_byte_order_mark_and_lines_of_windows_are_no_problem() -> None:
+def test_a_byte_order_mark_and_windows_line_endings_are_accepted() -> None:
     assert study("\ufeff" + SHORT.replace("\n", "\r\n")).contexts == study(SHORT).contexts
 
 

@@ -16,12 +16,12 @@ from tests.unit.study.file.reading import SHORT, study
 DOCS = Path(__file__).parents[4] / "docs"
 
 
-def test_the_page_and_the_json_schema_are_current() -> None:
+def test_the_page_and_the_json_schema_are_up_to_date() -> None:
     assert (DOCS / "study-file.md").read_text() == page(), "make docs"
     assert (DOCS / "study-file.schema.json").read_text() == schema_document(), "make docs"
 
 
-def test_every_example_in_the_page_is_accepted() -> None:
+def test_every_example_on_the_page_is_valid() -> None:
     examples = re.findall(r"```toml\n(.*?)```", page(), re.DOTALL)
     whole = [example for example in examples if example.startswith("title")]
     assert len(whole) == 3
@@ -29,18 +29,18 @@ def test_every_example_in_the_page_is_accepted() -> None:
         study(example)
     for part in [example for example in examples if example not in whole]:
         base = LONG_EXAMPLE.partition("[profiles.quick]")[0].partition("[settings]")
-        # A part of a file goes into the long example, in place of what it has itself.
+        # A partial example replaces the same part of the long example.
         rest = base[2][base[2].index("[workloads") :].partition("# The mix")[0]
         study(base[0] + rest + part)
 
 
-def test_the_long_example_gives_what_its_comments_say() -> None:
+def test_the_long_example_matches_its_comments() -> None:
     found = study(LONG_EXAMPLE, profile="published")
     assert (found.treatments, len(found.contexts)) == (2 * (4 + 3) * (2 + 2 + 1), 20)
     assert (study(LONG_EXAMPLE).treatments, study(LONG_EXAMPLE).name) == (12, "planner-quick")
 
 
-def test_the_example_of_an_operation_asks_for_what_the_page_says() -> None:
+def test_the_operation_example_matches_the_page() -> None:
     found = study(OPERATION_EXAMPLE)
     assert len(found.contexts) == 8
     assert {arm.dataset.variables for context in found.contexts for arm in context.comparison.arms} == {
@@ -48,14 +48,14 @@ def test_the_example_of_an_operation_asks_for_what_the_page_says() -> None:
     }
 
 
-def test_the_schema_knows_the_metrics_states_and_modes_that_there_are() -> None:
+def test_the_schema_lists_all_metrics_cache_states_and_query_modes() -> None:
     properties = flat_schema()["properties"]
     assert properties["design"]["properties"]["metric"]["enum"] == list(JUDGED_BY_NAME)
     assert properties["cache"]["enum"] == list(CacheState)
     assert properties["load"]["properties"]["protocol"]["enum"] == list(QueryMode)
 
 
-def test_every_key_has_a_meaning_a_default_and_an_example_that_is_accepted() -> None:
+def test_every_key_has_a_meaning_a_default_and_a_valid_example() -> None:
     def keys(schema: dict[str, object]) -> list[tuple[str, dict[str, object]]]:
         properties = schema.get("properties")
         found = list(properties.items()) if isinstance(properties, dict) else []
@@ -68,12 +68,12 @@ def test_every_key_has_a_meaning_a_default_and_an_example_that_is_accepted() -> 
 
 
 @pytest.mark.parametrize("name", DesignTable.model_fields)
-def test_examples_of_the_design_are_accepted(name: str) -> None:
+def test_design_examples_are_valid(name: str) -> None:
     (example,) = flat_schema()["properties"]["design"]["properties"][name]["examples"]
     assert study(f"{SHORT}[design]\n{name} = {json.dumps(example)}\n").verdicts == 1
 
 
-def test_no_null_and_no_unknown_key_is_allowed_anywhere() -> None:
+def test_null_and_unknown_keys_are_not_allowed() -> None:
     document = json.loads(schema_document())
     assert "null" not in schema_document().replace("/dev/null", "")
     open_tables = [name for name, part in document["$defs"].items() if part.get("additionalProperties") is not False]

@@ -19,14 +19,14 @@ variables = { rows = "all", seed = 4 }
 
 
 def given(context: Context) -> list[dict[str, str]]:
-    """The variables of each arm."""
+    """Return the variables of each arm."""
     return [
         dict(arm.workload.variables if isinstance(arm.workload, PgbenchWorkload) else arm.dataset.variables)
         for arm in context.comparison.arms
     ]
 
 
-def test_each_level_of_a_variable_is_a_context_and_reaches_what_prepares_its_arms() -> None:
+def test_each_level_of_a_variable_is_a_context_and_is_passed_to_prepare() -> None:
     contexts = study(DIRTY).contexts
     assert [context.label for context in contexts] == [
         "dead=3 rows=spread",
@@ -34,24 +34,24 @@ def test_each_level_of_a_variable_is_a_context_and_reaches_what_prepares_its_arm
         "dead=70 rows=spread",
         "dead=70 rows=contiguous",
     ]
-    # A variable of the workload gives way to a factor of its name.
+    # A factor overrides a variable of the workload.
     assert given(contexts[3]) == [{"rows": "contiguous", "seed": "4", "dead": "70"}] * 2
     assert contexts[0].comparison.factors == ("server",)
     assert {arm.settings for context in contexts for arm in context.comparison.arms} == {()}
 
 
-def test_arms_on_the_same_state_share_it() -> None:
+def test_arms_with_equal_variables_share_prepared_data() -> None:
     first, *_ = study(DIRTY).contexts
     baseline, contender = first.comparison.arms
     assert baseline.dataset is contender.dataset
 
 
-def test_the_scripts_of_a_load_get_their_variables_too() -> None:
+def test_variables_are_passed_to_scripts_of_loads() -> None:
     text = SHORT.replace("[workload]", "[factors.variables]\nn = [1, true]\n[workload]")
     assert [given(context) for context in study(text).contexts] == [[{"n": "1"}] * 2, [{"n": "true"}] * 2]
 
 
-def test_a_variable_is_compared_where_it_is_asked_for_or_where_nothing_else_can_be() -> None:
+def test_a_variable_is_compared_on_request_or_if_nothing_else_varies() -> None:
     asked = labels(f'compare = "rows"\nbaseline = "contiguous"\n{DIRTY}')
     assert asked[0] == ("server=15.10 dead=3", ["rows=contiguous", "rows=spread"])
     alone = DIRTY.replace('["15.10", "16.6"]', '["16.6"]').replace('rows = ["spread", "contiguous"]\n', "")
@@ -62,14 +62,14 @@ def test_a_variable_is_compared_where_it_is_asked_for_or_where_nothing_else_can_
     assert given(compared) == [{"rows": "all", "seed": "4", "dead": level} for level in ("3", "70")]
 
 
-def test_levels_of_variables_can_be_left_out() -> None:
+def test_levels_of_variables_can_be_excluded() -> None:
     rows = '[[exclude]]\ndead = 70\nrows = "spread"\n[[exclude]]\nrows = "contiguous"\nserver = "16.6"\n'
     assert [label for label, _ in labels(DIRTY + rows)] == ["dead=3 rows=spread"]
     flag = SHORT.replace("[workload]", "[factors.variables]\nn = [true, false]\n[workload]")
     assert [label for label, _ in labels(flag + "[[exclude]]\nn = true\n")] == ["n=false"]
 
 
-def test_a_profile_changes_the_levels_of_one_variable_and_keeps_the_others() -> None:
+def test_a_profile_may_change_a_single_variable() -> None:
     quick = f"{DIRTY}[profiles.quick.factors.variables]\ndead = [50]\n"
     assert [label for label, _ in labels(quick)] == ["rows=spread", "rows=contiguous"]
     assert given(study(quick).contexts[0])[0]["dead"] == "50"
@@ -115,7 +115,7 @@ def test_a_profile_changes_the_levels_of_one_variable_and_keeps_the_others() -> 
         (f'compare = "raws"\n{DIRTY}', "study-unknown-level", "line 1, compare", "server, workload, dead, rows"),
     ],
 )
-def test_what_is_wrong_with_a_variable_is_told_with_its_line(
+def test_mistakes_in_variables_are_reported_with_their_lines(
     text: str, slug: str, where: str, expected: str | None
 ) -> None:
     told = problem(text)
@@ -124,20 +124,20 @@ def test_what_is_wrong_with_a_variable_is_told_with_its_line(
     assert all((told.found, told.expected, told.to_do))
 
 
-def test_of_a_variable_that_is_wrong_nothing_else_is_said() -> None:
+def test_an_invalid_variable_is_reported_once() -> None:
     assert problem(DIRTY.replace("[3, 70]", "3") + "[[exclude]]\ndead = 3\n").slug == "study-file-bad-value"
     wrong = DIRTY.replace("[3, 70]", "3")
     assert problem(f'compare = "dead"\n{wrong}').slug == "study-file-bad-value"
 
 
-def test_a_variable_of_a_load_with_a_password_is_refused_and_not_repeated() -> None:
+def test_a_load_variable_with_a_password_is_rejected_without_showing_it() -> None:
     factor = SHORT.replace("[workload]", '[factors.variables]\ndb_password = ["Geheim99", "x"]\n[workload]')
     for text in (factor, f'{SHORT}variables = {{ db_password = "Geheim99" }}\n'):
         found = problem(text)
         assert (found.slug, "Geheim99" in repr(found)) == ("study-bad-variable", False)
 
 
-def test_what_prepares_an_operation_may_have_a_password_that_no_label_shows() -> None:
+def test_prepare_variables_may_contain_passwords_hidden_in_labels() -> None:
     secret = DIRTY.replace("dead = [3, 70]", 'dead = [3]\ndb_password = ["Geheim99", "Geheim98"]')
     contexts = study(secret).contexts
     assert {context.label for context in contexts} == {
@@ -147,12 +147,12 @@ def test_what_prepares_an_operation_may_have_a_password_that_no_label_shows() ->
     assert {given(context)[0]["db_password"] for context in contexts} == {"Geheim99", "Geheim98"}
 
 
-def test_a_setting_that_is_compared_is_shown_without_its_password() -> None:
+def test_labels_of_settings_hide_passwords() -> None:
     text = SHORT.replace('["16.12", "17.8"]', '["17.8"]\narchive_command = ["PGPASSWORD=Geheim99 a", "b"]')
     assert labels(text) == [("", ["archive_command=PGPASSWORD=... a", "archive_command=b"])]
 
 
-def test_no_problem_of_a_secret_setting_repeats_its_value() -> None:
+def test_problems_hide_values_of_secret_settings() -> None:
     for line in (
         'ssl_passphrase_command = ["echo Geheim99", "echo Geheim99"]',
         'ssl_passphrase_command = "echo Geheim99"',
