@@ -351,7 +351,7 @@ def test_a_repeated_key_has_its_own_remedy() -> None:
             "study-file-bad-value",
             "line 11, [[only]] load",
             "a list",
-            "one level in each [[only]]",
+            "write one level in each [[only]]",
         ),
         (
             f"{MATRIX}[[exclude]]\n",
