@@ -17,8 +17,8 @@ from pgversus.stats.confidence import look_rule
 from pgversus.stats.effects import Samples
 from pgversus.study.comparison import Arm, Comparison
 from pgversus.study.dataset import Dataset
-from pgversus.study.design import MARGINS, Design, StopReason
-from pgversus.study.metrics import Metric
+from pgversus.study.design import Design, StopReason
+from pgversus.study.metrics import MARGINS, Metric
 from pgversus.study.servers import Release
 from pgversus.study.study import Context, Skipped, StudyMetadata
 from pgversus.study.workload import Operation, PgbenchWorkload, QueryMode, Script, Step, Workload

@@ -23,7 +23,7 @@ from pgversus.stats.effects import Samples
 from pgversus.study.comparison import BASELINE, Arm, CacheState, Comparison
 from pgversus.study.counters import MAINTENANCE, PAGE_BYTES
 from pgversus.study.design import WindowKind
-from pgversus.study.metrics import QUANTILES, Metric, transactions_for_quantile
+from pgversus.study.metrics import QUANTILES, Metric, percentile_name, transactions_for_quantile
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.translation import N_, _
 from pgversus.text.units import significant
@@ -380,7 +380,7 @@ def _few_for_percentile(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
     fewest = min(counts, default=0)
     lacking = [q for q in QUANTILES.values() if fewest < transactions_for_quantile(q)]
     if counts and lacking:
-        names = ", ".join(f"p{100 * q:.0f}" for q in lacking)
+        names = ", ".join(map(percentile_name, lacking))
         yield Caveat(
             slug="few-for-percentile",
             text=_(
@@ -389,7 +389,7 @@ def _few_for_percentile(measured: Sequence[ArmMeasurement]) -> Iterator[Caveat]:
                 percentiles=names,
                 fewest=fewest,
                 needed=transactions_for_quantile(lacking[0]),
-                percentile=f"p{100 * lacking[0]:.0f}",
+                percentile=percentile_name(lacking[0]),
             ),
         )
 

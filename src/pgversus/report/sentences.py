@@ -11,16 +11,6 @@ from pgversus.study.metrics import Metric, transactions_for_quantile
 from pgversus.text.translation import N_, _, ngettext, together
 from pgversus.text.units import FACTOR_FROM, change, change_bounds, duration, percent, percent_above, significant
 
-METRIC_WORDS = {
-    Metric.TPS: N_("tps"),
-    Metric.LATENCY_MEAN: N_("mean latency"),
-    Metric.LATENCY_P50: N_("p50 latency"),
-    Metric.LATENCY_P95: N_("p95 latency"),
-    Metric.LATENCY_P99: N_("p99 latency"),
-    Metric.LATENCY_MAX: N_("max latency"),
-    Metric.TIME: N_("time"),
-}
-"""To be told: metric_words()."""
 _OTHER_ROWS = "other-rows"
 # Reasons that put CHECK: before the sentence, because the number may mean something else than it seems to.
 _GRAVE = frozenset(
@@ -47,7 +37,7 @@ _TOO_NOISY = 3
 
 def metric_words(metric: Metric) -> str:
     """A metric as people are told it."""
-    return _(METRIC_WORDS[metric])
+    return _(metric.label)
 
 
 def answer_sentences(answer: Answer) -> list[str]:

@@ -15,14 +15,14 @@ from pgversus.report.answer import Answer, StudyAnswer
 from pgversus.report.methodology import restarts, windows_words
 from pgversus.report.overview import MARKS, MOST_ROWS, not_measured, overview_sentences, shared_caveats, verdict_rows
 from pgversus.report.sentences import answer_sentences, metric_words, percent_of_confidence
-from pgversus.report.terminal import LATENCIES, STYLES, SafeConsole, print_parts, terminal_table, verdicts_of_study
+from pgversus.report.terminal import STYLES, SafeConsole, print_parts, terminal_table, verdicts_of_study
 from pgversus.report.values import counter_label, counter_text, level_text, sure_counter_names
 from pgversus.report.verdicts import verdict_word
 from pgversus.report.why import study_why, why_of
 from pgversus.stats.analysis import Analysis, Estimate
 from pgversus.study.comparison import BASELINE
 from pgversus.study.counters import COUNTERS
-from pgversus.study.metrics import Quantity, StepTime
+from pgversus.study.metrics import LATENCIES, Quantity, StepTime
 from pgversus.study.workload import Operation
 from pgversus.text.translation import N_, _, ngettext
 from pgversus.text.units import FACTOR_FROM, change_interval, duration, factor, factor_interval, latency, percent
@@ -158,7 +158,7 @@ def _times(answer: Answer, form: Form) -> Table | None:
     workload = answer.comparison.workload
     if not isinstance(workload, Operation):
         head = _("latency from the scheduled start") if workload.is_open_loop else _("latency")
-        return _by_arm(answer, head, {_(words): metric for metric, words in LATENCIES.items()}, form)
+        return _by_arm(answer, head, {_(metric.short): metric for metric in LATENCIES}, form)
     steps: Mapping[str, Quantity] = {step.name: StepTime(step.name) for step in workload.steps}
     return _by_arm(answer, _("steps"), steps, form) if len(steps) > 1 else None
 

@@ -37,10 +37,10 @@ from pgversus.report.why import Explanation, why_of
 from pgversus.stats.analysis import ContenderResult, Estimate
 from pgversus.stats.confidence import Verdict
 from pgversus.study.comparison import BASELINE
-from pgversus.study.metrics import Metric, Quantity, StepTime
+from pgversus.study.metrics import LATENCIES, Metric, Quantity, StepTime
 from pgversus.study.workload import Operation
 from pgversus.text.redaction import visible
-from pgversus.text.translation import N_, _
+from pgversus.text.translation import _
 from pgversus.text.units import change, change_interval, latency, plus_minus
 
 
@@ -57,13 +57,6 @@ class SafeConsole(Console):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
 
-LATENCIES = {
-    Metric.LATENCY_MEAN: N_("mean"),
-    Metric.LATENCY_P50: N_("p50"),
-    Metric.LATENCY_P95: N_("p95"),
-    Metric.LATENCY_P99: N_("p99"),
-    Metric.LATENCY_MAX: N_("max"),
-}
 _WIDTH_OF_LATENCY = 6
 """Columns of such a name and of what parts it from the next."""
 STYLES = {
@@ -177,8 +170,8 @@ def _latency_table(answer: Answer, *, is_open_loop: bool) -> Table:
     head = _("latency (from the scheduled start)") if is_open_loop else _("latency (closed loop)")
     against = _("vs {baseline}", baseline=comparison.baseline.label)
     rows = terminal_table(head, "", "", against, percent_of_confidence())
-    for metric, words in LATENCIES.items():
-        name = _(words)
+    for metric in LATENCIES:
+        name = _(metric.short)
         space = " " * (_WIDTH_OF_LATENCY - cell_len(name))
         for arm in comparison.arms:
             rows.add_row(Text(f"{name}{space}{arm.label}"), *_time_cells(answer, metric, arm.index))

@@ -16,7 +16,7 @@ from pgversus.stats.analysis import ContenderResult, quantities_of
 from pgversus.stats.counters import sure_ratios
 from pgversus.study.comparison import BASELINE
 from pgversus.study.counters import COUNTERS, TOLD_BY_HOST, CounterUnit
-from pgversus.study.metrics import BY_NAME, Metric, Quantity, StepTime
+from pgversus.study.metrics import BY_NAME, TAILS, Metric, Quantity, StepTime
 from pgversus.study.workload import Operation
 from pgversus.text.translation import N_, _, listed
 from pgversus.text.units import change, change_interval, latency, significant, size
@@ -223,7 +223,8 @@ def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow 
     )
 
 
-HEADS = (N_("transactions"), "tps", N_("min"), N_("mean"), "p95", "p99", N_("max"))
+_SHOWN_LATENCIES = (Metric.LATENCY_MEAN, *TAILS, Metric.LATENCY_MAX)
+HEADS = (N_("transactions"), Metric.TPS.label, N_("min"), *(metric.short for metric in _SHOWN_LATENCIES))
 """To be told."""
 
 
@@ -251,8 +252,7 @@ def _level_row(one: Answer, arm: int) -> LevelRow:
     levels = one.analysis.levels[arm]
     least = [trial.latency_min_s for trial in trials if trial.latency_min_s is not None]
     tps = levels.get(Metric.TPS)
-    latencies = (Metric.LATENCY_MEAN, Metric.LATENCY_P95, Metric.LATENCY_P99, Metric.LATENCY_MAX)
-    shown = [latency(found.value) if (found := levels.get(metric)) else "" for metric in latencies]
+    shown = [latency(found.value) if (found := levels.get(metric)) else "" for metric in _SHOWN_LATENCIES]
     return LevelRow(
         context=one.context.label,
         arm=one.comparison.arms[arm].label,

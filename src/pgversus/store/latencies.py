@@ -1,4 +1,7 @@
-"""Latency distributions of a context, merged over all blocks of an arm and read on demand."""
+"""Latency distributions: merged over all blocks of an arm, and quantiles of trials that have no column.
+
+The schema has a column for each quantile that existed when it was fixed; later ones are read from the histograms.
+"""
 
 import math
 import sqlite3
@@ -11,6 +14,7 @@ from pydantic import Field, TypeAdapter
 
 from pgversus.records.trials import BIN_WIDTH, LatencyHistogram, merge
 from pgversus.store.rows import Number, Place, read_rows
+from pgversus.study.metrics import QUANTILES
 
 _MOST_BINS = math.ceil(math.log(2**63) / BIN_WIDTH)
 """Latencies are whole microseconds in 64 bits."""
@@ -18,6 +22,9 @@ _MOST_COUNTED = 2**31
 """Largest number of transactions in one bin of a trial, so that the sum over all trials fits into 64 bits."""
 _ROWS = TypeAdapter(list[tuple[Number, Place, Annotated[int, Field(ge=0, le=_MOST_BINS)], str]])
 _COUNTS = TypeAdapter(Annotated[list[Annotated[int, Field(ge=0, le=_MOST_COUNTED)]], Field(max_length=_MOST_BINS)])
+QUANTILE_COLUMNS = {"latency_p50_s": 0.50, "latency_p95_s": 0.95, "latency_p99_s": 0.99}
+_TRIAL_ROWS = TypeAdapter(list[tuple[Number, Number, Place, Annotated[int, Field(ge=0, le=_MOST_BINS)], str]])
+_OF_ALL_TRIALS = "SELECT context, block, arm, first_bin, counts FROM latency_histogram ORDER BY context, block, arm"
 _ALL = "SELECT block, arm, first_bin, counts FROM latency_histogram WHERE context = ? ORDER BY block, arm"
 
 
@@ -30,7 +37,20 @@ def read_latencies(database: sqlite3.Connection, context: int, *, arms: int) -> 
     for _, arm, first_bin, text in read_rows(database, _ALL, _ROWS, key=2, parameter=context):
         if arm >= arms:
             raise ValueError(f"latencies of an arm that context {context} does not have")
-        counts = np.asarray(_COUNTS.validate_json(text), dtype=np.int64)
-        found[arm].append(LatencyHistogram(first_bin, counts))
+        found[arm].append(_histogram(first_bin, text))
     merged = {arm: merge(histograms) for arm, histograms in sorted(found.items())}
     return {arm: histogram for arm, histogram in merged.items() if histogram.total}
+
+
+def read_other_quantiles(database: sqlite3.Connection) -> Mapping[tuple[int, int, int], Mapping[float, float]]:
+    """Return the quantiles without a column, by context, block and arm, in seconds. ValueError for damaged data."""
+    others = [q for q in QUANTILES.values() if q not in QUANTILE_COLUMNS.values()]
+    if not others:
+        return {}
+    rows = read_rows(database, _OF_ALL_TRIALS, _TRIAL_ROWS, key=3)
+    histograms = {(context, block, arm): _histogram(first, text) for context, block, arm, first, text in rows}
+    return {key: {q: one.quantile(q) for q in others} for key, one in histograms.items() if one.total}
+
+
+def _histogram(first_bin: int, text: str) -> LatencyHistogram:
+    return LatencyHistogram(first_bin, np.asarray(_COUNTS.validate_json(text), dtype=np.int64))

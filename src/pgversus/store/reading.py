@@ -30,10 +30,9 @@ from pgversus.store.codec import CONTEXT, PREPARATION, STEPS, STUDY, ContextFact
 from pgversus.store.counters import array_size, counter_names, counter_rows
 from pgversus.store.folder import FILE_NAME, SCHEMA_VERSION, unreadable
 from pgversus.store.invariants import check_context, check_preparation, check_study
-from pgversus.store.latencies import read_latencies
+from pgversus.store.latencies import QUANTILE_COLUMNS, read_latencies, read_other_quantiles
 from pgversus.store.plans import checked_contexts, read_plans
 from pgversus.store.rows import Count, Number, Place, Seconds, read_chunks, read_rows
-from pgversus.study.metrics import QUANTILES
 from pgversus.study.study import Context, StudyMetadata
 from pgversus.text.documents import document_without_secrets
 from pgversus.text.redaction import message_without_secrets
@@ -210,7 +209,8 @@ def _words(error: Exception) -> str:
     return str(error)[:_LONGEST_WORDS]
 
 
-_P50, _P95, _P99 = QUANTILES.values()
+_QUANTILES = tuple(QUANTILE_COLUMNS.values())
+_NO_QUANTILES: Mapping[float, float] = {}
 Read = TypeVar("Read")
 _Log = Annotated[float, Field(ge=-50, le=50, allow_inf_nan=False)]
 """Logarithm of a ratio; real ones are far within these limits."""
@@ -393,6 +393,7 @@ def _trials(database: ResultsFile, arms: Mapping[int, int]) -> Mapping[tuple[int
     sql = _FINISHED.format(**{name: selected(database, name) for name in ("ratio_error", "windows")})
     longest = array_size(columns)
     room = _ROOM_FOR_SHORT * database.size + _SOME_ROOM
+    others = read_other_quantiles(database)
     for part in read_chunks(database, sql, _TRIALS, at_once=_ROWS_AT_ONCE, key=3, parameter=longest):
         room -= len(part) * longest
         if room < 0:
@@ -401,7 +402,7 @@ def _trials(database: ResultsFile, arms: Mapping[int, int]) -> Mapping[tuple[int
         for row, counters in zip(part, counter_rows(columns, blobs), strict=True):
             if row[2] >= arms.get(row[0], 0):
                 raise ValueError(f"a trial of arm {row[2]}, which context {row[0]} does not have")
-            found[row[:2]][row[2]] = _trial(row, counters)
+            found[row[:2]][row[2]] = _trial(row, counters, others.get(row[:3], _NO_QUANTILES))
     return found
 
 
@@ -414,7 +415,8 @@ def _failures(database: ResultsFile, arms: Mapping[int, int]) -> Mapping[tuple[i
     return found
 
 
-def _trial(row: tuple[Any, ...], counters: Mapping[str, float]) -> Trial:
+def _trial(row: tuple[Any, ...], counters: Mapping[str, float], others: Mapping[float, float]) -> Trial:
+    """others: quantiles without a column."""
     _, _, arm, transactions, seconds, failed, unclocked, total, most, _, least, p50, p95, p99, *later = row
     trend, steps, error, windows = later
     return Trial(
@@ -423,7 +425,7 @@ def _trial(row: tuple[Any, ...], counters: Mapping[str, float]) -> Trial:
         seconds=seconds,
         latency_sum_s=total,
         latency_max_s=most,
-        quantiles={} if p50 is None else {_P50: p50, _P95: p95, _P99: p99},
+        quantiles={} if p50 is None else {**dict(zip(_QUANTILES, (p50, p95, p99), strict=True)), **others},
         latency_min_s=least,
         failed=failed,
         unclocked=unclocked,

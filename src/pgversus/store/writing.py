@@ -17,9 +17,9 @@ from pgversus.records.trials import Block, FailedTrial, Trial
 from pgversus.store.codec import CONTEXT, PREPARATION, STUDY, ContextFact, add_missing_columns, fact_without_secrets
 from pgversus.store.counters import counter_names, counters_blob
 from pgversus.store.folder import FILE_NAME, SCHEMA_VERSION, unwritable
+from pgversus.store.latencies import QUANTILE_COLUMNS
 from pgversus.store.plans import Row, plan_rows, plan_tables
 from pgversus.store.reading import check_schema, check_to_write
-from pgversus.study.metrics import QUANTILES
 from pgversus.study.study import Context, StudyMetadata
 from pgversus.text.documents import document_without_secrets
 from pgversus.text.redaction import code_without_secrets, message_without_secrets
@@ -199,7 +199,7 @@ def _finished(trial: Trial) -> dict[str, Any]:
         "latency_sum_s": trial.latency_sum_s,
         "latency_min_s": trial.latency_min_s,
         "latency_max_s": trial.latency_max_s,
-        **{metric.value: trial.quantiles.get(q) for metric, q in QUANTILES.items()},
+        **{name: trial.quantiles.get(q) for name, q in QUANTILE_COLUMNS.items()},
         "trend": trial.trend,
         "ratio_error": trial.ratio_error,
         "windows": trial.window_count,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pgversus.errors import StudyError
-from pgversus.study.metrics import Metric
+from pgversus.study.metrics import MARGINS, Metric
 from pgversus.text.units import AUTO, WindowLength
 
 FIRST_LOOK = 4
@@ -19,13 +19,6 @@ MOST_BLOCKS = 100
 MOST_CONTENDERS = 50
 # The error is calibrated for at most this many contenders.
 DEFAULT_BUDGET_S = 15 * 60.0
-MARGINS = {
-    Metric.TPS: 0.02,
-    Metric.LATENCY_MEAN: 0.02,
-    Metric.LATENCY_P50: 0.02,
-    Metric.LATENCY_P95: 0.05,
-    Metric.TIME: 0.05,
-}
 WARM_UP_S = 2.0
 _ROUNDS = 8
 

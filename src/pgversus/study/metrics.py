@@ -1,35 +1,81 @@
-"""The quantities measured in a trial, each with its unit and better direction."""
+"""The quantities measured in a trial, each with its unit, better direction and labels.
+
+A metric is one entry of `Metric`. Whether it can decide a verdict follows from its default margin.
+"""
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
+
+from pgversus.text.translation import N_
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Facts:
+    label: str
+    short: str = ""
+    unit: str = "s"
+    more_is_better: bool = False
+    margin: float | None = None
+    quantile: float | None = None
+
+
+_LOOKED_UP = _Facts(label="")
+"""For `Metric(name)`, which makes no member."""
 
 
 class Metric(StrEnum):
     """A named quantity; its name includes the unit (`_s` is seconds, tps is transactions per second)."""
 
-    TPS = "tps"
-    LATENCY_MEAN = "latency_mean_s"
-    LATENCY_P50 = "latency_p50_s"
-    LATENCY_P95 = "latency_p95_s"
-    LATENCY_P99 = "latency_p99_s"
-    LATENCY_MAX = "latency_max_s"
-    TIME = "time_s"
+    def __new__(cls, name: str, _facts: _Facts = _LOOKED_UP) -> Self:
+        """Make the member whose value is its name."""
+        member = str.__new__(cls, name)
+        member._value_ = name
+        return member
+
+    def __init__(self, _name: str, facts: _Facts = _LOOKED_UP) -> None:
+        self._facts = facts
+
+    TPS = "tps", _Facts(label=N_("tps"), unit="1/s", more_is_better=True, margin=0.02)
+    LATENCY_MEAN = "latency_mean_s", _Facts(label=N_("mean latency"), short=N_("mean"), margin=0.02)
+    LATENCY_P50 = "latency_p50_s", _Facts(label=N_("p50 latency"), short=N_("p50"), margin=0.02, quantile=0.50)
+    LATENCY_P95 = "latency_p95_s", _Facts(label=N_("p95 latency"), short=N_("p95"), margin=0.05, quantile=0.95)
+    # p99 and the maximum are only reported: their estimates are too wide for a verdict in reasonable time
+    # (docs/statistics.md, "Tail latency").
+    LATENCY_P99 = "latency_p99_s", _Facts(label=N_("p99 latency"), short=N_("p99"), quantile=0.99)
+    LATENCY_MAX = "latency_max_s", _Facts(label=N_("max latency"), short=N_("max"))
+    TIME = "time_s", _Facts(label=N_("time"), margin=0.05)
     """Total time of all steps of an operation, its only metric. A load has all the others."""
+
+    @property
+    def label(self) -> str:
+        """The untranslated name in sentences: `p95 latency`."""
+        return self._facts.label
+
+    @property
+    def short(self) -> str:
+        """The untranslated name in a table of latencies: `p95`; empty for other metrics."""
+        return self._facts.short
 
     @property
     def more_is_better(self) -> bool:
         """Whether a larger value is better."""
-        return self is Metric.TPS
+        return self._facts.more_is_better
 
     @property
     def unit(self) -> str:
         """The base unit in which values are stored."""
-        return "1/s" if self is Metric.TPS else "s"
+        return self._facts.unit
+
+    @property
+    def margin(self) -> float | None:
+        """The default margin of a verdict about the metric; None if it cannot decide one."""
+        return self._facts.margin
 
     @property
     def quantile(self) -> float | None:
         """The quantile of the latency distribution that the metric stands for; None for other metrics."""
-        return QUANTILES.get(self)
+        return self._facts.quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +92,15 @@ class StepTime:
 Quantity = Metric | StepTime
 """A quantity that is estimated for every arm, with an interval."""
 
-QUANTILES = {Metric.LATENCY_P50: 0.50, Metric.LATENCY_P95: 0.95, Metric.LATENCY_P99: 0.99}
-
-# Metrics that can decide the verdict of a load. p99 and the maximum are only reported: their estimates are too wide
-# for a verdict in reasonable time (docs/statistics.md, "Tail latency").
-JUDGED_OF_LOAD = (Metric.TPS, Metric.LATENCY_MEAN, Metric.LATENCY_P50, Metric.LATENCY_P95)
-JUDGED = (*JUDGED_OF_LOAD, Metric.TIME)
+LATENCIES = tuple(metric for metric in Metric if metric.short)
+QUANTILES = {metric: metric.quantile for metric in Metric if metric.quantile is not None}
+_TAIL_FROM = 0.95
+TAILS = tuple(metric for metric, q in QUANTILES.items() if q >= _TAIL_FROM)
+"""The percentiles that tables with little room show."""
+MARGINS = {metric: metric.margin for metric in Metric if metric.margin is not None}
+JUDGED = tuple(MARGINS)
+"""The metrics that can decide a verdict."""
+JUDGED_OF_LOAD = tuple(metric for metric in JUDGED if metric is not Metric.TIME)
 
 BY_NAME = {metric.value.removesuffix("_s"): metric for metric in Metric}
 """All metrics by the name used in options and study files: without the unit."""
@@ -59,6 +108,11 @@ JUDGED_BY_NAME = {name: metric for name, metric in BY_NAME.items() if metric in 
 
 _TRANSACTIONS_BEYOND_QUANTILE = 5
 # With fewer transactions beyond the percentile, one or two of them decide its value in a block.
+
+
+def percentile_name(q: float) -> str:
+    """Return `p95` for 0.95, `p99.9` for 0.999."""
+    return f"p{100 * q:.6g}"
 
 
 def transactions_for_quantile(q: float) -> int:

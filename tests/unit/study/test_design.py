@@ -2,8 +2,8 @@ import math
 
 import pytest
 
-from pgversus.study.design import MARGINS, Design, WindowKind
-from pgversus.study.metrics import JUDGED, Metric
+from pgversus.study.design import Design, WindowKind
+from pgversus.study.metrics import JUDGED, MARGINS, Metric
 
 
 def test_the_margin_is_a_ratio_on_the_log_scale() -> None:

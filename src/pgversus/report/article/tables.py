@@ -23,7 +23,7 @@ from pgversus.report.sweeps import Sweep
 from pgversus.report.values import level_text
 from pgversus.stats.analysis import quantities_of
 from pgversus.study.comparison import BASELINE, Arm
-from pgversus.study.metrics import Metric, Quantity, StepTime
+from pgversus.study.metrics import TAILS, Metric, Quantity, StepTime
 from pgversus.text.translation import _
 from pgversus.text.units import latency, significant
 
@@ -44,8 +44,12 @@ def pair_tables(case: Case, known: Published) -> Iterator[str]:
         for arm in one.comparison.arms
     ]
     yield capped(heads, rows, names=1)
-    heads = (_("server"), _("transactions"), _("min"), _("p95"), _("p99"), _("max"))
-    yield capped(heads, [(arm.label, *_latencies(one, arm.index)) for arm in one.comparison.arms], names=1)
+    heads = (_("server"), _("transactions"), _("min"), *_tail_names(), _("max"))
+    latencies = []
+    for arm in one.comparison.arms:
+        count, least, most, tails = _latencies(one, arm.index)
+        latencies.append((arm.label, count, least, *tails, most))
+    yield capped(heads, latencies, names=1)
 
 
 def load_tables(case: Case, known: Published) -> Iterator[str]:
@@ -53,7 +57,7 @@ def load_tables(case: Case, known: Published) -> Iterator[str]:
     factors = case.factors
     names = len(factors) + 1
     heads = (*factors, _("server"), _("transactions"), _("tps"), _("min"), _("max"))
-    heads = (*heads, _("p95"), _("p99"))
+    heads = (*heads, *_tail_names())
     yield capped(heads, list(_distributions(case)), names=names)
     for metric, answers in of_each_metric(case.answers).items():
         yield capped(
@@ -66,9 +70,9 @@ def load_tables(case: Case, known: Published) -> Iterator[str]:
 def _distributions(case: Case) -> Iterator[tuple[str, ...]]:
     for one in case.answers:
         for arm in one.comparison.arms:
-            count, least, p95, p99, most = _latencies(one, arm.index)
+            count, least, most, tails = _latencies(one, arm.index)
             tps = _value(one, arm.index, Metric.TPS)
-            yield *_place(case, one), arm.label, count, tps, least, most, p95, p99
+            yield *_place(case, one), arm.label, count, tps, least, most, *tails
 
 
 def _ratios(case: Case, answers: Sequence[Answer], known: Published) -> Iterator[tuple[str, ...]]:
@@ -89,14 +93,16 @@ def _value(one: Answer, arm: int, metric: Metric) -> str:
     return significant(found.value, 4) if metric is Metric.TPS else latency(found.value)
 
 
-def _latencies(one: Answer, arm: int) -> tuple[str, str, str, str, str]:
-    """Transactions, then the shortest, p95, p99 and the longest."""
+def _tail_names() -> list[str]:
+    return [_(metric.short) for metric in TAILS]
+
+
+def _latencies(one: Answer, arm: int) -> tuple[str, str, str, list[str]]:
+    """Return the transactions, the shortest and the longest latency, and the percentiles of the tail."""
     trials = [block.trials[arm] for block in one.blocks if block.has(arm)]
     least = [trial.latency_min_s for trial in trials if trial.latency_min_s is not None]
-    p95, p99, most = (
-        _value(one, arm, metric) for metric in (Metric.LATENCY_P95, Metric.LATENCY_P99, Metric.LATENCY_MAX)
-    )
-    return str(sum(trial.transactions for trial in trials)), latency(min(least)) if least else "", p95, p99, most
+    count, most = str(sum(trial.transactions for trial in trials)), _value(one, arm, Metric.LATENCY_MAX)
+    return count, latency(min(least)) if least else "", most, [_value(one, arm, metric) for metric in TAILS]
 
 
 _MS = 1e3
