@@ -183,7 +183,7 @@ def test_a_copy_of_a_bundled_study_runs_from_its_own_folder(command_line: Comman
     assert command_line.run("run", "mine", "--dry-run").code == 0
     refused = command_line.run("studies", "copy", "planner-16-vs-17", "mine")
     assert refused.code == 3
-    assert "there already" in refused.stderr
+    assert "already exists" in refused.stderr
 
 
 @pytest.mark.long

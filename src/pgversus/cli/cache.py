@@ -1,4 +1,4 @@
-"""`pgversus cache`: list and remove what is kept between runs."""
+"""`pgversus cache`: list and remove cached builds, sources and data."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def cache(context: click.Context, *, as_json: bool) -> None:
     \b
     pgversus cache
     pgversus cache remove --snapshots
-    """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
+    """  # noqa: D301 - \b is the marker of click for lines that must not be joined
     if context.invoked_subcommand is None:
         context.invoke(list_cache, as_json=as_json)
     else:
@@ -40,7 +40,7 @@ def cache(context: click.Context, *, as_json: bool) -> None:
 @_JSON
 def list_cache(*, as_json: bool) -> None:
     """List name, size, last use and kind: builds first, then loaded data, the most recently used first."""
-    import time  # noqa: PLC0415 - beside the others
+    import time  # noqa: PLC0415 - like the others
 
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
     from pgversus.lab.inventory import cached_things  # noqa: PLC0415 - the same
@@ -79,7 +79,7 @@ def remove_from_cache(
 def remove_named(
     names: "Sequence[str]", kinds: "Collection[CachedKind]", *, whole: "Collection[CachedKind]" = ()
 ) -> None:
-    """Remove what has these names, among these kinds, and all of the whole kinds; says what was done with each."""
+    """Remove the named entries of these kinds, and all entries of the `whole` kinds; print the outcome for each."""
     from pgversus.host.directories import open_cache  # noqa: PLC0415 - not for `--help`
     from pgversus.lab.inventory import cached_things, named, take_out  # noqa: PLC0415 - the same
 
@@ -107,10 +107,10 @@ def _lines(chosen: "Sequence[CachedThing]", stay: "Sequence[CachedThing]") -> li
 
 def _not_removed(error: OSError, root: Path) -> HostError:
     return HostError(
-        "something could not be removed from the cache",
+        "a cache entry could not be removed",
         slug="host-cache-unwritable",
         where=str(error.filename or root),
         found=error.strerror or str(error),
-        expected="files that this user may remove",
-        to_do="run it as the user to whom the cache belongs",
+        expected="files that this user can remove",
+        to_do="run the command as the owner of the cache",
     )

@@ -1,4 +1,4 @@
-"""The command as it was typed, to be kept among the results: whoever repeats it finds it there."""
+"""The command line as typed, stored with the results so that the run can be repeated."""
 
 import shlex
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _NOT_SHOWN = f"{_SCHEME}..."
 
 
 def command_typed(arguments: Sequence[str]) -> str:
-    """For a shell, users and passwords left out, and values of variables that are called as if they were secret."""
+    """Return the command line, quoted for a shell, without users, passwords and values of secret-sounding variables."""
     return shlex.join(["pgversus", *(_kept(argument) for argument in arguments)])
 
 
@@ -26,7 +26,7 @@ def _kept(argument: str) -> str:
 
 
 def _running(server: RunningServer) -> str:
-    """Its label, if nothing of a password that libpq reads otherwise than it was meant can be in it."""
+    """Return the server's label, unless libpq could parse the URI differently and part of a password were in it."""
     user, at, place = server.uri.partition("://")[2].partition("@")
     if at and ("/" in user or "@" in place):
         return _NOT_SHOWN
@@ -34,5 +34,5 @@ def _running(server: RunningServer) -> str:
         label = label_of_running(server)
     except StudyError:
         return _NOT_SHOWN
-    # A name of a database may be a whole connection string.
+    # A database name can be a whole connection string.
     return _NOT_SHOWN if {*"@="} & {*label} else f"{_SCHEME}{label}"

@@ -1,4 +1,4 @@
-"""`pgversus compare`: two or more arms, one workload; the first is the baseline."""
+"""`pgversus compare`: compare two or more arms on one workload; the first is the baseline."""
 
 import json
 import secrets
@@ -181,11 +181,11 @@ def compare(**options: Any) -> int:
     pgversus compare 17 --set work_mem=4MB,64MB -i -s 10 -f report.sql
     pgversus compare 16 17 18 -i -s 10 -b tpcb-like -c 8 -j 2
     pgversus compare 15.10 16.6 -i -s 10 --prepare dirty.sql --operation 'VACUUM pgbench_accounts'
-    """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
+    """  # noqa: D301 - \b is the marker of click for lines that must not be joined
     check_options(options)
     comparison = comparison_of(options)
     results = _results_folder(options["results"], comparison)
-    from pgversus.lab.resume import EarlierResults  # noqa: PLC0415 - `pgversus --help` does without numpy
+    from pgversus.lab.resume import EarlierResults  # noqa: PLC0415 - `pgversus --help` does not need numpy
 
     study = in_asked_manner(study_of(comparison), options)
     if options["dry_run"]:
@@ -199,7 +199,7 @@ def compare(**options: Any) -> int:
 
 
 def _json(answer: "Answer") -> str:
-    from pgversus.report.json_document import document  # noqa: PLC0415 - `pgversus --help` does without numpy
+    from pgversus.report.json_document import document  # noqa: PLC0415 - `pgversus --help` does not need numpy
 
     return json.dumps(document(answer), indent=2, allow_nan=False) + "\n"
 

@@ -1,4 +1,4 @@
-"""`pgversus demo`: a first comparison, wherever pgversus is installed."""
+"""`pgversus demo`: a first comparison that needs only an installed pgversus."""
 
 from importlib.resources import files
 from shlex import join

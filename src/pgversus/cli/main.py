@@ -1,4 +1,4 @@
-"""Entry: commands, errors, exit codes."""
+"""Entry point: commands, errors, exit codes."""
 
 import platform
 import signal
@@ -25,17 +25,16 @@ from pgversus.text.redaction import hide_in_error, message_without_secrets, visi
 
 
 def error_text(error: PgversusError) -> str:
-    """The error in its four-part form, or every problem of a study file; parts that say nothing are left out.
+    """Return the error in its four-part form without empty parts, or every problem of a study file.
 
-    What a terminal would obey is shown instead, and passwords are hidden: servers, scripts and files have their words
-    in errors.
+    Control characters are made visible and passwords are hidden, since errors quote servers, scripts and files.
     """
     hide_in_error(error)
     return visible(str(error) if isinstance(error, StudyFileError) else f"error[{error.slug}]: {error}")
 
 
 def write_crash_report(error: Exception) -> Path:
-    """A file with everything that is needed to mend a bug of ours, private and without passwords; its path."""
+    """Write a private file with everything needed to fix a bug in pgversus, without passwords; return its path."""
     text = "".join(map(message_without_secrets, traceback.format_exception(error)))
     with tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", errors="backslashreplace", prefix="pgversus-crash-", suffix=".txt", delete=False
@@ -53,7 +52,7 @@ Exit codes:
   3    this host cannot run it
   4    finished with failed trials
   5    results unreadable or not writable
-  70   a bug of pgversus; a crash report is written
+  70   a bug in pgversus; a crash report is written
   130  interrupted
 """
 
@@ -80,7 +79,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """The exit code of one command line; whatever went wrong has been said on standard error."""
+    """Run one command line and return its exit code; errors are reported on standard error."""
     make_streams_safe()
     _take_interrupts()
     try:
@@ -94,9 +93,9 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         write_error("interrupted; blocks that were finished, if any, are in the results folder")
         return int(ExitCode.INTERRUPTED)
-    except Exception as error:  # noqa: BLE001 - the one place where a bug of ours becomes a message
+    except Exception as error:  # noqa: BLE001 - the one place where a bug becomes a message
         words = message_without_secrets(f"{type(error).__name__}: {error}")
-        write_error(f"error[bug]: {words}\n  this is a bug of pgversus; report: {_crash_report(error)}")
+        write_error(f"error[bug]: {words}\n  this is a bug in pgversus; crash report: {_crash_report(error)}")
         return int(ExitCode.BUG)
     return int(result or ExitCode.DONE)
 
@@ -105,14 +104,14 @@ _INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def _take_interrupts() -> None:
-    """Handle the signals that end us, but for those that whoever started us wants ignored, as nohup does."""
+    """Handle the signals that end the process, except those that the parent process ignores, as nohup does."""
     for number in _INTERRUPTS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
 
 
 def _crash_report(error: Exception) -> str:
-    """Where the report of a bug is, or why there is none: on a full disk the exit code must still be that of a bug."""
+    """Return the path of the crash report, or why there is none: a full disk must not change the exit code."""
     try:
         return str(write_crash_report(error))
     except OSError as reason:
@@ -126,8 +125,8 @@ _HINTS = {
             ("-T", "--time", "-t", "--transactions"),
             "pgversus decides how long to run; see --budget, --window and --warmup",
         ),
-        (("-P", "--progress"), "pgversus shows its progress without a flag"),
-        (("-l", "--log"), "--keep-logs keeps pgbench's transaction logs among the results"),
+        (("-P", "--progress"), "pgversus always shows its progress"),
+        (("-l", "--log"), "--keep-logs stores pgbench's transaction logs with the results"),
         (("-r", "--report-per-command"), "compare single statements, each with its own -f FILE"),
         (("-C", "--connect"), "connections stay open; compare the cost of connecting with --command 'psql -c ...'"),
         (("-v", "--vacuum-all"), "pgversus vacuums and analyses the data that it loads"),
@@ -140,7 +139,7 @@ _HINTS = {
     )
     for flag in flags
 }
-"""Fixes for flags of pgbench and psql that compare does not take."""
+"""Hints for options of pgbench and psql that compare does not accept."""
 
 
 def _usage(error: click.ClickException) -> StudyError:
@@ -152,7 +151,7 @@ def _usage(error: click.ClickException) -> StudyError:
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    """Stop servers, show the verdicts so far. Once: a second Ctrl-C must not break off the cleaning up."""
+    """Stop servers and show interim verdicts; later signals are ignored, so that they do not abort the cleanup."""
     for number in _INTERRUPTS:
         signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""What compare and run have in common: the flags of how to measure, and the measuring itself."""
+"""Options shared by compare and run, and the measurement itself."""
 
 import os
 import sys
@@ -16,11 +16,11 @@ from pgversus.text.translation import Language, use_language
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
-"""In the order in which the C library asks them for the language of messages."""
+"""Variables in the order in which the C library consults them for the language of messages."""
 
 
 def language_option(function: Command) -> Command:
-    """Add `--lang` to a command, which gets it as `language`."""
+    """Add `--lang` to a command, which receives it as `language`."""
     return click.option(
         "--lang",
         "language",
@@ -35,7 +35,7 @@ def _chosen(_context: click.Context, _parameter: click.Parameter, value: str | N
 
 
 def locale_language(environment: Mapping[str, str]) -> Language:
-    """The locale's, where there are sentences in it; else English."""
+    """Return the locale's language if pgversus is translated into it, otherwise English."""
     text = next((environment[name] for name in _VARIABLES if environment.get(name)), "")
     code = text.partition("_")[0].partition(".")[0].lower()
     return next((language for language in Language if language.value == code), Language.ENGLISH)
@@ -127,7 +127,7 @@ class GroupedCommand(click.Command):
     """A command whose help shows its options in titled groups."""
 
     def __init__(self, *arguments: Any, groups: Mapping[str, Sequence[str]], **attributes: Any) -> None:
-        """groups: names of parameters by title, in the order of the help text; the others follow under `Other`."""
+        """groups: parameter names by title, in help order; all other options follow under `Other`."""
         super().__init__(*arguments, **attributes)
         self.groups = groups
 
@@ -149,7 +149,7 @@ PROGRAMS_GROUP = {"Servers and programs": ("build_profile", "build_system", "pgb
 
 
 def means_options(command: Command) -> Command:
-    """Add the flags that say with what is measured."""
+    """Add the options that compare and run share."""
     return with_options(command, _OPTIONS)
 
 
@@ -159,30 +159,30 @@ def detail_options(command: Command) -> Command:
 
 
 def build_options(command: Command) -> Command:
-    """Add the flags that say how servers are built."""
+    """Add the options that control how servers are built."""
     return with_options(command, _BUILD_OPTIONS)
 
 
 def with_options(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
-    """Add these, in this order."""
+    """Add options in this order."""
     for option in reversed(options):
         command = option(command)
     return command
 
 
 def manner_of(options: Mapping[str, Any], manner: BuildManner = USUAL_MANNER) -> BuildManner:
-    """The manner that the flags ask for; where they say nothing, that of `manner`."""
+    """Return the build manner from the options, with defaults from `manner`."""
     return manner_asked(manner, options["build_profile"], options["build_system"])
 
 
 def in_asked_manner(study: "Study", options: Mapping[str, Any]) -> "Study":
-    """The study with its builds in the manner that the flags ask for; without one, in its own."""
+    """Return the study with the build manner from the options; the study's own is the default."""
     return replace(study, build_manner=manner_of(options, study.build_manner))
 
 
 def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlier: "EarlierResults") -> "StudyAnswer":
-    """Carry out a study and read its answer back. earlier: what is done with results that are in the folder."""
-    # Imported here: `pgversus --help` and every usage error do without numpy and psycopg.
+    """Run a study and read its answer back. earlier: how to treat existing results in the folder."""
+    # Imported here: `pgversus --help` and usage errors do not need numpy and psycopg.
     from pgversus.cli.command import command_typed  # noqa: PLC0415
     from pgversus.cli.progress import TerminalProgress  # noqa: PLC0415
     from pgversus.host.identity import server_user  # noqa: PLC0415
@@ -205,17 +205,17 @@ def measure(study: "Study", options: Mapping[str, Any], results: Path, *, earlie
     )
     with TerminalProgress(SafeConsole(stderr=True), language=options["language"]) as progress:
         run_study(study, means, progress)
-    # What was stored is in English; what is shown of it need not be.
+    # Stored texts are English; displayed texts need not be.
     with use_language(language_shown(options)):
         return read_answer(results)
 
 
 def check_options(options: Mapping[str, Any]) -> None:
-    """UsageError for options that exclude each other, or that mean nothing without another."""
+    """Raise UsageError for options that exclude each other, or that require another one."""
     if options["verbose"] and options["quiet"]:
         raise click.UsageError("--verbose and --quiet exclude each other")
     if options["ask_servers"] and not options["dry_run"]:
-        raise click.UsageError("--ask-servers is for --dry-run: a run asks its servers anyway")
+        raise click.UsageError("--ask-servers requires --dry-run; a run queries its servers anyway")
 
 
 def show_dry_run(
@@ -227,12 +227,12 @@ def show_dry_run(
     is_trusted: bool = True,
     afresh: bool = False,
 ) -> None:
-    """Print what a run of the study would do; HostError, after that, where the disk has no room for it.
+    """Print what a run of the study would do, then raise HostError if the disk space does not suffice.
 
-    access: what needs consent. is_trusted: whether its servers may get passwords of the environment.
-    afresh: whether earlier results are left alone.
+    access: host access that needs consent. is_trusted: whether the study's servers may receive passwords from the
+    environment. afresh: whether to start again and ignore earlier results.
     """
-    from pgversus.host.identity import server_user  # noqa: PLC0415 - `pgversus --help` does without psutil
+    from pgversus.host.identity import server_user  # noqa: PLC0415 - `pgversus --help` does not need psutil
     from pgversus.lab.estimates import check_disk_space, dry_run  # noqa: PLC0415 - the same
     from pgversus.report.inventory import dry_run_text  # noqa: PLC0415 - the same
 
@@ -277,18 +277,18 @@ def terminal_answer(answer: "StudyAnswer", options: Mapping[str, Any], *, with_p
 
 
 def language_shown(options: Mapping[str, Any]) -> Language:
-    """In which the answer is told; English in a document for programs."""
+    """Return the language of the answer; English in a document for programs."""
     return Language.ENGLISH if options["as_json"] else options["language"]
 
 
 def exit_code(answer: "StudyAnswer", fail_on: tuple[str, ...]) -> ExitCode:
-    """What the process returns for an answer."""
+    """Return the exit code for an answer."""
     from pgversus.study.design import StopReason  # noqa: PLC0415
 
     if answer.stopped is StopReason.INTERRUPTED:
         return ExitCode.INTERRUPTED
     verdicts = [result.verdict.value for one in answer.answers for result in one.analysis.results]
-    # What was not measured is not decided.
+    # Contexts that were not measured are undecided.
     verdicts += ["undecided"] * len(answer.unanswered)
     if any(verdict in fail_on for verdict in verdicts):
         return ExitCode.FAIL_ON

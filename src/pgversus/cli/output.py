@@ -1,4 +1,4 @@
-"""Standard output and standard error, which may be closed, full, or read by somebody who has had enough."""
+"""Standard output and standard error, which may be closed, full, or a pipe whose reader has exited."""
 
 import io
 import os
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 
 
 class _Lossy(io.FileIO):
-    """A file to which writing never fails: what cannot be written is lost, and nothing else."""
+    """A file to which writing never fails: text that cannot be written is dropped."""
 
     def write(self, data: "ReadableBuffer", /) -> int:
         with suppress(OSError):
-            # None where it would have to wait.
+            # None if the write would block.
             if (written := super().write(data)) is not None:
                 return written
         return memoryview(data).nbytes
 
 
 def make_streams_safe() -> None:
-    """Closed streams and narrow encodings must not end a measurement: what cannot be shown is still in the results.
+    """Ensure that closed streams and narrow encodings never end a measurement; the results folder has everything.
 
-    What is said on standard error never fails, so that neither progress nor an error's words change how we end.
+    Writing to standard error never fails, so that neither progress nor error messages change the exit code.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - for as long as the process lives
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     if isinstance(sys.stderr, io.TextIOWrapper):
@@ -51,26 +51,26 @@ def make_streams_safe() -> None:
 
 
 def let_go(stream: TextIO) -> None:
-    """Send what a stream still holds nowhere, as it cannot be written.
+    """Discard the buffered text of a stream that cannot be written.
 
-    Python would try again at exit, and return 120 instead of our code.
+    Python would retry at exit and return 120 instead of the exit code.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class Rendered(str):
-    """What rich has printed: the control sequences in it are those of colours, and no others."""
+    """Output of rich, whose only control sequences are colours."""
 
     __slots__ = ()
 
 
 def rendered(print_to: Callable[["Console", int | None], None], output: str | None = None) -> Rendered:
-    """Return what rich prints, with colours where standard output is a terminal.
+    """Return the output of rich, with colours if standard output is a terminal.
 
-    print_to: gets a console on which no table is cut, and the columns of the terminal, or None for a pipe.
-    output: the file that it goes to instead, which gets no colours.
+    print_to: receives a console on which no table is cut, and the columns of the terminal, or None for a pipe.
+    output: the output file, if any; it has no colours.
 
-    Into memory first: rich would end the process by itself where standard output cannot be written.
+    The text is collected in memory, because rich would end the process if standard output could not be written.
     """
     from pgversus.report.terminal import WIDEST, SafeConsole  # noqa: PLC0415 - the same
 
@@ -81,17 +81,17 @@ def rendered(print_to: Callable[["Console", int | None], None], output: str | No
 
 
 def hand_on_json(context: click.Context, *, as_json: bool) -> None:
-    """Make --json before `list` mean what it means behind it; UsageError before a word that prints no document."""
+    """Pass a --json before `list` on to it; UsageError before a subcommand without JSON output."""
     if as_json and context.invoked_subcommand == "list":
         context.default_map = {"list": {"as_json": True}}
     elif as_json:
-        raise click.UsageError(f"{context.invoked_subcommand} prints no JSON document")
+        raise click.UsageError(f"{context.invoked_subcommand} has no JSON output")
 
 
 def write_out(text: str | Iterable[str], results: str) -> None:
-    """Print a text, whole or in pieces; HostError when it cannot be, which says where the results are.
+    """Print a text, whole or in pieces; on failure, raise HostError with the path of the results.
 
-    On a terminal control characters of texts are shown. A program that reads a pipe gets data as they are.
+    Control characters are made visible on a terminal. A program that reads a pipe gets the data unchanged.
     """
     pieces = (text,) if isinstance(text, str) else text
     if sys.stdout.isatty():
@@ -100,7 +100,7 @@ def write_out(text: str | Iterable[str], results: str) -> None:
         sys.stdout.writelines(pieces)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has what it wants (pgversus ... | head).
+        # The reader has exited (pgversus ... | head).
         let_go(sys.stdout)
     except OSError as error:
         let_go(sys.stdout)
@@ -109,13 +109,13 @@ def write_out(text: str | Iterable[str], results: str) -> None:
             slug="host-output",
             where="standard output",
             found=error.strerror or str(error),
-            expected="somewhere to write to",
-            to_do=f"nothing is lost: it is in {results}",
+            expected="writable standard output",
+            to_do=f"nothing is lost: the results are in {results}",
         ) from error
 
 
 def write_answer(content: str | Iterable[str], output: str | None, results: str) -> None:
-    """Write an answer to the file that -o names, else print it; HostError when it cannot be written."""
+    """Write an answer to the file given with -o, or print it; HostError if it cannot be written."""
     if output is None:
         write_out(content, results)
     else:
@@ -123,17 +123,17 @@ def write_answer(content: str | Iterable[str], output: str | None, results: str)
 
 
 def write_error(text: str) -> None:
-    """Print a text on standard error, its control characters shown: people read it, whatever reads standard output."""
+    """Print a text on standard error with control characters made visible, since people read it."""
     sys.stderr.write(f"{visible(text)}\n")
 
 
 def read_text(path: str, flag: str) -> str:
-    """The content of a script; StudyError when it cannot be read or is no UTF-8."""
+    """Return the content of a script; StudyError if it cannot be read or is not UTF-8."""
     return _decoded(_read_bytes(path, flag), path, flag)
 
 
 def read_stdin(flag: str) -> str:
-    """What standard input holds; StudyError when it is no UTF-8."""
+    """Return the content of standard input; StudyError if it is not UTF-8."""
     return _decoded(b"" if sys.stdin is None else sys.stdin.buffer.read(), "-", flag)
 
 
@@ -146,13 +146,13 @@ def _decoded(content: bytes, path: str, flag: str) -> str:
             slug="study-script-encoding",
             where=f"{flag} {path}",
             found=str(error),
-            expected="UTF-8, the encoding of the databases compared",
+            expected="UTF-8, the encoding of the compared databases",
             to_do=f"iconv -t UTF-8 {path}",
         ) from error
 
 
 def setup_files(paths: Iterable[str], flag: str) -> tuple[SetupFile, ...]:
-    """Files for psql, known by the hash of their content; StudyError for one that cannot be read."""
+    """Return files for psql, identified by the hash of their content; StudyError for an unreadable one."""
     return tuple(setup_file(str(Path(path).absolute()), _read_bytes(path, flag)) for path in paths)
 
 
@@ -163,7 +163,7 @@ def _read_bytes(path: str, flag: str) -> bytes:
             return file.read_bytes()
     except OSError as error:
         raise _no_file(path, flag, error.strerror or str(error)) from error
-    # psql and pgbench read it again, for each arm: a pipe would be empty by then.
+    # psql and pgbench read the file again for each arm, when a pipe would be empty.
     raise _no_file(path, flag, "a directory, a pipe or a device")
 
 
@@ -174,5 +174,5 @@ def _no_file(path: str, flag: str, found: str) -> StudyError:
         where=f"{flag} {os.fsencode(path).decode(errors='replace')}",
         found=found,
         expected="a regular file",
-        to_do="give its path from this directory",
+        to_do="check the path; it is relative to the current directory",
     )

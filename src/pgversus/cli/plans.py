@@ -50,10 +50,10 @@ def plans(names: tuple[str, ...], **options: Any) -> None:
     pgversus plans 16 17 --setup setup.sql -f query.sql
     pgversus plans 17 --set enable_hashjoin=on,off -i -s 10 -f query.sql
     pgversus plans old.json new.json
-    """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
+    """  # noqa: D301 - \b is the marker of click for lines that must not be joined
     are_files = [name == _STDIN or name.endswith(_OF_PLANS) for name in names]
     if any(are_files) and not all(are_files):
-        raise click.UsageError("name servers, or files with plans: one cannot be compared with the other")
+        raise click.UsageError("name either servers or files with plans, not both")
     with use_language(Language.ENGLISH if options["as_json"] else options["language"]):
         answer = _of_files(names) if all(are_files) else _of_servers(names, options)
         content = _content(answer, "json" if options["as_json"] else options["form"])
@@ -82,10 +82,10 @@ def _of_files(names: "Sequence[str]") -> "PlansAnswer":
     from pgversus.plans.difference import difference  # noqa: PLC0415 - not for `--help`
     from pgversus.report.plans import ComparedPlans, PlansAnswer  # noqa: PLC0415 - the same
 
-    if len(names) < 2:  # noqa: PLR2004 - one is held against another
-        raise click.UsageError("name two files or more: the baseline first")
+    if len(names) < 2:  # noqa: PLR2004 - a baseline and a contender
+        raise click.UsageError("name two or more files, the baseline first")
     if names.count(_STDIN) > 1:
-        raise click.UsageError("standard input can be read once")
+        raise click.UsageError("standard input can be read only once")
     baseline, *contenders = ((name, _plans_in(name)) for name in names)
     compared = []
     for label, found in contenders:
@@ -123,7 +123,7 @@ def _content(answer: "PlansAnswer", form: str) -> str:
 
 def _other_number(label: str, found: int, baseline: str, expected: int) -> PlanError:
     return PlanError(
-        "these files do not hold the plans of the same statements",
+        "the files contain different numbers of plans",
         slug="plan-other-number",
         where=label,
         found=f"{found} plans",

@@ -1,7 +1,8 @@
-"""What is shown while a comparison runs: a region that is rewritten on a terminal, plain lines in a pipe.
+"""Progress display of a comparison: a region that is redrawn on a terminal, plain lines in a pipe.
 
-All on standard error. Nothing is drawn inside a window of load: the client shares the host with the servers, and a
-spinner would be load too. The region is drawn when a step begins, before its first window, and at most once a second.
+Everything goes to standard error. Nothing is drawn inside a window of load: the client shares the host with the
+servers, and a spinner would be additional load. The region is drawn when a step begins, before its first window, and
+at most once a second.
 """
 
 import os
@@ -41,49 +42,49 @@ from pgversus.text.translation import Language, _, ngettext, use_language
 from pgversus.text.units import duration
 
 Lines = Callable[[int, int], list[Text]]
-"""What the region holds, for so many columns and at most so many lines."""
+"""Returns the content of the region for a number of columns and a maximum number of lines."""
 
 
 class Region(Live):
-    """A region that keeps its place when the terminal is made narrower, and never hides the cursor."""
+    """A live region that stays in place when the terminal becomes narrower, and never hides the cursor."""
 
     def __init__(self, console: Console, lines: Lines) -> None:
         self._picture = _Picture(lines)
         super().__init__(self._picture, console=console, auto_refresh=False, transient=True, redirect_stdout=False)
 
-    def start(self, refresh: bool = False) -> None:  # noqa: FBT001, FBT002 - as rich has it
-        """Begin with nothing on it."""
+    def start(self, refresh: bool = False) -> None:  # noqa: FBT001, FBT002 - the signature of rich
+        """Start with an empty region."""
         super().start(refresh)
-        # At one redraw a second nothing flickers, and a cursor that was hidden would stay so if we were killed.
+        # Nothing flickers at one redraw a second, and a hidden cursor would stay hidden if the process were killed.
         self.console.show_cursor(True)
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        """What is printed, with the region taken away before it and drawn behind it."""
+        """Return the printed lines, preceded by the erasure of the region and followed by its redraw."""
         wrapped = self._picture.lines_wrapped_at(self.console.size.width)
         return [_taking_away(wrapped), *super().process_renderables(renderables)]
 
 
 class _Picture:
-    """What the region shows at the moment in which it is drawn."""
+    """The content of the region, computed when it is drawn."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines
         self._widths: list[int] = []
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        # The last column stays free: a line that ends in it is wrapped by some terminals.
+        # The last column stays free, because some terminals wrap a line that ends in it.
         width, height = options.size.width - 1, options.size.height
         lines = self._lines(max(1, width), height)[:height]
         self._widths = [line.cell_len for line in lines]
         yield Text("\n", no_wrap=True, overflow="ignore", end="").join(lines)
 
     def lines_wrapped_at(self, width: int) -> int:
-        """How many lines more the picture takes since the terminal has been made narrower, as most of them wrap."""
+        """Return the number of additional lines that the picture takes at this width, as most terminals wrap."""
         return sum(max(0, -(-drawn // max(1, width)) - 1) for drawn in self._widths)
 
 
 def _taking_away(lines: int) -> Control:
-    """Erase the line that the cursor is on and those above it."""
+    """Erase the cursor's line and this many lines above it."""
     step = ((ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1))
     return Control(*(step * lines))
 
@@ -91,24 +92,24 @@ def _taking_away(lines: int) -> Control:
 _MEGABYTE = 1e6
 _EVERY_S = 1.0
 _EVERY_S_UNMEASURED = 0.25
-# Where nothing is measured, what is shown may follow what is done.
+# The display may be updated more often while nothing is measured.
 _FIRST = {(None, Phase.START), (Phase.START, Phase.WARM_UP)}
-# Steps that are drawn whenever they begin: they may take long, and what was drawn a moment before would hide them.
+# Steps that are always drawn when they begin: they may take long, and the limit of one redraw a second could hide them.
 _MOST_ROWS = 20
-# More than that nobody takes in at a glance.
+# As many as can be taken in at a glance.
 
 
 class TerminalProgress:
-    """Tells on a console what happens, as it happens."""
+    """Reports progress on a console."""
 
     def __init__(
         self, console: Console, *, language: Language = Language.ENGLISH, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """language: of all that is said here; it is no other's meanwhile."""
+        """language: of the progress messages only."""
         self._console = console
         self._language = language
         self._clock = clock
-        # In a build log colours may be forced, and yet nothing there can be rewritten.
+        # A build log may force colours, but nothing in it can be redrawn.
         is_forced = "FORCE_COLOR" in os.environ and not console.file.isatty()
         self._is_live = console.is_terminal and console.is_interactive and not is_forced
         self._spell = spelling(console.encoding)
@@ -134,11 +135,11 @@ class TerminalProgress:
         self._region.stop()
 
     def say(self, line: str) -> None:
-        """A line that stays."""
+        """Print a permanent line."""
         self._console.print(Text(message_without_secrets(line)), soft_wrap=True)
 
     def fetching(self, name: str, size: int) -> None:
-        """A download in the region; in a pipe the line at its beginning is enough."""
+        """Show a download in the region; in a pipe, print one line when it begins."""
         with use_language(self._language):
             if self._is_live:
                 megabytes = f"{size / _MEGABYTE:.1f}"
@@ -148,7 +149,7 @@ class TerminalProgress:
                 self.say(_("fetching {name}", name=name))
 
     def building(self, name: str, done: int, total: int) -> None:
-        """A build in the region; in a pipe a line at each tenth of it."""
+        """Show a build in the region; in a pipe, print a line at each tenth."""
         with use_language(self._language):
             words = _("building {name}: {done} of about {total} steps", name=name, done=done, total=total)
             if self._is_live:
@@ -158,18 +159,18 @@ class TerminalProgress:
                 self.say(words)
 
     def at(self, sentence: str, /, **values: object) -> None:
-        """What is done while nothing is measured, in the region; nothing in a pipe."""
+        """Show an activity outside measurement in the region; nothing in a pipe."""
         self._phase = None
         with use_language(self._language):
             self._show(_(sentence, **values), _EVERY_S_UNMEASURED)
 
     def resumed(self, context: Context, comparison: Comparison, looks: Mapping[int, Look]) -> None:
-        """How contenders stood when an earlier run ended, in the table; nothing in a pipe."""
+        """Show the interim verdicts of an earlier run in the table; nothing in a pipe."""
         if not self._attributed:
             self._rows.move(context, comparison, looks)
 
     def attributing(self, words: str, number: int, total: int) -> None:
-        """From here on verdicts stay as they are, and blocks are of another study."""
+        """Switch to attribution: verdicts are final from here on, and the following blocks belong to another study."""
         with use_language(self._language):
             self._attributed = _(
                 "effect of the plans of {contender}, {number} of {total}",
@@ -180,25 +181,25 @@ class TerminalProgress:
         self._time_estimate, self._block_began, self._phase, self._now = None, None, None, ""
 
     def begin_blocks(self, context: Context, comparison: Comparison) -> None:
-        """Say what will be done, and for how long at most."""
+        """Print what will be measured, and the maximum time."""
         self._comparisons[context.number] = comparison
         self._phase, self._now = None, ""
         with use_language(self._language):
             self.say(with_context(context, beginning_words(comparison)))
 
     def time_estimate(self, look_out: Callable[[], TimeEstimate]) -> None:
-        """Asked for the next picture, or for the line of the next block in a pipe."""
+        """Set the time estimate, which is called for each picture, or for each block's line in a pipe."""
         self._time_estimate, self._block_began = Once(look_out), None
 
     def step(self, context: Context, block: int, arm: int, phase: Phase, round_number: int) -> None:
-        """The next thing that runs, in the region, drawn before it begins."""
+        """Show the next step in the region before it begins."""
         if self._block_began is None:
             self._block_began = self._clock()
         if not self._is_live:
             return
         comparison = self._comparisons[context.number]
         if phase is not Phase.MEASURE and isinstance(comparison.workload, Operation):
-            # Both are done at once: an operation starts its server itself.
+            # An operation starts its server itself, so there is only one step.
             return
         with use_language(self._language):
             words = step_words(comparison, block, arm, phase, round_number)
@@ -207,11 +208,11 @@ class TerminalProgress:
             self._show("  ".join(filter(None, (words, context.label))), 0.0 if is_first else _EVERY_S)
 
     def doing(self, line: str) -> None:
-        """What a long operation is at, in the region; nothing in a pipe."""
+        """Show the progress of a long operation in the region; nothing in a pipe."""
         self._show(line, _EVERY_S)
 
     def block_finished(self, context: Context, block: Block, looks: Mapping[int, Look], elapsed_s: float) -> None:
-        """How each contender stands; on a terminal with the next picture, in a pipe as a line."""
+        """Report the interim verdict on each contender: on a terminal in the next picture, in a pipe as a line."""
         comparison = self._comparisons[context.number]
         self._now = ""
         with use_language(self._language):
@@ -230,7 +231,7 @@ class TerminalProgress:
                 self.say(f"{words}  ({self._times(elapsed_s)})")
 
     def _times(self, elapsed_s: float) -> str:
-        """Of the blocks of a context, and of the study where it has several."""
+        """Return the elapsed time of a context, followed by the estimate for a study with several contexts."""
         time_estimate = self._time_estimate() if self._time_estimate is not None else None
         if time_estimate is None or time_estimate.contexts == 1:
             return duration(elapsed_s)
@@ -239,26 +240,26 @@ class TerminalProgress:
         )
 
     def _show(self, words: str, every_s: float) -> None:
-        """Show this from the next picture on, which is drawn now unless the last one is not that old yet."""
+        """Set the current step, and redraw if the last picture is at least `every_s` seconds old."""
         self._now = message_without_secrets(words)
         if self._is_live and self._clock() - self._drawn_at >= every_s:
             self._drawn_at = self._clock()
             self._region.refresh()
 
     def _lines(self, width: int, height: int) -> list[Text]:
-        """The region: what runs, verdicts so far, what is left; on a low terminal the first of them matter most."""
+        """Return the region: the current step, interim verdicts and remaining time; the first have priority."""
         with use_language(self._language):
             now = [[(self._now, "bold")]] if self._now else []
             if self._attributed:
                 now.insert(0, [(self._attributed, "")])
             ending = [[(words, "dim")] for words in self._ending(width)]
-            # One line is left to what stays.
+            # One line is reserved for permanent output.
             room = height - 1 - len(now) - len(ending)
             lines = [*now, *self._table(width, room), *ending]
             return [line_of(pieces, width, self._spell) for pieces in lines[: max(1, height - 1)]]
 
     def _ending(self, width: int) -> list[str]:
-        """How far the study has come; where that is too wide, the end of it, which says what is left."""
+        """Return the progress of the study; if it is too wide, only its end with the remaining time."""
         if self._time_estimate is None:
             return []
         time_estimate, running_s = self._time_estimate(), self._running_s
@@ -269,14 +270,14 @@ class TerminalProgress:
         return [next((ending for ending in endings if cell_len(ending) <= width), words[-1])]
 
     def _table(self, width: int, room: int) -> list[list[Piece]]:
-        """Verdicts so far in so many lines; none where there is no room for any."""
+        """Return the interim verdicts in at most `room` lines; empty if none fits."""
         most = min(_MOST_ROWS, room - 1)
         if most < 1 or not len(self._rows):
             return []
         rest = len(self._rows) - most
         is_final = bool(self._attributed)
         if rest > 0:
-            # The line that says so takes the place of a row.
+            # The line with the number of hidden rows replaces a row.
             most, rest = most - 1, rest + 1
         heading = _("verdicts") if is_final else _("verdicts so far (not final)")
         rows = row_lines(self._rows.first(most), width, self._spell, is_final=is_final)
@@ -285,5 +286,5 @@ class TerminalProgress:
 
     @property
     def _running_s(self) -> float:
-        """Seconds that the block of now has taken so far."""
+        """Elapsed time of the current block, in seconds."""
         return 0.0 if self._block_began is None else self._clock() - self._block_began

@@ -1,4 +1,4 @@
-"""Verdicts so far: a row for each contender of the contexts begun, as many of them as there is room for."""
+"""Interim verdicts: one row per contender of each started context, as many as fit."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,26 +26,26 @@ from pgversus.text.translation import N_, _, ngettext
 from pgversus.text.units import change, duration, latency, percent
 
 Spell = Callable[[str], str]
-"""Writes a text in characters that a terminal has, on one line."""
+"""Converts a text to one line of characters that the terminal can display."""
 Piece = tuple[str, str]
-"""Text, and the style that it is shown in."""
+"""A text and its style."""
 
 _ELLIPSIS = "…"
 _WITHOUT = str.maketrans({"▲": "^", "▼": "v", "±": "+/-", _ELLIPSIS: "~"})
-"""Marks of ours where a terminal may not have them."""
+"""Replacements for marks that a terminal may lack."""
 
 
 def spelling(encoding: str) -> Spell:
-    """How texts are written on a terminal of this encoding."""
+    """Return the conversion for a terminal with this encoding."""
     return _one_line if encoding.lower().startswith("utf") else partial(_encoded, encoding)
 
 
 def shortened(text: str, width: int, spell: Spell) -> str:
-    """Both ends of a text that is too wide: names that belong together often differ at their end alone."""
+    """Shorten a text in the middle if it is too wide: related names often differ only at the end."""
     if cell_len(text) <= width:
         return text
     room = max(0, width - 1)
-    # No character is narrower than a column but for those that stand on another.
+    # Every character takes a column or more, except combining ones.
     head, tail = set_cell_size(text[:width], room - room // 2), text[max(0, len(text) - room) :]
     while cell_len(tail) > room // 2:
         tail = tail[1:]
@@ -53,7 +53,7 @@ def shortened(text: str, width: int, spell: Spell) -> str:
 
 
 def line_of(pieces: Sequence[Piece], width: int, spell: Spell) -> Text:
-    """A line of these pieces, of at most so many columns."""
+    """Join the pieces into a line of at most `width` columns."""
     line = Text.assemble(*((spell(text), style) for text, style in pieces))
     if cell_len(line.plain) > width:
         line.truncate(max(0, width - 1), overflow="crop")
@@ -66,12 +66,12 @@ def _one_line(text: str) -> str:
 
 
 def _encoded(encoding: str, text: str) -> str:
-    # As standard error does with what it cannot write, so that no line becomes longer than it was measured.
+    # Encode as standard error does, so that the measured width of a line stays correct.
     return _one_line(text).translate(_WITHOUT).encode(encoding, "backslashreplace").decode(encoding)
 
 
 _WIDEST = math.log(2)
-"""Half the widest interval that is shown, as a log-ratio: ±100 %. Beyond it, as after 2 blocks, it says nothing."""
+"""Largest half-width that is shown, as a log-ratio: ±100 %. A wider interval, as after 2 blocks, is uninformative."""
 _STEPS = {
     Phase.START: N_("block {block}: starting {arm}"),
     Phase.WARM_UP: N_("block {block}: warming up {arm}"),
@@ -80,7 +80,7 @@ _STEPS = {
 
 
 def beginning_words(comparison: Comparison) -> str:
-    """What will be done of a context, and for how long at most."""
+    """Return what will be measured in a context, and the maximum time."""
     design = comparison.design
     return _(
         "{arms} arms, blocks of {work} per arm, {limit}",
@@ -91,7 +91,7 @@ def beginning_words(comparison: Comparison) -> str:
 
 
 def step_words(comparison: Comparison, block: int, arm: int, phase: Phase, round_number: int) -> str:
-    """What runs now, without the context."""
+    """Return the current step, without the context."""
     label = comparison.arms[arm].label
     if isinstance(comparison.workload, Operation):
         return _("block {block}: running the operation on {arm}", block=block, arm=label)
@@ -100,7 +100,7 @@ def step_words(comparison: Comparison, block: int, arm: int, phase: Phase, round
 
 
 def interim_words(look: Look) -> str:
-    """How a contender stands, in one line for a pipe: `+2.0 % ±1.1 % faster`."""
+    """Return the interim verdict on a contender, for a pipe: `+2.0 % ±1.1 % faster`."""
     interim = look.interim_result
     if interim.verdict is Verdict.INVALID:
         return verdict_word(Verdict.INVALID)
@@ -115,7 +115,7 @@ def interim_words(look: Look) -> str:
 
 
 def block_words(block: Block, comparison: Comparison, looks: Mapping[int, Look]) -> str:
-    """How all contenders of a block stand, in one line for a pipe, without the context."""
+    """Return the interim verdicts after a block in one line for a pipe, without the context."""
     arms = comparison.arms
     interim_result = "   ".join(f"{arms[arm].label} {interim_words(look)}" for arm, look in sorted(looks.items()))
     number = _("block {block}", block=block.number)
@@ -123,7 +123,7 @@ def block_words(block: Block, comparison: Comparison, looks: Mapping[int, Look])
 
 
 def ratio_words(interim: InterimResult) -> str:
-    """`+2.0 % ±1.1 %`; without a half-width that says nothing, empty for what has no ratio."""
+    """Return `+2.0 % ±1.1 %`; without the half-width if it is uninformative, empty without a ratio."""
     if interim.log_ratio is None or interim.verdict is Verdict.INVALID or not abs(interim.log_ratio.point) < FARTHEST:
         return ""
     ratio = change(math.exp(interim.log_ratio.point))
@@ -132,19 +132,22 @@ def ratio_words(interim: InterimResult) -> str:
 
 
 def verdict_words(verdict: Verdict, *, is_final: bool) -> str:
-    """A verdict, which may not be known yet."""
+    """Return a verdict, final or interim."""
     if verdict is Verdict.UNDECIDED and not is_final:
         return _("undecided so far")
     return verdict_word(verdict)
 
 
 def blocks_words(number: int) -> str:
-    """`4 blocks`."""
+    """Return `4 blocks`."""
     return ngettext("{number} block", "{number} blocks", number)
 
 
 def to_go_words(look: Look, *, is_fixed: bool) -> str:
-    """What a contender may still take; empty once its verdict is known. is_fixed: whether that was given."""
+    """Return the remaining blocks or time of a contender; empty once its verdict is known.
+
+    is_fixed: whether the number of blocks is fixed.
+    """
     if look.interim_result.verdict is not Verdict.UNDECIDED or look.blocks_left == 0:
         return ""
     if look.blocks_left is None:
@@ -157,7 +160,7 @@ def to_go_words(look: Look, *, is_fixed: bool) -> str:
 
 
 def time_estimate_words(time_estimate: TimeEstimate, running_s: float) -> list[str]:
-    """How far the study has come: contexts, time, and what is left. running_s: that the block of now has taken."""
+    """Return the progress of the study: contexts, time spent, time left. running_s: age of the current block."""
     words = [contexts_words(time_estimate)] if time_estimate.contexts > 1 else []
     spent = duration(time_estimate.spent_s + running_s)
     if time_estimate.budget_s is None:
@@ -168,12 +171,12 @@ def time_estimate_words(time_estimate: TimeEstimate, running_s: float) -> list[s
 
 
 def contexts_words(time_estimate: TimeEstimate) -> str:
-    """How many contexts get no more blocks."""
+    """Return the number of completed contexts."""
     return _("{ended} of {total} contexts done", ended=time_estimate.ended, total=time_estimate.contexts)
 
 
 def left_words(time_estimate: TimeEstimate, running_s: float) -> str:
-    """How long it may still take; empty while nobody can tell."""
+    """Return the estimated time left; empty while unknown."""
     if time_estimate.seconds_left is None:
         return ""
     left = duration(max(0.0, time_estimate.seconds_left - running_s))
@@ -181,7 +184,7 @@ def left_words(time_estimate: TimeEstimate, running_s: float) -> str:
 
 
 def with_context(context: Context, words: str) -> str:
-    """The words behind the context that they are of."""
+    """Return the text, preceded by the label of its context."""
     return f"{context.label}  {words}" if context.label else words
 
 
@@ -203,26 +206,26 @@ def _limit_words(design: Design) -> str:
 
 _GAP = "  "
 _LEAST_NAME = 12
-"""Columns of a name that tell most contenders apart; for more of it nothing else is left out."""
+"""Columns of a name that distinguish most contenders; longer names do not displace other columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A contender, and how it stood when it was last looked at."""
+    """A contender with its latest interim result."""
 
     name: str
     look: Look
     is_fixed: bool
-    """Whether its number of blocks was given."""
+    """Whether the number of blocks is fixed."""
 
     @property
     def verdict(self) -> Verdict:
-        """So far."""
+        """The interim verdict."""
         return self.look.interim_result.verdict
 
 
 class VerdictRows:
-    """All contenders that have been looked at; those that moved last come last."""
+    """All contenders with an interim result, the most recently updated last."""
 
     def __init__(self) -> None:
         self._undecided: dict[tuple[int, int], Row] = {}
@@ -232,8 +235,8 @@ class VerdictRows:
         return len(self._undecided) + len(self._known)
 
     def move(self, context: Context, comparison: Comparison, looks: Mapping[int, Look]) -> None:
-        """Take a look at contenders of a context."""
-        # The first of them as the last, so that they stand in their order.
+        """Update the contenders of a context."""
+        # Reversed, because the latest comes first when shown.
         for arm, look in sorted(looks.items(), reverse=True):
             key = (context.number, arm)
             self._undecided.pop(key, None)
@@ -243,7 +246,7 @@ class VerdictRows:
             rows[key] = Row(name=name, look=look, is_fixed=comparison.design.fixed_blocks is not None)
 
     def first(self, most: int) -> list[Row]:
-        """So many: the undecided before the others, and of each kind those that moved last."""
+        """Return at most `most` rows: undecided ones first, the most recently updated first within each kind."""
         return list(islice(self._ranked(), most))
 
     def _ranked(self) -> Iterator[Row]:
@@ -252,9 +255,9 @@ class VerdictRows:
 
 
 def row_lines(rows: Sequence[Row], width: int, spell: Spell, *, is_final: bool) -> list[list[Piece]]:
-    """The pieces of a line for each row, aligned; where they would be too wide the least telling columns are left out.
+    """Return the pieces of one aligned line per row; the least informative columns are omitted if it is too wide.
 
-    width: in columns. is_final: whether nothing will change any more.
+    width: in columns. is_final: whether the verdicts are final.
     """
     names = [spell(row.name) for row in rows]
     longest = max(map(cell_len, names), default=0)
@@ -268,9 +271,9 @@ def row_lines(rows: Sequence[Row], width: int, spell: Spell, *, is_final: bool) 
 
 
 def _fitting(rows: Sequence[Sequence[str]], width: int, least: int) -> tuple[list[list[str]], int]:
-    """The cells of each column of the widest form in which so much is left for the names, and what is left.
+    """Return the columns of the widest form that leaves at least `least` columns for names, and the remaining width.
 
-    rows: mark, word, ratio, blocks, to go. Cells are as wide as their column.
+    rows: mark, verdict, ratio, blocks, to go. Cells are padded to the width of their column.
     """
     columns: list[list[str]] = []
     room = 0
@@ -283,7 +286,7 @@ def _fitting(rows: Sequence[Sequence[str]], width: int, least: int) -> tuple[lis
 
 
 def _column(cells: Sequence[str]) -> list[str]:
-    """As wide as the widest of them, behind a gap; an empty column has no gap either."""
+    """Pad cells to the widest one, after a gap; an empty column has no gap."""
     widest = max(map(cell_len, cells))
     return [_GAP + set_cell_size(cell, widest) if widest else "" for cell in cells]
 
@@ -309,4 +312,4 @@ _FORMS: tuple[Callable[[str, str, str, str, str], tuple[str, ...]], ...] = (
     lambda mark, _word, ratio, _blocks, _to_go: (mark, ratio),
     lambda mark, _word, _ratio, _blocks, _to_go: (mark,),
 )
-"""What is shown beside a name, from the widest on."""
+"""Forms of the columns after a name, the widest first."""

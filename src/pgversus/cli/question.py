@@ -1,4 +1,4 @@
-"""From the flags of `pgversus compare` to the question they ask."""
+"""Build the comparison that the options of `pgversus compare` describe."""
 
 import math
 import os
@@ -92,21 +92,21 @@ _VARIABLES = (
 
 
 def arms_options(command: Command) -> Command:
-    """Add the flags for settings, data and scripts."""
+    """Add the options for settings, data and scripts."""
     return with_options(command, _ARMS)
 
 
 def variable_options(command: Command) -> Command:
-    """Add the flag for variables."""
+    """Add the option for variables."""
     return with_options(command, _VARIABLES)
 
 
 def parse_variable(text: str) -> tuple[str, str]:
-    """Name and value in pgbench's `-D NAME=VALUE`; StudyError without a name or an equals sign."""
+    """Return name and value of pgbench's `-D NAME=VALUE`; StudyError without a name or an equals sign."""
     name, equals, value = text.partition("=")
     if not re.fullmatch(VARIABLE_NAME, name) or not equals:
         raise StudyError(
-            f'"{text}" is no variable',
+            f'invalid variable "{text}"',
             slug="study-bad-variable",
             where=f"-D {text}",
             found=f'"{text}"',
@@ -126,11 +126,11 @@ _OF_A_LOAD = {
     "protocol": "-M",
     "rate": "-R",
 }
-"""Options that mean something to pgbench only; none of them has a value unless it is given."""
+"""Options that apply to pgbench only; none has a value unless it is given."""
 
 
 def operation_of(options: Mapping[str, Any]) -> Operation | None:
-    """The operation that these flags ask for, None for a load; StudyError for flags that do not go together."""
+    """Return the operation that the options describe, None for a load; StudyError for conflicting options."""
     if not options["operations"] and not options["commands"]:
         _check_operation_given(options)
         return None
@@ -149,16 +149,16 @@ def operation_of(options: Mapping[str, Any]) -> Operation | None:
 
 
 def prepared(dataset: Dataset, options: Mapping[str, Any]) -> Dataset:
-    """What was loaded, and what psql then does to it once; StudyError for variables that nothing would read."""
+    """Return the dataset with its --prepare files; StudyError for variables that no file uses."""
     if not options["prepare"]:
         if options["variables"]:
             raise StudyError(
-                "an operation has no scripts for variables",
+                "an operation has no scripts that use variables",
                 slug="study-idle-variables",
                 where=f"-D {options['variables'][0]}",
                 found="-D without --prepare",
-                expected="--prepare FILE that uses it",
-                to_do="leave -D out, or give the file that uses it with --prepare",
+                expected="--prepare FILE that uses the variable",
+                to_do="omit -D, or add --prepare FILE",
             )
         return dataset
     return replace(
@@ -172,12 +172,12 @@ def _check_operation_given(options: Mapping[str, Any]) -> None:
     given = [flag for flag, name in (("--prepare", "prepare"), ("--verify", "verify")) if options[name]]
     if given:
         raise StudyError(
-            f"{given[0]} is for an operation, and there is none",
+            f"{given[0]} requires an operation",
             slug="study-no-operation",
             where=" and ".join(given),
             found="neither --operation nor --command",
-            expected="what is done once and timed",
-            to_do="--operation 'VACUUM pgbench_accounts'; for a load --setup FILE makes its tables",
+            expected="an operation to time",
+            to_do="add --operation 'VACUUM pgbench_accounts'; for a load, create its tables with --setup FILE",
         )
 
 
@@ -186,21 +186,21 @@ def _check_one_kind(options: Mapping[str, Any]) -> None:
     kinds += [flag for name, flag in _OF_A_LOAD.items() if options[name] not in (None, (), False)]
     if len(kinds) > 1:
         raise StudyError(
-            "more than one kind of work is to be timed",
+            "more than one kind of work is given",
             slug="study-two-workloads",
             where=" with ".join(kinds[:2]),
             found=" and ".join(kinds),
             expected="statements (--operation), programs (--command), or a load (-f, -b, -S, -N, -c, -j, -M, -R)",
-            to_do=f"leave {' and '.join(kinds[1:])} out; a study file may mix statements and programs in steps",
+            to_do=f"omit {' and '.join(kinds[1:])}; a study file can combine statements and programs in steps",
         )
 
 
 METRICS = JUDGED_BY_NAME
-"""The metrics that a verdict may be asked of, by the word of --metric."""
+"""Metrics that can carry the verdict, by the value of --metric."""
 
 
 def comparison_of(options: Mapping[str, Any]) -> Comparison:
-    """The comparison that these flags ask for; files are read now, once. StudyError for the first thing wrong."""
+    """Return the comparison that the options describe; files are read here, once. StudyError for the first problem."""
     operation = operation_of(options)
     workload = operation or _load(options)
     dataset = prepared(_dataset(options), options) if operation else _dataset(options)
@@ -208,7 +208,7 @@ def comparison_of(options: Mapping[str, Any]) -> Comparison:
 
 
 def explained_comparison_of(options: Mapping[str, Any]) -> Comparison:
-    """The same of a load that is not run: what is asked for is its plans."""
+    """Return the comparison of a load whose plans are captured but which is not run."""
     design = design_of(DesignChoices(seed=0), is_open_loop=False)
     return _comparison(options, _load(options), _dataset(options), design)
 
@@ -224,7 +224,7 @@ def _comparison(options: Mapping[str, Any], workload: Workload, dataset: Dataset
 
 
 def study_of(comparison: Comparison) -> Study:
-    """The smallest study: this comparison alone."""
+    """Return a study with this comparison as its only context."""
     return Study(
         name="-vs-".join(arm.label for arm in comparison.arms),
         title="",
@@ -242,7 +242,7 @@ def _load(options: Mapping[str, Any]) -> PgbenchWorkload:
     rate = options.get("rate")
     if rate is not None and not math.isfinite(rate):
         raise StudyError(
-            "this is no rate",
+            "invalid rate",
             slug="study-bad-rate",
             where=f"-R {rate}",
             found=str(rate),

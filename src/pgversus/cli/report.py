@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 STYLES = ("tables", "article")
 _LARGEST = 1_000_000
-# Bytes: nobody reads more, and what has that many is rows rather than commands.
+# Bytes; a larger file contains rows rather than commands.
 
 
 def check_style(style: str | None, form: str) -> None:
-    """UsageError for a style of another form than Markdown."""
+    """Raise UsageError for a style with a format other than Markdown."""
     if style is not None and form != "markdown":
-        raise click.UsageError(f"--style {style} is of --format markdown")
+        raise click.UsageError(f"--style {style} requires --format markdown")
 
 
 def write_up(answer: "StudyAnswer") -> str:
-    """The article on a study, in the language of now."""
-    from pgversus.report.article.page import article  # noqa: PLC0415 - `pgversus --help` does without numpy
+    """Return the article on a study, in the current language."""
+    from pgversus.report.article.page import article  # noqa: PLC0415 - `pgversus --help` does not need numpy
 
     return article(answer, unchanged_text)
 
 
 def unchanged_text(file: SetupFile) -> str | None:
-    """The text of a file whose content is still what was loaded, but for passwords; None of any other."""
+    """Return the text of a file, without passwords, if its content is still the loaded one; otherwise None."""
     path = Path(file.path)
     try:
         if not path.is_file() or path.stat().st_size > _LARGEST:
@@ -50,38 +50,38 @@ def unchanged_text(file: SetupFile) -> str | None:
 
 
 FORMS = ("terminal", "markdown", "html", "csv", "json")
-"""In which two results can be shown."""
+"""Formats for two results side by side."""
 
 
 def one_or_two(results: Sequence[str], form: str, others: Mapping[str, bool]) -> tuple[str, str] | None:
-    """The two folders that are to be put side by side; None where there is one. UsageError for anything else.
+    """Return the two folders to show side by side, None if there is one; UsageError for anything else.
 
-    others: flags that one result alone can have, and whether they are given.
+    others: options that support one result only, and whether they are given.
     """
     if len(results) == 1:
         return None
     if len(results) > 2:  # noqa: PLR2004 - A and B
-        raise click.UsageError(f"{len(results)} results are named; one is shown, or two side by side")
+        raise click.UsageError(f"{len(results)} results are named; name one, or two to show side by side")
     a, b = results
     if _is_same(Path(a), Path(b)):
-        raise click.UsageError(f"{a} and {b} are the same results; name two folders to put side by side")
+        raise click.UsageError(f"{a} and {b} are the same results; name two different folders")
     if form not in FORMS:
-        raise click.UsageError(f"--format {form} is of one result; two side by side have {', '.join(FORMS)}")
+        raise click.UsageError(f"--format {form} supports one result only; formats for two are {', '.join(FORMS)}")
     given = [flag for flag, is_given in others.items() if is_given]
     if given:
-        raise click.UsageError(f"{given[0]} is of one result, and two are named")
+        raise click.UsageError(f"{given[0]} supports one result only, and two are named")
     return a, b
 
 
 def read_both(folders: tuple[str, str]) -> "tuple[StudyAnswer, StudyAnswer]":
-    """Both answers; what cannot be read says which of the two it is."""
+    """Read both answers; an error names the one that cannot be read."""
     a, b = (_read(name, folder) for name, folder in zip(("A", "B"), folders, strict=True))
     return a, b
 
 
 def side_by_side_content(a: "StudyAnswer", b: "StudyAnswer", form: str, output: str | None) -> "str | Iterable[str]":
-    """What is shown of both, people's words in the language of now."""
-    # Imported here: `pgversus --help` does without numpy.
+    """Return both results side by side; texts for people are in the current language."""
+    # Imported here: `pgversus --help` does not need numpy.
     from pgversus.report.json_document import json_pieces  # noqa: PLC0415
     from pgversus.report.side_by_side.document import (  # noqa: PLC0415
         side_by_side,
@@ -108,7 +108,7 @@ def side_by_side_content(a: "StudyAnswer", b: "StudyAnswer", form: str, output: 
 
 
 def _read(name: str, folder: str) -> "StudyAnswer":
-    from pgversus.lab.answer import read_answer  # noqa: PLC0415 - `pgversus --help` does without numpy
+    from pgversus.lab.answer import read_answer  # noqa: PLC0415 - `pgversus --help` does not need numpy
 
     try:
         return read_answer(Path(folder))
@@ -118,7 +118,7 @@ def _read(name: str, folder: str) -> "StudyAnswer":
 
 
 def _is_same(a: Path, b: Path) -> bool:
-    """By what is there: one folder may have two paths."""
+    """Return whether two paths lead to the same folder."""
     try:
         return a.samefile(b)
     except OSError:
@@ -179,19 +179,19 @@ def report(
     pgversus report pgversus-results/planner-16-vs-17-quick --format html -o report.html
     pgversus report pgversus-results/planner-16-vs-17-quick --format markdown
     pgversus report pgversus-results/planner-16-vs-17-quick --format markdown --style article -o article.md
-    """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
-    from pgversus.lab.answer import read_answer  # noqa: PLC0415 - `pgversus --help` does without numpy
+    """  # noqa: D301 - \b is the marker of click for lines that must not be joined
+    from pgversus.lab.answer import read_answer  # noqa: PLC0415 - `pgversus --help` does not need numpy
 
-    # What is read stays until the end, millions of objects of a large study: looking through them for garbage, again
-    # and again, would take as long as all the rest.
+    # All objects live until the end, millions of them for a large study: repeated garbage collection would double the
+    # running time.
     gc.disable()
     form = "json" if as_json else form
     if (verbose or quiet) and form != "terminal":
-        raise click.UsageError("--verbose and --quiet are for --format terminal")
+        raise click.UsageError("--verbose and --quiet require --format terminal")
     check_style(style, form)
     of_one = {"--style": style is not None, "--published": published, "--charts": charts_directory is not None}
     two = one_or_two(results, form, of_one)
-    # What programs read is English everywhere.
+    # Formats for programs are always English.
     with use_language(language if form in _FOR_PEOPLE else Language.ENGLISH):
         if two is not None:
             return _write(side_by_side_content(*read_both(two), form, output), form, output, " and ".join(two))
@@ -204,7 +204,7 @@ def report(
             )
         )
     if charts_directory is not None:
-        from pgversus.host.facts import has_font_for  # noqa: PLC0415 - only for who wants pictures
+        from pgversus.host.facts import has_font_for  # noqa: PLC0415 - only needed for pictures
 
         if not has_font_for(language):
             write_error(f"no font for {language.value} is installed here: pictures will show boxes")
@@ -214,19 +214,19 @@ def report(
 
 
 def _write(content: "str | bytes | Iterable[str]", form: str, output: str | None, results: str) -> int:
-    """To the file that is named, else to standard output; the exit code."""
+    """Write to the output file or to standard output; return the exit code."""
     if output is not None:
         write_file(Path(output), content)
     elif isinstance(content, bytes):
-        raise click.UsageError(f"--format {form} is not text: name a file with --output FILE")
+        raise click.UsageError(f"--format {form} is binary: name a file with --output FILE")
     else:
         write_out(content, results)
     return int(ExitCode.DONE)
 
 
 def _draw(answer: "StudyAnswer", directory: Path) -> None:
-    """Write the charts, and say which; or that there are none."""
-    from pgversus.report.charts.export import pictures  # noqa: PLC0415 - only for who wants pictures
+    """Write the charts and report their names, or that there are none."""
+    from pgversus.report.charts.export import pictures  # noqa: PLC0415 - only needed for pictures
 
     names = []
     for picture in pictures(answer):
@@ -240,7 +240,7 @@ def _draw(answer: "StudyAnswer", directory: Path) -> None:
 def _content(
     answer: "StudyAnswer", form: str, options: Mapping[str, Any], *, with_published: bool
 ) -> "str | bytes | Iterable[str]":
-    # Imported here: `pgversus --help` does without numpy.
+    # Imported here: `pgversus --help` does not need numpy.
     from pgversus.report.json_document import json_pieces, study_document  # noqa: PLC0415
     from pgversus.report.markdown import markdown  # noqa: PLC0415
     from pgversus.report.page.page import page_html  # noqa: PLC0415

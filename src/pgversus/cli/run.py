@@ -66,9 +66,9 @@ def run(**options: Any) -> int:
     \b
     pgversus run planner-16-vs-17
     pgversus run my-study.toml --budget 2h --dry-run
-    """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
+    """  # noqa: D301 - \b is the marker of click for lines that must not be joined
     check_options(options)
-    from pgversus.lab.consent import opened_with_consent  # noqa: PLC0415 - `pgversus --help` does without numpy
+    from pgversus.lab.consent import opened_with_consent  # noqa: PLC0415 - `pgversus --help` does not need numpy
     from pgversus.lab.studies import open_study  # noqa: PLC0415 - the same
 
     open_it = partial(
@@ -111,12 +111,12 @@ def run(**options: Any) -> int:
 
 
 def _can_ask() -> bool:
-    """Whether there is somebody to ask: input and the question are on a terminal."""
+    """Return whether a user can be asked: standard input and standard error are terminals."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _ask(opened: "OpenedStudy") -> bool:
-    """Ask on the terminal whether a study may do what it asks for."""
+    """Ask the user on the terminal whether to allow the access that a study requires."""
     lines = [f"{opened.study.file_name} asks for more than servers and files of its own. It", *opened.access.lines]
     write_error("\n  ".join(lines))
     return click.confirm("Run it, and remember that this file may do so?", default=False, err=True)

@@ -30,7 +30,7 @@ def servers(context: click.Context, *, as_json: bool) -> None:
     pgversus servers
     pgversus servers install 16 17
     pgversus servers build 17+blocksize=16 17+cassert
-    """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
+    """  # noqa: D301 - \b is the marker of click for lines that must not be joined
     if context.invoked_subcommand is None:
         context.invoke(list_servers, as_json=as_json)
     else:
@@ -62,7 +62,7 @@ def install(names: tuple[str, ...], **options: Any) -> None:
 
     All of them come from one family of builds, as the arms of a comparison do.
     """
-    from pgversus.study.servers import parse_server  # noqa: PLC0415 - beside the others
+    from pgversus.study.servers import parse_server  # noqa: PLC0415 - like the others
 
     _provide([parse_server(name) for name in names], options)
 
@@ -76,8 +76,8 @@ def build(names: tuple[str, ...], **options: Any) -> None:
     \b
     pgversus servers build 17 17+blocksize=32
     pgversus servers build ./postgres@master --build-profile full
-    """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
-    from pgversus.study.servers import parse_to_build  # noqa: PLC0415 - beside the others
+    """  # noqa: D301 - \b is the marker of click for lines that must not be joined
+    from pgversus.study.servers import parse_to_build  # noqa: PLC0415 - like the others
 
     _provide([parse_to_build(name) for name in names], options)
 
@@ -121,7 +121,7 @@ def _provide(names: "Sequence[ServerName]", options: dict[str, Any]) -> None:
     from pgversus.text.redaction import visible  # noqa: PLC0415 - the same
 
     if any(isinstance(name, RunningServer) for name in names):
-        raise click.UsageError("a server that somebody else runs is neither fetched nor built")
+        raise click.UsageError("a running server cannot be fetched or built")
     cache = open_cache()
     with TerminalProgress(SafeConsole(stderr=True)) as progress, failures_of_the_host(cache.root):
         builds = provide(names, manner_of(options), cache, server_user(), progress.say, progress)

@@ -18,7 +18,7 @@ def studies(context: click.Context) -> None:
     \b
     pgversus studies
     pgversus studies copy planner-16-vs-17
-    """  # noqa: D301 - \b is the mark of click for lines that are not to be joined
+    """  # noqa: D301 - \b is the marker of click for lines that must not be joined
     if context.invoked_subcommand is None:
         context.invoke(list_studies)
 
@@ -50,7 +50,7 @@ def copy(name: str, folder: str | None) -> None:
         for file in sorted(path for path in source.iterdir() if path.is_file()):
             shutil.copyfile(file, target / file.name)
     except FileExistsError as error:
-        raise _no_copy(target, "something of that name is there already") from error
+        raise _no_copy(target, "a file or folder of this name already exists") from error
     except OSError as error:
         raise _no_copy(target, error.strerror or str(error)) from error
     write_out(f"{target / STUDY_FILE}\n", str(target))
@@ -62,6 +62,6 @@ def _no_copy(target: Path, found: str) -> HostError:
         slug="host-no-copy",
         where=str(target),
         found=found,
-        expected="a new folder that this user may make",
+        expected="a new folder that this user can create",
         to_do="name another folder: pgversus studies copy NAME FOLDER",
     )

@@ -1,25 +1,25 @@
-"""Results in, text out. Pure; numbers stay whole until they are shown here.
+"""Convert results to text. Pure functions; numbers keep full precision until they are formatted here.
 
-answer.py         what every report shows
+answer.py         input of every report
 verdicts.py       a verdict in plain fields
-sentences.py      the answer to one comparison in words, and the next step
-overview.py       a study at a glance: rows, sentences, the order of verdicts
+sentences.py      the answer to one comparison in sentences, and the next step
+overview.py       overview of a study: rows, sentences, order of verdicts
 values.py         metrics, counters, latencies, times and sizes as rows
-sweeps.py         levels that are amounts: lines, plateaus, maps of two factors
-why.py            why a contender differs, as far as plans and counters show
+sweeps.py         numeric levels: lines, plateaus, maps of two factors
+why.py            why a contender differs, from plans and counters
 plans.py          compared plans: document, trees side by side, settings that restore a plan
-published.py      published figures beside the measured ones
-methodology.py    how it was measured, and on which host
+published.py      published figures next to the measured ones
+methodology.py    measurement method and host
 study_page.py     the contents of a study's report, in order
 summary.py        the answer on one screen, and as a picture
-terminal.py       everything, as tables for a terminal or a pipe
+terminal.py       the full report, as tables for a terminal or a pipe
 markdown.py       Markdown for a pull request
-html.py           pages of HTML from templates, and what a page may do
+html.py           HTML pages from templates, and their security policy
 json_document.py  the JSON document
-tidy_tables.py    a row for each verdict or trial: CSV, Arrow, Parquet
+tidy_tables.py    one row per verdict or trial: CSV, Arrow, Parquet
 inventory.py      installed servers, the cache, a dry run
-page/             a study as one page of HTML
-article/          a study as a write-up
+page/             a study as a single HTML page
+article/          a study as an article
 side_by_side/     two results side by side
 charts/           charts and their files
 """

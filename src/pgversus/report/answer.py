@@ -1,4 +1,4 @@
-"""What every report shows: one object, computed once; a renderer adds nothing to it."""
+"""Input of every report: one object, computed once; renderers add nothing to it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,31 +17,31 @@ from pgversus.study.study import Context, Invocation, StudyMetadata
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributionResult:
-    """What the plans of a contender account for, or why nobody has measured it."""
+    """The effect of a contender's plans, or why it was not measured."""
 
     recall: str
-    """What brings the baseline's plans back: settings, or the name of a script; empty where it was not measured."""
+    """Settings that restore the baseline's plans, or the name of a script; empty if not measured."""
     found: Attribution | None
     failure: str
-    """Why there is nothing found; empty where there is."""
+    """Why there is no attribution; empty if there is one."""
     wall_s: float
     results: str = ""
-    """The results folder of its own; empty where nothing was measured."""
+    """The attribution's own results folder; empty if not measured."""
     needs_check: bool = False
-    """Whether a caveat of its own says that its numbers may mean something else than they seem to."""
+    """Whether one of its own caveats says that its numbers may be misleading."""
 
 
 def _no_plans() -> None:
-    """Of a comparison whose plans were not captured."""
+    """Return None, for a comparison whose plans were not captured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The end of one comparison."""
+    """The results of one comparison."""
 
     context: Context
     comparison: Comparison
-    """With the design that was run, windows fitted."""
+    """With the design as run, after fitting windows."""
     arms: tuple[ArmFacts, ...]
     analysis: Analysis
     rule: LookRule
@@ -49,49 +49,49 @@ class Answer:
     differences: tuple[Difference, ...]
     stopped: StopReason
     failure: str | None
-    """Why the last run could not go on with it; None where it could."""
+    """Why the last run could not continue it; None if it could."""
     failed_trials: int
     blocks: tuple[Block, ...]
-    """What it all rests on."""
+    """The measurements."""
     wall_s: float
-    """Of all blocks, with restarts and warm-up."""
+    """Duration of all blocks, with restarts and warm-up."""
     study_wall_s: float
-    """The same of all contexts of its study, which share the budget."""
+    """Duration of all contexts of the study, which share the budget."""
     is_from_file: bool
-    """Whether a study file asks for it, so that its design has no flags but the budget, and cannot change."""
+    """Whether it comes from a study file, whose design is fixed except for the budget."""
     client: str
-    """The pgbench that put the load on."""
+    """The pgbench that generated the load."""
     host: Mapping[str, Any]
     results: str
     """The results folder."""
     plans: Callable[[], PlansAnswer | None] = _no_plans
-    """What differs in the plans, held against each other when first asked for; None where none were captured."""
+    """Returns the compared plans, computed on first use; None if none were captured."""
     latencies: Callable[[], Mapping[int, LatencyHistogram]] = dict
-    """By arm, over all its blocks; read when first asked for."""
+    """Returns latencies by arm, over all its blocks; read on first use."""
     attributed: Mapping[int, AttributionResult] = field(default_factory=dict)
-    """By contender, where its plans have changed and can be brought back."""
+    """By contender, if its plans have changed and can be restored."""
     days: tuple[str, str] | None = None
-    """Of its first and its last block, UTC, ISO 8601; None where nobody has noted them, or without a block."""
+    """Days of the first and last block, UTC, ISO 8601; None if not recorded, or without blocks."""
 
     @property
     def window_counts(self) -> set[int]:
-        """The numbers of windows that trials had; empty for older results, where all had those of the design."""
+        """Numbers of windows per trial; empty for older results, whose trials all have the design's number."""
         return {trial.window_count for block in self.blocks for trial in block.trials.values() if trial.window_count}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unanswered:
-    """A context of which nothing was measured."""
+    """A context without measurements."""
 
     context: Context
     failed: bool
-    """True when it cannot be measured; False when its turn has not come."""
+    """True if it could not be measured; False if it was not reached."""
     words: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyAnswer:
-    """The end of a study, or how it stands: one answer for each context that was measured."""
+    """The final or interim results of a study: one answer per measured context."""
 
     study: StudyMetadata
     answers: tuple[Answer, ...]
@@ -100,6 +100,6 @@ class StudyAnswer:
     results: str
     """The results folder."""
     asked: Invocation = field(default_factory=Invocation)
-    """How it was asked for."""
+    """The command, program and study file that produced it."""
     builds: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By the server's name: origin, version, and hashes of what was fetched and of the server program."""
+    """By server name: origin, version, and hashes of the fetched archive and of the server program."""

@@ -1,7 +1,7 @@
-"""Pages of HTML from templates: texts are escaped and their control characters shown, and the style is one for all.
+"""HTML pages from templates with a common style sheet; texts are escaped, with control characters made visible.
 
-A page may run its own scripts, known by their hashes, and nothing else; it loads nothing. Texts of users cannot become
-a script even where one escaped its place: what has none of these hashes does not run.
+A page loads nothing and runs only its own scripts, which its policy identifies by their hashes. Even a user text that
+escaped its place could not run as a script, because its hash is not listed.
 """
 
 import base64
@@ -25,15 +25,15 @@ _SCRIPT_ENDS = ("</script", "<!--")
 
 
 def inlined(script: str) -> str:
-    """A script as it may stand inside a page; ValueError for one that would end before its end."""
+    """Return a script for inclusion in a page; ValueError if its text would end the script element."""
     text = script.replace("\r\n", "\n").replace("</script", "<\\/script")
     if any(end in text for end in _SCRIPT_ENDS):
-        raise ValueError("a script that holds the end of a script")
+        raise ValueError("the script contains the end of a script element")
     return text
 
 
 def policy(scripts: Sequence[str], style: str) -> str:
-    """The Content-Security-Policy of a page with these scripts and this style sheet."""
+    """Return the Content-Security-Policy of a page with these scripts and this style sheet."""
     hashes = " ".join(_hash(script) for script in scripts) or "'none'"
     return (
         f"default-src 'none'; script-src {hashes}; style-src {_hash(style)}; style-src-attr 'unsafe-inline'; "
@@ -42,7 +42,7 @@ def policy(scripts: Sequence[str], style: str) -> str:
 
 
 def data_text(value: Any) -> str:
-    """A value as JSON that may stand inside a script element: nothing in it ends that."""
+    """Return a value as JSON for a script element; nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
@@ -52,21 +52,21 @@ def _hash(text: str) -> str:
 
 
 def rendered_page(template: str, scripts: tuple[str, ...] = (), /, *, title: str, **values: object) -> str:
-    """The page of a template in the language that is spoken. It may run these scripts and no other."""
+    """Render a template in the current language. scripts: the only ones that the page may run."""
     style = f":root{{{css_variables()}--font:{FONT}}}\n{template_text('report.css')}"
     page = _environment().get_template(template)
     return page.render(
         language=language_in_use().value,
         title=title,
         policy=policy(scripts, style),
-        style=Markup(style),  # noqa: S704 - our own, as the scripts
+        style=Markup(style),  # noqa: S704 - trusted, like the scripts
         scripts_of_page=[Markup(script) for script in scripts],  # noqa: S704
         **values,
     )
 
 
 def template_text(name: str) -> str:
-    """What stands beside the templates."""
+    """Return the text of a file in the templates folder."""
     return files("pgversus.report").joinpath("templates", name).read_text(encoding="utf-8")
 
 
@@ -79,18 +79,18 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    environment.filters["data"] = lambda value: Markup(data_text(value))  # noqa: S704 - escaped for where it stands
+    environment.filters["data"] = lambda value: Markup(data_text(value))  # noqa: S704 - escaped for a script element
     environment.globals.update(_=_, ngettext=ngettext, signs=SIGNS)
     return environment
 
 
 def _shown(value: object) -> object:
-    """Every text that is put into a page, with its control characters made visible; escaping comes after it."""
+    """Make control characters of an inserted text visible; escaping follows."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def plans_html(answer: PlansAnswer) -> str:
-    """The page; texts of users are escaped. Nodes that are in no other plan, or changed, are marked."""
+    """Return the page of compared plans. User texts are escaped; changed, new and missing nodes are marked."""
     return rendered_page(
         "plans.html",
         title=_("Compared plans"),
@@ -114,19 +114,19 @@ def _comparison(one: ComparedPlans) -> dict[str, object]:
 
 
 _AS_IT_IS = "window.vegaEmbed = vegaEmbed;"
-"""What the bundle does in the end."""
+"""Last statement of the bundle."""
 
 
 @cache
 def drawing_library() -> str:
-    """Vega, Vega-Lite and Vega-Embed, as Vega's converter carries them, in a scope of their own.
+    """Return the Vega, Vega-Lite and Vega-Embed that vl-convert bundles, in their own scope.
 
-    The bundle is a classic script whose top is full of short names, which would meet those of others.
+    The bundle is a classic script with many short top-level names, which could collide with others.
     """
-    # Imported here: seconds, for who wants a page.
+    # Imported here, because it takes seconds and only pages need it.
     import altair as alt  # noqa: PLC0415
     import vl_convert  # noqa: PLC0415
 
-    # The converter's version of Vega-Lite is the one that made the specifications.
+    # The version of Vega-Lite that the specifications were written for.
     version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
     return inlined(f"(function () {{\n{vl_convert.javascript_bundle(_AS_IT_IS, version)}\n}})();")

@@ -1,4 +1,4 @@
-"""Installed servers, the contents of the cache and a dry run: as tables, and as JSON documents."""
+"""Installed servers, the contents of the cache, and a dry run, as tables and JSON documents."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,7 +14,7 @@ from pgversus.text.units import count, duration, size
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """A line for each row, every column as wide as its widest text, none padded at the end."""
+    """Return a line for each row, with aligned columns and no trailing spaces."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
@@ -24,7 +24,7 @@ _DAY_S = 24 * 3600.0
 
 
 class CachedKind(StrEnum):
-    """What a cache holds."""
+    """Kind of a cache entry."""
 
     BUILD = "build"
     SOURCE = "source"
@@ -34,7 +34,7 @@ class CachedKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedThing:
-    """One of them."""
+    """A cache entry."""
 
     kind: CachedKind
     name: str
@@ -42,11 +42,11 @@ class CachedThing:
     last_used: float
     """Seconds since 1970."""
     what: str
-    """What it is, in words."""
+    """Description for people."""
 
 
 def cache_table(things: Sequence[CachedThing], root: str, now: float) -> str:
-    """A line for each, with the sum of each kind. now: seconds since 1970."""
+    """Return a line for each entry, and totals per kind. now: seconds since 1970."""
     rows = [
         (
             thing.kind.value,
@@ -64,14 +64,14 @@ def cache_table(things: Sequence[CachedThing], root: str, now: float) -> str:
         f"{count(len(of_kind), kind.value)}, {size(sum(thing.size_bytes for thing in of_kind))}"
         for kind in CachedKind
         for of_kind in [[thing for thing in things if thing.kind is kind]]
-        # Many hosts have no ccache.
+        # Many hosts do not have ccache.
         if of_kind or kind is not CachedKind.CCACHE
     ]
     return "\n".join([*lines, "; ".join(sums)]) + "\n"
 
 
 def cache_document(things: Sequence[CachedThing], root: str) -> dict[str, Any]:
-    """The same for programs; bytes, and seconds since 1970."""
+    """Return the entries as a JSON document; sizes in bytes, times in seconds since 1970."""
     return {
         "schema": CACHE_SCHEMA,
         "directory": root,
@@ -99,36 +99,36 @@ _HEADS = ("name", "version", "origin", "block", "options", "flags", "size", "fro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerHere:
-    """A server that can be compared without fetching or building anything."""
+    """A server that is available without fetching or building."""
 
     name: str
-    """In the cache; the bin directory of one that others installed."""
+    """Name in the cache; for a server installed by other means, its bin directory."""
     version: str
     origin: str
     """zonky, wheel, source, or installed."""
     block_size_bytes: int | None
-    """None where the program does not tell."""
+    """None if the program does not report it."""
     flags: str
-    """Of the compiler, without warnings and what every build has; empty where nobody tells."""
+    """Compiler flags, without warnings and flags common to all builds; empty if not reported."""
     options: str
-    """Of a build from source, as they stand behind a server's name; empty for none."""
+    """Build options of a build from source, as appended to a server's name; empty for none."""
     size_bytes: int | None
-    """On disk; None of one that others installed, whose files are not told apart."""
+    """Size on disk; None for a server installed by other means, whose files are not known."""
     directory: str
     made_from: str
-    """Of a build from source its source and its compiler, in words; `full` or `meson` where it was built so."""
+    """Source and compiler of a build from source; followed by `full` or `meson` if built that way."""
 
 
 def servers_table(servers: Sequence[ServerHere]) -> str:
-    """A line for each, in their order."""
+    """Return a line for each server, in the given order."""
     if not servers:
-        return "no server is here yet; compare, run and pgversus servers install fetch what they need\n"
+        return "no servers installed; compare, run and pgversus servers install fetch what they need\n"
     rows = [tuple(map(visible, _cells(server))) for server in servers]
     return "\n".join(aligned([_HEADS, *rows])) + "\n"
 
 
 def servers_document(servers: Sequence[ServerHere], root: str) -> dict[str, Any]:
-    """The same for programs; sizes in bytes, null where there is none."""
+    """Return the servers as a JSON document; sizes in bytes, null if unknown."""
     return {"schema": SERVERS_SCHEMA, "cache": root, "servers": [asdict(server) for server in servers]}
 
 
@@ -161,9 +161,10 @@ def dry_run_text(
     results: str,
     with_plans: bool = True,
 ) -> str:
-    """What would be done, in lines for a terminal or a pipe.
+    """Return a description of a dry run, in lines for a terminal or a pipe.
 
-    not_asked: servers of which nothing is known. access: what needs consent. with_plans: whether they are looked at.
+    not_asked: servers that were not queried. access: host access that needs consent. with_plans: whether plans are
+    captured.
     """
     access = access or HostAccess()
     lines = [
@@ -178,15 +179,15 @@ def dry_run_text(
         *_left_out(study),
         f"trials: {needs.least_trials} or more",
         f"downloads: {', '.join(downloads) if downloads else _no_downloads(to_build)}",
-        *([f"to be built: {', '.join(to_build)}, some minutes of all processors each"] if to_build else []),
-        *([f"not asked: {', '.join(not_asked)}; --ask-servers asks for versions and settings"] if not_asked else []),
+        *([f"builds: {', '.join(to_build)} (several minutes each, on all processors)"] if to_build else []),
+        *([f"not queried: {', '.join(not_asked)} (add --ask-servers for versions and settings)"] if not_asked else []),
         *access.lines,
-        *([] if access.is_none else ["to run it with all of this, add --trust, or answer yes when you are asked"]),
+        *([] if access.is_none else ["to allow all of this, add --trust, or answer yes when asked"]),
         f"disk: about {size(needs.disk_bytes)}{_and_setup(needs)}{_at_once(needs)}, {size(free_bytes)} free",
-        f"loading: {count(needs.snapshots, 'snapshot')}, about {duration(needs.preparation_s)} with the first try",
+        f"loading: {count(needs.snapshots, 'snapshot')}, about {duration(needs.preparation_s)} including trial runs",
         f"blocks: {_blocks(needs)}",
         *(_afterwards(study, needs) if with_plans else []),
-        f"results: {results}" + (f" ({count(blocks_there, 'block')} there already)" if blocks_there else ""),
+        f"results: {results}" + (f" ({count(blocks_there, 'block')} already measured)" if blocks_there else ""),
     ]
     labels = [context.label for context in study.contexts if context.label]
     lines += [f"  {label}" for label in labels[:_MOST_SHOWN]]
@@ -196,35 +197,35 @@ def dry_run_text(
 
 
 def _afterwards(study: Study, needs: Needs) -> list[str]:
-    """Of operations there are no plans."""
+    """Return the line about attribution; empty for operations, which have no plans."""
     if not any(isinstance(context.comparison.workload, PgbenchWorkload) for context in study.contexts):
         return []
     most = "three times as long" if needs.most_s is None else f"{duration(needs.most_s)} more"
-    return [f"afterwards: what plans account for that made a difference, at most {most} (--no-plans leaves it out)"]
+    return [f"afterwards: attribution of differences to plans, at most {most} (skip with --no-plans)"]
 
 
 def _left_out(study: Study) -> list[str]:
     if not study.skipped:
         return []
-    return [f"left out: {count(len(study.skipped), 'treatment')} whose server lacks the setting"]
+    return [f"skipped: {count(len(study.skipped), 'treatment')} whose server lacks the setting"]
 
 
 def _no_downloads(to_build: tuple[str, ...]) -> str:
-    return "none, all source is here" if to_build else "none, all builds are in the cache"
+    return "none, all sources are available" if to_build else "none, all builds are in the cache"
 
 
 def _and_setup(needs: Needs) -> str:
-    return f" and what {count(needs.setup_files, 'dataset')} of setup files make" if needs.setup_files else ""
+    return f" plus the data of {count(needs.setup_files, 'dataset')} from setup files" if needs.setup_files else ""
 
 
 def _at_once(needs: Needs) -> str:
-    return f" at once (measured in {needs.parts} parts one after another)" if needs.parts > 1 else ""
+    return f" at a time (measured in {needs.parts} consecutive parts)" if needs.parts > 1 else ""
 
 
 def _blocks(needs: Needs) -> str:
     if needs.most_s is None:
-        return f"about {duration(needs.least_s)} or more (their number is fixed)"
+        return f"about {duration(needs.least_s)} or more (fixed number of blocks)"
     if needs.least_s > needs.most_s:
-        least = f"about {duration(needs.least_s)} until all could be known at the first look"
-        return f"{duration(needs.most_s)}, the whole budget, too little for all ({least})"
-    return f"{duration(needs.least_s)} to {duration(needs.most_s)} (all known at the first look; the whole budget)"
+        least = f"about {duration(needs.least_s)} for the first checks alone"
+        return f"{duration(needs.most_s)}, the whole budget, too short for all verdicts ({least})"
+    return f"{duration(needs.least_s)} (all verdicts known at the first check) to {duration(needs.most_s)} (budget)"

@@ -1,7 +1,7 @@
-"""The JSON document of a result: everything that an answer holds, for machines.
+"""The JSON document of a result: everything in an answer, for programs.
 
-It is versioned, and keys are only ever added. It is written piece by piece: that of a large study is never in memory
-whole.
+It is versioned, and keys are only ever added. It is written piece by piece, so that the document of a large study is
+never in memory as a whole.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,9 +29,9 @@ _STEP = "  "
 
 
 def json_pieces(document: Mapping[str, Any]) -> Iterator[str]:
-    """Pieces that together are the JSON text of the document, in ASCII, with a line feed at its end.
+    """Yield the JSON text of the document in pieces, in ASCII, with a line feed at the end.
 
-    A value that is an iterator becomes an array; each of its items is made, written and forgotten.
+    A value that is an iterator becomes an array; each of its items is created, written and released.
     """
     separator = "{"
     for name, value in document.items():
@@ -53,19 +53,19 @@ def _array(items: Iterator[Any]) -> Iterator[str]:
 
 
 def _text(value: Any, depth: int) -> str:
-    # json.dumps would take several times as long, since it indents in Python.
+    # json.dumps takes several times as long, because it indents in Python.
     text = to_json(value, indent=len(_STEP), ensure_ascii=True, inf_nan_mode="null").decode()
-    # No line feed of a string is among them: JSON escapes those.
+    # These line feeds are indentation only: JSON escapes those in strings.
     return text.replace("\n", f"\n{_STEP * depth}")
 
 
 SCHEMA = "pgversus.answer/1"
 _OF_VERDICT = tuple(field.name for field in fields(VerdictOn) if field.name != "context")
-# A document of one comparison has no context; that of a study names it first.
+# The document of a comparison has no context; that of a study adds it as the first key.
 
 
 def document(answer: Answer) -> dict[str, Any]:
-    """The answer as plain lists, dicts and numbers, in base units, its sentences in English; null for no number."""
+    """Return the answer as lists, dicts and numbers, in base units and English; None for missing numbers."""
     with use_language(Language.ENGLISH):
         return _document(answer)
 
@@ -99,7 +99,7 @@ def _document(answer: Answer) -> dict[str, Any]:
 
 
 def verdict_documents(answer: Answer) -> list[dict[str, Any]]:
-    """The verdict on each contender, as in the document."""
+    """Return the verdict on each contender, as in the document."""
     return [_verdict(answer, result) for result in answer.analysis.results]
 
 
@@ -125,7 +125,7 @@ def _verdict(answer: Answer, result: ContenderResult) -> dict[str, Any]:
 
 
 def _sensitivity(answer: Answer, result: ContenderResult) -> dict[str, Any]:
-    """How blocks differ, what would have been seen, and medians over the blocks that hold both arms."""
+    """Return the spread of blocks, the smallest detectable difference, and medians over blocks with both arms."""
     middle = medians(answer, result)
     return {
         "medians": None if middle is None else {"baseline": middle[0], "contender": middle[1]},
@@ -135,7 +135,7 @@ def _sensitivity(answer: Answer, result: ContenderResult) -> dict[str, Any]:
 
 
 def _attribution(attributed: AttributionResult | None) -> dict[str, Any] | None:
-    """What changed plans account for, in seconds of a transaction; None where nothing was to be measured."""
+    """Return the effect of changed plans, as factors and in seconds per transaction; None without an attribution."""
     if attributed is None:
         return None
     found = attributed.found
@@ -191,7 +191,7 @@ def _estimates(estimates: Mapping[Quantity, Estimate], *, with_units: bool = Fal
 
 
 def _steps(key: str, estimates: Mapping[Quantity, Estimate]) -> dict[str, Any]:
-    """Of each step of an operation, where it has several: ratios, or seconds."""
+    """Return ratios or seconds for each step of an operation that has several."""
     found = {
         quantity.step: _estimate(estimate) for quantity, estimate in estimates.items() if isinstance(quantity, StepTime)
     }
@@ -281,9 +281,9 @@ STUDY_SCHEMA = "pgversus.study/1"
 
 
 def study_document(answer: StudyAnswer) -> dict[str, Any]:
-    """The whole study as plain lists, dicts and numbers, in base units; None where there is no number.
+    """Return the whole study as lists, dicts and numbers, in base units; None for missing numbers.
 
-    Of `verdicts` and `contexts` there may be thousands: they are iterators, which make each when it is asked for.
+    `verdicts` and `contexts` may have thousands of items: they are iterators that create each item on demand.
     Sentences are in English.
     """
     with use_language(Language.ENGLISH):

@@ -1,4 +1,4 @@
-"""A study as Markdown that fits into a pull request: one table of verdicts, the sentences, what to distrust."""
+"""A study as Markdown for a pull request: a table of verdicts, the sentences, the caveats."""
 
 import html
 import re
@@ -33,7 +33,7 @@ _LEAST = 3
 
 
 def fenced(text: str, language: str = "") -> str:
-    """A block of code: its fences are longer than any run of backticks in it."""
+    """Return a code block whose fences are longer than any run of backticks in it."""
     shown = visible(text).strip("\n")
     longest = max((len(run) for run in _TICKS.findall(shown)), default=0)
     fence = "`" * max(_LEAST, longest + 1)
@@ -41,24 +41,24 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def folded(summary: str, content: str) -> str:
-    """Content behind a line that unfolds it. summary: plain text; content: Markdown."""
+    """Return collapsed content with a summary line. summary: plain text; content: Markdown."""
     line = html.escape(" ".join(visible(summary).split()), quote=False)
     return f"<details><summary>{line}</summary>\n\n{content}\n\n</details>"
 
 
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#~&$"})
 _NAMED = re.compile(r"(?<!\w)@(?=\w)|\\#(?=\d)|\b[Gg][Hh]-(?=\d)|:(?=[a-z+\\-][\w+\\-]*:)")
-"""What GitHub makes a mention, a link to an issue or a picture of, also behind a backslash: it looks for them last."""
+"""Text that GitHub turns into a mention, an issue link or an emoji, even after a backslash, because it does so last."""
 _NOTHING = "&#8203;"
-"""A space of no width, which ends such a name before it begins."""
+"""A zero-width space, which breaks such a name at its beginning."""
 _BLOCK = re.compile(r"([-+=]|\d{1,9}(?=[.)](?:\s|$)))")
-"""What makes a list, a line or a heading of a paragraph at whose beginning it stands."""
+"""Characters that turn a paragraph into a list, a rule or a heading if it begins with them."""
 
 
 def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
-    """The whole study; texts of users are escaped, so that no query or name becomes mark-up.
+    """Return the whole study as Markdown; user texts are escaped, so that no query or name becomes mark-up.
 
-    with_published: the published figures beside the measured ones, where the study has some.
+    with_published: whether to show published figures next to the measured ones, if the study has any.
     """
     page = study_page(answer, with_published=with_published)
     parts = [
@@ -84,33 +84,33 @@ def markdown(answer: StudyAnswer, *, with_published: bool = False) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that shows as it is, on one line, inside a line of ours."""
-    # Made visible first: a separator of texts (U+001C) counts as white space.
+    """Escape a text for use inside a line, and join its lines."""
+    # Made visible first, because split() treats a file separator (U+001C) as white space.
     line = " ".join(visible(text).split()).translate(_SPECIAL)
     return _NAMED.sub(rf"\g<0>{_NOTHING}", line)
 
 
 def paragraph(text: str) -> str:
-    """Text that shows as it is, on a line of its own."""
+    """Escape a text for a line of its own."""
     line = escaped(text)
     found = _BLOCK.match(line)
     if not found:
         return line
-    # A number keeps its digits: the mark behind them is what makes a list.
+    # After a number, the mark is escaped, since it makes the list.
     return f"\\{line}" if not found[0].isdigit() else f"{found[0]}\\{line[found.end() :]}"
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1) -> str:
-    """A table whose first `names` columns are aligned to the left and the others to the right; cells are escaped.
+    """Return a table whose first `names` columns are left-aligned and the others right-aligned; cells are escaped.
 
-    A column without a single text is left out.
+    Empty columns are omitted.
     """
     kept = [column for column in range(len(heads)) if any(row[column] for row in rows)]
     return _lines(heads, rows, kept, names)
 
 
 def _whole_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The same with one column of names, no column left out: on a map an empty one says something."""
+    """Return a table with one column of names, including empty columns, which are meaningful on a map."""
     return _lines(heads, rows, range(len(heads)), 1)
 
 
@@ -217,7 +217,7 @@ def _quantities(rows: Sequence[PlacedQuantityRow]) -> str:
 
 
 def _why(found: Explanation) -> str:
-    """The claim, and each changed plan to be unfolded."""
+    """Return the claim, and each changed plan as a collapsed section."""
     place = f" ({escaped(found.context)})" if found.context else ""
     head = _("Why")
     parts = [f"**{head}**{place}: {escaped(together(found.claim, *found.notes))}"]
@@ -236,7 +236,7 @@ _FENCE = 3
 
 
 def plans_markdown(answer: PlansAnswer) -> str:
-    """What has to be known first; a heading for each comparison, its sentences as a list, both plans to be unfolded."""
+    """Return the warnings, then each comparison: a heading, a list of sentences, and both plans, collapsed."""
     caveats = (_("caveat: {caveat}", caveat=escaped(text)) for text in answer.warnings)
     warnings = "\n".join(f"- {caveat}" for caveat in caveats)
     parts = [part for one in answer.compared for part in _parts(one)] or [_(NOTHING_COMPARED)]
@@ -255,6 +255,6 @@ def _parts(one: ComparedPlans) -> Iterator[str]:
         yield paragraph(times(one))
     for label, plan in zip((baseline, contender), one.plans, strict=True):
         lines = visible("\n".join(plan_lines(plan)))
-        # Longer than any in it.
+        # Longer than any run of backticks in the plan.
         fence = "`" * max(_FENCE, *(len(run) + 1 for run in re.findall("`+", lines)), 0)
         yield f"<details><summary>{label}</summary>\n\n{fence}\n{lines}\n{fence}\n\n</details>"

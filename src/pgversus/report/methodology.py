@@ -1,4 +1,4 @@
-"""How it was measured, in a few lines: what a reader needs to believe a number or to repeat it."""
+"""The measurement method in a few lines, so that a reader can judge and reproduce the numbers."""
 
 import math
 import shlex
@@ -40,17 +40,17 @@ _FACTS: Mapping[str, tuple[str, Callable[[Any], str]]] = {
 
 
 class HostFact(NamedTuple):
-    """A row of a table of facts."""
+    """A row of a table of host facts."""
 
     key: str
-    """As it is stored."""
+    """The stored key."""
     name: str
-    """In the language of now."""
+    """In the current language."""
     text: str
 
 
 def host_facts(host: Mapping[str, Any]) -> Iterator[HostFact]:
-    """Those that the host told, in the order of a table; nothing of a host that told nothing."""
+    """Yield the facts that the host reported, in the order of the table."""
     for key, (name, shown) in _FACTS.items():
         value = host.get(key)
         if value not in (None, ""):
@@ -61,24 +61,24 @@ _WORDS = {Phase.START: N_("start"), Phase.WARM_UP: N_("warm-up"), Phase.MEASURE:
 
 
 def phase_word(phase: Phase) -> str:
-    """As people are told it."""
+    """Return the phase in the current language."""
     return _(_WORDS[phase])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """Shares; None where there is none."""
+    """Spreads and smallest detectable difference of a verdict, as shares; None if unknown."""
 
     spread_of_blocks: float | None
     spread_of_windows: float | None
-    """What blocks would differ by if servers were not restarted between them."""
+    """Spread that blocks would have if servers were not restarted between them."""
     spread_of_starts: float | None
-    """What they differ by beyond that."""
+    """Additional spread, from server starts."""
     smallest_difference: float | None
 
 
 def sensitivity(answer: Answer, result: ContenderResult) -> Sensitivity:
-    """Of one verdict; nothing of an invalid one, and no smallest difference of what has no interval."""
+    """Return the sensitivity of one verdict: all None if invalid, no smallest difference without an interval."""
     estimate, ratio = result.log_ratio, result.ratios.get(answer.analysis.metric)
     if estimate is None or ratio is None:
         return Sensitivity(
@@ -103,7 +103,7 @@ _OWN_BLOCKS_OF_STUDY = N_(
 
 
 def comparison_lines(answer: Answer) -> list[str]:
-    """Of one comparison: the command of a window, builds, host, blocks and windows, and where the results are."""
+    """Return lines on one comparison: the load command, builds, host, blocks and windows, and the results folder."""
     comparison, design = answer.comparison, answer.comparison.design
     arms = listed(
         f"{arm.label} = {build_words(facts)}" for arm, facts in zip(comparison.arms, answer.arms, strict=True)
@@ -138,7 +138,7 @@ _MANY_LOOKS = N_("{how}; chance of a wrong verdict at most 1 in 20, over all che
 
 
 def study_lines(answer: StudyAnswer) -> list[str]:
-    """The same of a study: what its contexts have in common is said once."""
+    """Return the lines on a study, with everything that its contexts share only once."""
     answers = answer.answers
     if not answers:
         return []
@@ -161,7 +161,7 @@ def study_lines(answer: StudyAnswer) -> list[str]:
 
 
 def build_words(facts: ArmFacts) -> str:
-    """`PostgreSQL 17.11 (source, gcc 12.2.0, +cassert)`; where it is no release, also what it was built from."""
+    """Return `PostgreSQL 17.11 (source, gcc 12.2.0, +cassert)`; with the source for a build from source."""
     made = facts.built_from
     if made is None:
         return f"PostgreSQL {facts.version} ({origin_words(facts.origin)}, {facts.compiler})"
@@ -172,7 +172,7 @@ def build_words(facts: ArmFacts) -> str:
 
 
 def _changed_source(answers: Sequence[Answer]) -> Iterator[str]:
-    """Between two commits of one repository: how much has changed, each pair once."""
+    """Yield the size of the change between two commits of one repository, once per pair."""
     lines = (
         _(
             "{contender} vs {baseline}: {statistics}",
@@ -188,7 +188,7 @@ def _changed_source(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def _work(answer: Answer) -> Iterator[str]:
-    """What was timed, and what made the state in which it began."""
+    """Yield the load or the timed steps, and the files that prepared the initial state."""
     workload, dataset = answer.comparison.workload, answer.comparison.dataset
     if isinstance(workload, PgbenchWorkload):
         yield f"{load_command(workload, answer.comparison.design)} ({answer.client})"
@@ -205,14 +205,14 @@ def _work(answer: Answer) -> Iterator[str]:
 
 
 def _typed(step: Step) -> str:
-    """The statement as one would type it into psql, or the program as one would type it into a shell."""
+    """Return the statement as typed into psql, or the program as typed into a shell."""
     if step.sql is None:
         return shlex.join(step.program)
     return f"{' '.join(step.sql.split()).rstrip('; ')};"
 
 
 def load_command(workload: PgbenchWorkload, design: Design) -> str:
-    """Return the load as one would type it into a shell, without the database and the length of slices."""
+    """Return the load as typed into a shell, without the database and the length of slices."""
     scripts: list[str] = []
     for script in workload.scripts:
         weight = "" if script.weight is None else f"@{script.weight}"
@@ -226,7 +226,7 @@ def load_command(workload: PgbenchWorkload, design: Design) -> str:
 
 
 def _host(answer: Answer) -> Iterator[str]:
-    """What the host told of itself; nothing of a host that told nothing."""
+    """Yield a line of facts that the host reported, if any."""
     host = answer.host
     cpus, memory = host.get("cpus_usable"), host.get("memory_bytes")
     parts = [
@@ -242,7 +242,7 @@ def _host(answer: Answer) -> Iterator[str]:
 
 
 def _own_blocks(answers: Sequence[Answer], words: str) -> Iterator[str]:
-    """How to read values of arms beside ratios where an arm that was decided got no more blocks."""
+    """Yield a note on values and ratios if arms have different numbers of blocks, because some were decided earlier."""
     if any(
         len({sum(block.has(arm.index) for block in one.blocks) for arm in one.comparison.arms}) > 1 for one in answers
     ):
@@ -261,7 +261,7 @@ def _measuring(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def _processors(answers: Sequence[Answer]) -> Iterator[str]:
-    """Where client and servers had processors of their own."""
+    """Yield the processors of client and servers, if separate."""
     divided = {(one.comparison.design.client_processors, one.comparison.design.server_processors) for one in answers}
     for clients, servers in sorted(divided):
         if clients and not servers:
@@ -275,7 +275,7 @@ def _processors(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def _noise(answer: Answer) -> Iterator[str]:
-    """What blocks differ by, of each contender for which it is known."""
+    """Yield the block-to-block noise of each contender, if known."""
     for result in answer.analysis.results:
         found = sensitivity(answer, result)
         if found.spread_of_windows is not None and found.spread_of_starts is not None:
@@ -306,7 +306,7 @@ def _repeated(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def windows_words(answers: Iterable[Answer]) -> str:
-    """What an arm does in each block: `8 windows of 1 s`, `4 to 50 windows of 20 ms in quads`, or one operation."""
+    """Return an arm's work per block: `8 windows of 1 s`, `4 to 50 windows of 20 ms in quads`, or one operation."""
     varied, others = [], []
     for one in answers:
         counts = one.window_counts
@@ -327,7 +327,7 @@ def windows_words(answers: Iterable[Answer]) -> str:
 
 
 def _same_windows(answer: Answer) -> str:
-    """The same where every block has as many."""
+    """Return an arm's work per block if all blocks have the same number of windows."""
     design = answer.comparison.design
     if isinstance(answer.comparison.workload, Operation):
         return _("one operation on a fresh copy")
@@ -343,7 +343,7 @@ def _same_windows(answer: Answer) -> str:
 
 
 def window_length(design: Design) -> str:
-    """`1 s`, `20 ms` or `3 transactions of each client`."""
+    """Return `1 s`, `20 ms` or `3 transactions per client`."""
     if design.window_kind is WindowKind.TRANSACTIONS:
         number = design.window_transactions or 1
         return ngettext("{number} transaction per client", "{number} transactions per client", number)
@@ -351,7 +351,7 @@ def window_length(design: Design) -> str:
 
 
 def restarts(answers: Iterable[Answer]) -> bool:
-    """Whether every server is started afresh for each block: one that was running already is none of ours."""
+    """Return whether all servers are restarted for each block, that is, none is external."""
     return all(facts.origin != RUNNING_SERVER for one in answers for facts in one.arms)
 
 
@@ -361,7 +361,7 @@ def _restarts(answers: Iterable[Answer]) -> Iterator[str]:
 
 
 def of_many(texts: Iterable[str], joined: Callable[[Iterable[str]], str] = listed) -> str:
-    """Each once, in order; of many only the first."""
+    """Return the distinct texts in order, limited to the first ones."""
     different = list(dict.fromkeys(texts))
     first, rest = joined(different[:_MOST_SHOWN]), len(different) - _MOST_SHOWN
     return _("{first} and {rest} more", first=first, rest=rest) if rest > 0 else first

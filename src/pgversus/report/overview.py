@@ -1,4 +1,4 @@
-"""A study at a glance: one row for each verdict, and sentences over all of them. Every renderer shows these."""
+"""Overview of a study: one row per verdict, and sentences about all of them. Every renderer shows these."""
 
 import math
 import sys
@@ -19,18 +19,18 @@ from pgversus.text.translation import _, listed, ngettext
 from pgversus.text.units import change, change_interval, duration
 
 MARKS = {Verdict.EQUIVALENT: "~", Verdict.UNDECIDED: "?", Verdict.INVALID: "!"}
-"""Shown instead of a change where none is claimed."""
+"""Shown instead of a change if none is claimed."""
 MOST_ROWS = 100
-"""Of one table for people: more nobody reads on a terminal, and a comment on a pull request holds 65,536 characters."""
+"""Rows of a table for people: a comment on a pull request is limited to 65,536 characters."""
 _MOST_NAMED = 3
 _MOST_ARMS = 8
-"""Whose caveats of one kind are told in full."""
+"""Arms whose caveats of one kind are shown in full."""
 WORST_FIRST = (Verdict.INVALID, Verdict.SLOWER, Verdict.UNDECIDED, Verdict.FASTER, Verdict.EQUIVALENT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictRow:
-    """One verdict as it is shown; every number is text already."""
+    """One verdict as shown; every number is already text."""
 
     context: str
     baseline: str
@@ -39,25 +39,25 @@ class VerdictRow:
     baseline_level: str
     contender_level: str
     change: str
-    """The change, or the mark of a verdict that claims none."""
+    """The change, or the mark of a verdict without one."""
     interval: str
     verdict: Verdict
     blocks: str
     check: str
-    """CHECK where a caveat says that the number may mean something else than it seems to; else empty."""
+    """CHECK if a caveat says that the number may be misleading; otherwise empty."""
 
 
 def verdict_rows(answer: StudyAnswer, most: int = sys.maxsize) -> list[VerdictRow]:
-    """A row for each verdict, in the order of the study.
+    """Return a row for each verdict, in the order of the study.
 
-    most: rows that are wanted; where not all can be shown, differences come before anything else.
+    most: maximum number of rows; if not all fit, differences take precedence.
     """
     found = [(one, result) for one in answer.answers for result in one.analysis.results]
     return [_row(*found[index]) for index in _most_telling([result.verdict for _unused, result in found], most)]
 
 
 def _most_telling(verdicts: Sequence[Verdict], most: int) -> list[int]:
-    """Where at most so many of them stand, in their order."""
+    """Return the indexes of the `most` most important verdicts, in order."""
     if len(verdicts) <= most:
         return list(range(len(verdicts)))
     ranked = sorted(range(len(verdicts)), key=lambda index: WORST_FIRST.index(verdicts[index]))
@@ -66,27 +66,27 @@ def _most_telling(verdicts: Sequence[Verdict], most: int) -> list[int]:
 
 
 def overview_sentences(answer: StudyAnswer) -> list[str]:
-    """How many verdicts of which kind, how sure they are together, and why nothing more was measured."""
+    """Return the number of verdicts of each kind, their joint error, and why measurement ended."""
     error = [_error(answer)] if answer.answers else []
     return [_counts(answer), *error, *_ending(answer)]
 
 
 def shared_caveats(answer: StudyAnswer) -> list[str]:
-    """Each kind of caveat once for each arm, with the contexts that it concerns; of differing figures the first.
+    """Return each kind of caveat once per arm, with its contexts; if figures differ, with the first ones.
 
-    Of a kind that concerns very many arms the last ones are only named.
+    If a kind concerns very many arms, the last ones are only named.
     """
     found: dict[str, dict[str, dict[str, str]]] = {}
     for one in answer.answers:
         for caveat in one.caveats:
-            # One that concerns every verdict may be of the baseline alone: two of a slug never stand under one name.
+            # Caveats that concern every verdict are listed under the baseline; two of a slug never share a name.
             arms = found.setdefault(caveat.slug, {})
             arms.setdefault(one.comparison.arms[caveat.arm or BASELINE].label, {})[one.context.label] = caveat.text
     return [line for slug, arms in found.items() for line in _caveat_lines(slug, arms, len(answer.answers))]
 
 
 def not_measured(answer: StudyAnswer) -> list[str]:
-    """What has no block, with the reason: contexts, and treatments that were left out; of many only the first."""
+    """Return contexts without blocks and skipped treatments, with reasons, limited to the first ones."""
     whole = _("the comparison")
     lines = [f"{one.context.label or whole}: {one.words}" for one in answer.unanswered]
     lines += [
@@ -161,7 +161,7 @@ def _ending(answer: StudyAnswer) -> Iterator[str]:
         duration=duration(wall_s),
         seed=answer.study.seed,
     )
-    # A comparison of the command line, which has no title, is not gone on with.
+    # A comparison of the command line has no title and cannot be resumed.
     if answer.stopped is StopReason.BUDGET:
         again = _("The budget was used up. Run the same command with a larger --budget to resume.")
         yield again if answer.study.title else _("The budget was used up.")
@@ -171,7 +171,7 @@ def _ending(answer: StudyAnswer) -> Iterator[str]:
 
 
 def _caveat_lines(slug: str, arms: Mapping[str, Mapping[str, str]], total: int) -> Iterator[str]:
-    """Of one kind. arms: its texts by context, for each arm."""
+    """Yield the lines of one kind of caveat. arms: for each arm, its texts by context."""
     for texts in islice(arms.values(), _MOST_ARMS):
         yield _in_contexts(_("{caveat} ({slug})", caveat=_first(texts), slug=slug), texts, total)
     if rest := list(arms)[_MOST_ARMS:]:
@@ -183,7 +183,7 @@ def _first(texts: Mapping[str, str]) -> str:
 
 
 def _in_contexts(caveat: str, texts: Mapping[str, str], total: int) -> str:
-    """The caveat with where it holds. texts: of it, by context."""
+    """Return the caveat with its contexts. texts: by context."""
     first, *others = texts
     if len(set(texts.values())) > 1:
         return _(
@@ -205,16 +205,16 @@ _PAIR = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedVerdict:
-    """A verdict and where it belongs."""
+    """A verdict with its answer and label."""
 
     answer: Answer
     result: ContenderResult
     label: str
-    """What tells it from the others: its context, its contender, or both; of no other verdict of the study."""
+    """Its context, its contender, or both; unique in the study."""
 
     @property
     def speed(self) -> float:
-        """ln of how many times as fast the contender is; 0 where nothing is known of it."""
+        """ln of the contender's speed relative to the baseline; 0 if unknown."""
         ratio = self.result.log_ratio
         if ratio is None or not math.isfinite(ratio.point):
             return 0.0
@@ -222,7 +222,7 @@ class RankedVerdict:
 
 
 def worst_first(answer: StudyAnswer) -> list[RankedVerdict]:
-    """Every verdict once."""
+    """Return every verdict once, the worst first."""
     is_single = len(answer.answers) == 1
     has_several = any(len(one.comparison.arms) > _PAIR for one in answer.answers)
     found = [

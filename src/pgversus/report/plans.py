@@ -19,7 +19,7 @@ from pgversus.text.units import latency, significant
 
 SCHEMA = "pgversus.plans/1"
 NOTHING_COMPARED = N_("no statement has a plan")
-"""To be told."""
+"""Untranslated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,29 +27,29 @@ class ComparedPlans:
     """The plans of one statement on two arms."""
 
     statement: str
-    """Its text, or which one it is where that is not known."""
+    """Its text, or its number if the text is unknown."""
     labels: tuple[str, str]
-    """Of the baseline and of the contender."""
+    """Labels of baseline and contender."""
     plans: tuple[Plan, Plan]
     difference: PlanDifference
     same_rows: bool | None = None
-    """Whether both returned the same rows, in whatever order; None where nobody looked, or nothing is returned."""
+    """Whether both returned the same rows, in any order; None if not checked, or if no rows are returned."""
     undone_by: PlanOverride | None = None
-    """Settings with which the contender plans it, or runs it, as the baseline does."""
+    """Settings with which the contender plans or executes the statement as the baseline does."""
     is_searched: bool = False
-    """Whether such settings were looked for."""
+    """Whether such settings were searched for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnlikeStatistics:
-    """Tables of which ANALYZE has found other things on two arms: by sampling, or by another target."""
+    """Tables whose statistics differ between two arms, because of sampling or a different statistics target."""
 
     labels: tuple[str, str]
     tables: tuple[str, ...]
 
     @property
     def words(self) -> str:
-        """What follows from it."""
+        """The consequence, as a sentence."""
         return _(
             "the statistics of {tables} differ between {baseline} and {contender}: plans may differ by chance (use "
             "--full-statistics to make them equal)",
@@ -61,18 +61,18 @@ class UnlikeStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlansAnswer:
-    """All that was compared."""
+    """All compared plans."""
 
     compared: tuple[ComparedPlans, ...]
     unlike: tuple[UnlikeStatistics, ...] = ()
 
     def of(self, contender: str) -> tuple[ComparedPlans, ...]:
-        """Those of one contender, by its label."""
+        """Return the compared plans of one contender, by its label."""
         return tuple(one for one in self.compared if one.labels[1] == contender)
 
     @property
     def warnings(self) -> list[str]:
-        """What has to be known before any plan is looked at."""
+        """Caveats to read before the plans."""
         rows = [
             _(
                 "{contender} returns different rows from {baseline}: {statement}",
@@ -87,7 +87,7 @@ class PlansAnswer:
 
 
 def plans_document(answer: PlansAnswer) -> dict[str, Any]:
-    """Every comparison as plain lists, dicts and numbers; times in seconds, sentences in English."""
+    """Return every comparison as lists, dicts and numbers; times in seconds, sentences in English."""
     with use_language(Language.ENGLISH):
         return {
             "schema": SCHEMA,
@@ -134,18 +134,18 @@ _STEP = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeNode:
-    """One operator, as text."""
+    """A plan node, as text."""
 
     depth: int
     words: str
     ran: str
-    """Its rows, loops and own time where it was run, else the rows that were expected."""
+    """Its rows, loops and own time if executed, otherwise the estimated rows."""
     details: tuple[str, ...]
     """Its conditions and keys."""
 
 
 def tree(plan: Plan) -> list[TreeNode]:
-    """Its nodes in their order."""
+    """Return the nodes of a plan, in order."""
     return [
         TreeNode(
             depth=node.depth,
@@ -158,7 +158,7 @@ def tree(plan: Plan) -> list[TreeNode]:
 
 
 def plan_lines(plan: Plan) -> Iterator[str]:
-    """The same as lines of text."""
+    """Yield the nodes of a plan as lines of text."""
     for node in tree(plan):
         indent = " " * _STEP * node.depth
         yield f"{indent}{node.words}  ({node.ran})"
@@ -171,7 +171,7 @@ def _details(node: PlanNode) -> Iterator[str]:
 
 
 def _subplan(plan: Plan, node: PlanNode) -> str:
-    """Of what is the top of a subplan its name."""
+    """Return the name of a subplan at its top node; otherwise an empty string."""
     above = MAIN if node.parent is None else plan.nodes[node.parent].scope
     return f"{node.scope}: " if node.scope != above else ""
 
@@ -193,23 +193,23 @@ def _rows(number: float) -> str:
 
 
 _OF_THE_WHOLE = frozenset({ChangeKind.BLOCKS, ChangeKind.JIT})
-"""Amounts of the whole plan, which are told at its top."""
+"""Amounts of the whole plan, which are reported at its top."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRow:
-    """A node of each plan, or of one of them alone."""
+    """A node of each plan, or of only one of them."""
 
     baseline: TreeNode | None
     contender: TreeNode | None
     is_changed: bool
-    """Whether a change is about it."""
+    """Whether a change concerns it."""
 
 
 def plan_rows(one: ComparedPlans) -> list[PlanRow]:
-    """Every node of both plans, each plan's in its order.
+    """Return every node of both plans, each plan in its own order.
 
-    Where nodes have changed places, as many of them stand side by side as can without breaking the order.
+    If nodes have moved, as many as possible are side by side without breaking the order.
     """
     trees = [tree(plan) for plan in one.plans]
     told = [change for change in one.difference.changes if change.kind not in _OF_THE_WHOLE]
@@ -220,7 +220,7 @@ def plan_rows(one: ComparedPlans) -> list[PlanRow]:
             PlanRow(
                 baseline=None if ours is None else trees[0][ours],
                 contender=None if theirs is None else trees[1][theirs],
-                # One that stands alone is gone, new, or elsewhere.
+                # A node without a counterpart was removed, added or moved.
                 is_changed=ours is None or theirs is None or ours in changed[0] or theirs in changed[1],
             )
         )
@@ -238,11 +238,11 @@ def _places(pairs: Sequence[tuple[int, int]], ours: int, theirs: int) -> Iterato
 
 
 def _in_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The most of them that ascend on both sides: a longest increasing subsequence (Schensted)."""
+    """Return the most pairs that ascend on both sides: a longest increasing subsequence (Schensted)."""
     ends: list[int] = []
-    """Of the chains of each length that end lowest: where in `ordered` they end."""
+    """For each length, the index in `ordered` of the last pair of the chain that ends lowest."""
     lowest: list[int] = []
-    """With which place on the other side they end."""
+    """The other side's place of that last pair."""
     before: list[int | None] = []
     ordered = sorted(pairs)
     for number, (_unused, other) in enumerate(ordered):
@@ -259,13 +259,13 @@ def _in_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def changed_plans(compared: Sequence[ComparedPlans]) -> list[ComparedPlans]:
-    """Statements that are planned otherwise; where none is, those that go another way."""
+    """Return statements with different plans; if there are none, those whose plans execute differently."""
     changed = [one for one in compared if not one.difference.is_same_plan]
     return changed or [one for one in compared if one.difference.level is PlanLevel.BEHAVIOUR]
 
 
 def recall_of(compared: Sequence[ComparedPlans], workload: PgbenchWorkload) -> PlanRestoration | None:
-    """What brings all changed plans of a contender back; None where nothing has changed, or no way back is known."""
+    """Return what restores all changed plans of a contender; None if nothing has changed, or no way is known."""
     changed = changed_plans(compared)
     if not changed:
         return None
@@ -307,7 +307,7 @@ _RUN = {
 
 
 def undoing(one: ComparedPlans) -> str:
-    """A sentence; empty where nothing has changed that a setting could undo, or nobody has tried."""
+    """Return a sentence on settings that restore a plan; empty if no plan has changed, or no search was made."""
     level = one.difference.level
     if not one.is_searched or level in (PlanLevel.WORK, PlanLevel.IDENTICAL):
         return ""
@@ -323,7 +323,7 @@ def undoing(one: ComparedPlans) -> str:
 
 
 def plans_text(answer: PlansAnswer) -> str:
-    """What has to be known first, then a part for each comparison."""
+    """Return the warnings, then a part for each comparison."""
     warnings = [_("caveat: {caveat}", caveat=text) for text in answer.warnings]
     parts = [warnings] if warnings else []
     parts += [list(_part(one)) for one in answer.compared] or [[_(NOTHING_COMPARED)]]
@@ -346,9 +346,9 @@ def _part(one: ComparedPlans) -> Iterator[str]:
 
 
 def times(one: ComparedPlans) -> str:
-    """Where EXPLAIN's clock saw a difference. It slows rows down, unequally: speed is what is measured without it."""
+    """Return where EXPLAIN timing differs. It slows down nodes unequally, so speed is measured without it."""
     time = one.difference.time
-    assert time is not None  # noqa: S101 - asked of plans that were run
+    assert time is not None  # noqa: S101 - called for executed plans
     return _(
         "EXPLAIN timing: {changed} in changed nodes, {unchanged} in all other nodes",
         changed=_signed(time.changed_s),
@@ -357,6 +357,6 @@ def times(one: ComparedPlans) -> str:
 
 
 def _signed(seconds: float) -> str:
-    # What is below a nanosecond comes of adding and taking away.
+    # Anything below a nanosecond is rounding error.
     seconds = round(seconds, 9)
     return f"{'+' if seconds > 0 else '-' if seconds < 0 else ''}{latency(abs(seconds))}"

@@ -1,4 +1,4 @@
-"""Published figures beside the measured ones, and whether they were replicated."""
+"""Published figures next to the measured ones, and whether they were replicated."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -17,20 +17,20 @@ from pgversus.text.translation import N_, _
 from pgversus.text.units import change, change_interval
 
 NOTHING_PUBLISHED = N_("No published values for these contexts.")
-"""To be told."""
+"""Untranslated."""
 
 
 class Replication(StrEnum):
-    """How a published ratio stands to a measured one."""
+    """Relation of a published ratio to a measured one."""
 
     REPLICATED = "replicated"
-    """The published ratio lies in the measured interval, or both lie inside the margin."""
+    """The published ratio lies in the measured interval, or both lie within the margin."""
     SAME_DIRECTION = "same direction"
-    """The sign is the same, the size is not."""
+    """The direction is the same, the size is not."""
     NOT_REPLICATED = "not replicated"
-    """The signs differ, or there is a difference on one side only."""
+    """The directions differ, or there is a difference on one side only."""
     OPEN = "open"
-    """Nothing was decided here, and the interval holds the published ratio or does not exist."""
+    """The verdict is undecided, and the interval includes the published ratio or does not exist."""
 
 
 _WORDS = {
@@ -43,29 +43,29 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedRatio:
-    """A published ratio of tps, or of an operation's time, beside the measured one."""
+    """A published ratio of tps, or of an operation's time, next to the measured one."""
 
     context: str
     contender: str
     published: float
     measured: Estimate | None
-    """None where nothing was measured."""
+    """None if not measured."""
     replication: Replication
     levels: tuple[str, str]
     """The published figures themselves, of baseline and contender."""
     at: str
-    """Where the published figures are of other data: `scale 50`; else empty."""
+    """Scale of the published figures if it differs, as `scale 50`; otherwise empty."""
 
 
 def published_ratios(answer: StudyAnswer) -> list[PublishedRatio]:
-    """One for each verdict of which there are published figures, in the order of the study."""
+    """Return a row for each verdict with published figures, in the order of the study."""
     figures = read_figures(answer.study.published) if answer.study.published else ()
     found = (_held_against(one, result, figures) for one in answer.answers for result in one.analysis.results)
     return [row for row in found if row is not None]
 
 
 def published_cells(row: PublishedRatio) -> tuple[str, ...]:
-    """The row in words: contender, published change, measured change, its interval, replication."""
+    """Return the cells of a row: contender, published change, measured change, its interval, replication."""
     measured, published, levels = row.measured, change(row.published), " / ".join(row.levels)
     return (
         row.contender,
@@ -79,12 +79,12 @@ def published_cells(row: PublishedRatio) -> tuple[str, ...]:
 
 
 def replication_word(found: Replication) -> str:
-    """How a published ratio stands to a measured one, as people are told it."""
+    """Return the replication in the current language."""
     return _(_WORDS[found])
 
 
 def replication(measured: Estimate | None, published: float, margin: float, metric: Metric) -> Replication:
-    """How a published ratio of a metric stands to what was measured of it, whichever metric carries the verdict."""
+    """Compare a published ratio of a metric with the measured one, whichever metric carries the verdict."""
     if measured is None or measured.low is None or measured.high is None:
         return Replication.OPEN
     rho = math.log1p(margin)
@@ -94,7 +94,7 @@ def replication(measured: Estimate | None, published: float, margin: float, metr
         return Replication.OPEN if is_inside else Replication.NOT_REPLICATED
     if is_inside or (verdict is Verdict.EQUIVALENT and abs(math.log(published)) < rho):
         return Replication.REPLICATED
-    # Of no difference published there is no direction: one that was decided here does not replicate it.
+    # A published ratio of 1 has no direction, so a measured difference does not replicate it.
     is_same = (published - 1) * (measured.value - 1) > 0 and verdict is not Verdict.EQUIVALENT
     return Replication.SAME_DIRECTION if is_same else Replication.NOT_REPLICATED
 
@@ -105,7 +105,7 @@ def _held_against(one: Answer, result: ContenderResult, figures: Figures) -> Pub
     metric = Metric.TIME if isinstance(comparison.workload, Operation) else Metric.TPS
     known = _context(one)
     for scale in _scales(figures, known.get("scale")):
-        # Both at one scale: figures of different data have no ratio.
+        # Both at the same scale: figures for different data have no ratio.
         pair = [_figure(figures, known, label, scale, metric) for label in (comparison.baseline.label, contender)]
         if pair[0] is not None and pair[1] is not None:
             published, measured = pair[1] / pair[0], result.ratios.get(metric)
@@ -122,9 +122,9 @@ def _held_against(one: Answer, result: ContenderResult, figures: Figures) -> Pub
 
 
 def _context(one: Answer) -> dict[str, str]:
-    """What may identify a context: its levels, and what holds whether or not it is a factor.
+    """Return the values that can identify a context: its levels, and properties that need not be factors.
 
-    A setting as the baseline has it, which is every arm's unless it is what is compared.
+    Settings are those of the baseline, which all arms share unless they are compared.
     """
     comparison = one.comparison
     scale = comparison.dataset.pgbench_scale
@@ -140,13 +140,13 @@ def _context(one: Answer) -> dict[str, str]:
 
 
 def _scales(figures: Figures, own: str | None) -> Iterator[str | None]:
-    """The sizes of data that figures are of, the context's own first: a ratio may hold at another one."""
+    """Yield the scales of the figures, the context's own first; a ratio may have been published for another one."""
     scales = dict.fromkeys(row.get("scale") for row in figures)
     yield from sorted(scales, key=lambda scale: scale != own)
 
 
 def _figure(figures: Figures, known: Mapping[str, str], level: str, scale: str | None, metric: Metric) -> float | None:
-    """The figure of a level in the context that is known; None where nothing was published of it at this scale."""
+    """Return the figure of a level in the given context; None if nothing was published at this scale."""
     rows = (row for row in figures if row["level"] == level and row.get("scale") == scale and _agrees(row, known))
     return next((float(row[metric.value]) for row in rows if metric.value in row), None)
 

@@ -1,4 +1,4 @@
-"""The answer in words: the verdict first, how sure, and what to do next."""
+"""The answer in sentences: the verdict, its certainty, and the next step."""
 
 import math
 
@@ -12,7 +12,7 @@ from pgversus.text.translation import N_, _, ngettext, together
 from pgversus.text.units import FACTOR_FROM, change, change_bounds, duration, percent, percent_above, significant
 
 _OTHER_ROWS = "other-rows"
-# Reasons that put CHECK: before the sentence, because the number may mean something else than it seems to.
+# Caveats that put CHECK before the sentence, because the number may be misleading.
 _GRAVE = frozenset(
     {
         "not-gone-on",
@@ -32,23 +32,23 @@ _GRAVE = frozenset(
     }
 )
 _TOO_NOISY = 3
-# Times the budget: from there on more time is no advice, a quieter host is.
+# Multiple of the budget above which a quieter host is suggested instead of more time.
 
 
 def metric_words(metric: Metric) -> str:
-    """A metric as people are told it."""
+    """Return the name of a metric in the current language."""
     return _(metric.label)
 
 
 def answer_sentences(answer: Answer) -> list[str]:
-    """One sentence for each contender, in order."""
+    """Return the sentences on each contender, in order."""
     return [contender_sentence(answer, result) for result in answer.analysis.results]
 
 
 def contender_sentence(answer: Answer, result: ContenderResult) -> str:
-    """What is known of one contender, with its interval, and what to do next."""
+    """Return the verdict on one contender with its interval, and what to do next."""
     body = _BODIES[result.verdict](answer, result)
-    # Whose rows are others does other work: that comes before any speed.
+    # A contender that returns different rows does different work, which matters more than speed.
     others = [
         _("{caveat}.", caveat=one.text) for one in caveats_of(answer, result.contender) if one.slug == _OTHER_ROWS
     ]
@@ -57,25 +57,25 @@ def contender_sentence(answer: Answer, result: ContenderResult) -> str:
 
 
 def needs_check(answer: Answer, result: ContenderResult) -> bool:
-    """Whether a caveat says that the number may mean something else than it seems to."""
+    """Return whether a caveat says that the number may be misleading."""
     is_grave = any(caveat.slug in _GRAVE for caveat in caveats_of(answer, result.contender))
     return is_grave and result.verdict is not Verdict.INVALID
 
 
 def caveats_of(answer: Answer, contender: int) -> tuple[Caveat, ...]:
-    """The caveats that concern the verdict on one contender."""
+    """Return the caveats that concern the verdict on one contender."""
     return tuple(caveat for caveat in answer.caveats if caveat.arm in (None, contender))
 
 
 def effort(answer: Answer, result: ContenderResult) -> str:
-    """`14 blocks, 10 min 16 s`."""
+    """Return `14 blocks, 10 min 16 s`."""
     return ngettext(
         "{number} block, {duration}", "{number} blocks, {duration}", result.blocks, duration=duration(answer.wall_s)
     )
 
 
 def _names(answer: Answer, result: ContenderResult) -> dict[str, str]:
-    """What nearly every sentence names, by its places."""
+    """Return the values that nearly every sentence contains, by placeholder."""
     comparison = answer.comparison
     return {
         "contender": comparison.arms[result.contender].label,
@@ -117,7 +117,7 @@ def _changed(answer: Answer, result: ContenderResult) -> str:
 
 
 def _size_is_open(answer: Answer, result: ContenderResult) -> str:
-    """That the sign is sure and the size is not: said when the interval reaches into the margin or is wide."""
+    """Return a sentence if the direction is certain but the interval reaches into the margin; otherwise empty."""
     log, design = result.log_ratio, answer.comparison.design
     ratio = result.ratios[design.metric]
     if log is None or ratio.low is None or ratio.high is None:
@@ -163,7 +163,7 @@ def _undecided(answer: Answer, result: ContenderResult) -> str:
 
 
 def _furthest(low: float, high: float) -> str:
-    """The largest difference that the interval leaves open."""
+    """Return the largest difference that the interval includes."""
     factor = max(high, 1 / low)
     if factor >= FACTOR_FROM:
         return _("a factor of {factor}", factor=significant(factor))
@@ -171,7 +171,7 @@ def _furthest(low: float, high: float) -> str:
 
 
 def _too_few(answer: Answer, result: ContenderResult) -> str:
-    """Why there is no interval: too few blocks for a look, or too few transactions for a percentile."""
+    """Return why there is no interval: too few blocks for a check, or too few transactions for a percentile."""
     q = answer.comparison.design.metric.quantile
     ended = _(_ENDED[answer.stopped], effort=effort(answer, result))
     if q is not None and result.blocks >= answer.rule.first_look:
@@ -206,7 +206,7 @@ _ENDED = {
 
 
 def _what_next(answer: Answer, result: ContenderResult) -> str:
-    """How much more time would decide it, or that time alone will not."""
+    """Return how much more time a verdict needs, or that more time will not suffice."""
     design = answer.comparison.design
     needed = blocks_needed(result, answer.comparison, answer.rule)
     if answer.stopped is StopReason.INTERRUPTED or design.fixed_blocks is not None:
@@ -250,7 +250,7 @@ def _minutes(seconds: float) -> int:
 
 
 def percent_of_confidence() -> str:
-    """`95 %`."""
+    """Return `95 %`."""
     return f"{100 * CONFIDENCE:.0f} %"
 
 
@@ -264,7 +264,7 @@ _BODIES = {
 
 
 def next_step(answer: Answer, result: ContenderResult) -> str:
-    """One sentence; empty for an undecided verdict whose own sentence tells how much more time it needs."""
+    """Return a sentence on the next step; empty for an undecided verdict whose own sentence includes it."""
     if result.verdict is Verdict.INVALID:
         return _("Next: fix the cause of the failed trials (see the caveats), then run the same command again.")
     if needs_check(answer, result):
@@ -272,7 +272,7 @@ def next_step(answer: Answer, result: ContenderResult) -> str:
     if result.verdict is not Verdict.UNDECIDED:
         return _("Next: no further measurement is needed.")
     if answer.stopped is StopReason.INTERRUPTED:
-        # What a study file asks for is gone on with; a comparison of the command line begins afresh.
+        # A study can be resumed; a comparison of the command line starts again.
         again = _("Next: run the same command again to resume.")
         return again if answer.is_from_file else _("Next: run the comparison again without interrupting it.")
     if answer.comparison.design.fixed_blocks is not None:

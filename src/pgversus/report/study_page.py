@@ -1,4 +1,4 @@
-"""What a report of a study for people holds, in the order of the page, and no longer than can be read."""
+"""Contents of a study's report for people, in page order, limited to a readable length."""
 
 from dataclasses import dataclass
 
@@ -32,42 +32,42 @@ from pgversus.report.why import Explanation, study_why
 from pgversus.text.translation import _
 
 _MOST_MAPPED = 1000
-"""Verdicts; a map holds twelve in a row."""
+"""Verdicts; a map has up to twelve columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyPage:
-    """Rows and sentences; a renderer gives them their form."""
+    """Rows and sentences, which a renderer formats."""
 
     title: str
     question: str
     verdicts: list[VerdictRow]
     heat_maps: list[HeatMap]
-    """Empty where there are too many verdicts, or too few factors."""
+    """Empty with too many verdicts or too few factors."""
     published: list[PublishedRatio] | None
-    """None where nobody asked for them."""
+    """None if not requested."""
     levels: list[LevelRow]
-    """Empty where there are too many arms to be read."""
+    """Empty with too many arms to be readable."""
     tps: TpsTable | None
-    """None where there are too many, or nothing would stand beside anything."""
+    """None with too many arms or a single workload."""
     sizes: list[SizeTable]
-    """Of tables and indexes; empty where builds make no difference, or there are too many arms to be read."""
+    """Of tables and indexes; empty if they do not differ between builds, or with too many arms to be readable."""
     times: list[TimeRow]
-    """Of operations; empty where there are too many arms to be read."""
+    """Of operations; empty with too many arms to be readable."""
     quantities: list[PlacedQuantityRow]
-    """Empty where there are too many verdicts."""
+    """Empty with too many verdicts."""
     why: list[Explanation]
-    """What plans and counters tell; empty where there are too many verdicts."""
+    """Explanations from plans and counters; empty with too many verdicts."""
     sentences: list[str]
     not_measured: list[str]
-    """Contexts and treatments, and quantities that the study names and nobody told."""
+    """Contexts, treatments, and quantities that the study names but that were not reported."""
     caveats: list[str]
     small_print: list[str]
     results: str
 
 
 def study_page(answer: StudyAnswer, *, with_published: bool) -> StudyPage:
-    """Everything that is shown of a study. with_published: the published figures beside the measured ones."""
+    """Return the contents of a study's report. with_published: whether to include published figures."""
     verdicts = sum(len(one.analysis.results) for one in answer.answers)
     arms = sum(len(one.comparison.arms) for one in answer.answers)
     shown = verdict_rows(answer, MOST_ROWS)

@@ -46,7 +46,7 @@ _PICTURE = """<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/
 </g>
 </svg>
 """
-# rich's own template loads its font from the web.
+# The template of rich loads its font from the web.
 _MOST_COUNTERS = 5
 _MOST_CAVEATS = 3
 _LINES_OF_WHY = 3
@@ -56,7 +56,7 @@ _NOT_RESTARTED = N_("method: {windows} per arm and block; {duration}")
 
 
 def print_summary(answer: StudyAnswer, console: Console, columns: int | None = None) -> None:
-    """Print it; console and columns as of report/terminal.py."""
+    """Print the summary; console and columns: as for print_answer."""
     is_comparison = len(answer.answers) == 1 and not answer.unanswered and not answer.study.title
     parts = _comparison(answer.answers[0]) if is_comparison else _study(answer)
     print_parts(list(parts), console, columns)
@@ -70,7 +70,7 @@ def summary_picture(answer: StudyAnswer) -> str:
 
 
 def print_sentences(answer: StudyAnswer, console: Console, columns: int | None = None) -> None:
-    """Print the verdict sentences alone, after the name of their context where there are several."""
+    """Print only the verdict sentences, preceded by their context if there are several."""
     parts = []
     for one in answer.answers:
         place = f"{one.context.label}: " if len(answer.answers) > 1 else ""
@@ -111,11 +111,11 @@ def _study(answer: StudyAnswer) -> Iterator[RenderableType]:
 
 
 Form = tuple[Callable[[float], str], Callable[[float | None, float | None], str]]
-"""How ratios and their intervals are shown."""
+"""Functions that format ratios and their intervals."""
 
 
 def _form(analysis: Analysis) -> Form:
-    """As factors where a verdict or a bound of it is at least twice the baseline, as its sentence, else in percent."""
+    """Return the form: factors if a ratio or upper bound is at least 2, like the sentences, otherwise percentages."""
     ratios = [one for result in analysis.results if (one := result.ratios.get(analysis.metric))]
     if any(max(ratio.value, ratio.high or 0.0) >= FACTOR_FROM for ratio in ratios):
         return factor, factor_interval
@@ -123,7 +123,7 @@ def _form(analysis: Analysis) -> Form:
 
 
 def _arms(answer: Answer, form: Form) -> Table:
-    """One row for each arm."""
+    """Return a table with one row per arm."""
     comparison, metric = answer.comparison, answer.analysis.metric
     against = _("vs {baseline}", baseline=comparison.baseline.label)
     confidence = _("{confidence} CI", confidence=percent_of_confidence())
@@ -154,7 +154,7 @@ def _level(estimate: Estimate | None, show: Callable[[float], str]) -> str:
 
 
 def _times(answer: Answer, form: Form) -> Table | None:
-    """Latencies of a load, or the steps of an operation that has several: a row each, a column for each arm."""
+    """Return a table of latencies, or of the steps of an operation that has several, with a column per arm."""
     workload = answer.comparison.workload
     if not isinstance(workload, Operation):
         head = _("latency from the scheduled start") if workload.is_open_loop else _("latency")
@@ -174,13 +174,13 @@ def _by_arm(answer: Answer, head: str, quantities: Mapping[str, Quantity], form:
 
 
 def _against(answer: Answer) -> list[str]:
-    """The head of a column of ratios, which only one contender has room for."""
+    """Return the heading of the ratio column, which is shown only for a single contender."""
     one = len(answer.analysis.results) == 1
     return [_("vs {baseline}", baseline=answer.comparison.baseline.label)] if one else []
 
 
 def _counters(answer: Answer, form: Form) -> Table | None:
-    """The counters that differ most beyond chance, a column for each arm."""
+    """Return a table of the counters with the largest significant differences, with a column per arm."""
     names = sure_counter_names(answer, _MOST_COUNTERS)
     if not names:
         return None
@@ -199,7 +199,7 @@ def _counters(answer: Answer, form: Form) -> Table | None:
 
 
 def _why(answer: Answer) -> Iterator[Text]:
-    """The claim, and what the first changed plan shows."""
+    """Yield the claim, and the first differences of the first changed plan."""
     found = why_of(answer)
     for why in found:
         yield Text(_("why: {claim}", claim=why.claim))
@@ -219,7 +219,7 @@ def _caveats(lines: Sequence[str]) -> Iterator[Text]:
 
 
 def _ending(answers: Sequence[Answer], wall_s: float, results: str) -> Iterator[Text]:
-    """How it was measured, where the results are, and what to type next."""
+    """Yield the method, the results folder, and the next command."""
     if measured := [one for one in answers if one.blocks]:
         method = _RESTARTED if restarts(measured) else _NOT_RESTARTED
         yield Text(_(method, windows=windows_words(measured), duration=duration(wall_s)), style="dim")

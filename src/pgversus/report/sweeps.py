@@ -1,7 +1,6 @@
-"""Levels that are amounts: how a metric varies over them, as lines and as a map of two factors.
+"""Numeric levels: a metric as lines over them, and as a map of two factors.
 
-Every renderer shows these texts, and charts are drawn from them; a map is painted by its ratios where there are
-colours.
+Every renderer shows these texts, and charts are drawn from them. If colours are available, a map is coloured by ratio.
 """
 
 import math
@@ -23,7 +22,7 @@ from pgversus.text.translation import _, listed, together
 from pgversus.text.units import change, change_interval
 
 FEWEST_LEVELS = 3
-"""Two make no line: the table says it."""
+"""For two levels the table suffices."""
 _AMOUNT = re.compile(r"\s*(\d{1,18}(?:\.\d{1,18})?)\s*+(B|kB|MB|GB|TB|us|ms|s|min|h|d)?\s*")
 _UNITS = {
     "B": 1.0,
@@ -42,12 +41,12 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A metric on one arm."""
+    """The value of a metric on one arm."""
 
     at: float
-    """The amount that its level is: bytes, seconds, or a plain number."""
+    """The numeric value of its level, in bytes or seconds, or dimensionless."""
     label: str
-    """The level as people write it."""
+    """The level as written in the study."""
     value: float
     low: float | None
     high: float | None
@@ -55,28 +54,28 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One context."""
+    """The points of one context."""
 
     name: str
-    """What is fixed in it and differs between the lines; empty for the only line."""
+    """Levels that distinguish the lines; empty for a single line."""
     points: tuple[Point, ...]
-    """In ascending order of their amounts."""
+    """In ascending order of `at`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """One chart."""
+    """The lines of one chart."""
 
     title: str
-    """The workload, where there are several."""
+    """The workload, if there are several."""
     factor: str
-    """What goes to the right, in words."""
+    """Title of the horizontal axis."""
     metric: Metric
     lines: tuple[Line, ...]
 
 
 def sweeps(answer: StudyAnswer) -> list[Sweep]:
-    """One for each workload whose compared levels are three or more amounts; empty where none are."""
+    """Return a sweep for each workload with three or more compared numeric levels."""
     found: dict[tuple[str, str, Metric], list[Line]] = {}
     for one in answer.answers:
         factor, amounts = amounts_of(one.comparison)
@@ -95,7 +94,7 @@ def sweeps(answer: StudyAnswer) -> list[Sweep]:
 
 
 def metric_axis(metric: Metric) -> str:
-    """How its axis is called, with the unit."""
+    """Return the title of a metric's axis, with the unit."""
     words = metric_words(metric)
     return words if metric is Metric.TPS else _("{metric} (s)", metric=words)
 
@@ -114,7 +113,7 @@ def _points(one: Answer, metric: Metric, amounts: Mapping[int, tuple[float, str]
 
 
 def amounts_of(comparison: Comparison) -> tuple[str, dict[int, tuple[float, str]]]:
-    """What is compared, in words, and each arm's level of it, by arm; nothing where they are no amounts."""
+    """Return the compared factor, and value and text of its level by arm; empty if levels are not numeric."""
     if len(comparison.factors) != 1:
         return "", {}
     (factor,) = comparison.factors
@@ -131,7 +130,7 @@ def amounts_of(comparison: Comparison) -> tuple[str, dict[int, tuple[float, str]
 
 
 def _block_sizes(arms: Sequence[Arm]) -> dict[int, tuple[float, str]]:
-    """Of servers of which each has another and which are alike in all else; nothing of others."""
+    """Return block size and text by arm, if all servers have different block sizes and nothing else differs."""
     builds = [_as_build(arm.server) for arm in arms]
     sizes = {index: one.options.block_size_kb for index, one in enumerate(builds) if one is not None}
     alike = {replace(one, options=replace(one.options, block_size_kb=USUAL_BLOCK_SIZE)) for one in builds if one}
@@ -141,19 +140,19 @@ def _block_sizes(arms: Sequence[Arm]) -> dict[int, tuple[float, str]]:
 
 
 def _as_build(server: ServerName) -> SourceBuild | None:
-    """A release beside builds is built too; None for what is told apart by more than its blocks."""
+    """Return a server as a build from source, since releases next to builds are built too; None for other servers."""
     if isinstance(server, Release):
         return SourceBuild(source=server)
     return server if isinstance(server, SourceBuild) else None
 
 
 def plateau_sentences(answer: StudyAnswer) -> list[str]:
-    """One for each context whose compared levels are amounts, in the order of the study."""
+    """Return a sentence for each context with numeric levels, in the order of the study."""
     return [sentence for one in answer.answers if (sentence := plateau_sentence(one))]
 
 
 def plateau_sentence(one: Answer) -> str:
-    """`512MB to 2GB cannot be told apart; 1GB is the best of them.`; empty where levels are no amounts."""
+    """Return `512MB to 2GB do not differ significantly; 1GB is the best of them.`; empty for non-numeric levels."""
     _unused, amounts = amounts_of(one.comparison)
     if len(amounts) < FEWEST_LEVELS:
         return ""
@@ -168,7 +167,7 @@ def plateau_sentence(one: Answer) -> str:
 
 
 def _is_claimed(one: Answer, arm: int) -> bool:
-    """Whether anything is said of an arm: of an invalid one nothing is, and of one without trials nothing is known."""
+    """Return whether an arm has a result: it is not invalid and has trials."""
     is_invalid = arm > 0 and one.analysis.result_of(arm).verdict is Verdict.INVALID
     return not is_invalid and one.analysis.metric in one.analysis.levels[arm]
 
@@ -188,38 +187,38 @@ def _left_out(labels: list[str]) -> str:
 
 _FEWEST_FACTORS, _FEWEST_COLUMNS = 2, 2
 _MOST_COLUMNS = 12
-# More do not fit beside one another.
+# As many as fit side by side.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatCell:
-    """One verdict."""
+    """The cell of one verdict."""
 
     text: str
-    """The change, with the mark of a verdict that claims none; empty without a ratio."""
+    """The change, with a mark if none is claimed; empty without a ratio."""
     change: str
-    """The change alone."""
+    """The change without the mark."""
     interval: str
     heat: float
-    """ln of how many times as fast the contender is: above 0 it is faster; 0 without a ratio."""
+    """ln of the contender's relative speed: positive if faster; 0 without a ratio."""
     verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatMap:
-    """One contender in all contexts."""
+    """The verdicts on one contender in all contexts."""
 
     title: str
-    """`18.0 against 15.14, dead to the right`."""
+    """`18.0 vs 15.14, by dead (columns)`."""
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[HeatCell | None, ...]], ...]
-    """What else is fixed, and a cell for each column; None where nothing was measured."""
+    """The other levels, and a cell for each column; None if not measured."""
 
 
 def heat_maps(answer: StudyAnswer) -> list[HeatMap]:
-    """One for each contender of a study whose contexts differ in factors; empty where there is nothing to spread out.
+    """Return a map for each contender of a study whose contexts differ in enough factors.
 
-    To the right goes the factor with the most levels, of several the last.
+    Columns are the levels of the factor with the most levels; the last one if there are several.
     """
     levels: dict[str, dict[str, None]] = {}
     for one in answer.answers:
@@ -227,7 +226,7 @@ def heat_maps(answer: StudyAnswer) -> list[HeatMap]:
             levels.setdefault(factor, {})[level] = None
     is_operation = any(one.analysis.metric is Metric.TIME for one in answer.answers)
     if len(levels) < _FEWEST_FACTORS and not is_operation:
-        # One row: the table of verdicts says the same.
+        # A map with one row would repeat the table of verdicts.
         return []
     widest = max(levels, key=lambda factor: (len(levels[factor]), list(levels).index(factor)), default=None)
     if widest is None or not _FEWEST_COLUMNS <= len(levels[widest]) <= _MOST_COLUMNS:
@@ -252,10 +251,10 @@ def heat_maps(answer: StudyAnswer) -> list[HeatMap]:
 
 
 def heat_colour(cell: HeatCell) -> str:
-    """`#rrggbb` for a difference that is sure, greener the faster and redder the slower; empty for any other."""
+    """Return `#rrggbb` for a significant difference, green for faster and red for slower; otherwise empty."""
     if cell.verdict not in (Verdict.FASTER, Verdict.SLOWER):
         return ""
-    # From twice as fast on, or half as fast, the colour is full.
+    # Full colour at twice or half the speed.
     pale = round(220 * (1 - min(1.0, abs(cell.heat) / math.log(2))))
     return f"#{pale:02x}dc{pale:02x}" if cell.heat > 0 else f"#dc{pale:02x}{pale:02x}"
 

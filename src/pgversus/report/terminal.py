@@ -1,4 +1,4 @@
-"""The answer for a terminal or a pipe: the sentence first, then the tables, then what to distrust."""
+"""The answer for a terminal or a pipe: the sentence, the tables, then the caveats."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -45,20 +45,20 @@ from pgversus.text.units import change, change_interval, latency, plus_minus
 
 
 class SafeConsole(Console):
-    """rich itself takes away a bell or a carriage return, but lets an escape pass."""
+    """A console that makes control characters visible; rich removes bells and carriage returns, but not escapes."""
 
     def __init__(self, **options: Any) -> None:
-        """Take the options of rich; brackets in a text are no mark-up, which could name any link or be an error."""
+        """Accept the options of rich, without mark-up: brackets in a text could otherwise form links or errors."""
         super().__init__(**options, markup=False, emoji=False)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """What is printed, in pieces: text made visible, and rich's own control sequences as they are."""
+        """Yield segments with control characters made visible; control sequences of rich are unchanged."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(visible(segment.text), segment.style)
 
 
 _WIDTH_OF_LATENCY = 6
-"""Columns of such a name and of what parts it from the next."""
+"""Columns of a latency name, including the gap."""
 STYLES = {
     Verdict.FASTER: "green",
     Verdict.SLOWER: "red",
@@ -67,21 +67,21 @@ STYLES = {
     Verdict.INVALID: "red bold",
 }
 WIDEST = 10_000
-"""Columns of a console on which no table is cut."""
+"""Width of a console on which no table is cut."""
 
 
 def print_answer(answer: Answer, console: Console, columns: int | None = None) -> None:
-    """Print the whole answer; colours are the console's business.
+    """Print the whole answer; the console decides about colours.
 
-    console: as wide as WIDEST. columns: of the terminal that it stands for; None for a pipe.
+    console: as wide as WIDEST. columns: of the actual terminal; None for a pipe.
     """
     print_parts(_parts(answer), console, columns)
 
 
 def print_parts(parts: Sequence[RenderableType], console: Console, columns: int | None) -> None:
-    """Print tables as wide as they are, since one that is cut loses values, and words wrapped for eyes.
+    """Print tables at full width, since a cut table loses values, and wrap sentences on a terminal.
 
-    A program that reads a pipe wants each sentence on one line.
+    In a pipe each sentence is on one line, for programs.
     """
     for part in parts:
         if isinstance(part, Table) or columns is None:
@@ -104,7 +104,7 @@ def _parts(answer: Answer) -> list[RenderableType]:
 
 
 def why_texts(why: Explanation) -> list[Text]:
-    """What the plans account for, then each changed one with its sentences."""
+    """Return the effect of the plans, then each changed plan with its sentences."""
     claim = (
         _("why ({context}): {claim}", context=why.context, claim=why.claim)
         if why.context
@@ -118,7 +118,7 @@ def why_texts(why: Explanation) -> list[Text]:
 
 
 def _counters(answer: Answer) -> list[RenderableType]:
-    """A table for each contender, and once below them how to read them."""
+    """Return a table for each contender, followed by one note on how to read them."""
     found = [(result, quantity_rows(answer, result)) for result in answer.analysis.results]
     tables = [_quantity_table(answer, result, rows) for result, rows in found if rows]
     spaced = (part for table in tables for part in (Text(""), table))
@@ -157,7 +157,7 @@ def _result_cells(answer: Answer, result: ContenderResult) -> list[RenderableTyp
 
 
 def _more_times(answer: Answer) -> list[RenderableType]:
-    """The latencies under a load, or the steps of an operation that has several."""
+    """Return the latencies of a load, or the steps of an operation that has several."""
     workload = answer.comparison.workload
     if not isinstance(workload, Operation):
         return [_latency_table(answer, is_open_loop=workload.is_open_loop), Text("")]
@@ -165,7 +165,7 @@ def _more_times(answer: Answer) -> list[RenderableType]:
 
 
 def _latency_table(answer: Answer, *, is_open_loop: bool) -> Table:
-    """One row for each metric and arm: narrow enough for a terminal, however many arms there are."""
+    """Return a table with one row per metric and arm, narrow enough for a terminal with any number of arms."""
     comparison = answer.comparison
     head = _("latency (from the scheduled start)") if is_open_loop else _("latency (closed loop)")
     against = _("vs {baseline}", baseline=comparison.baseline.label)
@@ -179,7 +179,7 @@ def _latency_table(answer: Answer, *, is_open_loop: bool) -> Table:
 
 
 def _step_table(answer: Answer, operation: Operation) -> Table:
-    """One row for each step and arm."""
+    """Return a table with one row per step and arm."""
     comparison = answer.comparison
     against = _("vs {baseline}", baseline=comparison.baseline.label)
     rows = terminal_table(_("steps"), _("time"), "", against, percent_of_confidence())
@@ -192,14 +192,14 @@ def _step_table(answer: Answer, operation: Operation) -> Table:
 
 
 def _time_cells(answer: Answer, quantity: Quantity, arm: int) -> list[RenderableType]:
-    """A length of time on an arm, and how it stands to the baseline's."""
+    """Return a duration on an arm, and its change from the baseline."""
     ratio = None if arm == BASELINE else answer.analysis.result_of(arm).ratios.get(quantity)
     cells = _level(answer.analysis.levels[arm].get(quantity), latency)
     return [*cells, *([change(ratio.value), change_interval(ratio.low, ratio.high)] if ratio else ["", ""])]
 
 
 def _quantity_table(answer: Answer, result: ContenderResult, rows: list[QuantityRow]) -> Table:
-    """Memory, and what explains a difference or goes with it."""
+    """Return a table of memory and of counters that differ."""
     baseline, contender = answer.comparison.baseline.label, answer.comparison.arms[result.contender].label
     shown = terminal_table(_("counters"), baseline, contender, "", percent_of_confidence())
     for row in rows:
@@ -214,7 +214,7 @@ def _level(estimate: Estimate | None, show: Callable[[float], str]) -> list[Rend
 
 
 def size_table(found: SizeTable) -> Table:
-    """Tables and indexes, a column for each arm."""
+    """Return a table of the sizes of tables and indexes, with a column per arm."""
     shown = terminal_table(_("sizes"), *found.arms)
     for name, cells in found.rows:
         shown.add_row(Text(name), *cells)
@@ -222,7 +222,7 @@ def size_table(found: SizeTable) -> Table:
 
 
 def terminal_table(first: str, *heads: str) -> Table:
-    """An empty table in our one form: names to the left, numbers to the right, no lines."""
+    """Return an empty table in the common style: names left-aligned, numbers right-aligned, no lines."""
     empty = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
     empty.add_column(Text(first), no_wrap=True)
     for head in heads:
@@ -243,10 +243,10 @@ def _caveat_lines(answer: Answer) -> list[str]:
 def print_study_answer(
     answer: StudyAnswer, console: Console, columns: int | None = None, *, with_published: bool = False
 ) -> None:
-    """Print the whole study; one with a single context as a comparison.
+    """Print the whole study; a single comparison of the command line is printed by print_answer.
 
-    console and columns: as of print_answer. with_published: the published figures beside the measured ones, where the
-    study has some.
+    console and columns: as for print_answer. with_published: whether to show published figures next to the measured
+    ones, if the study has any.
     """
     if len(answer.answers) == 1 and not answer.unanswered and not answer.study.title:
         print_answer(answer.answers[0], console, columns)
@@ -284,7 +284,7 @@ def _parts_of_study(page: StudyPage) -> list[RenderableType]:
 
 
 def _heat_table(found: HeatMap) -> Table:
-    """Each cell on the colour of its ratio, where there are colours and a difference."""
+    """Return a table whose cells are coloured by ratio if they show a difference."""
     shown = terminal_table(found.title, *found.columns)
     for place, cells in found.rows:
         shown.add_row(Text(place), *(_heat_cell(cell) for cell in cells))
@@ -295,7 +295,7 @@ def _heat_cell(cell: HeatCell | None) -> Text:
     if cell is None:
         return Text("")
     style = f"black on {heat_colour(cell)}" if heat_colour(cell) else ""
-    # One below the other: four columns then fit into 80 characters.
+    # On two lines, so that four columns fit into 80 characters.
     return Text(f"{cell.text}\n{cell.interval}".strip(), style=style)
 
 
@@ -330,7 +330,7 @@ def _time_table(rows: Sequence[TimeRow]) -> Table:
 
 
 def _quantities_of_study(rows: Sequence[PlacedQuantityRow]) -> Table:
-    """The rows of one verdict stand together under its name."""
+    """Return a table of counters, grouped by verdict."""
     has_several = len({row.contender for row in rows}) > 1
     shown = terminal_table(_("counters"), "", _("baseline"), _("contender"), "", percent_of_confidence())
     above = None
@@ -344,7 +344,7 @@ def _quantities_of_study(rows: Sequence[PlacedQuantityRow]) -> Table:
 
 
 def verdicts_of_study(rows: Sequence[VerdictRow]) -> Table:
-    """A column that would say the same in every row becomes part of a head, and one that says nothing goes."""
+    """Return the table of verdicts; constant columns become part of a heading, and empty columns are omitted."""
     metrics, baselines = {row.metric for row in rows}, {row.baseline for row in rows}
     contenders = {row.contender for row in rows}
     metric = metrics.pop() if len(metrics) == 1 else _("value")

@@ -1,10 +1,10 @@
-"""Tidy tables: a row for each verdict or for each trial, in base units and full precision; None for no number.
+"""Tidy tables: one row per verdict or per trial, in base units and full precision; None for missing numbers.
 
-In CSV None is an empty field. Spreadsheets run a cell that begins as a formula does, and names of arms, steps and
-workloads come from anybody: such a text gets an apostrophe before it, by which spreadsheets know a text. Numbers stay
-as they are, and texts that are one.
+In CSV None is an empty field. Spreadsheets execute a cell that begins like a formula, and names of arms, steps and
+workloads are user input. Such a text is preceded by an apostrophe, which marks it as text. Numbers, and texts that are
+numbers, are unchanged.
 
-For data frames and Parquet they are Arrow tables. pyarrow weighs more than all of pgversus, so it is an extra:
+For data frames and Parquet they are Arrow tables. pyarrow is larger than all of pgversus, so it is an extra:
 `pip install 'pgversus[arrow]'`.
 """
 
@@ -28,7 +28,7 @@ from pgversus.study.metrics import Metric
 from pgversus.study.workload import Operation
 
 Cell = type[str] | type[int] | type[float]
-"""What a column holds, whether or not a row of it has a value."""
+"""Type of a column, whether or not any row has a value."""
 
 _VERDICT_COLUMNS: dict[str, Cell] = {
     "workload": str,
@@ -64,21 +64,21 @@ _FAILED_COLUMNS: dict[str, Cell] = {"failed_phase": str, "failed_words": str}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TidyTable:
-    """Rows whose cells are in the order of the columns."""
+    """Column types, and rows with cells in the same order."""
 
     types: Mapping[str, Cell]
-    """Of each column, in order: the same whatever was measured, so that tables of several studies fit together."""
+    """By column name, in order, independent of the measured values, so that tables of studies can be combined."""
     rows: Iterator[Sequence[Any]]
-    """To be gone through once: each is made when it is asked for, since there may be hundreds of thousands."""
+    """Single-use iterator that creates rows on demand, since there may be hundreds of thousands."""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Their names."""
+        """Names of the columns."""
         return tuple(self.types)
 
 
 def verdict_table(answer: StudyAnswer) -> TidyTable:
-    """One row for each verdict, after the levels of its context."""
+    """Return one row per verdict, beginning with the levels of its context."""
     factors = _factors(answer)
     rows = (
         [*_levels(one, result.contender, factors), *_verdict(one, result)]
@@ -89,9 +89,9 @@ def verdict_table(answer: StudyAnswer) -> TidyTable:
 
 
 def trial_table(answer: StudyAnswer) -> TidyTable:
-    """One row for each trial, failed ones included, after the levels of its context and before its counters.
+    """Return one row per trial, including failed ones: levels of its context, metrics, step times, counters.
 
-    The times of the steps of operations stand behind the metrics; a study without operations has no such columns.
+    A study without operations has no columns for step times.
     """
     factors, counters, steps = _factors(answer), _counters(answer), _steps(answer)
     rows = (
@@ -118,26 +118,26 @@ def _factors(answer: StudyAnswer) -> list[str]:
 
 
 def _counters(answer: StudyAnswer) -> tuple[str, ...]:
-    """Names of all counters that some trial was told."""
+    """Return the names of all counters that any trial has."""
     contexts = ([trial for block in one.blocks for trial in block.trials.values()] for one in answer.answers)
     return tuple(sorted(set[str]().union(*(counter_table(trials).told() for trials in contexts if trials))))
 
 
 def _steps(answer: StudyAnswer) -> tuple[str, ...]:
-    """Names of all steps of operations, in the order of the study."""
+    """Return the names of all steps of operations, in the order of the study."""
     workloads = (arm.workload for one in answer.answers for arm in one.comparison.arms)
     operations = (workload for workload in workloads if isinstance(workload, Operation))
     return tuple(dict.fromkeys(step.name for operation in operations for step in operation.steps))
 
 
 def _levels(one: Answer, arm: int, factors: Sequence[str]) -> list[str | None]:
-    """Of every other factor, then the workload, which is the arm's own where workloads are compared."""
+    """Return the levels of all other factors, then the workload, which is the arm's own if workloads are compared."""
     levels = {"workload": one.comparison.arms[arm].workload.name, **dict(one.context.levels)}
     return [levels.get(factor) for factor in (*factors, "workload")]
 
 
 def _verdict(one: Answer, result: ContenderResult) -> list[Any]:
-    """In the order of _VERDICT_COLUMNS, from the second on."""
+    """Return the cells in the order of _VERDICT_COLUMNS, from the second column on."""
     row, metric = verdict_on(one, result), one.analysis.metric
     return [
         row.baseline,
@@ -160,7 +160,7 @@ def _verdict(one: Answer, result: ContenderResult) -> list[Any]:
 def _trials(
     one: Answer, block: Block, counters: tuple[str, ...], steps: tuple[str, ...]
 ) -> Iterator[tuple[int, list[Any]]]:
-    """The arm of each, and its row in the order of the columns, from that of the block on."""
+    """Yield the arm and the row of each trial, from the block column on."""
     trials = sorted(block.trials.items())
     table = counter_table([trial for _, trial in trials]).in_order(counters).tolist()
     for (index, trial), values in zip(trials, table, strict=True):
@@ -188,8 +188,8 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 def csv_lines(table: TidyTable) -> Iterator[str]:
-    """The table row by row, under a row of column names."""
-    # csv quotes a carriage return only where its own lines end in one, and readers end a line there in any case.
+    """Yield the table row by row, after a row of column names."""
+    # csv quotes a carriage return only if its own lines end in one, but readers always end a line there.
     writer = csv.writer(_Passing(), lineterminator=_ENDING)
     yield writer.writerow([_plain(name) for name in table.columns])
     for row in table.rows:
@@ -197,14 +197,14 @@ def csv_lines(table: TidyTable) -> Iterator[str]:
 
 
 class _Passing:
-    """A file for csv.writer that hands each row on: what `write` returns, `writerow` returns."""
+    """A file for csv.writer that passes each row on: `writerow` returns the value that `write` returns."""
 
     def write(self, row: str) -> str:
         return f"{row.removesuffix(_ENDING)}\n"
 
 
 def _cells(row: Sequence[Any]) -> list[Any]:
-    """The same values, floats as text: csv would spell them itself, one by one and several times as slowly."""
+    """Return the row with floats as text, because csv formats floats several times as slowly."""
     floats = [value for value in row if type(value) is float]
     spelled = iter(to_json(floats).decode().strip("[]").split(","))
     return [
@@ -213,7 +213,7 @@ def _cells(row: Sequence[Any]) -> list[Any]:
 
 
 def _plain(text: str) -> str:
-    """The text as no spreadsheet takes it for a formula."""
+    """Return the text, protected from being interpreted as a formula by spreadsheets."""
     return f"'{text}" if text.startswith(_BEGINS_FORMULA) and not _NUMBER.fullmatch(text) else text
 
 
@@ -222,9 +222,9 @@ if TYPE_CHECKING:
 
 
 def arrow_table(table: TidyTable) -> "pa.Table":
-    """The table with a column of text, 64-bit integers or doubles for each name; null for no value.
+    """Return the table as Arrow columns of text, 64-bit integers or doubles; null for missing values.
 
-    HostError without pyarrow.
+    HostError if pyarrow is not installed.
     """
     arrow = _pyarrow()
     types = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
@@ -239,7 +239,7 @@ def arrow_table(table: TidyTable) -> "pa.Table":
 
 
 def parquet_bytes(table: TidyTable) -> bytes:
-    """The table as a Parquet file; HostError without pyarrow."""
+    """Return the table as a Parquet file; HostError if pyarrow is not installed."""
     content = arrow_table(table)
     from pyarrow import parquet  # noqa: PLC0415 - see above
 

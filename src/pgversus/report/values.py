@@ -1,7 +1,7 @@
-"""Measured values as rows: metrics, counters, latencies, times and sizes; every renderer shows these.
+"""Measured values as rows: metrics, counters, latencies, times and sizes. Every renderer shows these.
 
-First the metrics and counters that the study names, or the usual ones; then the counters that differ beyond chance,
-which explain a difference or go with it.
+The metrics and counters that the study names, or the default ones, come first. Counters with significant differences
+follow, which explain a difference or accompany it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,12 +22,12 @@ from pgversus.text.translation import N_, _, listed
 from pgversus.text.units import change, change_interval, latency, significant, size
 
 COUNTERS_NOTE = N_("counters: values are means over all blocks; the change is the mean of the per-block ratios")
-"""Why a change may not be that from one value to the other: one block alone can carry a mean of values."""
+"""Explains why a change can deviate from the values: a single block can dominate a mean of values."""
 _MOST_SURE = 8
 _MOST_SURE_OF_STUDY = 3
 _USUAL = ("server_memory_peak_bytes",)
 _USUAL_OF_OPERATION = ("session_memory_peak_bytes", "vacuum_tuples_removed", "vacuum_index_scans", "wal_bytes")
-# What the host did as a whole is a condition of the measurement and no property of an arm.
+# Activity of the whole host is a condition of the measurement, not a property of an arm.
 _OF_HOST = frozenset(
     {
         "host_cpu_s",
@@ -39,13 +39,13 @@ _OF_HOST = frozenset(
         "pressure_memory_s",
     }
 )
-# Its own transactions and what the load does by definition: they differ as the throughput does.
+# Transactions and the rows they modify: they differ exactly as the throughput does.
 _OF_LOAD = frozenset({"transactions_committed", "tuples_inserted", "tuples_updated", "tuples_deleted"})
 _NAMED_ALIKE = frozenset(
     {"server_io_hits", "client_io_hits", "server_io_read_bytes", "server_io_write_bytes", "client_cpu_user_s"}
 )
-"""The same work under another name than a counter that is shown."""
-# What VACUUM says of itself as the server, the host or the verdict do, or as another of its own counters does.
+"""Duplicates of counters that are shown."""
+# Counters of VACUUM that duplicate the server's, the host's, the verdict, or other counters of VACUUM.
 _OF_VACUUM_ALIKE = frozenset(
     {
         "vacuum_pages_frozen",
@@ -65,19 +65,19 @@ _NEVER_BY_ITSELF = _OF_HOST | _OF_LOAD | _NAMED_ALIKE | _OF_VACUUM_ALIKE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuantityRow:
-    """One metric or counter on the baseline and on a contender; every number is text already."""
+    """One metric or counter on the baseline and a contender; every number is already text."""
 
     name: str
     baseline: str
     contender: str
     change: str
-    """Empty where one side has nothing, so that there is no ratio."""
+    """Empty if there is no ratio, because one side is zero."""
     interval: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedQuantityRow:
-    """One of them, and which verdict of a study it stands beside."""
+    """A quantity row with the verdict of the study to which it belongs."""
 
     context: str
     contender: str
@@ -87,10 +87,10 @@ class PlacedQuantityRow:
 def quantity_rows(
     answer: Answer, result: ContenderResult, named: Sequence[str] = (), most_sure: int = _MOST_SURE
 ) -> list[QuantityRow]:
-    """The named quantities, or the usual ones, as far as both arms tell them; then the surest counters.
+    """Return the named or default quantities that both arms report, then the counters that differ most.
 
-    named: as `metrics` of a study file. most_sure: of the counters that differ beyond chance, the largest difference
-    first.
+    named: as `metrics` in a study file. most_sure: maximum number of counters with significant differences, the largest
+    difference first.
     """
     is_operation = isinstance(answer.comparison.workload, Operation)
     usual = _USUAL_OF_OPERATION if is_operation else _USUAL
@@ -102,19 +102,19 @@ def quantity_rows(
 
 
 def sure_counters(answer: Answer, result: ContenderResult, most: int) -> list[QuantityRow]:
-    """The counters that differ beyond chance, the largest difference first."""
+    """Return the counters with significant differences, the largest difference first."""
     return list(islice(_sure(answer, result, ()), most))
 
 
 def sure_counter_names(answer: Answer, most: int) -> list[str]:
-    """Return the names of counters that differ beyond chance, the largest difference first, contenders in turn."""
+    """Return the names of counters with significant differences, the largest first, from each contender in turn."""
     found = [[name for name, _row_of in _sure_named(answer, result, ())] for result in answer.analysis.results]
     in_turn = (name for names in zip_longest(*found) for name in names if name is not None)
     return list(islice(dict.fromkeys(in_turn), most))
 
 
 def study_quantity_rows(answer: StudyAnswer) -> list[PlacedQuantityRow]:
-    """The same of every verdict of a study, in its order, with fewer of the surest counters."""
+    """Return the quantities of every verdict of a study, in order, with fewer of the counters that differ."""
     return [
         PlacedQuantityRow(
             context=one.context.label, contender=one.comparison.arms[result.contender].label, quantity=row
@@ -126,7 +126,7 @@ def study_quantity_rows(answer: StudyAnswer) -> list[PlacedQuantityRow]:
 
 
 def untold(answer: StudyAnswer) -> list[str]:
-    """What the study names in `metrics` and no verdict shows, with who did not tell it: `wal_bytes: not told by 13`."""
+    """Return the `metrics` of the study that no verdict shows, with the reason: `wal_bytes: not reported by 13`."""
     shown = {row for one in answer.answers for result in one.analysis.results for row in _told(one, result, answer)}
     return [f"{name}: {_silent(answer, name)}" for name in answer.study.metrics if name not in shown]
 
@@ -139,7 +139,7 @@ def _told(one: Answer, result: ContenderResult, answer: StudyAnswer) -> Iterator
 
 
 def _silent(answer: StudyAnswer, name: str) -> str:
-    """Who did not tell it, as far as is known."""
+    """Return who did not report a quantity, as far as is known."""
     if name in BY_NAME or not any(one.blocks for one in answer.answers):
         return _("no values were recorded")
     if name in TOLD_BY_HOST:
@@ -154,7 +154,7 @@ def _silent(answer: StudyAnswer, name: str) -> str:
 
 
 def level_text(metric: Metric, value: float) -> str:
-    """A metric's value in the unit people read it in."""
+    """Return a metric's value in a readable unit."""
     return significant(value, 4) if metric is Metric.TPS else latency(value)
 
 
@@ -164,7 +164,7 @@ def counter_label(name: str) -> str:
 
 
 def counter_text(name: str, value: float) -> str:
-    """A counter's value in the unit people read it in."""
+    """Return a counter's value in a readable unit."""
     match COUNTERS[name].unit:
         case CounterUnit.BYTES:
             return size(value)
@@ -179,7 +179,7 @@ def _sure(answer: Answer, result: ContenderResult, shown: Sequence[str]) -> Iter
 
 
 def _sure_named(answer: Answer, result: ContenderResult, shown: Sequence[str]) -> Iterator[tuple[str, QuantityRow]]:
-    """Those that happened on one side only come first: no ratio is larger."""
+    """Yield counters with significant differences; those that occur on one side only come first."""
     one_sided = (name for name, found in result.one_sided.items() if found.is_sure)
     for name in chain(one_sided, sure_ratios(result.counters)):
         if name not in _NEVER_BY_ITSELF and name not in shown and (row := _counter(answer, result, name)):
@@ -210,7 +210,7 @@ def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow 
     if levels[0] is None or levels[1] is None:
         return None
     ratio = result.counters.get(name)
-    # An operation is the one thing that it is counted for.
+    # An operation is not divided into transactions.
     is_operation = isinstance(answer.comparison.workload, Operation)
     return QuantityRow(
         name=_("{counter} per transaction", counter=name)
@@ -225,12 +225,12 @@ def _counter(answer: Answer, result: ContenderResult, name: str) -> QuantityRow 
 
 _SHOWN_LATENCIES = (Metric.LATENCY_MEAN, *TAILS, Metric.LATENCY_MAX)
 HEADS = (N_("transactions"), Metric.TPS.label, N_("min"), *(metric.short for metric in _SHOWN_LATENCIES))
-"""To be told."""
+"""Untranslated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LevelRow:
-    """One arm; every number is text already, empty where there is none."""
+    """The values of one arm; every number is already text, empty if missing."""
 
     context: str
     arm: str
@@ -239,7 +239,7 @@ class LevelRow:
 
 
 def level_rows(answer: StudyAnswer) -> list[LevelRow]:
-    """A row for each arm of each context that was measured under a load, in the order of the study."""
+    """Return a row for each arm of each context with a load, in the order of the study."""
     return [_level_row(one, arm) for one in _of_loads(answer) for arm in range(len(one.comparison.arms))]
 
 
@@ -267,15 +267,15 @@ def _level_row(one: Answer, arm: int) -> LevelRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TpsTable:
-    """tps of each level beside that of the others: a column for each workload, as such studies are written up."""
+    """tps of all levels side by side, with a column for each workload, as is usual in articles."""
 
     workloads: tuple[str, ...]
     rows: tuple[tuple[str, str, tuple[str, ...]], ...]
-    """What else is fixed, the arm, and its tps under each workload; empty where it was not measured."""
+    """The other levels, the arm, and its tps under each workload; empty if not measured."""
 
 
 def tps_table(answer: StudyAnswer) -> TpsTable | None:
-    """None for a study that has no second workload beside which to put the first."""
+    """Return the table of tps; None for a study with a single workload."""
     cells: dict[tuple[str, str], dict[str, str]] = {}
     for one in _of_loads(answer):
         levels = dict(one.context.levels)
@@ -296,23 +296,23 @@ TIME_HEADS = (N_("trials"), N_("mean"), N_("min"), N_("difference"), N_("ratio")
 TIMES_NOTE = N_(
     "times: means and differences are arithmetic, as in published tables; the ratio is the mean of the per-block ratios"
 )
-"""Both to be told."""
+"""Both are untranslated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeRow:
-    """One arm, or one step on it; every number is text already, empty where there is none."""
+    """The times of one arm, or of one step on it; every number is already text, empty if missing."""
 
     context: str
     arm: str
-    """With the step behind it, where the row is of one."""
+    """Followed by the step, if the row is for a step."""
     cells: tuple[str, ...]
-    """In the order of TIME_HEADS; against the baseline, over the blocks that hold both: the difference of the means and
-    the estimated ratio."""
+    """In the order of TIME_HEADS. The difference of the means and the estimated ratio are relative to the baseline,
+    over the blocks with both arms."""
 
 
 def time_rows(answer: StudyAnswer) -> list[TimeRow]:
-    """A row for each arm of each context that times an operation, then for each of several steps, in that order."""
+    """Return a row for each arm of each context with an operation, then for each of several steps."""
     operations = [one for one in answer.answers if isinstance(one.comparison.workload, Operation)]
     return [row for one in operations for quantity in _quantities(one) for row in _rows(one, quantity)]
 
@@ -338,7 +338,7 @@ def _rows(one: Answer, quantity: Quantity) -> Iterator[TimeRow]:
 
 
 def _times(one: Answer, quantity: Quantity, *arms: int) -> list[tuple[float, ...]]:
-    """Of these arms, for each block that tells it of all of them."""
+    """Return the times of these arms, for each block with values for all of them."""
     blocks = (block for block in one.blocks if block.has(*arms))
     found = (tuple(block.trials[arm].value(quantity) for arm in arms) for block in blocks)
     return [tuple(time for time in times if time is not None) for times in found if None not in times]
@@ -349,7 +349,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _against(one: Answer, quantity: Quantity, arm: int) -> tuple[str, str]:
-    """Difference and ratio."""
+    """Return difference and ratio relative to the baseline."""
     times, ratio = _times(one, quantity, BASELINE, arm), one.analysis.result_of(arm).ratios.get(quantity)
     if not times or ratio is None:
         return "", ""
@@ -358,29 +358,29 @@ def _against(one: Answer, quantity: Quantity, arm: int) -> tuple[str, str]:
 
 
 _MOST_SHOWN = 20
-"""The largest of them."""
+"""Maximum number of relations, the largest first."""
 _WORTH_SHOWING = 0.005
-"""Of the baseline's size: a page more or less comes and goes with each loading."""
+"""Smallest relative difference in size that is shown: single pages vary with each load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeTable:
-    """The same relations on each arm; every number is text already."""
+    """The sizes of the same relations on each arm; every number is already text."""
 
     context: str
-    """The first that has these data; empty for the only one."""
+    """The first context with these data; empty for a single context."""
     arms: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
-    """A relation, and its size on each arm; empty where it is not there."""
+    """A relation, and its size on each arm; empty if missing."""
 
 
 def size_tables(answers: Sequence[Answer]) -> list[SizeTable]:
-    """One for each set of arms and data whose relations differ in size; none where builds make no difference."""
+    """Return a table for each set of arms and data whose relations differ in size."""
     found: dict[object, SizeTable] = {}
     for one in answers:
         sizes = [facts.sizes for facts in one.arms if facts.origin != RUNNING_SERVER]
         if len(sizes) < len(one.arms):
-            # What somebody has in a database says nothing of how it was built.
+            # The contents of an external server do not depend on its build.
             continue
         names = [name for name in sizes[0] if any(_differs(sizes[0][name], other.get(name)) for other in sizes[1:])]
         largest = set(sorted(names, key=lambda name: -sizes[0][name])[:_MOST_SHOWN])
@@ -409,9 +409,9 @@ def _shown(found: int | None) -> str:
 
 
 def medians(answer: Answer, result: ContenderResult) -> tuple[float, float] | None:
-    """Of baseline and contender over the blocks that hold both, of the metric that carries the verdict, in its unit.
+    """Return the medians of baseline and contender over the blocks with both, for the judged metric, in its unit.
 
-    None where no block tells it of both.
+    None if no block has values for both.
     """
     metric, arms = answer.analysis.metric, (BASELINE, result.contender)
     blocks = [block for block in answer.blocks if block.has(*arms)]
@@ -421,5 +421,5 @@ def medians(answer: Answer, result: ContenderResult) -> tuple[float, float] | No
 
 
 def dropped_trials(answer: Answer, result: ContenderResult) -> int:
-    """Trials of both arms that failed, and so count for nothing."""
+    """Return the number of failed trials of both arms, which are not used."""
     return sum(failure.arm in (BASELINE, result.contender) for block in answer.blocks for failure in block.failures)

@@ -1,4 +1,4 @@
-"""A verdict in plain fields: what tables, documents and Python are given of it."""
+"""A verdict in plain fields, for tables, documents and Python."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ _WORDS = {
 
 
 def verdict_word(verdict: Verdict) -> str:
-    """A verdict as people are told it; programs get its value."""
+    """Return a verdict in the current language; programs use its value."""
     return _(_WORDS[verdict])
 
 
@@ -27,32 +27,32 @@ class VerdictOn:
     """The verdict on one contender in one context."""
 
     context: str
-    """`workload=cte_in load=c4`; empty where the study has one context."""
+    """`workload=cte_in load=c4`; empty if the study has only one context."""
     workload: str
-    """The contender's; the baseline's is the same unless workloads are what is compared."""
+    """The contender's workload, and the baseline's unless workloads are compared."""
     metric: str
     """With its unit: tps, latency_p95_s."""
     baseline: str
     contender: str
     verdict: Verdict
     ratio: float | None
-    """Contender / baseline; None while no block holds both, and for an invalid contender."""
+    """Contender / baseline; None until a block has both, and for an invalid contender."""
     low: float | None
-    """Bounds of the interval in which all verdicts of the study hold together; None where none is promised."""
+    """Bounds of the interval, which holds jointly for all verdicts of the study; None without an interval."""
     high: float | None
     confidence: float | None
-    """Of all verdicts of the study together; None without a ratio."""
+    """Joint confidence of all verdicts of the study; None without a ratio."""
     margin: float
     """The smallest difference that matters, as a share."""
     blocks: int
     seconds_measured: float
-    """Load of both arms in the blocks that count."""
+    """Duration of load on both arms, in the blocks used."""
     caveats: tuple[str, ...]
     """Slugs, each once, explained in docs/messages.md."""
 
 
 def verdict_on(answer: Answer, result: ContenderResult) -> VerdictOn:
-    """The verdict of one of its results."""
+    """Return the verdict on the contender of a result."""
     comparison = answer.comparison
     contender, ratio = comparison.arms[result.contender], result.ratios.get(answer.analysis.metric)
     return VerdictOn(
@@ -69,6 +69,6 @@ def verdict_on(answer: Answer, result: ContenderResult) -> VerdictOn:
         margin=comparison.design.margin,
         blocks=result.blocks,
         seconds_measured=result.seconds_measured,
-        # One of the baseline and one of the contender may have the same slug.
+        # Caveats of the baseline and the contender can have the same slug.
         caveats=tuple(dict.fromkeys(caveat.slug for caveat in caveats_of(answer, result.contender))),
     )

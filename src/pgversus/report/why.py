@@ -1,4 +1,4 @@
-"""Why a contender differs, as far as plans and counters tell; every renderer shows these."""
+"""Explain from plans and counters why a contender differs. Every renderer shows these."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from pgversus.text.translation import N_, _, listed, ngettext, together
 from pgversus.text.units import duration, factor, latency, percent
 
 _MOST_SENTENCES = 12
-"""Of one statement; `pgversus plans` has all."""
+"""Per statement; `pgversus plans` shows all."""
 _MOST_COUNTERS = 4
 _REST = {
     Verdict.EQUIVALENT: N_("everything else makes no difference that matters"),
@@ -31,7 +31,7 @@ _REST = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedPlan:
-    """A statement whose plan has changed, or goes another way."""
+    """A statement whose plan has changed or executes differently."""
 
     statement: str
     headline: str
@@ -40,20 +40,20 @@ class ChangedPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What plans and counters tell of one contender."""
+    """The explanation for one contender from plans and counters."""
 
     context: str
     baseline: str
     contender: str
     claim: str
-    """What changed plans account for, as it was measured, or that nobody knows; that the plans are the same."""
+    """The measured effect of changed plans, or that it is unknown, or that the plans are the same."""
     notes: list[str]
-    """What has to be known of the plans: statistics that are not equal."""
+    """Notes on the plans: different statistics."""
     changed: list[ChangedPlan]
 
 
 def why_of(answer: Answer) -> list[Explanation]:
-    """One for each contender of a comparison whose plans were captured."""
+    """Return an explanation for each contender whose plans were captured."""
     plans = answer.plans()
     if plans is None:
         return []
@@ -76,7 +76,7 @@ def why_of(answer: Answer) -> list[Explanation]:
 
 
 def study_why(answer: StudyAnswer) -> list[Explanation]:
-    """The same of every context, in the order of the study."""
+    """Return the explanations of every context, in the order of the study."""
     return [why for one in answer.answers for why in why_of(one)]
 
 
@@ -88,7 +88,7 @@ def _claim(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPl
     if not changed:
         return _same_plans(answer, result, labels)
     attributed = answer.attributed.get(result.contender)
-    # The planner may have chosen the same everywhere.
+    # All plans may be the same and only execute differently.
     words = _GOES if all(one.difference.is_same_plan for one in changed) else _IS
     if attributed is not None and attributed.found is not None:
         told = _measured(labels, result.verdict, answer.analysis.metric, attributed.found, attributed.recall, words)
@@ -100,14 +100,14 @@ def _claim(answer: Answer, result: ContenderResult, changed: Sequence[ComparedPl
 def _not_measured(
     answer: Answer, result: ContenderResult, changed: Sequence[ComparedPlans], labels: Mapping[str, str]
 ) -> str:
-    """Why nobody knows what changed plans account for."""
+    """Return why the effect of changed plans is unknown."""
     attributed = answer.attributed.get(result.contender)
     if attributed is not None:
         return _("The effect of the plans was not measured: {failure}.", failure=attributed.failure)
     if result.verdict not in DIFFERENT:
         return _("The effect of the plans is measured only once the verdict is known.")
     workload = answer.comparison.arms[result.contender].workload
-    assert isinstance(workload, PgbenchWorkload)  # noqa: S101 - an operation has no plans
+    assert isinstance(workload, PgbenchWorkload)  # noqa: S101 - operations have no plans
     if recall_of(changed, workload) is None and all(one.is_searched for one in changed):
         return _(
             "The effect of the plans cannot be measured: no settings were found that restore the plans of {baseline} "
@@ -119,16 +119,16 @@ def _not_measured(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Words:
-    """Of plans that are others, or of the same plans that go another way; to be told."""
+    """Sentences about changed plans, or about unchanged plans that execute differently; untranslated."""
 
     differ: str
     recalled: str
-    """In a sentence."""
+    """Inside a sentence."""
     begins_recalled: str
-    """The same at its beginning."""
+    """At the beginning of a sentence."""
     cause: Mapping[Verdict, str]
     mostly: Mapping[Verdict, str]
-    """The same where not all of it is of the plans."""
+    """If the plans are not the only cause."""
 
 
 _IS = _Words(
@@ -158,15 +158,15 @@ _GOES = _Words(
     },
 )
 _MOSTLY, _ALL_BUT_ALL = 0.5, 0.9
-"""Shares of the plans above which, whatever the interval leaves open, they are said to be most of it, and all of it."""
+"""Lower bounds of the plans' share from which plans are called the main cause, and the cause."""
 
 
 def _measured(
     labels: Mapping[str, str], verdict: Verdict, metric: Metric, found: Attribution, recall: str, words: _Words
 ) -> str:
-    """What the plans account for. recall: what brought the baseline's plans back."""
+    """Return the measured effect of the plans. recall: what restored the baseline's plans."""
     is_as_judged = (found.whole.value > 1) is (verdict is Verdict.FASTER)
-    # Of a verdict that claims no difference there is nothing to have a cause.
+    # A verdict without a difference has no cause.
     is_cause = found.share is not None and found.share.low >= _MOSTLY and is_as_judged and verdict in DIFFERENT
     if is_cause and found.share is not None:
         causes = words.cause if found.share.low >= _ALL_BUT_ALL else words.mostly
@@ -178,7 +178,7 @@ def _measured(
 
 
 def _parts(found: Attribution) -> str:
-    """As factors, and what share of their product the plans are."""
+    """Return the effects as factors, and the share of the plans in their product."""
     parts = ngettext(
         "Measured in {number} block: {whole} in total = {plans} from plans x {rest} from everything else",
         "Measured in {number} blocks: {whole} in total = {plans} from plans x {rest} from everything else",
@@ -251,7 +251,7 @@ def _sentences(one: ComparedPlans) -> Iterator[str]:
 
 
 def _factor(part: Bounded) -> str:
-    """`11x [10x, 12x]`: of speed."""
+    """Return a factor of speed with its interval: `11x [10x, 12x]`."""
     return f"{factor(part.value)} [{factor(part.low)}, {factor(part.high)}]"
 
 

@@ -43,7 +43,7 @@ def test_it_lists_by_itself() -> None:
 def test_only_a_list_is_a_document() -> None:
     ended = typed("--json", "remove", "--all")
     assert ended.exit_code == 2
-    assert "remove prints no JSON document" in ended.stderr
+    assert "remove has no JSON output" in ended.stderr
     assert names() == ["zonky-17.8", KEY]
 
 

@@ -79,12 +79,12 @@ def test_no_results_are_refused() -> None:
 
 @pytest.mark.parametrize("form", ["trials-csv", "parquet", "trials-parquet"])
 def test_forms_of_one_result_are_refused_of_two(two: tuple[str, str], form: str) -> None:
-    assert f"--format {form} is of one result" in refused(*two, "--format", form)
+    assert f"--format {form} supports one result only" in refused(*two, "--format", form)
 
 
 @pytest.mark.parametrize("flags", [("--published",), ("--charts", "d"), ("--format", "markdown", "--style", "article")])
 def test_flags_of_one_result_are_refused_of_two(two: tuple[str, str], flags: tuple[str, ...]) -> None:
-    assert "is of one result, and two are named" in refused(*two, *flags)
+    assert "supports one result only, and two are named" in refused(*two, *flags)
 
 
 def test_what_cannot_be_read_says_which_of_the_two_it_is(two: tuple[str, str], tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_what_cannot_be_read_says_which_of_the_two_it_is(two: tuple[str, str], t
 
 @pytest.mark.parametrize("flags", [(), ("--format", "csv"), ("--format", "markdown", "--json")])
 def test_a_style_of_another_form_than_markdown_is_refused(two: tuple[str, str], flags: tuple[str, ...]) -> None:
-    assert "--style article is of --format markdown" in refused(two[0], "--style", "article", *flags)
+    assert "--style article requires --format markdown" in refused(two[0], "--style", "article", *flags)
 
 
 def test_an_article_is_written_to_the_file_that_is_named(two: tuple[str, str], tmp_path: Path) -> None:

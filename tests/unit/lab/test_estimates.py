@@ -84,7 +84,7 @@ def test_treatments_that_a_local_server_does_not_support_are_not_counted(study: 
         results=found.results,
     )
     assert "1 comparison, 2 treatments, 1 verdict" in text
-    assert "left out: 2 treatments" in text
+    assert "skipped: 2 treatments" in text
     assert not (tmp_path / "r").exists()
 
 
@@ -92,13 +92,13 @@ def test_servers_to_be_built_are_listed(study: Study, tmp_path: Path) -> None:
     found = asked(study, tmp_path)
     whole = partial(dry_run_text, found.study, found.needs, free_bytes=1, blocks_there=0, results="r")
     lines = whole(downloads=(), to_build=("17+blocksize=16", "./tree@HEAD")).splitlines()
-    assert "to be built: 17+blocksize=16, ./tree@HEAD, some minutes of all processors each" in lines
-    assert "downloads: none, all source is here" in lines
+    assert "builds: 17+blocksize=16, ./tree@HEAD (several minutes each, on all processors)" in lines
+    assert "downloads: none, all sources are available" in lines
     both = whole(downloads=("zonky 17.8",), to_build=("18+cassert",)).splitlines()
     assert "downloads: zonky 17.8" in both
     neither = whole(downloads=(), to_build=()).splitlines()
     assert "downloads: none, all builds are in the cache" in neither
-    assert not [line for line in neither if line.startswith("to be built")]
+    assert not [line for line in neither if line.startswith("builds:")]
 
 
 @pytest.mark.usefixtures("study")
@@ -122,8 +122,8 @@ def test_parts_are_reported_if_there_are_several(study: Study, tmp_path: Path) -
         asked = replace(needs, parts=parts)
         return dry_run_text(study, asked, downloads=(), to_build=(), free_bytes=2000, blocks_there=0, results="r")
 
-    assert "at once" not in text(1)
-    assert " at once (measured in 17 parts one after another), 2 kB free" in text(17)
+    assert "at a time" not in text(1)
+    assert " at a time (measured in 17 consecutive parts), 2 kB free" in text(17)
 
 
 def test_an_insufficient_budget_is_distinguished_from_a_possible_one(study: Study, tmp_path: Path) -> None:
@@ -133,10 +133,8 @@ def test_an_insufficient_budget_is_distinguished_from_a_possible_one(study: Stud
         asked = replace(needs, least_s=3600.0, most_s=budget_s)
         return dry_run_text(study, asked, downloads=(), to_build=(), free_bytes=1, blocks_there=0, results="r")
 
-    assert "blocks: 1 h to 2 h (all known at the first look; the whole budget)" in text(7200.0)
-    too_little = (
-        "blocks: 15 min, the whole budget, too little for all (about 1 h until all could be known at the first look)"
-    )
+    assert "blocks: 1 h (all verdicts known at the first check) to 2 h (budget)" in text(7200.0)
+    too_little = "blocks: 15 min, the whole budget, too short for all verdicts (about 1 h for the first checks alone)"
     assert too_little in text(900.0)
 
 
@@ -238,7 +236,7 @@ def test_a_program_named_by_a_study_runs_only_when_servers_are_queried(tmp_path:
         found = dry_run(study, tmp_path / "r", USER)
         assert not marker.exists(), server
         assert (found.not_asked, found.to_build, found.study) == ((label,), (), study)
-        line = f"not asked: {label}; --ask-servers asks for versions and settings"
+        line = f"not queried: {label} (add --ask-servers for versions and settings)"
         assert line in in_words(found).splitlines()
     with suppress(BuildError):
         dry_run(of_servers(tmp_path, f"17.8+cc={compiler}"), tmp_path / "r", USER, asks_servers=True)
@@ -300,5 +298,5 @@ def test_requests_that_need_consent_are_listed(tmp_path: Path) -> None:
     found = dry_run(of_servers(tmp_path, "postgresql://u:Geheim99@h/db"), tmp_path / "r", USER)
     lines = in_words(found, open_study(str(tmp_path / "s.toml")).access).splitlines()
     assert "connects to: postgresql://h/db" in lines
-    assert "to run it with all of this, add --trust, or answer yes when you are asked" in lines
+    assert "to allow all of this, add --trust, or answer yes when asked" in lines
     assert not [line for line in in_words(found).splitlines() if "--trust" in line]

@@ -156,7 +156,7 @@ def test_data_cannot_end_the_element_they_stand_in() -> None:
     assert not set("<>&") & set(data_text(value))
     assert json.loads(data_text(value)) == value
     assert "</script" not in inlined("'</script>'")
-    with pytest.raises(ValueError, match="end of a script"):
+    with pytest.raises(ValueError, match="end of a script element"):
         inlined("<!-- <script>")
 
 

@@ -1,7 +1,7 @@
-"""A study as a write-up in Markdown: the tables of such studies with this run's figures, and all that repeats it.
+"""A study as an article in Markdown: the usual tables with the figures of this run, and all steps to reproduce it.
 
-page.py         the sections in their order
+page.py         the sections, in order
 environment.py  host, servers, settings and data
-figures.py      ratios with intervals and verdicts, and the form of tables
-tables.py       tables of loads, of operations, and over levels that are amounts
+figures.py      ratios with intervals and verdicts, and the layout of tables
+tables.py       tables of loads, of operations, and over numeric levels
 """

@@ -1,4 +1,4 @@
-"""Host, servers, settings and data of a write-up."""
+"""Host, servers, settings and data in an article."""
 
 import shlex
 from collections import Counter
@@ -18,7 +18,7 @@ from pgversus.text.translation import _, listed
 
 
 def environment(answer: StudyAnswer) -> Iterator[str]:
-    """The machine and the client, then a row for each server."""
+    """Yield the machine and the client, then a row for each server."""
     yield capped((_("environment"), ""), list(_machine(answer)), names=2)
     yield capped(
         (_("server"), _("version"), _("origin"), _("compiler"), _("flags"), _("built from")),
@@ -42,7 +42,7 @@ def _machine(answer: StudyAnswer) -> Iterator[tuple[str, str]]:
 
 
 def _servers(answer: StudyAnswer) -> Iterator[tuple[str, ...]]:
-    """Each build once, by the label under which it was first compared."""
+    """Yield each build once, with the label under which it was first compared."""
     seen: dict[str, str] = {}
     for one in answer.answers:
         for arm, facts in zip(one.comparison.arms, one.arms, strict=True):
@@ -64,7 +64,7 @@ Pair = tuple[str, str]
 
 
 def settings(answer: StudyAnswer) -> Iterator[str]:
-    """What every server has, what is varied, what one case alone has, and what differs by itself."""
+    """Yield common settings, varied ones, settings of single cases, and differences that the study did not request."""
     if not answer.answers:
         return
     common = _common(answer)
@@ -89,7 +89,7 @@ def _quoted(value: str) -> str:
 
 
 def _varied(answer: StudyAnswer) -> Iterator[tuple[str, str]]:
-    """What is compared first, its baseline at the head; then what is fixed in each context."""
+    """Yield the compared factors with their levels, the baseline first; then the factors fixed in each context."""
     compared = dict.fromkeys(factor for one in answer.answers for factor in one.comparison.factors)
     arms = dict.fromkeys(arm.label for one in answer.answers for arm in one.comparison.arms)
     if compared:
@@ -105,7 +105,7 @@ def _varied(answer: StudyAnswer) -> Iterator[tuple[str, str]]:
 
 
 def _own(answer: StudyAnswer, common: set[Pair]) -> Iterator[tuple[str, str]]:
-    """Settings that are neither of all nor what a factor says: of a context, or of an arm in it."""
+    """Yield settings of single contexts or arms, without common settings and factors."""
     varied = {factor for one in answer.answers for factor, _unused in one.context.levels}
     of_contexts: dict[str, list[str]] = {}
     of_arms: dict[tuple[str, str], list[str]] = {}
@@ -137,7 +137,7 @@ def _words(pairs: Iterable[Pair]) -> str:
 
 
 def _differences(answer: StudyAnswer) -> Iterator[str]:
-    """What servers have otherwise besides what is compared: their defaults, and what is no default."""
+    """Yield other differences between servers: settings other than defaults first, then defaults."""
     for is_default, head in (
         (False, _("Other differences between the servers:")),
         (True, _("Defaults that differ between the versions or builds:")),
@@ -160,11 +160,11 @@ def _labels(one: Answer) -> tuple[str, ...]:
 
 
 TextOf = Callable[[SetupFile], str | None]
-"""The text of a file that is not kept with the results; None where nobody has it any more as it was."""
+"""Returns the text of a file that is not stored with the results; None if the file is gone or has changed."""
 
 
 def data(answer: StudyAnswer, text_of: TextOf) -> Iterator[str]:
-    """Every dataset once, with the contexts that have it where there are several."""
+    """Yield every dataset once, with its contexts if there are several datasets."""
     found: dict[Dataset, list[str]] = {}
     for one in answer.answers:
         for arm in one.comparison.arms:
@@ -183,7 +183,7 @@ def data(answer: StudyAnswer, text_of: TextOf) -> Iterator[str]:
 
 
 def _dataset(dataset: Dataset, text_of: TextOf, texts: set[str]) -> Iterator[str]:
-    """texts: hashes of the files that were shown already, to which the others are added."""
+    """Yield one dataset. texts: hashes of the files shown so far, extended here."""
     if dataset.is_empty:
         yield paragraph(_("No data is loaded: the statements need none, or the servers already contain it."))
         return

@@ -1,6 +1,6 @@
-"""Figures of a write-up: ratios with intervals and verdicts, and which form the tables of its cases have.
+"""Figures of an article: ratios with intervals and verdicts, and the layout of the tables of its cases.
 
-The form follows from what a study is made of, never from its name.
+The layout follows from the content of a study, never from its name.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,17 +30,17 @@ NOTHING = ("",) * 3
 
 
 def published_by_verdict(answer: StudyAnswer) -> Published:
-    """The published ratios where they belong."""
+    """Return the published ratios by context and contender."""
     return {(row.context, row.contender): row for row in published_ratios(answer)}
 
 
 def ratio_heads(metric: Metric) -> tuple[str, ...]:
-    """Of ratio_cells()."""
+    """Return the headings of ratio_cells()."""
     return _("ratio of {metric}", metric=metric_words(metric)), percent_of_confidence(), _("verdict")
 
 
 def ratio_cells(one: Answer, arm: int) -> tuple[str, str, str]:
-    """The ratio of the metric that is judged, its interval, and the verdict; of the baseline that it is one."""
+    """Return the ratio of the judged metric, its interval, and the verdict; only "baseline" for the baseline."""
     if arm == BASELINE:
         return "", "", _("baseline")
     result = one.analysis.result_of(arm)
@@ -49,7 +49,7 @@ def ratio_cells(one: Answer, arm: int) -> tuple[str, str, str]:
 
 
 def of_each_metric(answers: Iterable[Answer]) -> dict[Metric, list[Answer]]:
-    """By the metric that is judged: ratios of two metrics never stand in one column."""
+    """Group answers by judged metric, because ratios of different metrics never share a column."""
     found: dict[Metric, list[Answer]] = {}
     for one in answers:
         found.setdefault(one.analysis.metric, []).append(one)
@@ -57,12 +57,12 @@ def of_each_metric(answers: Iterable[Answer]) -> dict[Metric, list[Answer]]:
 
 
 def published_heads() -> tuple[str, ...]:
-    """Of published_beside()."""
+    """Return the headings of published_beside()."""
     return _("published"), _("published ratio"), _("replication")
 
 
 def published_beside(known: Published, one: Answer, arm: int) -> tuple[str, str, str]:
-    """The published figure of an arm, its ratio, and whether that was replicated; empty where there is none."""
+    """Return the published figure of an arm, its ratio, and the replication; empty if nothing was published."""
     place, label = one.context.label, one.comparison.arms[arm].label
     if arm == BASELINE:
         levels = (row.levels[0] for (where, _unused), row in known.items() if where == place)
@@ -75,19 +75,19 @@ def published_beside(known: Published, one: Answer, arm: int) -> tuple[str, str,
 
 
 def ratio_text(ratio: Estimate | None) -> str:
-    """`1.03`; empty for none."""
+    """Return `1.03`; empty for None."""
     return significant(ratio.value) if ratio is not None else ""
 
 
 def interval_text(ratio: Estimate | None, scale: float = 1.0, unit: str = "") -> str:
-    """`[1.01, 1.05]`; empty for none, or one that says nothing. scale and unit: of another way of writing ratios."""
+    """Return `[1.01, 1.05]`; empty for no interval or an uninformative one. scale, unit: for percentages."""
     if ratio is None or ratio.low is None or ratio.high is None or change_bounds(ratio.low, ratio.high) is None:
         return ""
     return f"[{significant(scale * ratio.low)}{unit}, {significant(scale * ratio.high)}{unit}]"
 
 
 def capped(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int) -> str:
-    """A table that can be read: of very many rows the first, and where the others are. heads: plain text."""
+    """Return a table of the first rows, with a note where to find the rest. heads: plain text."""
     shown = table([escaped(head) for head in heads], rows[:_MOST_ROWS], names=names)
     rest = len(rows) - _MOST_ROWS
     if rest <= 0:
@@ -101,7 +101,7 @@ def capped(heads: Sequence[str], rows: Sequence[Sequence[str]], *, names: int) -
 
 
 def shortened(places: Sequence[str]) -> str:
-    """Contexts by name; of many the first."""
+    """Return a list of contexts, limited to the first ones."""
     shown, rest = listed(places[:_MOST_PLACES]), len(places) - _MOST_PLACES
     return _("{first} and {rest} more", first=shown, rest=rest) if rest > 0 else shown
 
@@ -115,33 +115,33 @@ _PAIR = 2
 
 
 class Form(StrEnum):
-    """Of the tables of a case."""
+    """Layout of the tables of a case."""
 
     OPERATION = "operation"
     """Mean and minimum of the times of each cell, difference and ratio."""
     AMOUNTS = "amounts"
-    """The metric over levels that are amounts, beside what else is varied."""
+    """The metric over numeric levels, for each combination of the other factors."""
     PAIR = "pair"
     """Two arms under one load: throughput, mean latency, ratio."""
     LOADS = "loads"
-    """Several arms or loads: how many, how fast, and latencies from the shortest to the longest."""
+    """Several arms or loads: transactions, throughput, and latencies from the shortest to the longest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What is run, and every context that runs it."""
+    """A workload name and every context that runs it."""
 
     name: str
     answers: tuple[Answer, ...]
     form: Form
     sweeps: tuple[Sweep, ...]
-    """Of the form AMOUNTS; else empty."""
+    """Only for the form AMOUNTS; otherwise empty."""
     factors: tuple[str, ...]
-    """What is varied between its contexts, in the order of the study."""
+    """Factors that vary between its contexts, in the order of the study."""
 
     @property
     def workloads(self) -> Iterator[Workload]:
-        """Each once: of one name there are several where workloads are what is compared, or loads differ."""
+        """Each workload once; there are several of one name if workloads are compared, or loads differ."""
         seen = []
         for one in self.answers:
             for arm in one.comparison.arms:
@@ -151,7 +151,7 @@ class Case:
 
 
 def cases(answer: StudyAnswer) -> list[Case]:
-    """In the order of the study."""
+    """Return the cases in the order of the study."""
     grouped: dict[str, list[Answer]] = {}
     for one in answer.answers:
         grouped.setdefault(_name(one), []).append(one)
@@ -160,7 +160,7 @@ def cases(answer: StudyAnswer) -> list[Case]:
 
 
 def level(one: Answer, factor: str) -> str:
-    """The level of a factor that is fixed in a context; empty where it has none."""
+    """Return the level of a factor that is fixed in a context; empty if the context has no such factor."""
     return dict(one.context.levels).get(factor, "")
 
 

@@ -1,4 +1,4 @@
-"""The sections of a write-up, in the order in which a reader asks for them."""
+"""The sections of an article, in order."""
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ from pgversus.text.units import duration, latency, significant
 
 
 def summary(found: Sequence[Case], known: Published) -> Iterator[str]:
-    """By EXPLAIN's time first, as such studies have it; nothing where the table of a case says it all."""
+    """Yield EXPLAIN times, then measured ratios, for cases whose own tables do not show everything."""
     answers = [one for case in found if case.form is not Form.AMOUNTS for one in case.answers]
     explained = [row for one in answers for row in _explained(one)]
     if explained:
@@ -93,7 +93,7 @@ _MOST_CONTEXTS = 50
 
 
 def explained(answer: StudyAnswer) -> Iterator[str]:
-    """What is known of why, and the plan of each statement on both sides, of every context."""
+    """Yield the explanation and both plans of each statement, for every context."""
     with_plans = [one for one in answer.answers if one.plans() is not None]
     for one in with_plans[:_MOST_CONTEXTS]:
         yield from _context(one)
@@ -108,14 +108,14 @@ def _context(one: Answer) -> Iterator[str]:
     for why in why_of(one):
         yield paragraph(together(why.claim, *why.notes))
     plans = one.plans()
-    assert plans is not None  # noqa: S101 - asked of contexts with plans
+    assert plans is not None  # noqa: S101 - called for contexts with plans
     shown: set[tuple[str, str]] = set()
     for found in plans.compared:
         yield from _statement(found, shown)
 
 
 def _statement(found: ComparedPlans, shown: set[tuple[str, str]]) -> Iterator[str]:
-    """shown: statements and labels whose plans stand there already, to which these are added."""
+    """Yield the comparison of a statement. shown: statements and labels whose plans are printed, extended here."""
     level = headline(found.difference.level)
     told = [*sentences(found.difference), *filter(None, [undoing(found)])]
     yield paragraph(
@@ -137,7 +137,7 @@ def _statement(found: ComparedPlans, shown: set[tuple[str, str]]) -> Iterator[st
 
 
 def repeating(answer: StudyAnswer) -> Iterator[str]:
-    """The command, the study file with its text, seed and version."""
+    """Yield the command, the seed and version, and the study file."""
     asked = answer.asked
     if asked.command:
         yield fenced(asked.command, "sh")
@@ -155,7 +155,7 @@ def repeating(answer: StudyAnswer) -> Iterator[str]:
 
 
 def work(case: Case) -> Iterator[str]:
-    """The text of each script or step, then the command of each load, as blocks of code."""
+    """Yield the text of each script or step, then the command of each load, as code blocks."""
     shown: set[str] = set()
     for workload in case.workloads:
         for block in _texts(workload):
@@ -170,7 +170,7 @@ def work(case: Case) -> Iterator[str]:
 
 
 def statement(script: Script) -> str:
-    """The text of a script; of a built-in that pgbench has it."""
+    """Return the text of a script, or the name of a built-in one."""
     if script.text is None:
         return paragraph(_("pgbench's built-in script {name}.", name=script.name))
     name = PurePath(script.name).name
@@ -206,7 +206,7 @@ def _commands(one: Answer) -> Iterator[str]:
 
 
 def _windows(answers: Sequence[Answer]) -> str:
-    """How often that is done."""
+    """Return the number of windows in a block."""
     designs = [one.comparison.design for one in answers]
     rounds = {count for one in answers for count in one.window_counts or {one.comparison.design.rounds}}
     if len(rounds) > 1:
@@ -248,9 +248,9 @@ _HOW_WHERE_RUNNING = N_(
 
 
 def article(answer: StudyAnswer, text_of: TextOf) -> str:
-    """The whole write-up as Markdown; texts of users are escaped, or stand in fences that nothing in them ends.
+    """Return the article as Markdown; user texts are escaped, or fenced so that they cannot end the fence.
 
-    text_of: the text of an SQL file that is not kept with the results.
+    text_of: returns the text of an SQL file that is not stored with the results.
     """
     known, found = published_by_verdict(answer), cases(answer)
     sections: tuple[tuple[str, Iterable[str]], ...] = (
@@ -272,7 +272,7 @@ def article(answer: StudyAnswer, text_of: TextOf) -> str:
 
 
 def _title(answer: StudyAnswer) -> str:
-    """The study's; of a comparison what it compares."""
+    """Return the title of the study, or what a comparison without a title compares."""
     if answer.study.title or not answer.answers:
         return answer.study.title or answer.study.name
     first = answer.answers[0].comparison

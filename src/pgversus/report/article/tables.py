@@ -1,4 +1,4 @@
-"""Tables of a write-up: loads, operations, and the metric over levels that are amounts."""
+"""Tables of an article: loads, operations, and the metric over numeric levels."""
 
 from collections.abc import Callable, Iterator, Sequence
 from math import fsum
@@ -29,7 +29,7 @@ from pgversus.text.units import latency, significant
 
 
 def pair_tables(case: Case, known: Published) -> Iterator[str]:
-    """Throughput, mean latency and ratio; then how many transactions and how long they took."""
+    """Yield throughput, mean latency and ratio; then the number of transactions and their latencies."""
     (one,) = case.answers
     ratios = ratio_heads(one.analysis.metric)
     heads = (_("server"), _("tps"), _("average latency"), *ratios, *published_heads())
@@ -53,7 +53,7 @@ def pair_tables(case: Case, known: Published) -> Iterator[str]:
 
 
 def load_tables(case: Case, known: Published) -> Iterator[str]:
-    """Count, throughput and latencies of each arm under each load; then ratios to the baseline."""
+    """Yield count, throughput and latencies of each arm under each load; then ratios to the baseline."""
     factors = case.factors
     names = len(factors) + 1
     heads = (*factors, _("server"), _("transactions"), _("tps"), _("min"), _("max"))
@@ -110,7 +110,7 @@ _PERCENT = 100.0
 
 
 def operation_tables(case: Case, known: Published) -> Iterator[str]:
-    """For each contender a table of means and one of minimums."""
+    """Yield a table of means and one of minimums for each contender."""
     for label in dict.fromkeys(arm.label for one in case.answers for arm in one.comparison.contenders):
         pairs = [(one, arm) for one in case.answers for arm in one.comparison.contenders if arm.label == label]
         baselines = "/".join(dict.fromkeys(one.comparison.baseline.label for one, _unused in pairs))
@@ -156,7 +156,7 @@ def _minimums(case: Case, one: Answer, arm: Arm) -> Iterator[Sequence[str]]:
 def _cells(
     case: Case, one: Answer, arm: Arm, quantity: Quantity, of_many: Callable[[Sequence[float]], float]
 ) -> Iterator[str]:
-    """Where, how many trials, the time on the baseline and on the contender, and the difference."""
+    """Yield the factors, the number of trials, the times of baseline and contender, and the difference."""
     yield from (level(one, factor) for factor in case.factors)
     if len(_quantities(one)) > 1:
         yield quantity.step if isinstance(quantity, StepTime) else _("all steps")
@@ -174,7 +174,7 @@ def _signed(milliseconds: float) -> str:
 
 
 def _published(known: Published, one: Answer, arm: Arm) -> tuple[str, str]:
-    """The published ratio with its figures, and whether it was replicated."""
+    """Return the published ratio with its figures, and the replication."""
     row = known.get((one.context.label, arm.label))
     if row is None:
         return "", ""
@@ -187,7 +187,7 @@ def _quantities(one: Answer) -> list[Quantity]:
 
 
 def _times(one: Answer, quantity: Quantity, arm: int) -> list[tuple[float, float]]:
-    """Of baseline and contender, for each block that tells it of both."""
+    """Return the times of baseline and contender for each block with both."""
     found = []
     for block in one.blocks:
         if block.has(BASELINE, arm):
@@ -202,7 +202,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def amount_tables(case: Case, known: Published) -> Iterator[str]:
-    """A table for each metric, then the ratios to the baseline."""
+    """Yield a table for each metric, then the ratios to the baseline."""
     yield from map(_over_amounts, case.sweeps)
     names = len(case.factors) + 1
     for metric, answers in of_each_metric(case.answers).items():
@@ -222,7 +222,7 @@ def amount_tables(case: Case, known: Published) -> Iterator[str]:
 
 
 def _over_amounts(sweep: Sweep) -> str:
-    """A row for each level, in ascending order, and a column for each line of the chart."""
+    """Return a table with a row for each level, in ascending order, and a column for each line of the chart."""
     metric = metric_words(sweep.metric)
     ats = {point.at: point.label for line in sweep.lines for point in line.points}
     values = [{point.at: level_text(sweep.metric, point.value) for point in line.points} for line in sweep.lines]

@@ -1,8 +1,8 @@
-"""Charts: each a specification in Vega-Lite, with its table.
+"""Charts as Vega-Lite specifications, each with a table of its values.
 
 chart.py     a chart as data, its axes and series
 theme.py     colours, marks, fonts
 verdicts.py  every verdict with its interval, and two factors as a map
-curves.py    latency percentiles, trials in run order, lines over amounts
+curves.py    latency percentiles, trials in run order, lines over numeric levels
 export.py    all charts of a study, and charts as files
 """

@@ -1,4 +1,4 @@
-"""A chart as data: what a browser or a converter draws, and the same as a table for who cannot see it."""
+"""A chart as data: the specification that a browser or converter draws, and a table for readers who cannot see it."""
 
 import json
 import math
@@ -15,48 +15,48 @@ _LONGEST_NAME = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """One picture. All its texts are plain and in the language in which it was made."""
+    """One chart. All its texts are plain and in the language that was in use when it was created."""
 
     name: str
-    """Of its file and its place in a page: letters, digits, `._-` alone."""
+    """Name of its file and its anchor in a page: only letters, digits and `._-`."""
     title: str
     description: str
-    """What it shows and how to read it, for who cannot see it."""
+    """What it shows and how to read it, for readers who cannot see it."""
     specification: dict[str, Any]
-    """In Vega-Lite, as wide as its container; its colours are names of the theme (theme.py)."""
+    """In Vega-Lite, as wide as its container; colours are names from the theme (theme.py)."""
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    """The numbers that are drawn, as text."""
+    """The plotted numbers, as text."""
 
 
 def chart_name(*words: str) -> str:
-    """A name made of these, whatever is in them, and short enough for a file; what tells it apart comes first."""
+    """Join arbitrary words into a name short enough for a file; put the distinguishing words first."""
     text = "-".join(word for word in words if word)
     plain_text = "".join(character if character.isalnum() or character in "._-" else "_" for character in text)
     return plain_text.encode()[:_LONGEST_NAME].decode(errors="ignore")
 
 
 def data(rows: Sequence[dict[str, Any]]) -> Any:
-    """Rows as a chart's own data, with the texts of others made visible."""
-    import altair as alt  # noqa: PLC0415 - the third of a second is for who wants charts
+    """Return rows as inline data of a chart, with control characters made visible."""
+    import altair as alt  # noqa: PLC0415 - takes a third of a second, and only charts need it
 
     shown = [{key: visible(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
     return alt.Data(values=shown)  # type: ignore[no-untyped-call]
 
 
 def plain(text: str) -> str:
-    """Without what Vega takes for the beginning of an escape, where it reads a title as one."""
+    """Return a title without backslashes, which Vega would interpret as escapes."""
     return visible(text).replace("\\", "/")
 
 
 def quoted(text: str) -> str:
-    """A text inside an expression of Vega's."""
-    # JSON's escapes are those of its expressions.
+    """Return a text as a string literal of a Vega expression."""
+    # Vega expressions use the same escapes as JSON.
     return json.dumps(visible(text), ensure_ascii=False)
 
 
 def told_by_value(pairs: Sequence[tuple[float, str]]) -> str:
-    """An expression that labels each of these values of an axis, and nothing else."""
+    """Return an expression that labels exactly these values of an axis."""
     cases = "".join(f"abs(datum.value - {value!r}) < 1e-9 * {value!r} ? {quoted(text)} : " for value, text in pairs)
     return f"{cases}''"
 
@@ -64,11 +64,11 @@ def told_by_value(pairs: Sequence[tuple[float, str]]) -> str:
 _FEWEST, _MOST = 4, 8
 _FAR_APART = 5
 THOUSANDS = "join(split(format(datum.value, ',~r'), ','), ' ')"
-"""Labels with thousands apart, as in tables."""
+"""Expression for labels with separated thousands, as in tables."""
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Round values from low to high: 1, 2 and 5 of each decade, or fewer, or even steps where these are too few."""
+    """Return round values from low to high: 1, 2 and 5 of each decade, fewer, or even steps in a short range."""
     if high < _FAR_APART * low:
         return _even(low, high)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -83,13 +83,13 @@ def log_ticks(low: float, high: float) -> list[float]:
 def _even(low: float, high: float) -> list[float]:
     rough = (high - low) / _FEWEST
     power = 10.0 ** math.floor(math.log10(rough))
-    # The logarithm of what is just below a power of ten may be that of the power.
+    # The logarithm of a value just below a power of ten may round to that of the power.
     step = max((step * power for step in (1, 2, 5) if step * power <= rough), default=power)
     return [step * number for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def numbers(values: list[float]) -> str:
-    """An expression that labels them as plain numbers."""
+    """Return an expression that labels the values as plain numbers."""
     return told_by_value([(value, significant(value)) for value in values])
 
 
@@ -98,20 +98,20 @@ _NICE = (
     *(2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0),
 )
 _STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25)
-"""Between ratios for axes that reach less far."""
+"""Tick distances for ratio axes with a short range."""
 _MOST_TICKS = 7
 _FAR = math.log(3)
-"""From a factor of three in all on, ticks are factors; below they are percent."""
+"""Log of the range from which ticks are factors; below a range of three they are percentages."""
 _FARTHEST = math.log(8)
-"""How far an interval may draw the axis beyond the farthest point: one of few blocks would flatten all others."""
+"""How far an interval may extend the axis beyond the farthest point: one from few blocks would flatten all others."""
 _ROOM = 0.06
 _LEAST = math.log(1.02)
 
 
 def ratio_domain(points: Sequence[float], bounds: Iterable[float | None], margin: float) -> tuple[float, float]:
-    """From where to where an axis goes that shows these ratios, no difference, and the margin.
+    """Return the range of an axis that shows these ratios, zero difference and the margin.
 
-    bounds: of their intervals, as far as there are any.
+    bounds: of the intervals, if any.
     """
     logs = [math.log(value) for value in points] or [0.0]
     reach = max(_LEAST, math.log1p(margin) * 1.5)
@@ -123,7 +123,7 @@ def ratio_domain(points: Sequence[float], bounds: Iterable[float | None], margin
 
 
 def ratio_ticks(domain: tuple[float, float]) -> list[float]:
-    """Ratios on it that are labelled, no difference among them."""
+    """Return the ratios to label, including 1 (no difference)."""
     low, high = domain
     if math.log(high / low) > _FAR:
         found = [value for value in _NICE if low <= value <= high]
@@ -136,39 +136,39 @@ def ratio_ticks(domain: tuple[float, float]) -> list[float]:
 
 
 def ratio_labels(ticks: Sequence[float]) -> str:
-    """An expression that labels them as they are said in words; no difference is `0 %`."""
+    """Return an expression that labels ratios as changes; no difference is `0 %`."""
     return told_by_value([(tick, "0 %" if math.isclose(tick, 1.0) else _round(change(tick))) for tick in ticks])
 
 
 def _thinned(ticks: Sequence[float]) -> list[float]:
-    """Powers of ten alone."""
+    """Return only the powers of ten."""
     return [tick for tick in ticks if math.isclose(math.log10(tick), round(math.log10(tick)), abs_tol=1e-9)]
 
 
 def _round(text: str) -> str:
-    """`-20 %` of `-20.0 %`: a tick is exact."""
+    """Return `-20 %` for `-20.0 %`, because a tick is exact."""
     return text.replace(".0 %", " %")
 
 
 MOST_SERIES = len(SERIES)
-"""More cannot be told apart."""
+"""More could not be distinguished."""
 
 
 def series_layers(
     rows: Sequence[dict[str, Any]], names: Sequence[str], x: Any, y: Any, *, thin: bool = False
 ) -> list[Any]:
-    """A line and its marks for each name; rows have it under `series`, and their places where x and y look for them.
+    """Return a line with marks for each name; rows have it under `series`, and the fields that x and y refer to.
 
-    thin: lines that only lead the eye from mark to mark. No legend for a single line without a name.
+    thin: for lines that only guide the eye from mark to mark. A single line without a name has no legend.
     """
-    import altair as alt  # noqa: PLC0415 - the third of a second is for who wants charts
+    import altair as alt  # noqa: PLC0415 - takes a third of a second, and only charts need it
 
     shown = [visible(name) for name in names]
     legend = alt.Legend(orient="top", title=None, symbolOpacity=1) if any(shown) else None
     colour = alt.Color("series:N", scale=alt.Scale(domain=shown, range=list(SERIES[: len(shown)])), legend=legend)
     shape = alt.Shape("series:N", scale=alt.Scale(domain=shown, range=list(SHAPES[: len(shown)])), legend=legend)
     shared = alt.Chart(data(rows))
-    # Each its own layer: a scale of dashes would put its dashes around the marks of the legend.
+    # One layer per line: a scale of dashes would draw dashes around the marks of the legend.
     lines = [
         shared.mark_line(strokeWidth=1 if thin else 2, strokeDash=DASHES[number], color=SERIES[number])
         .encode(x=x, y=y)
@@ -181,5 +181,5 @@ def series_layers(
 
 
 def of_series(name: str) -> str:
-    """An expression that holds for the rows of one name."""
+    """Return an expression that selects the rows of one name."""
     return f"datum.series === {quoted(name)}"

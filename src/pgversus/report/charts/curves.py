@@ -1,4 +1,4 @@
-"""Charts of what was measured: latency percentiles, trials in run order, and levels that are amounts."""
+"""Charts of measurements: latency percentiles, trials in run order, and numeric levels."""
 
 import math
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ _LABELLED = (0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999)
 
 
 def latency_chart(one: Answer) -> Chart | None:
-    """Of one context under a load; None where no distribution was kept."""
+    """Return the latency chart of one context under load; None if no distribution was stored, or with too many arms."""
     found = one.latencies()
     arms = {arm: histogram for arm, histogram in found.items() if histogram.total}
     points = {arm: _percentiles(histogram) for arm, histogram in arms.items()}
@@ -60,7 +60,7 @@ def latency_chart(one: Answer) -> Chart | None:
 
 
 def _percentiles(histogram: LatencyHistogram) -> dict[float, float]:
-    """Seconds by quantile, as far as there are transactions enough."""
+    """Return latencies in seconds by quantile, for quantiles with enough transactions."""
     return {q: histogram.quantile(q) for q in _QUANTILES if histogram.total >= transactions_for_quantile(q)}
 
 
@@ -69,14 +69,14 @@ def _name(q: float) -> str:
 
 
 def _nines(q: float) -> float:
-    """p50 at 0.3, p90 at 1, p99 at 2, p99.9 at 3."""
+    """Return the number of nines: 0.3 for p50, 1 for p90, 2 for p99, 3 for p99.9."""
     return -math.log10(1 - q)
 
 
 def _specification_of_percentiles(
     points: Mapping[int, Mapping[float, float]], labels: Mapping[int, str]
 ) -> dict[str, Any]:
-    import altair as alt  # noqa: PLC0415 - the third of a second is for who wants charts
+    import altair as alt  # noqa: PLC0415 - takes a third of a second, and only charts need it
 
     values = [
         {"series": labels[arm], "nines": _nines(q), "ms": 1000 * seconds}
@@ -111,7 +111,7 @@ def _specification_of_percentiles(
 
 _TRIALS_HEIGHT = 200
 _DIGITS = 5
-"""Behind the point: no eye sees more."""
+"""Decimal places; more would be invisible."""
 _FAILED = "✕"
 
 
@@ -120,14 +120,14 @@ class _Point:
     block: int
     arm: str
     value: float | None
-    """In the metric's base unit; None for a trial that failed."""
+    """In the metric's base unit; None for a failed trial."""
     share: float
-    """Of the geometric mean of its arm; 1 for a trial that failed, which has no number."""
+    """Ratio to the geometric mean of its arm; 1 for a failed trial, which has no value."""
     words: str
 
 
 def run_order(one: Answer) -> Chart | None:
-    """The trials of one context; None where fewer than two blocks ran, or there are too many arms to be told apart."""
+    """Return the chart of trials of one context; None with fewer than two blocks, or too many arms to distinguish."""
     points = [point for arm in range(len(one.comparison.arms)) for point in _points(one, arm)]
     if len(one.blocks) < 2 or len(one.comparison.arms) > MOST_SERIES or not any(p.value for p in points):  # noqa: PLR2004
         return None
@@ -171,7 +171,7 @@ def _points(one: Answer, arm: int) -> list[_Point]:
 
 
 def _specification_of_trials(one: Answer, points: list[_Point]) -> dict[str, Any]:
-    import altair as alt  # noqa: PLC0415 - the third of a second is for who wants charts
+    import altair as alt  # noqa: PLC0415 - takes a third of a second, and only charts need it
 
     values = [
         {"block": point.block, "series": point.arm, "share": round(point.share, _DIGITS)}
@@ -201,13 +201,13 @@ def _specification_of_trials(one: Answer, points: list[_Point]) -> dict[str, Any
 
 _SWEEP_HEIGHT = 300
 _MOST_ABOVE = 2.0
-"""How far above the highest value an axis goes on for the sake of intervals."""
+"""How far intervals may extend the axis, as a multiple of the highest value."""
 
 
 def sweep_chart(found: Sweep, number: int) -> Chart:
-    """The sweep as a picture, the number-th of its study.
+    """Return the chart of a sweep. number: of the sweep in its study.
 
-    Of too many lines to be told apart the first ones are drawn, and all are in the table.
+    If there are too many lines to distinguish, only the first are drawn; the table has all.
     """
     title = _("{metric} by {factor}", metric=metric_axis(found.metric), factor=found.factor)
     if found.title:
@@ -239,7 +239,7 @@ def _ascending(found: Sweep) -> list[str]:
 
 
 def _specification_of_sweep(found: Sweep) -> dict[str, Any]:
-    import altair as alt  # noqa: PLC0415 - the third of a second is for who wants charts
+    import altair as alt  # noqa: PLC0415 - takes a third of a second, and only charts need it
 
     lines = found.lines[:MOST_SERIES]
     rows = [
@@ -247,7 +247,7 @@ def _specification_of_sweep(found: Sweep) -> dict[str, Any]:
         for line in lines
         for point in line.points
     ]
-    # Evenly spaced: block sizes double, and so do most levels that people choose.
+    # Evenly spaced, because block sizes and most other levels double.
     ascending = [visible(level) for level in _ascending(found)]
     x = alt.X("level:N", sort=ascending, title=plain(found.factor), axis=alt.Axis(labelAngle=0))
     top, highest = _top(found)
@@ -270,7 +270,7 @@ def _specification_of_sweep(found: Sweep) -> dict[str, Any]:
 
 
 def _top(found: Sweep) -> tuple[float, float]:
-    """Where the axis ends, and the highest that there is."""
+    """Return the end of the axis, and the highest value or bound."""
     points = [point for line in found.lines for point in line.points]
     highest = max(point.value if point.high is None else point.high for point in points)
     return min(highest, _MOST_ABOVE * max(point.value for point in points)), highest

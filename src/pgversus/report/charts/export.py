@@ -1,4 +1,4 @@
-"""All charts of a study, for a page and as files of SVG and PNG."""
+"""All charts of a study, for a page and as SVG and PNG files."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from pgversus.report.overview import worst_first
 from pgversus.report.sweeps import heat_maps, sweeps
 
 MOST_CONTEXTS = 40
-"""Of which trials and latencies are drawn, the worst first: nobody looks at more."""
+"""Contexts whose trials and latencies are drawn, the worst first."""
 _MOST_MAPPED = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyCharts:
-    """By what they show."""
+    """Charts of a study, by kind."""
 
     forests: list[Chart]
     run_orders: list[Chart]
@@ -32,7 +32,7 @@ class StudyCharts:
 
 
 def study_charts(answer: StudyAnswer) -> StudyCharts:
-    """Every chart for which there is something to draw."""
+    """Return every chart for which there is data."""
     placed = worst_first(answer)
     contexts = list({id(one.answer): one.answer for one in placed}.values())[:MOST_CONTEXTS]
     maps = heat_maps(answer) if len(placed) <= _MOST_MAPPED else []
@@ -51,22 +51,22 @@ _PIXELS_PER_POINT = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """One chart, drawn."""
+    """One rendered chart."""
 
     name: str
-    """Of its file, without a suffix."""
+    """File name without a suffix."""
     svg: str
     png: bytes
 
 
 def pictures(answer: StudyAnswer) -> Iterator[Picture]:
-    """A picture of each chart of the study, each drawn when it is asked for."""
+    """Yield a picture of each chart of the study, rendered on demand."""
     for chart in study_charts(answer):
         yield _picture(chart)
 
 
 def _picture(chart: Chart) -> Picture:
-    # Imported here: the time is for who wants pictures.
+    # Imported here, because it takes time and only pictures need it.
     import vl_convert  # noqa: PLC0415
 
     specification = _whole(chart)
@@ -78,7 +78,7 @@ def _picture(chart: Chart) -> Picture:
 
 
 def _whole(chart: Chart) -> dict[str, Any]:
-    """With what stands around a chart on a page: its title, its ground, its width."""
+    """Return the specification with the title, background and width that a page would provide."""
     title = {"text": plain(chart.title), "anchor": "start", "color": "var(--fg)", "fontSize": 14}
     own = chart.specification.get("title")
     if isinstance(own, dict):

@@ -1,7 +1,7 @@
-"""Colours and marks of charts and page: told apart by any eyes, on white and on black, on paper and without colour.
+"""Colours and marks of charts and pages, distinguishable with any colour vision, light or dark, and in black and white.
 
-In a page a colour is the name of a CSS variable, so that a chart follows the reader's theme without being drawn anew;
-in a picture, which nobody styles, names are replaced by the colours of paper.
+In a page a colour is the name of a CSS variable, so that a chart follows the reader's theme without being redrawn.
+In a picture, which has no style sheet, names are replaced with the colours for paper.
 """
 
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ _LIGHT_AND_DARK = {
     "line": ("#d5dae1", "#3a414b"),
     "panel": ("#f5f7f9", "#1e2329"),
     "band": ("#e4e8ed", "#2c333c"),
-    # Okabe and Ito's, some lighter on black: each at least 3:1 against its ground, as marks need.
+    # Okabe and Ito's palette, some lighter on black: contrast at least 3:1 with the background, as marks need.
     "s1": ("#0072b2", "#56b4e9"),
     "s2": ("#c25500", "#f0914d"),
     "s3": ("#007a5a", "#3ecfa3"),
     "s4": ("#a94f85", "#e39cc4"),
     "s5": ("#6b5b00", "#e0d04a"),
     "s6": ("#444c56", "#c3cad3"),
-    # Of verdicts, also as text: at least 4.5:1, on their own tints too.
+    # Verdicts, also as text: contrast at least 4.5:1, on their own tints too.
     "faster": ("#0b5a8f", "#7cc0f2"),
     "slower": ("#9a3f00", "#ffa366"),
     "equivalent": ("#00664a", "#5fd6ae"),
@@ -46,28 +46,28 @@ SIGNS = {
     Verdict.UNDECIDED: "?",
     Verdict.INVALID: "!",
 }
-"""A verdict's shape, so that its colour says nothing that is not said without it."""
+"""Symbol of each verdict, so that colour never carries information alone."""
 FONT = 'system-ui, "Hiragino Sans", "Noto Sans CJK JP", "Noto Sans JP", "Yu Gothic UI", Meiryo, sans-serif'
 
 
 def css_variables() -> str:
-    """Every colour as a variable of CSS, by the reader's theme."""
+    """Return all colours as CSS variables that follow the reader's theme."""
     return "".join(f"--{name}:light-dark({light},{dark});" for name, (light, dark) in _LIGHT_AND_DARK.items())
 
 
 def verdict_colour(verdict: Verdict) -> str:
-    """The name of its colour."""
+    """Return the name of the verdict's colour."""
     return f"var(--{verdict.value})"
 
 
 def sized(specification: Mapping[str, Any]) -> dict[str, Any]:
-    """A chart as wide as its container, and as high as it is."""
+    """Return a specification that is as wide as its container and keeps its height."""
     rest = {key: value for key, value in specification.items() if key not in {"$schema", "config"}}
     return {**rest, "autosize": {"type": "fit-x", "contains": "padding"}}
 
 
 def config() -> dict[str, Any]:
-    """Fonts and lines of every chart."""
+    """Return the fonts and line styles of every chart."""
     axis = {
         "labelColor": "var(--fg)",
         "titleColor": "var(--muted)",
@@ -92,7 +92,7 @@ def config() -> dict[str, Any]:
 
 
 def on_paper(value: Any) -> Any:
-    """The same specification with the colours themselves, for a picture."""
+    """Replace the colour names of a specification with colours, for a picture."""
     if isinstance(value, Mapping):
         return {key: on_paper(one) for key, one in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Charts of verdicts: each ratio with its interval against no difference, and a map of two factors."""
+"""Charts of verdicts: ratios with intervals relative to no difference, and a map of two factors."""
 
 import math
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class _Row:
 
 
 def forests(answer: StudyAnswer) -> list[Chart]:
-    """One for each metric that carries verdicts; none where nothing has a ratio."""
+    """Return a chart for each judged metric that has ratios."""
     placed = worst_first(answer)
     metrics = dict.fromkeys(one.answer.analysis.metric for one in placed)
     charts = (_forest([one for one in placed if one.answer.analysis.metric is m], m) for m in metrics)
@@ -83,7 +83,7 @@ def _row(one: RankedVerdict, metric: Metric) -> _Row | None:
 
 
 def _specification(rows: Sequence[_Row], margins: set[float], metric: Metric) -> dict[str, Any]:
-    import altair as alt  # noqa: PLC0415 - the third of a second is for who wants charts
+    import altair as alt  # noqa: PLC0415 - takes a third of a second, and only charts need it
 
     margin = margins.pop() if len(margins) == 1 else 0.0
     domain = ratio_domain([row.ratio for row in rows], (end for row in rows for end in (row.low, row.high)), margin)
@@ -110,7 +110,7 @@ def _specification(rows: Sequence[_Row], margins: set[float], metric: Metric) ->
 
 
 def _verdicts(rows: Sequence[_Row], x: Any, scale: Any) -> list[Any]:
-    """Intervals, and marks on them whose shapes and colours say the verdict."""
+    """Return layers of intervals with marks, whose shapes and colours show the verdict."""
     import altair as alt  # noqa: PLC0415 - as above
 
     values = [
@@ -140,12 +140,12 @@ def _verdicts(rows: Sequence[_Row], x: Any, scale: Any) -> list[Any]:
 
 _MAP_ROW_HEIGHT = 44
 _FULL = math.log(2)
-"""From twice as fast on, or half as fast, the ground is as strong as it gets."""
+"""Log-ratio of full colour: twice or half as fast."""
 _FAINTEST, _STRONGEST = 0.12, 0.5
 
 
 def heat_chart(found: HeatMap, number: int) -> Chart:
-    """The map as a picture, the number-th of its study."""
+    """Return the chart of a heat map. number: of the map in its study."""
     return Chart(
         name=chart_name("map", str(number)),
         title=found.title,
@@ -177,7 +177,7 @@ def _strength(cell: HeatCell) -> float:
 
 
 def _specification_of_map(found: HeatMap) -> dict[str, Any]:
-    import altair as alt  # noqa: PLC0415 - the third of a second is for who wants charts
+    import altair as alt  # noqa: PLC0415 - takes a third of a second, and only charts need it
 
     rows = [place or _("all") for place, _unused in found.rows]
     values = [

@@ -1,4 +1,4 @@
-"""What was measured and how: servers and their builds, settings, differences, the host, and how to repeat it."""
+"""Environment and method: servers and their builds, settings, differences, the host, and how to reproduce it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,31 +21,31 @@ from pgversus.text.units import percent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differing:
-    """Something in which arms differ besides what is compared."""
+    """A difference between arms other than the compared one."""
 
     place: str
-    """The context; empty where it is so in all of them."""
+    """The context; empty if it applies to all of them."""
     name: str
     values: tuple[tuple[str, str], ...]
-    """Each arm's label with its value."""
+    """Label and value of each arm."""
     is_default: bool
-    """Whether each merely has its own version's default."""
+    """Whether each value is merely the default of its version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """Rows of texts."""
+    """Rows of text."""
 
     builds: list[tuple[str, str, str, str]]
-    """An arm's label, what it is, its compiler's flags, the SHA-256 of what was fetched, or of the server program."""
+    """Arm label, build, compiler flags, and SHA-256 of the fetched archive or the server program."""
     differences: list[Differing]
     settings: list[tuple[str, str, str, str]]
-    """The context, an arm, a setting that the study makes, its value; no context where it is so in all of them."""
+    """Context, arm, setting made by the study, and value; the context is empty if it applies to all of them."""
     host: list[tuple[str, str]]
 
 
 def environment(answer: StudyAnswer) -> Environment:
-    """Of all contexts, each row once."""
+    """Return the environment of all contexts, each row once."""
     builds = dict.fromkeys(row for one in answer.answers for row in _builds(one))
     differences = _by_place(answer.answers, _differences)
     settings = _by_place(answer.answers, _settings)
@@ -69,7 +69,7 @@ Key = tuple[str, str]
 def _by_place(
     answers: Sequence[Answer], rows: Callable[[Answer], Iterator[tuple[Key, Any]]]
 ) -> list[tuple[str, Key, Any]]:
-    """Each row with its context, or without one where whatever has its key has its value."""
+    """Return each row with its context, which is empty if all rows with this key have the same value."""
     found: dict[Key, dict[Any, str]] = {}
     for one in answers:
         for key, value in rows(one):
@@ -108,10 +108,10 @@ def _host(one: Answer) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repeating:
-    """What is needed."""
+    """Everything needed to reproduce a study."""
 
     command: str
-    """As it was typed; empty where that was not kept."""
+    """As typed; empty if not stored."""
     program: str
     seed: int
     file_name: str
@@ -119,13 +119,13 @@ class Repeating:
     files: list[tuple[str, str]]
     """Files that load and prepare the data, each with its SHA-256."""
     builds: list[tuple[str, str]]
-    """Servers by name, with the SHA-256 of what was fetched."""
+    """Servers by name, with the SHA-256 of the fetched archive."""
     small_print: list[str]
-    """Windows, builds and host, as every report tells them."""
+    """Windows, builds and host, as in every report."""
 
 
 def method(answer: StudyAnswer) -> list[str]:
-    """Paragraphs, each about one thing; none where nothing was measured."""
+    """Return paragraphs on the method; empty if nothing was measured."""
     if not answer.answers:
         return []
     loads = [one for one in answer.answers if isinstance(one.comparison.workload, PgbenchWorkload)]
@@ -195,7 +195,7 @@ def _looks(answer: StudyAnswer) -> str:
 
 
 def repeating(answer: StudyAnswer) -> Repeating:
-    """What is known of how it was asked for, and of what."""
+    """Return the command, the files and the builds of a study, as far as known."""
     asked = answer.asked
     single = answer.answers[0] if len(answer.answers) == 1 and not answer.study.title else None
     return Repeating(
@@ -222,7 +222,7 @@ def _hash(facts: Any) -> str:
 
 
 def scripts(answer: StudyAnswer) -> list[Script]:
-    """Every script of every load, once; nothing of built-in ones, which have no text here."""
+    """Return every script of every load once, without built-in ones, whose text is not available."""
     loads = (arm.workload for one in answer.answers for arm in one.comparison.arms)
     found = (script for load in loads if isinstance(load, PgbenchWorkload) for script in load.scripts if script.text)
     return list({(script.name, script.text): script for script in found}.values())

@@ -1,4 +1,4 @@
-"""The whole page: the answer, how sure it is, why, and everything that is needed to check it or to repeat it."""
+"""The whole page: the answer, its reliability, the explanation, and everything needed to verify or reproduce it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +21,7 @@ from pgversus.text.translation import _, listed, together
 
 
 def page_html(answer: StudyAnswer) -> str:
-    """One file in the language that is spoken, with nothing outside of it; texts of users are escaped."""
+    """Return a self-contained page in the current language; user texts are escaped."""
     placed = worst_first(answer)
     return rendered_page(
         "report.html",
@@ -36,7 +36,7 @@ def page_html(answer: StudyAnswer) -> str:
 
 
 def _answer_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[str, Any]:
-    """What the template says of verdicts."""
+    """Return the template values about verdicts."""
     sentences, more = answer_lines(placed)
     lines = verdict_lines(placed)
     metrics = dict.fromkeys(one.analysis.metric for one in answer.answers)
@@ -65,7 +65,7 @@ def _answer_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[
 
 
 def _other_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[str, Any]:
-    """What it says of all else."""
+    """Return all other template values."""
     why, more = why_parts(answer, placed)
     published = published_ratios(answer)[:MOST_ROWS] if answer.study.published else []
     is_readable = sum(len(one.comparison.arms) for one in answer.answers) <= MOST_ROWS
@@ -92,7 +92,7 @@ def _counter_rows(rows: Sequence[QuantityRow]) -> list[tuple[str, ...]]:
 
 
 def _pair(answer: StudyAnswer) -> str:
-    """The title of a comparison of the command line."""
+    """Return the title of a comparison of the command line."""
     if not answer.answers:
         return "pgversus"
     baseline, *contenders = (arm.label for arm in answer.answers[0].comparison.arms)

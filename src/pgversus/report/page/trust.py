@@ -1,4 +1,4 @@
-"""Can I trust it? What the same server twice gave, how blocks differ, what was dropped, what would have been seen."""
+"""Can I trust it? A/A comparisons, spread of blocks, dropped trials, and smallest detectable differences."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,39 +12,39 @@ from pgversus.text.translation import _, listed, ngettext
 from pgversus.text.units import change, change_interval, percent, percent_above
 
 MOST_ROWS = 200
-"""Of the table of noise."""
+"""Rows of the noise table."""
 _MOST_DROPS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseRow:
-    """Of one verdict, as text."""
+    """The noise of one verdict, as text."""
 
     place: str
     spread: str
-    """Of the ratios of single blocks; empty of one block."""
+    """Spread of the per-block ratios; empty for a single block."""
     windows: str
-    """The part of it that comes from windows; empty where it is not known."""
+    """The part due to windows; empty if unknown."""
     starts: str
-    """The part that comes from starts of the servers."""
+    """The part due to server starts; empty if unknown."""
     smallest: str
-    """The smallest difference that would have been seen; empty where nothing is promised."""
+    """The smallest detectable difference; empty without an interval."""
     blocks: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trust:
-    """All that speaks for the figures or against them."""
+    """Evidence for and against the figures."""
 
     same_arms: list[str]
-    """What arms that are the same gave; what could be done where none are."""
+    """Results of A/A comparisons; advice if there are none."""
     noise: list[NoiseRow]
     drops: list[str]
     caveats: list[str]
 
 
 def trust(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> Trust:
-    """Of the whole study. placed: its verdicts in the order in which they matter."""
+    """Return the evidence of the whole study. placed: its verdicts in order of importance."""
     return Trust(
         same_arms=list(_same_arms(placed)),
         noise=[_noise(one) for one in placed[:MOST_ROWS]],
@@ -54,9 +54,9 @@ def trust(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> Trust:
 
 
 def is_same_arm(answer: Answer, contender: int) -> bool:
-    """Whether a contender does the same with the same server as the baseline: an A/A comparison, all chance.
+    """Return whether a contender has the same server and work as the baseline, so that all differences are chance.
 
-    One server may have two names: the same program is the same server.
+    Servers with different names are the same if their programs are.
     """
     one, other = answer.comparison.baseline, answer.comparison.arms[contender]
     sha256 = answer.arms[0].sha256

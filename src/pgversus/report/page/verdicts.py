@@ -1,4 +1,4 @@
-"""The answer in sentences with their light, and a row for each verdict with its interval drawn in it."""
+"""The answer in sentences with validity badges, and a row for each verdict with its interval drawn in it."""
 
 import math
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ from pgversus.text.units import change, change_interval, percent
 
 _MOST_SENTENCES = 12
 MOST_ROWS = 1000
-"""Of the table of verdicts."""
+"""Rows of the verdict table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidityBadge:
-    """Whether a verdict, or all of them, may be relied on; told by word and shape before any colour."""
+    """Whether a verdict, or all of them, can be relied on; shown by word and symbol, not by colour alone."""
 
     kind: str
     """valid, caution or invalid."""
@@ -33,24 +33,24 @@ class ValidityBadge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sentence:
-    """What is known of one contender."""
+    """The sentence on one contender."""
 
     place: str
     text: str
     next: str
-    """What to do now; empty where the sentence says it."""
+    """The next step; empty if the sentence includes it."""
     light: ValidityBadge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forest:
-    """The interval inside a cell, in percent of its width; low and high end at the cell's."""
+    """An interval drawn inside a cell, in percent of its width, clipped to the cell."""
 
     low: float
     high: float
     at: float
     none: float
-    """No difference."""
+    """Position of no difference."""
     margin_low: float
     margin_high: float
     has_interval: bool
@@ -58,14 +58,14 @@ class Forest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictLine:
-    """One row; every number is text already."""
+    """One row of the verdict table; every number is already text."""
 
     place: str
     baseline: str
     contender: str
     metric: str
     verdict: str
-    """Its code, by which it is styled."""
+    """The verdict's code, used for styling."""
     sign: str
     word: str
     change: str
@@ -73,27 +73,27 @@ class VerdictLine:
     forest: Forest | None
     medians: tuple[str, str]
     used: int
-    """Trials of both arms."""
+    """Number of trials of both arms."""
     dropped: int
     margin: str
     light: ValidityBadge
 
 
 def validity_badge(answer: Answer, result: ContenderResult) -> ValidityBadge:
-    """Of one verdict."""
+    """Return the badge of one verdict."""
     if result.verdict is Verdict.INVALID:
         return _lights()["invalid"]
     return _lights()["caution" if needs_check(answer, result) else "valid"]
 
 
 def study_light(answer: StudyAnswer) -> ValidityBadge:
-    """Of the whole study: its worst; invalid where nothing was measured."""
+    """Return the badge of the whole study, from its worst verdict; invalid if nothing was measured."""
     kinds = {validity_badge(one, result).kind for one in answer.answers for result in one.analysis.results}
     if not kinds:
         return _lights()["invalid"]
     if any(one.failed for one in answer.unanswered) or any(one.failure for one in answer.answers):
         kinds.add("caution")
-    # One invalid contender does not make the others so.
+    # One invalid contender does not invalidate the others.
     worst = "invalid" if kinds == {"invalid"} else "valid" if kinds == {"valid"} else "caution"
     return _lights()[worst]
 
@@ -107,7 +107,7 @@ def _lights() -> dict[str, ValidityBadge]:
 
 
 def answer_lines(placed: Sequence[RankedVerdict]) -> tuple[list[Sentence], int]:
-    """A sentence for each verdict, in their order, and how many more there are than are shown."""
+    """Return a sentence for each of the first verdicts, and the number of verdicts without one."""
     shown = [
         Sentence(
             place=one.answer.context.label,
@@ -121,7 +121,7 @@ def answer_lines(placed: Sequence[RankedVerdict]) -> tuple[list[Sentence], int]:
 
 
 def verdict_lines(placed: Sequence[RankedVerdict]) -> list[VerdictLine]:
-    """A row for each verdict, in their order; of very many the first MOST_ROWS."""
+    """Return a row for each verdict, in order, at most MOST_ROWS."""
     shown = placed[:MOST_ROWS]
     domain = _domain(shown)
     return [_line(one, domain) for one in shown]

@@ -1,4 +1,4 @@
-"""Why: plans that changed side by side, the counters that differ, and what is not known."""
+"""Explanations: changed plans side by side, counters that differ, and what is unknown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ _MOST_NODES = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanPair:
-    """A changed plan beside the old one."""
+    """A changed plan next to the baseline's."""
 
     statement: str
     labels: tuple[str, str]
     headline: str
     sentences: list[str]
     rows: list[PlanRow]
-    """Empty of a plan with too many nodes to be looked at."""
+    """Empty for a plan with too many nodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContenderExplanation:
-    """Of one contender in one context."""
+    """The explanation for one contender in one context."""
 
     place: str
     contender: str
@@ -40,9 +40,9 @@ class ContenderExplanation:
 
 
 def why_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> tuple[list[ContenderExplanation], int]:
-    """One for each verdict of which plans or counters tell anything, by context; how many contexts are left out.
+    """Return an explanation for each verdict with plans or counters, by context, and the number of omitted contexts.
 
-    placed: the verdicts in the order in which they matter; so are the contexts.
+    placed: the verdicts in order of importance, which determines the order of contexts.
     """
     contexts = list({one.answer.context.number: one.answer for one in placed}.values())
     parts = (part for one in contexts[:_MOST_CONTEXTS] for part in _parts(one, answer.study.metrics))

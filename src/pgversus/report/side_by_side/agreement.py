@@ -1,8 +1,8 @@
 """Whether two ratios agree, by their intervals.
 
-The quotient of two ratios has an interval as wide on the log scale as the root of the sum of the squares of both half
-widths: the two runs are independent. Each half width already allows for looks and for the verdicts that share its
-study's error, and so does theirs together (docs/side-by-side.md).
+The two runs are independent, so the half-width of the quotient's interval on the log scale is the root of the sum of
+the squares of both half-widths. Each half-width already accounts for repeated checks and for the verdicts that share
+the error of its study, and so does the combined one (docs/side-by-side.md).
 """
 
 import math
@@ -15,29 +15,29 @@ from pgversus.text.translation import N_, _
 from pgversus.text.units import percent
 
 A, B = "A", "B"
-"""How the two results are called, in the order in which they were named."""
+"""Names of the two results, in the order of the command line."""
 
 
 class Unlike(StrEnum):
-    """Why two verdicts are no answers to one question."""
+    """Why two verdicts do not answer the same question."""
 
     WORKLOAD = "workload"
     DATASET = "dataset"
     METRIC = "metric"
     CACHE = "cache"
     LEVELS = "levels"
-    """Another setting or server is fixed."""
+    """A different setting or server is fixed."""
     COMPARED = "compared"
-    """Other factors are compared, or it is open which contender stands for which."""
+    """Different factors are compared, or the contenders cannot be matched."""
     NOT_MEASURED = "not-measured"
     ONLY_HERE = "only-here"
 
 
 class DiscrepancyKind(StrEnum):
-    """What may differ around two answers to one question."""
+    """Differences between two answers to the same question."""
 
     BASELINE = "baseline"
-    """Builds or levels of the baselines: then there is no common measure, and nothing is said of the ratios."""
+    """Builds or levels of the baselines; without a common baseline the ratios are not judged."""
     CONTENDER = "contender"
     SETTINGS = "settings"
     DATA = "data"
@@ -48,22 +48,22 @@ class DiscrepancyKind(StrEnum):
     WINDOWS = "windows"
     MARGIN = "margin"
     CHECK = "check"
-    """A caveat of one of the two says that its number may mean something else than it seems to."""
+    """A caveat of one of the two says that its number may be misleading."""
 
 
 class Agreement(StrEnum):
-    """How two ratios stand to each other."""
+    """Relation of two ratios."""
 
     AGREE = "agree"
     LARGER_IN_A = "larger-in-a"
     LARGER_IN_B = "larger-in-b"
     HIGHER_IN_A = "higher-in-a"
-    """The ratios lie on both sides of no difference, and not both are decided: their sizes are not compared."""
+    """The ratios lie on opposite sides of 1, but not both are decided, so their sizes are not compared."""
     HIGHER_IN_B = "higher-in-b"
     OPPOSITE = "opposite"
     """Faster in one, slower in the other."""
     OPEN = "open"
-    """The intervals cannot tell them apart, and do not show that they are alike."""
+    """The intervals show neither a difference nor agreement."""
     NOT_JUDGED = "not-judged"
 
 
@@ -80,7 +80,7 @@ class Side:
     low: float | None
     high: float | None
     baseline_value: float | None
-    """In the base unit; no comparison with that of the other side."""
+    """In the base unit; not comparable with the other side."""
     contender_value: float | None
     margin: float
     blocks: int
@@ -89,7 +89,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something that is not alike."""
+    """A difference between the two sides."""
 
     kind: DiscrepancyKind
     words: str
@@ -97,7 +97,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quotient:
-    """The ratio of B over that of A: 1 where both found the same."""
+    """The ratio of B divided by that of A: 1 if both are equal."""
 
     value: float
     low: float
@@ -106,30 +106,30 @@ class Quotient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideBySideRow:
-    """Two verdicts that answer one question."""
+    """Two verdicts that answer the same question."""
 
     a: Side
     b: Side
     metric: Metric
     by_role: bool
-    """Whether they belong together as baseline and contender only, being called otherwise."""
+    """Whether they are matched by role only, because their names differ."""
     agreement: Agreement
     words: str
-    """The agreement as a sentence, or why nothing is said of it."""
+    """The agreement as a sentence, or why it is not judged."""
     quotient: Quotient | None
-    """None where nothing is said of it, or an interval is missing."""
+    """None if not judged, or if an interval is missing."""
     notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotComparable:
-    """A context or a contender without one beside it."""
+    """A context or contender without a counterpart."""
 
     a: str | None
-    """What it is called in A, with the contender where it is one of several; None where it is only in B."""
+    """Its name in A, followed by the contender if only that one is concerned; None if it is only in B."""
     b: str | None
     reasons: tuple[tuple[Unlike, str], ...]
-    """One or more, each in words."""
+    """One or more, each with a text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,14 +139,14 @@ class ResultSource:
     title: str
     results: str
     host: str
-    """In words; empty where it told nothing."""
+    """Description; empty if not reported."""
     days: str
-    """On which it was measured; empty where nobody noted them."""
+    """Days of measurement; empty if not recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideBySide:
-    """Everything that can be said of two results together."""
+    """The complete comparison of two results."""
 
     a: ResultSource
     b: ResultSource
@@ -156,7 +156,7 @@ class SideBySide:
 
 
 def quotient(a: Side, b: Side) -> Quotient | None:
-    """B's ratio over A's with its interval; None where one of the two has no interval."""
+    """Return B's ratio divided by A's, with its interval; None if one of the two has no interval."""
     if a.ratio is None or b.ratio is None or None in (a.low, a.high, b.low, b.high):
         return None
     point = math.log(b.ratio) - math.log(a.ratio)
@@ -165,7 +165,7 @@ def quotient(a: Side, b: Side) -> Quotient | None:
 
 
 def agreement(a: Side, b: Side, found: Quotient | None) -> Agreement:
-    """How the ratios stand to each other. found: their quotient."""
+    """Return the relation of two ratios. found: their quotient."""
     if found is None:
         return Agreement.OPEN
     margin = shared_margin(a, b)
@@ -175,7 +175,7 @@ def agreement(a: Side, b: Side, found: Quotient | None) -> Agreement:
         return Agreement.OPEN
     if {a.verdict, b.verdict} == {Verdict.FASTER, Verdict.SLOWER}:
         return Agreement.OPPOSITE
-    assert a.ratio is not None  # noqa: S101 - there is a quotient
+    assert a.ratio is not None  # noqa: S101 - a quotient exists
     assert b.ratio is not None  # noqa: S101
     if (a.ratio - 1) * (b.ratio - 1) <= 0:
         return Agreement.HIGHER_IN_B if b.ratio > a.ratio else Agreement.HIGHER_IN_A
@@ -191,7 +191,7 @@ _DIFFERENT = {
 
 
 def agreement_words(found: Agreement, a: Side, b: Side) -> str:
-    """The same as a sentence."""
+    """Return the agreement as a sentence."""
     match found:
         case Agreement.AGREE:
             return _("agree within ±{margin}", margin=percent(shared_margin(a, b)))
@@ -204,12 +204,12 @@ def agreement_words(found: Agreement, a: Side, b: Side) -> str:
 
 
 def shared_margin(a: Side, b: Side) -> float:
-    """Below which a difference matters to neither: the larger of the two."""
+    """Return the larger margin, below which a difference matters to neither side."""
     return max(a.margin, b.margin)
 
 
 def _open(a: Side, b: Side) -> str:
-    """Why they cannot be told apart: no interval, or one that is too wide."""
+    """Return why the result is inconclusive: no interval, or one that is too wide."""
     for name, side in (("A", a), ("B", b)):
         if side.verdict is Verdict.INVALID:
             return _("inconclusive: {side} is invalid", side=name)
@@ -219,11 +219,11 @@ def _open(a: Side, b: Side) -> str:
 
 
 def _half_width(side: Side) -> float:
-    assert side.low is not None  # noqa: S101 - asked of sides with an interval
+    assert side.low is not None  # noqa: S101 - called for sides with an interval
     assert side.high is not None  # noqa: S101
     return (math.log(side.high) - math.log(side.low)) / 2
 
 
 def _size(ratio: float) -> float:
-    """How far from no difference."""
+    """Return the distance from no difference, on the log scale."""
     return abs(math.log(ratio))

@@ -1,4 +1,4 @@
-"""What is not alike around two verdicts that answer the same question, in words."""
+"""Differences between two verdicts that answer the same question, as text."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -15,13 +15,13 @@ from pgversus.text.translation import _, listed, ngettext
 from pgversus.text.units import percent, size
 
 _MEMORY_SHARE = 0.05
-"""A kernel keeps some megabytes more or less for itself; another machine has another size."""
+"""Relative difference up to which memory is the same: kernels reserve slightly different amounts."""
 _NOT_HELD = "mount_options"
-"""Many of them name a place and bear on nothing."""
+"""Not compared, because many mount options name a device or path and have no effect."""
 
 
 def notes(pair: MatchedPair) -> tuple[Note, ...]:
-    """Everything that differs, what weighs most first."""
+    """Return all differences, the most important first."""
     found = (
         (DiscrepancyKind.BASELINE, _arms(pair, BASELINE, BASELINE)),
         (DiscrepancyKind.CONTENDER, _arms(pair, pair.a_result.contender, pair.b_result.contender)),
@@ -39,7 +39,7 @@ def notes(pair: MatchedPair) -> tuple[Note, ...]:
 
 
 def days_words(days: tuple[str, str] | None) -> str:
-    """`2026-05-01`, or the first and the last; empty where nobody noted them."""
+    """Return `2026-05-01`, or the first and the last day; empty if not recorded."""
     if days is None:
         return ""
     first, last = days
@@ -47,7 +47,7 @@ def days_words(days: tuple[str, str] | None) -> str:
 
 
 def host_words(host: Mapping[str, Any]) -> str:
-    """What a host is, in one line; empty where it told nothing."""
+    """Return a host's description in one line; empty if nothing was reported."""
     told = (host.get(name) for name in ("cpu_model", "cpus_usable", "memory_bytes", "kernel", "file_system"))
     model, cpus, memory, kernel, files = told
     parts = (
@@ -61,7 +61,7 @@ def host_words(host: Mapping[str, Any]) -> str:
 
 
 def _arms(pair: MatchedPair, one: int, other: int) -> str:
-    """Of two arms that stand for each other: whether they are the same treatment of the same build."""
+    """Return the differences in level and build between two matched arms."""
     a, b = pair.a.comparison.arms[one], pair.b.comparison.arms[other]
     parts = list(_levels(pair, a, b))
     parts += _builds(pair.a.arms[one], pair.b.arms[other])
@@ -77,7 +77,7 @@ def _arms(pair: MatchedPair, one: int, other: int) -> str:
 
 
 def _levels(pair: MatchedPair, a: Arm, b: Arm) -> Iterator[str]:
-    """Settings that are what is compared."""
+    """Yield differences in compared settings."""
     factors = {*pair.a.comparison.factors, *pair.b.comparison.factors}
     for name, (x, y) in _differing(_settings_of(a, factors), _settings_of(b, factors)).items():
         yield _each(name, x, y)
@@ -112,7 +112,7 @@ def _source(facts: ArmFacts) -> str:
 
 
 def _settings(pair: MatchedPair) -> str:
-    """Those that are the same for all that is compared, and not the same in both results."""
+    """Return differences in settings that are not compared."""
     factors = {*pair.a.comparison.factors, *pair.b.comparison.factors}
     arms = (
         (pair.a.comparison.baseline, pair.b.comparison.baseline),
@@ -126,7 +126,7 @@ def _settings(pair: MatchedPair) -> str:
 
 
 def _settings_of(arm: Arm, factors: Collection[str], *, others: bool = False) -> dict[str, str]:
-    """Settings among the factors; others: those that are not."""
+    """Return settings that are factors; with `others`, those that are not."""
     return {one.name: one.value for one in arm.settings if (one.name in factors) is not others}
 
 

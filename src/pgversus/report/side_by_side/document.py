@@ -1,4 +1,4 @@
-"""Two results side by side for programs: a JSON document, versioned, keys are only ever added; and the rows of CSV."""
+"""Two results side by side for programs: a versioned JSON document, whose keys are only ever added, and CSV rows."""
 
 from dataclasses import asdict
 from typing import Any
@@ -26,7 +26,7 @@ from pgversus.text.translation import Language, _, use_language
 
 
 def side_by_side(a: StudyAnswer, b: StudyAnswer) -> SideBySide:
-    """Two results, put beside each other where they answer the same question; of all else why they do not."""
+    """Match two results as far as they answer the same question, and state why the rest is not comparable."""
     found = match(a, b)
     return SideBySide(
         a=_source(a),
@@ -102,7 +102,7 @@ _OF_SIDE: dict[str, Cell] = {
 
 
 def side_by_side_document(a: StudyAnswer, b: StudyAnswer) -> dict[str, Any]:
-    """Everything, in English and in base units; null where there is no number."""
+    """Return the comparison as a JSON document, in English and in base units; None for missing numbers."""
     with use_language(Language.ENGLISH):
         found = side_by_side(a, b)
         return {
@@ -116,7 +116,7 @@ def side_by_side_document(a: StudyAnswer, b: StudyAnswer) -> dict[str, Any]:
 
 
 def side_by_side_table(a: StudyAnswer, b: StudyAnswer) -> TidyTable:
-    """A row for each pair, what is not comparable after them with its reasons."""
+    """Return a row for each pair, followed by contexts and contenders that are not comparable, with reasons."""
     with use_language(Language.ENGLISH):
         found = side_by_side(a, b)
     types: dict[str, Cell] = {

@@ -1,6 +1,6 @@
-"""Which contexts and contenders of two studies belong together, and why the others do not.
+"""Match the contexts and contenders of two studies, and explain why the others do not match.
 
-Two contexts ask the same by what is run, on what, and what is judged, never by what it is called.
+Contexts match by workload, data and judged metric, never by name.
 """
 
 from collections import defaultdict
@@ -18,13 +18,13 @@ from pgversus.study.workload import Operation, PgbenchWorkload, Script, Step, Wo
 from pgversus.text.translation import _, both, listed
 
 NAMES = frozenset({"workload", "load", "dataset", "scale", "cache"})
-"""Factors whose levels are names of something whose content is looked at."""
+"""Factors whose levels are only names; their content is compared instead."""
 
 Reason = tuple[Unlike, str]
 
 
 def question_key(one: Answer, common: Collection[str]) -> Hashable:
-    """Equal for two contexts that ask the same. common: factors that both studies fix, by whose levels it must be."""
+    """Return a key that is equal for matching contexts. common: factors fixed by both studies, with equal levels."""
     comparison = one.comparison
     return (
         work_key(comparison.baseline),
@@ -35,17 +35,17 @@ def question_key(one: Answer, common: Collection[str]) -> Hashable:
 
 
 def work_key(arm: Arm) -> Hashable:
-    """Equal for two arms that do the same work on the same data."""
+    """Return a key that is equal for two arms with the same work on the same data."""
     return _workload_key(arm.workload), _dataset_key(arm)
 
 
 def common_factors(ones: Collection[Answer], others: Collection[Answer]) -> set[str]:
-    """Those that both studies fix and whose levels are more than names."""
+    """Return the factors that both studies fix and whose levels are more than names."""
     return (_factors(ones) & _factors(others)) - NAMES
 
 
 def reasons(one: Answer, other: Answer, common: Collection[str]) -> Iterator[Reason]:
-    """In what two contexts do not ask the same, A's first."""
+    """Yield the reasons why two contexts do not match; `one` is from A."""
     a, b = one.comparison, other.comparison
     yield from _of_workloads(a, b)
     yield from _of_datasets(a, b)
@@ -80,7 +80,7 @@ def _workload_key(workload: Workload) -> Hashable:
 
 
 def _script_key(script: Script) -> Hashable:
-    """What it says; of a built-in its name."""
+    """Return the text of a script, or the name of a built-in one."""
     return (script.name, None) if script.text is None else (None, script.text.strip())
 
 
@@ -94,7 +94,7 @@ def _dataset_key(arm: Arm) -> Hashable:
 
 
 def _scale(arm: Arm) -> int | None:
-    """Of pgbench's tables, or what a script is told of it."""
+    """Return the scale of pgbench's tables, or the one passed to scripts."""
     told = arm.workload.scale if isinstance(arm.workload, PgbenchWorkload) else None
     return arm.dataset.pgbench_scale if arm.dataset.pgbench_scale is not None else told
 
@@ -172,38 +172,38 @@ def _rate(workload: PgbenchWorkload) -> str:
 
 
 _MOST_TRIED = 50
-"""Contexts that ask the same and are told apart by their settings alone; of more the order decides."""
+"""Candidates that are compared by settings; beyond that, order decides."""
 _MOST_HELD = 10_000
-"""Pairs of contexts that are looked through for what is meant to be the same."""
+"""Maximum number of pairs of contexts searched for probable counterparts."""
 _MOST_REASONS = 2
-"""Of two contexts that are meant to be the same; more is something else."""
+"""Maximum number of reasons between probable counterparts."""
 
 Meant = dict[int, tuple[Answer, tuple[Reason, ...]]]
-"""By the number of a context of A the one of B that it is meant to be held against, and why it cannot be."""
+"""For context numbers of A, the probable counterpart in B, and why the two cannot be compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchedPair:
-    """Two verdicts that answer one question."""
+    """Two verdicts that answer the same question."""
 
     a: Answer
     a_result: ContenderResult
     b: Answer
     b_result: ContenderResult
     by_role: bool
-    """Whether they belong together as baseline and contender only."""
+    """Whether they are matched by role only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextMatching:
-    """What belongs together, in the order of A, and what does not."""
+    """Matched verdicts in the order of A, and everything without a match."""
 
     together: tuple[MatchedPair, ...]
     alone: tuple[NotComparable, ...]
 
 
 def match(a: StudyAnswer, b: StudyAnswer) -> ContextMatching:
-    """Contexts by what they ask, contenders by name, else by role."""
+    """Match contexts by question, and contenders by name or else by role."""
     common = common_factors(a.answers, b.answers)
     pairs = _pairs_of_contexts(a.answers, b.answers, common)
     together: list[MatchedPair] = []
@@ -222,7 +222,7 @@ def match(a: StudyAnswer, b: StudyAnswer) -> ContextMatching:
 def _pairs_of_contexts(
     ones: Sequence[Answer], others: Sequence[Answer], common: Collection[str]
 ) -> list[tuple[Answer, Answer]]:
-    """Those that ask the same; of several the ones with the settings that are most alike."""
+    """Return pairs of matching contexts; among several candidates, the one with the most similar settings."""
     by_key: dict[Hashable, list[Answer]] = defaultdict(list)
     for other in others:
         by_key[question_key(other, common)].append(other)
@@ -237,14 +237,14 @@ def _pairs_of_contexts(
 
 
 def _distance(one: Answer, other: Answer) -> tuple[int, int]:
-    """How many contenders are called otherwise, and how many settings differ."""
+    """Return the number of contenders with different names, and of different settings."""
     labels = [{arm.label for arm in found.comparison.contenders} for found in (one, other)]
     settings = [{(setting.name, setting.value) for setting in x.comparison.baseline.settings} for x in (one, other)]
     return len(labels[0] - labels[1]), len(settings[0] ^ settings[1])
 
 
 def _contenders(one: Answer, other: Answer) -> tuple[list[MatchedPair], list[NotComparable]]:
-    """Of two contexts that ask the same."""
+    """Match the contenders of two matching contexts."""
     found: list[MatchedPair] = []
     theirs = {_called(other, result): result for result in other.analysis.results}
     is_same_baseline = one.comparison.baseline.label == other.comparison.baseline.label
@@ -278,7 +278,7 @@ def _called(one: Answer, result: ContenderResult) -> Hashable:
 def _same_work(
     one: Answer, results: Sequence[ContenderResult], other: Answer, others: Sequence[ContenderResult]
 ) -> bool:
-    """Whether they do the same in the same order, where workloads are what is compared."""
+    """Return whether the contenders do the same work in the same order, which differs if workloads are compared."""
     keys = [work_key(one.comparison.arms[result.contender]) for result in results]
     return keys == [work_key(other.comparison.arms[result.contender]) for result in others]
 
@@ -297,14 +297,14 @@ def _alone(one: Answer, result: ContenderResult, side: str) -> NotComparable:
 
 
 def place(one: Answer) -> str:
-    """What a context is called; of the only one of its study what runs in it."""
+    """Return a context's label, or its workload if it is the only one of its study."""
     return one.context.label or one.comparison.workload.name
 
 
 def _not_the_same(
     ones: Sequence[Answer], others: Sequence[Answer], common: Collection[str], a: StudyAnswer, b: StudyAnswer
 ) -> Iterator[NotComparable]:
-    """What is left over: with the one that it is meant to be held against, where there is one, and why it cannot be."""
+    """Yield the contexts without a match, with their probable counterpart, if any, and the reasons."""
     meant = _of_one_place(ones, others, common)
     taken = {other.context.number for other, _unused in meant.values()}
     rest = [one for one in ones if one.context.number not in meant]
@@ -323,7 +323,7 @@ def _not_the_same(
 
 
 def _of_one_place(ones: Sequence[Answer], others: Sequence[Answer], common: Collection[str]) -> Meant:
-    """Those that stand at the same place of the matrix."""
+    """Return counterparts with the same levels."""
     by_place = {_place_key(other): other for other in others}
     found: Meant = {}
     for one in ones:
@@ -334,7 +334,7 @@ def _of_one_place(ones: Sequence[Answer], others: Sequence[Answer], common: Coll
 
 
 def _nearest(ones: Sequence[Answer], others: Sequence[Answer], common: Collection[str]) -> Meant:
-    """Of the rest those that run work of one name and differ the least, each once."""
+    """Return counterparts with the same workload name and the fewest differences, each used once."""
     if len(ones) * len(others) > _MOST_HELD:
         return {}
     pairs = [
@@ -363,13 +363,13 @@ def _workload_name(one: Answer) -> str:
 
 
 def _lost(answer: StudyAnswer) -> dict[Hashable, str]:
-    """Why nothing is said of a context, by its levels."""
-    # Of equal ones the first.
+    """Return why contexts were not measured, by levels."""
+    # Reversed, so that the first of equal ones is used.
     return {lost.context.levels: lost.words for lost in reversed(answer.unanswered)}
 
 
 def _only(side: str, one: Answer, lost_elsewhere: Mapping[Hashable, str]) -> Reason:
-    """That nothing of the other result is like it, or that this was not measured there."""
+    """Return the reason for a context without a counterpart: not measured in the other result, or not part of it."""
     reason = lost_elsewhere.get(one.context.levels)
     if reason is not None:
         where = "B" if side == "A" else "A"

@@ -1,4 +1,4 @@
-"""What is put beside each other as texts: every renderer shows these, in this order."""
+"""Texts of two results side by side: every renderer shows these, in this order."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -58,19 +58,19 @@ _COUNTED: Mapping[Agreement, Callable[[int], str]] = {
         "{number} pair is not judged", "{number} pairs are not judged", number
     ),
 }
-"""How many pairs of a kind there are, in the order in which they are told."""
+"""Texts for the number of pairs of each kind, in the order shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideText:
-    """One verdict."""
+    """The texts of one verdict."""
 
     pair: str
-    """`17.8 against 16.12`."""
+    """`17.8 vs 16.12`."""
     baseline_level: str
     contender_level: str
     change: str
-    """With the mark of a verdict that claims none; empty without a ratio."""
+    """With a mark if no difference is claimed; empty without a ratio."""
     interval: str
     verdict: Verdict
     verdict_word: str
@@ -79,26 +79,26 @@ class SideText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowText:
-    """Two verdicts and how they stand to each other."""
+    """The texts of two verdicts and of their agreement."""
 
     place: str
-    """The context, with its name in B where that is another, and the contender where there are several."""
+    """The context and the contender, each followed by its name in B if that differs."""
     metric: str
     a: SideText
     b: SideText
     agreement: Agreement
     words: str
     quotient: str
-    """B's ratio over A's with its interval; empty where nothing is said of it."""
+    """B's ratio divided by A's, with its interval; empty if not judged."""
     around: str
-    """In a few words what is not alike: `host, days`."""
+    """The kinds of differences: `host, days`."""
     notes: list[str]
-    """The same in whole words."""
+    """The differences in full."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoneText:
-    """What has nothing beside it."""
+    """The texts of a context or contender without a counterpart."""
 
     place: str
     reason: str
@@ -106,19 +106,19 @@ class LoneText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideBySideSection:
-    """All texts."""
+    """All texts of a comparison of two results."""
 
     title: str
     sources: list[tuple[str, str]]
-    """A and B, and what each is."""
+    """A and B, each with its description."""
     sentences: list[str]
-    """How many agree, and what may be concluded from it."""
+    """Numbers of agreements, and how to interpret them."""
     rows: list[RowText]
     not_comparable: list[LoneText]
 
     @property
     def notes(self) -> list[str]:
-        """Of all rows, each once, with the rows that it holds of."""
+        """Notes of all rows, each once, with the rows that it concerns."""
         found: dict[str, list[str]] = {}
         for row in self.rows:
             for note in row.notes:
@@ -130,7 +130,7 @@ class SideBySideSection:
 
 
 def side_by_side_section(found: SideBySide) -> SideBySideSection:
-    """The texts of what is put beside each other."""
+    """Return the texts of two results side by side."""
     return SideBySideSection(
         title=_("A and B side by side"),
         sources=[("A", _source(found.a)), ("B", _source(found.b))],

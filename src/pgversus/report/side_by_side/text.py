@@ -1,4 +1,4 @@
-"""Two results side by side as text: for a terminal or a pipe, as Markdown for a pull request, and as an HTML page."""
+"""Two results side by side: for a terminal or a pipe, as Markdown for a pull request, and as an HTML page."""
 
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -14,7 +14,7 @@ from pgversus.text.translation import _
 
 
 def side_by_side_markdown(found: SideBySide) -> str:
-    """All of it: the ratios, the values, what is not alike, what has nothing beside it."""
+    """Return the comparison as Markdown: ratios, values, differences, and everything without a counterpart."""
     section = side_by_side_section(found)
     parts = [
         f"## {escaped(section.title)}",
@@ -84,7 +84,7 @@ def _list(lines: list[str], head: str) -> str:
 
 
 def side_by_side_html(found: SideBySide) -> str:
-    """The page, in the language of now; texts of users are escaped."""
+    """Return the page in the current language; user texts are escaped."""
     section = side_by_side_section(found)
     return rendered_page("side_by_side.html", title=section.title, section=section, confidence=percent_of_confidence())
 
@@ -102,7 +102,7 @@ _COLOURS = {
 
 
 def print_side_by_side(found: SideBySide, console: Console, columns: int | None = None) -> None:
-    """Print all of it; console and columns: as of print_answer."""
+    """Print the comparison; console and columns: as for print_answer."""
     section = side_by_side_section(found)
     parts: list[RenderableType] = [Text(section.title, style="bold")]
     parts += [Text(f"{name}: {words}") for name, words in section.sources]
@@ -131,7 +131,7 @@ def _cells(side: SideText) -> list[RenderableType]:
 
 
 def _values(section: SideBySideSection) -> Table:
-    """Each beside its own baseline: those of A and of B are two tables that happen to share their rows."""
+    """Return a table of values next to their own baselines; the columns of A and B are not comparable."""
     heads = [_("A baseline"), _("A contender"), _("B baseline"), _("B contender")]
     shown = terminal_table(_("values (not comparable between A and B)"), "", *heads, _("blocks"))
     for row in section.rows:

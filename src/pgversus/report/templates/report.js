@@ -1,8 +1,8 @@
-// Draws each chart when it comes into view, or all of them before printing; filters the table of verdicts.
+// Draws each chart when it scrolls into view, or all of them before printing; filters the table of verdicts.
 (function () {
   "use strict";
 
-  // Of each chart, from its beginning on: whether it is drawn yet is asked of it.
+  // The promise of each chart, set when drawing begins.
   var drawings = new Map();
 
   function draw(figure) {
@@ -32,7 +32,7 @@
   function drawAll() {
     return Promise.all(figures.map(draw));
   }
-  // What is printed while charts are being drawn would lack them: the page's own button waits.
+  // The browser does not wait for this before printing; the page's own button does.
   window.addEventListener("beforeprint", drawAll);
   var button = document.getElementById("print");
   button.hidden = false;
@@ -57,7 +57,7 @@
     observer.observe(figure);
   });
 
-  // What nobody has scrolled to is drawn when there is nothing else to do, one chart at a time.
+  // Charts that are not in view are drawn when the browser is idle, one at a time.
   var waiting = figures.slice();
   function drawNext() {
     var figure = waiting.shift();
@@ -95,7 +95,7 @@
     });
   }
 
-  // On paper everything is open.
+  // Open all sections for printing.
   var opened = [];
   window.addEventListener("beforeprint", function () {
     document.querySelectorAll("details.printed:not([open])").forEach(function (one) {
