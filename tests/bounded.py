@@ -1,4 +1,4 @@
-"""Time that something may take: a test of what must be quick ends soon where it is not."""
+"""A limit on CPU time, so that a test of a fast operation fails soon if the operation is slow."""
 
 import signal
 from collections.abc import Iterator
@@ -6,13 +6,13 @@ from contextlib import contextmanager
 from types import FrameType
 
 SHORT_S = 2.0
-"""Of processor time, on any machine and under any load: far more than milliseconds, far less than the square of a long
-text."""
+"""CPU seconds, independent of machine and load: far more than the expected milliseconds, far less than quadratic time
+on a long text."""
 
 
 @contextmanager
 def processor_time(seconds: float = SHORT_S) -> Iterator[None]:
-    """AssertionError in the midst of it where it takes longer; the time of other processes does not count."""
+    """Raise AssertionError in the body if it exceeds this CPU time; other processes do not count."""
 
     def ended(_number: int, _frame: FrameType | None) -> None:
         raise AssertionError(f"not done after {seconds} s of processor time")

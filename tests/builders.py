@@ -1,4 +1,4 @@
-"""Blocks, comparisons and answers made by hand, for tests."""
+"""Builders of blocks, comparisons and answers for tests."""
 
 import os
 from collections.abc import Sequence
@@ -26,13 +26,13 @@ from pgversus.study.workload import Operation, PgbenchWorkload, QueryMode, Scrip
 DATA = Path(__file__).parent / "data"
 GOLDEN = Path(__file__).parent / "golden"
 MYSELF = ServerUser(name="me", uid=os.getuid(), gid=os.getgid(), is_self=True)
-"""For what must work without a directory that another user can enter."""
+"""The current user as the servers' user, for tests without a directory accessible to other users."""
 
 Microseconds = npt.NDArray[np.int64]
 
 
 def window(latencies_us: Sequence[int] | Microseconds, seconds: float = 1.0, failed: int = 0) -> Window:
-    """A window whose transactions took so many microseconds each."""
+    """Return a window of transactions with these latencies in microseconds."""
     latencies = np.asarray(latencies_us, dtype=np.int64)
     return Window(
         transactions=int(latencies.size),
@@ -45,12 +45,12 @@ def window(latencies_us: Sequence[int] | Microseconds, seconds: float = 1.0, fai
 
 
 def trial(arm: int, *windows: Window) -> Trial:
-    """A trial of these windows."""
+    """Return a trial of these windows."""
     return trial_of(arm, windows)
 
 
 def latency_block(number: int, *latencies_us: Sequence[int] | Microseconds | None) -> Block:
-    """A block with one window for each arm, one client without pauses; None leaves the arm out."""
+    """Return a block with one window per arm, from one client without pauses; None leaves an arm out."""
     trials = {}
     for arm, latencies in enumerate(latencies_us):
         if latencies is not None:
@@ -60,7 +60,7 @@ def latency_block(number: int, *latencies_us: Sequence[int] | Microseconds | Non
 
 
 def rate_block(number: int, *tps: float | None, transactions: int = 100) -> Block:
-    """A block in which each arm did exactly so many transactions per second; None leaves the arm out."""
+    """Return a block in which each arm has exactly this tps; None leaves an arm out."""
     trials = {}
     for arm, rate in enumerate(tps):
         if rate is not None:
@@ -70,13 +70,13 @@ def rate_block(number: int, *tps: float | None, transactions: int = 100) -> Bloc
 
 
 def vacuum(*more: Step) -> Operation:
-    """VACUUM of pgbench's accounts, and more steps after it."""
+    """Return an operation: VACUUM of pgbench_accounts, followed by these steps."""
     steps = (Step(name="VACUUM pgbench_accounts", sql="VACUUM pgbench_accounts;"), *more)
     return Operation(name=", ".join(step.name for step in steps), steps=steps)
 
 
 def operation_block(number: int, operation: Operation, *seconds: Sequence[float]) -> Block:
-    """A block in which the steps of an operation took so many seconds on each arm."""
+    """Return a block from the seconds of each step of an operation, per arm."""
     trials = {}
     for arm, times in enumerate(seconds):
         steps = {step.name: time for step, time in zip(operation.steps, times, strict=True)}
@@ -86,7 +86,7 @@ def operation_block(number: int, operation: Operation, *seconds: Sequence[float]
 
 
 def rate_blocks(*arms: Sequence[float | None]) -> list[Block]:
-    """Blocks from the series of each arm: `rate_blocks([100, 101], [110, 111])` are two blocks of two arms."""
+    """Return blocks from one series per arm: `rate_blocks([100, 101], [110, 111])` returns two blocks of two arms."""
     return [rate_block(number, *rates) for number, rates in enumerate(zip(*arms, strict=True), start=1)]
 
 
@@ -96,7 +96,7 @@ def comparison(
     workload: Workload | None = None,
     dataset: Dataset | None = None,
 ) -> Comparison:
-    """A comparison of servers with these labels."""
+    """Return a comparison of servers with these labels."""
     asked = workload or PgbenchWorkload(scripts=(Script(name="select-only"),), clients=4)
     return Comparison(
         arms=tuple(
@@ -116,12 +116,12 @@ def comparison(
 
 
 def judged_by(metric: Metric) -> Design:
-    """A design in which this metric carries the verdict, with its usual margin."""
+    """Return a design whose verdict is based on this metric, with the metric's default margin."""
     return Design(metric=metric, margin=MARGINS[metric], seed=7)
 
 
 def open_loop() -> PgbenchWorkload:
-    """A workload with a rate."""
+    """Return a workload with a rate."""
     return PgbenchWorkload(
         scripts=(Script(name="lag.sql", weight=2, text="SELECT 1;\n"), Script(name="tpcb-like")),
         clients=8,
@@ -145,7 +145,7 @@ def answer(
     study_wall_s: float | None = None,
     is_from_file: bool = False,
 ) -> Answer:
-    """The answer that these blocks give; 44 seconds for each block unless told."""
+    """Return the answer from these blocks; by default each block takes 44 seconds."""
     asked = of or comparison()
     rule = look_rule(asked.design, len(asked.contenders))
     return Answer(
@@ -183,7 +183,7 @@ def study_answer(
     skipped: Sequence[Skipped] = (),
     stopped: StopReason = StopReason.DECIDED,
 ) -> StudyAnswer:
-    """A study of these comparisons, its contexts told apart by workload and load."""
+    """Return a study of these comparisons; each context has a workload and a load as levels."""
     placed = tuple(
         replace(one, context=replace(one.context, number=number, levels=(("workload", f"w{number}"), ("load", "c4"))))
         for number, one in enumerate(answers, 1)
@@ -208,7 +208,7 @@ def study_answer(
 
 
 def scaled(blocks: Sequence[Block], arm: int, factor: float) -> list[Block]:
-    """The same blocks with the seconds of one arm divided by a factor, so that its tps is multiplied by it."""
+    """Return the blocks with the seconds of one arm divided by a factor, which multiplies its tps."""
     changed = []
     for block in blocks:
         trials = dict(block.trials)
@@ -220,7 +220,7 @@ def scaled(blocks: Sequence[Block], arm: int, factor: float) -> list[Block]:
 
 
 def swapped(blocks: Sequence[Block]) -> list[Block]:
-    """The same blocks with arms 0 and 1 in each other's place."""
+    """Return the blocks with arms 0 and 1 swapped."""
     other = {0: 1, 1: 0}
     return [
         block._replace(

@@ -1,4 +1,4 @@
-"""What holds for every test: on CI a skipped test is a failed run."""
+"""Hooks and fixtures of all tests: on CI a skipped test fails the run."""
 
 import os
 import tempfile
@@ -17,7 +17,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.fixture
 def open_directory() -> Iterator[Path]:
-    """Where every user may enter, which pytest's own directories are not."""
+    """A directory open to all users, unlike those of pytest."""
     with tempfile.TemporaryDirectory(prefix="pgversus-test-", dir="/tmp") as name:
         directory = Path(name)
         directory.chmod(0o755)

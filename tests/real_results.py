@@ -1,4 +1,4 @@
-"""Results of the quick profiles of the five published studies, as they were measured once."""
+"""Measured results of the quick profiles of the five published studies."""
 
 from pathlib import Path
 
@@ -10,6 +10,6 @@ STUDIES = ("planner-16-vs-17", "versions-15-to-18", "vacuum-15-to-17", "block-si
 
 
 def unpacked(study: str, folder: Path) -> Path:
-    """A results folder, made of the archive of this study."""
+    """Unpack the archive of this study and return its results folder."""
     unpack(DATA / "results" / f"{study}.tar.xz", folder, server_user())
     return folder

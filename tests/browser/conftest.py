@@ -1,4 +1,4 @@
-"""A browser without a network, and the pages that it opens."""
+"""A browser without a network, and the pages opened in it."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -11,9 +11,9 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _ARGUMENTS = (
-    # Root has no sandbox, and a container's shared memory is small.
+    # The sandbox is unavailable to root, and the shared memory of a container is small.
     *("--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"),
-    # Its own calls home are none of the page's.
+    # Requests of the browser itself would be counted as requests of the page.
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"),
 )
 _DRAWN_MS = 60_000
@@ -21,14 +21,14 @@ _DRAWN_MS = 60_000
 
 @dataclass
 class Opened:
-    """A page in the browser, and what it has said and asked for."""
+    """A page in the browser, with its messages and requests."""
 
     page: Page
     said: list[str] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
 
     def figures(self) -> list[dict[str, Any]]:
-        """Of each chart whether it is drawn, and how many marks it has."""
+        """Return name, state, number of marks and width of each chart."""
         found: list[dict[str, Any]] = self.page.eval_on_selector_all(
             "figure[data-chart]",
             """figures => figures.map(figure => ({
@@ -41,7 +41,7 @@ class Opened:
         return found
 
     def wait_until_drawn(self) -> None:
-        """Until every chart is drawn, also those that nobody has scrolled to."""
+        """Wait until every chart is drawn, including those not yet scrolled into view."""
         self.page.wait_for_selector("html[data-drawn=all]", state="attached", timeout=_DRAWN_MS)
 
 
@@ -60,7 +60,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser, tmp_path: Path) -> Iterator[Open]:
-    """Open the text of a page, offline; `color_scheme` and more as of a browser's context."""
+    """Open the text of a page offline; options are those of a browser context, such as `color_scheme`."""
     contexts: list[BrowserContext] = []
 
     def opened(text: str, **options: Any) -> Opened:

@@ -1,4 +1,4 @@
-"""Reports in a real browser without a network: drawn, readable, printed, and safe."""
+"""Reports in a real browser without a network: drawing, readability, printing and safety."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ _LARGEST = 1_500_000
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All of them, unpacked."""
+    """A directory with the results of all published studies."""
     folder = tmp_path_factory.mktemp("results")
     for name in STUDIES:
         unpacked(name, folder / name)
@@ -30,7 +30,7 @@ def made(folder: Path, language: Language = Language.ENGLISH) -> str:
 
 
 def assert_whole(opened: Opened) -> None:
-    """That every chart is drawn, nothing is complained of, and nothing was asked for but the page itself."""
+    """Assert that every chart is drawn, without messages and without requests other than the page itself."""
     opened.wait_until_drawn()
     figures = opened.figures()
     assert figures
@@ -49,13 +49,13 @@ def test_every_chart_of_a_published_study_is_drawn(study: str, results: Path, op
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_so_it_is_in_the_dark_and_in_japanese(study: str, results: Path, open_page: Open) -> None:
+def test_every_chart_is_drawn_in_dark_mode_and_in_japanese(study: str, results: Path, open_page: Open) -> None:
     opened = open_page(made(results / study, Language.JAPANESE), color_scheme="dark")
     assert_whole(opened)
     assert opened.page.get_attribute("html", "lang") == "ja"
     body = opened.page.eval_on_selector("body", "body => getComputedStyle(body).backgroundColor")
     label = opened.page.eval_on_selector(".drawing svg text", "text => getComputedStyle(text).fill")
-    # The ground is dark, and what is drawn on it is light.
+    # Light text on a dark background.
     assert brightness(body) < 0.2
     assert brightness(label) > 0.5
     assert opened.page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
@@ -67,7 +67,7 @@ def brightness(colour: str) -> float:
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_paper_gets_every_chart_although_nobody_has_scrolled_to_it(study: str, results: Path, open_page: Open) -> None:
+def test_printing_draws_charts_that_were_never_scrolled_into_view(study: str, results: Path, open_page: Open) -> None:
     opened = open_page(made(results / study), color_scheme="dark")
     opened.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     opened.wait_until_drawn()
@@ -79,7 +79,7 @@ def test_paper_gets_every_chart_although_nobody_has_scrolled_to_it(study: str, r
     assert opened.said == []
 
 
-def test_two_thousand_trials_are_there_at_once(open_page: Open) -> None:
+def test_a_page_of_two_thousand_trials_is_painted_quickly(open_page: Open) -> None:
     text = page_html(large_study())
     assert len(text.encode()) < _LARGEST
     opened = open_page(text)
@@ -87,12 +87,12 @@ def test_two_thousand_trials_are_there_at_once(open_page: Open) -> None:
         "performance.getEntriesByType('paint').find(entry => entry.name === 'first-contentful-paint').startTime"
     )
     assert painted < _FIRST_PAINT_MS
-    # What nobody has scrolled to waits.
+    # Charts are not drawn until they are scrolled into view.
     assert any(figure["state"] == "waiting" for figure in opened.figures())
     assert_whole(opened)
 
 
-def test_names_and_queries_run_no_script(open_page: Open) -> None:
+def test_names_and_queries_do_not_run_as_scripts(open_page: Open) -> None:
     opened = open_page(page_html(hostile_study()))
     assert_whole(opened)
     assert opened.page.evaluate("window.pwned") is None
@@ -100,7 +100,7 @@ def test_names_and_queries_run_no_script(open_page: Open) -> None:
     assert shown.startswith(HOSTILE[:20])
 
 
-def test_even_a_script_that_escaped_does_not_run(open_page: Open) -> None:
+def test_the_content_security_policy_blocks_an_injected_script(open_page: Open) -> None:
     text = page_html(large_study()).replace("<main>", "<main><script>window.pwned = 1</script><img onerror='pwned=1'>")
     opened = open_page(text)
     opened.wait_until_drawn()
@@ -108,7 +108,7 @@ def test_even_a_script_that_escaped_does_not_run(open_page: Open) -> None:
     assert any("Content Security Policy" in line for line in opened.said)
 
 
-def test_a_chart_that_cannot_be_drawn_says_so(open_page: Open) -> None:
+def test_a_chart_that_cannot_be_drawn_shows_an_error(open_page: Open) -> None:
     text = page_html(large_study()).replace('"mark":{"type":"rule"', '"mark":{"type":"no such mark"', 1)
     opened = open_page(text)
     opened.wait_until_drawn()
@@ -117,7 +117,7 @@ def test_a_chart_that_cannot_be_drawn_says_so(open_page: Open) -> None:
     assert opened.said
 
 
-def test_the_verdicts_are_filtered_and_reached_by_keyboard(results: Path, open_page: Open) -> None:
+def test_verdicts_can_be_filtered_and_reached_by_keyboard(results: Path, open_page: Open) -> None:
     opened = open_page(made(results / "planner-16-vs-17"))
     page = opened.page
     page.keyboard.press("Tab")

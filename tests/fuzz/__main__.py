@@ -1,6 +1,6 @@
-"""`python -m tests.fuzz`: inputs of every kind from outside, for as long as asked; 1 when there are findings.
+"""`python -m tests.fuzz`: read external inputs of every kind for the given time; exit code 1 if there are findings.
 
-Each input is determined by the name of its target and its seed: what a finding prints shows it again.
+Target name and seed determine an input, so the output of a finding reproduces it.
 """
 
 import argparse
@@ -16,7 +16,7 @@ _SECONDS = 60.0
 
 
 def main() -> int:
-    """Return the exit code."""
+    """Run the fuzzer and return the exit code."""
     options = _options()
     targets = [TARGETS[name] for name in options.target or TARGETS]
     seconds = _SECONDS if options.seconds is None and options.inputs is None else options.seconds
@@ -36,7 +36,7 @@ def _options() -> argparse.Namespace:
 
 
 def _table(tallies: Mapping[str, Tally]) -> str:
-    """Return a line for each target, and each finding."""
+    """Return a line per target, followed by the findings."""
     lines = [f"{'target':<18}{'inputs':>9}{'accepted':>10}{'refused':>10}{'slowest s':>11}  {'of seed':<12}findings"]
     for name, one in tallies.items():
         refused = one.inputs - one.accepted - len(one.findings)
@@ -46,7 +46,7 @@ def _table(tallies: Mapping[str, Tally]) -> str:
         )
     findings = [finding for one in tallies.values() for finding in one.findings]
     lines.append(f"{'together':<18}{sum(one.inputs for one in tallies.values()):>9}{'':>45}{len(findings)}")
-    # One of those that are alike.
+    # Print only one of several findings at the same place.
     places = Counter((found.target, found.where) for found in findings)
     for found in {(found.target, found.where): found for found in reversed(findings)}.values():
         again = f"python -m tests.fuzz --target '{found.target}' --seed {found.seed} --inputs 1"

@@ -1,4 +1,4 @@
-"""Archives: tar headers, links, compression and sizes that nobody should pack, unpacked beside something to lose."""
+"""Archives with malicious tar headers, links, compression and sizes, unpacked next to a file that must not change."""
 
 import bz2
 import errno
@@ -60,7 +60,7 @@ def _packed(rng: Random) -> bytes:
             try:
                 archive.addfile(member, io.BytesIO(text))
             except ValueError:
-                # A name that this format cannot hold.
+                # The format cannot hold this name.
                 continue
     return content.getvalue()
 
@@ -84,7 +84,7 @@ def _make(rng: Random) -> tuple[bytes, str]:
 
 
 def _with_checksums(content: bytes) -> bytes:
-    """Return the archive with headers whose checksums are right, so that more than the checksum is looked at."""
+    """Return the archive with valid header checksums, so that more than the checksums is tested."""
     changed = bytearray(content)
     for begin in range(0, len(changed) - tarfile.BLOCKSIZE + 1, tarfile.BLOCKSIZE):
         block = changed[begin : begin + tarfile.BLOCKSIZE]
@@ -123,7 +123,7 @@ def _unpack(subject: tuple[bytes, str], folder: Path) -> bool:
 
 
 def _leads_nowhere(path: Path) -> bool:
-    """Whether the kernel follows a link in a circle; pathlib makes any path of some of those."""
+    """Return whether the kernel finds a loop of links; pathlib returns arbitrary paths for some of them."""
     try:
         path.stat()
     except OSError as error:

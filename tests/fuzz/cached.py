@@ -1,4 +1,4 @@
-"""What the cache holds: manifests of builds, records of tarballs and of loaded data, lists of versions."""
+"""Files of the cache: manifests of builds, records of tarballs and loaded data, lists of versions."""
 
 import json
 from dataclasses import asdict
@@ -66,7 +66,7 @@ _RELEASES = [
 
 
 def _make_files(rng: Random) -> tuple[dict[str, bytes], list[str]]:
-    """Return the files of a cache, one of them with something else in it, and a command that shows them."""
+    """Return the files of a cache, one of them changed, and a command that shows them."""
     files = {name: text.encode() for name, text in _FILES.items()}
     name = rng.choice(list(files))
     files[name] = changed_document(_FILES[name], rng.choice(list(_FILES.values())), rng)
@@ -107,7 +107,7 @@ def _resolve(subject: dict[str, bytes], folder: Path) -> bool:
     try:
         found = offers(folder)
     except StoppedError:
-        # A list that cannot be read is asked for again.
+        # An unreadable list is requested again.
         return False
     for release in _RELEASES:
         try:

@@ -1,4 +1,4 @@
-"""Changes to valid inputs: each function returns another input, determined by the Random it is given."""
+"""Mutations of valid inputs: each function returns another input, determined by the given Random."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ CONTROLS = (
     *("\0", "\x07", "\b", "\r", "\x1b[2J", "\x1b]0;title\x07", "\x1b]8;;file:///etc/passwd\x1b\\", "\x7f", "\x9b31m"),
     *("\u202e", "\u2066", "\u200f", "\u061c", "\u2028", "\u2029", "\u0085", "\ufeff", "\u200b"),
 )
-"""What a terminal would obey, or what changes the order or the lines of a text."""
+"""Characters that a terminal obeys, or that change the order or the lines of a text."""
 NUMBERS = (
     *("0", "-0", "-1", "00", "0.0", "1e-400", "1e308", "1e999", "-1e999", "5e-324", "NaN", "Infinity", "0x10"),
     *("2147483648", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "9" * 400, "9" * 5000),
@@ -22,13 +22,13 @@ TOKENS = (
 _WORST = (*CONTROLS, *NUMBERS, *TOKENS)
 _LONG = 20_000
 _LONGEST = 100_000
-"""Of a text that was changed: more shows nothing more of what takes time, and takes it."""
+"""Limit for changed texts: longer ones take more time without finding more."""
 _PAGE_BYTES = 4096
 _CHANGES = (1, 1, 1, 2, 3)
-"""How many things are changed: of most inputs one, so that what comes behind it is read as well."""
+"""Numbers of changes to an input, mostly one, so that the rest of the input is read as well."""
 _PLACE = "PLACE OF A TOKEN"
 OTHERS = ("-1", "0", "null", "true", "[]", "{}", '""', '"\\ud800"', "1e999", "1e300", "-7", "9" * 400, "NaN")
-"""Values of JSON that stand where others are expected."""
+"""JSON values that replace values of other types."""
 
 
 def changed_bytes(data: bytes, other: bytes, rng: Random) -> bytes:
@@ -54,13 +54,13 @@ def changed_bytes(data: bytes, other: bytes, rng: Random) -> bytes:
             case 6:
                 changed[at:] = other[rng.randrange(len(other) + 1) :]
             case _:
-                # In what is text, another digit or letter.
+                # In a text, another digit or letter.
                 changed[at : at + 1] = rng.choice([b"0", b"9", b"-", b"e", b"x", b'"', b"[", b"\xff"])
     return bytes(changed)
 
 
 def changed_text(text: str, other: str, rng: Random) -> str:
-    """Return the text with characters, words or lines lost, repeated, exchanged, or replaced by the worst there are."""
+    """Return the text with characters, words or lines lost, repeated, exchanged, or replaced by extreme ones."""
     for _ in range(rng.choice(_CHANGES)):
         separator = rng.choice(["", "\n", " "])
         parts = text.split(separator) if separator else list(text)
@@ -87,7 +87,7 @@ def changed_text(text: str, other: str, rng: Random) -> str:
 
 
 def changed_numbers(text: str, rng: Random) -> str:
-    """Return the text with one of its runs of digits in the place of another, or replaced by an extreme number."""
+    """Return the text with one run of digits replaced by another one or by an extreme number."""
     pieces = _with_digits_apart(text)
     places = [place for place, piece in enumerate(pieces) if piece[:1].isdigit()]
     for _ in range(rng.choice(_CHANGES)):
@@ -97,9 +97,9 @@ def changed_numbers(text: str, rng: Random) -> str:
 
 
 def changed_value(value: Any, rng: Random) -> Any:
-    """Return a value of JSON with one inside of it in the place of another, gone, nested, or to be replaced by a token.
+    """Return a JSON value in which a nested value is replaced, removed, nested, or marked for replacement by a token.
 
-    The value itself may be changed.
+    The argument itself may be modified.
     """
     if isinstance(value, dict | list) and value and rng.random() < 0.9:
         key = rng.choice(list(value)) if isinstance(value, dict) else rng.randrange(len(value))
@@ -118,7 +118,7 @@ def changed_value(value: Any, rng: Random) -> Any:
 
 
 def changed_json(text: str, rng: Random) -> str:
-    """Return a document with other values in some places, as JSON or as what a program might take for it."""
+    """Return a document with some values changed, as JSON or as text that a program might accept as JSON."""
     document = json.loads(text)
     for _ in range(rng.choice(_CHANGES)):
         document = changed_value(document, rng)
@@ -126,7 +126,7 @@ def changed_json(text: str, rng: Random) -> str:
 
 
 def changed_document(text: str, other: str, rng: Random) -> bytes:
-    """Return a JSON document with other values, other characters or other bytes."""
+    """Return a JSON document with changed values, characters or bytes."""
     match rng.randrange(4):
         case 0:
             return changed_bytes(text.encode(), other.encode(), rng)
@@ -137,7 +137,7 @@ def changed_document(text: str, other: str, rng: Random) -> bytes:
 
 
 def one_of(rng: Random, corpus: Sequence[str], change: Callable[[str, str, Random], str] = changed_text) -> str:
-    """Return a text of the corpus, changed; one in twenty as it is."""
+    """Return a changed text of the corpus, or, one time in twenty, an unchanged one."""
     text, other = rng.choice(corpus), rng.choice(corpus)
     return text if rng.random() < 0.05 else change(text, other, rng)
 
@@ -154,7 +154,7 @@ def _nested(value: Any, rng: Random) -> Any:
 
 
 def _with_digits_apart(text: str) -> list[str]:
-    """Return the text in pieces: runs of digits, and what is between them."""
+    """Return the text in pieces: runs of digits and the text between them."""
     pieces = [""]
     for character in text:
         if pieces[-1][-1:].isdigit() == character.isdigit():

@@ -1,4 +1,4 @@
-"""What pgbench and servers print: summaries, transaction logs, statements, notices of VACUUM."""
+"""Output of pgbench and servers: summaries, transaction logs, statements, notices of VACUUM."""
 
 import math
 from pathlib import Path
@@ -92,7 +92,7 @@ def _read_log(subject: tuple[list[bytes], list[int]], folder: Path) -> bool:
 
 
 def _cut(ends: Ends, moments: list[int]) -> None:
-    """Cut the run at moments of its own time."""
+    """Cut the run at these offsets from its first time stamp."""
     first = int(ends.microseconds.min(initial=2**60)) if len(ends.microseconds) else 0
     at = [first + moment for moment in moments]
     stops = [Stop(stopped=first - 1, sessions=()), *(Stop(stopped=end, sessions=((end - 1, end),)) for end in at[1::2])]

@@ -1,4 +1,4 @@
-"""Plans: what EXPLAIN printed, with anything in any place, read, compared and shown."""
+"""Plans: EXPLAIN output with arbitrary changes, read, compared and shown."""
 
 import json
 from pathlib import Path
@@ -22,7 +22,7 @@ _FORMS = ("text", "markdown", "html")
 
 
 def read_or_refused(text: str, usual: Plan) -> str:
-    """Return the slug of the error, empty where there are plans that can be shown; any other exception is a bug."""
+    """Return the slug of the error, or an empty string if the plans can be shown; any other exception is a bug."""
     try:
         found = read_plans(text, "x")
     except PlanError as error:
@@ -42,7 +42,7 @@ def read_or_refused(text: str, usual: Plan) -> str:
 
 
 def _make(rng: Random) -> tuple[bytes, bytes, list[str]]:
-    """Return two files and how they are to be shown: majors of the same statement, one or both with other content."""
+    """Return two files and the options to show them: one statement on two majors, with one or both files changed."""
     majors = rng.choice(REAL)
     one, other = (json.dumps(majors[rng.choice(sorted(majors))], indent=rng.choice([None, 2])) for _ in range(2))
     contents = [changed_document(one, other, rng), other.encode()]

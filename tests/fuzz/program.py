@@ -1,4 +1,4 @@
-"""The program as a command line starts it, in this process: what it prints goes to a terminal that is a text."""
+"""The program, run in this process as by a command line, with a string as its terminal."""
 
 import gc
 import io
@@ -18,7 +18,7 @@ _INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Terminal(io.StringIO):
-    """Standard output, standard error or standard input of somebody who reads and types."""
+    """A standard stream that is connected to an interactive terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -39,7 +39,7 @@ def exit_code_of(
     environment: Mapping[str, str] | None = None,
     may_fail_with: frozenset[int] = _EXPECTED,
 ) -> int:
-    """Return how the program ends, in this folder; AssertionError for a bug, or for what a terminal would obey.
+    """Return the exit code of a run in this folder; AssertionError for a bug or for control characters in its output.
 
     Its cache, its home and its temporary files are in the folder.
     """
@@ -47,7 +47,7 @@ def exit_code_of(
         "PATH": os.environ["PATH"],
         "HOME": str(folder / "home"),
         "PGVERSUS_CACHE": str(folder / "cache"),
-        # No colours: each escape in the output is one of the input.
+        # No colours, so that each escape in the output comes from the input.
         "TERM": "dumb",
         "LC_ALL": "C.UTF-8",
         **(environment or {}),
@@ -88,7 +88,7 @@ def _environment(own: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _restored() -> Iterator[None]:
-    """What a command line changes of its process, since it is its last one."""
+    """Restore the process state that a command line changes, because its process usually ends afterwards."""
     handlers = {number: signal.getsignal(number) for number in _INTERRUPTS}
     place = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
     try:

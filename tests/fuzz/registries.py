@@ -1,4 +1,4 @@
-"""What registries and their clients answer: lists of pip and of the Maven client, Maven's own metadata."""
+"""Answers of registries and their clients: lists of pip and of the Maven client, and Maven metadata."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ _BOMB = """\
 def _make_answer(rng: Random) -> tuple[str, str]:
     kind, text = rng.choice([("wheel", _OF_PIP), ("zonky", _OF_MAVEN), ("fetch", _FETCHED)])
     answer = changed_document(text, rng.choice([_OF_PIP, _OF_MAVEN]), rng)
-    # As the output of a process is read.
+    # Decoded like the output of a process.
     return kind, answer.decode(errors="replace")
 
 
@@ -85,7 +85,7 @@ def _read_metadata(content: bytes, folder: Path) -> bool:
         listed = zonky_client._list(project)
     except MemoryError:
         raise
-    except Exception:  # noqa: BLE001 - the client is a process of its own, which makes words of any of them
+    except Exception:  # noqa: BLE001 - the client is a separate process, which reports any of them as a message
         return False
     return all(isinstance(version, str) for version in listed)
 

@@ -1,4 +1,4 @@
-"""Results files: any byte, any column, any value of any document changed, then shown in every form."""
+"""Results files with any byte, column or document value changed, shown in every format."""
 
 import re
 import sqlite3
@@ -51,7 +51,7 @@ def columns_of(table: str) -> list[str]:
 READ = ("schema", "fact", "context", "preparation", "block", "trial", "latency_histogram", "counter_name")
 PLACES = [(table, column) for table in (*READ, "plan", "explained_arm") for column in columns_of(table)]
 
-# What must not be missing may be so in a file that somebody else has made.
+# A file from someone else may violate its constraints.
 WITHOUT_RULES = (
     "PRAGMA foreign_keys = OFF",
     "PRAGMA ignore_check_constraints = ON",
@@ -81,15 +81,15 @@ _FORMS = (
 
 
 def put(folder: Path, table: str, column: str, value: str) -> None:
-    """Put a value of SQL into the last row of a table, whatever the rules of the file are."""
+    """Set a column in the last row of a table to an SQL value, regardless of constraints."""
     last = f"rowid = (SELECT max(rowid) FROM {table})"  # noqa: S608 - its own file
-    # A key that is the row itself takes numbers alone.
+    # A column that is an alias of the rowid accepts only integers.
     with suppress(sqlite3.IntegrityError):
         changed(folder, *WITHOUT_RULES, f"UPDATE OR REPLACE {table} SET {column} = {value} WHERE {last}")  # noqa: S608 - its own file
 
 
 def put_into_document(folder: Path, rng: Random) -> None:
-    """Put other values into one of the documents."""
+    """Change values in one of the documents."""
     table, column, row = rng.choice(DOCUMENTS)
     with closing(sqlite3.connect(folder / FILE_NAME, isolation_level=None)) as database:
         ((text,),) = database.execute(f"SELECT {column} FROM {table} WHERE rowid = {row}")  # noqa: S608 - its own file
@@ -103,14 +103,14 @@ def put_into_document(folder: Path, rng: Random) -> None:
 
 @cache
 def whole_file() -> bytes:
-    """Return a results file with something in every table."""
+    """Return a results file with rows in every table."""
     with tempfile.TemporaryDirectory(prefix="pgversus-fuzz-") as name:
         write_whole(Path(name))
         return (Path(name) / FILE_NAME).read_bytes()
 
 
 def _make(rng: Random) -> tuple[str, int, list[str]]:
-    """Return what is changed, a seed of how, and the form in which it is to be shown."""
+    """Return the kind of change, its seed, and the format in which to show the results."""
     kind = rng.choice(["bytes", "column", "document", "document", "columns"])
     form = rng.choice(_FORMS)
     language = [] if {"csv", "trials-csv", "--json"} & {*form} else ["--lang", rng.choice(["en", "ja"])]
@@ -119,7 +119,7 @@ def _make(rng: Random) -> tuple[str, int, list[str]]:
 
 
 def _write(kind: str, seed: int, folder: Path) -> None:
-    rng = Random(seed)  # noqa: S311 - a test, no secret
+    rng = Random(seed)  # noqa: S311 - not for cryptography
     content = whole_file()
     if kind == "bytes":
         content = changed_bytes(content, content, rng)

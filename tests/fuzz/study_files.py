@@ -1,4 +1,4 @@
-"""Study files: any document of real keys, a good file with something else in it, and the same by --dry-run."""
+"""Study files: arbitrary documents of known keys, valid files with changes, and the same with --dry-run."""
 
 import datetime as dt
 import json
@@ -34,7 +34,7 @@ script = "query.sql"
 """
 _FIGURES = re.compile(r"^published = .*\n", re.MULTILINE)
 _BUNDLED = [
-    # Files hold their own names as a query, which no figures do.
+    # Every file contains its own name as a query, which is not valid as published figures.
     _FIGURES.sub("", (library() / name / STUDY_FILE).read_text(encoding="utf-8"))
     for name in bundled_names()
 ]
@@ -43,7 +43,7 @@ CORPUS = [SHORT, LONG_EXAMPLE, OPERATION_EXAMPLE, _ASKING, *_BUNDLED]
 _VERSIONS = json.dumps(
     {"fetched_at": 4e9, "versions": [[major, minor] for major in range(12, 19) for minor in range(30)]}
 )
-"""As the cache has them, from a day to come: no registry is asked."""
+"""As in the cache, fetched in the future, so that no registry is asked."""
 PROFILES = (*[None] * 6, "quick", "published", "a")
 
 TABLES = list(tables())
@@ -60,7 +60,7 @@ SCALARS: list[Any] = [
 
 
 def any_value(rng: Random, depth: int = 3) -> Any:
-    """Return any value that TOML has."""
+    """Return an arbitrary TOML value."""
     kind = rng.randrange(6) if depth else 0
     if kind == 1:
         return [any_value(rng, depth - 1) for _ in range(rng.randrange(4))]
@@ -75,12 +75,12 @@ def as_text(document: dict[str, Any]) -> str:
 
 
 def of_real_keys(rng: Random) -> str:
-    """Return a document whose keys have a meaning, in any place."""
+    """Return a document with known keys in arbitrary places."""
     return as_text({key: any_value(rng) for key in rng.sample(KEYS, rng.randrange(7))})
 
 
 def near_a_good_one(rng: Random) -> str:
-    """Return a document whose tables have their own keys, with values that may be wrong."""
+    """Return a document whose tables have their own keys, with values that may be invalid."""
     document: dict[str, Any] = {"title": "t", "workload": {"sql": "1"}, "factors": {"server": ["16", "17"]}}
     for header, table in rng.sample(TABLES, rng.randrange(5)):
         name = header.strip("[]")
@@ -93,7 +93,7 @@ def near_a_good_one(rng: Random) -> str:
 
 
 def changed_file(rng: Random) -> str:
-    """Return a good file with something else in it."""
+    """Return a valid file with changes."""
     text = rng.choice(CORPUS)
     match rng.randrange(4):
         case 0:
@@ -105,7 +105,7 @@ def changed_file(rng: Random) -> str:
 
 
 def _with_another_value(text: str, rng: Random) -> str:
-    """Return the file with one key that has the value of another, or any."""
+    """Return the file with the value of one key replaced by that of another key or by an arbitrary one."""
     lines = text.split("\n")
     places = [place for place, line in enumerate(lines) if " = " in line]
     place, other = rng.choice(places), rng.choice(places)
@@ -120,11 +120,11 @@ def any_file(rng: Random) -> str:
 
 
 def is_study(text: str, profile: str | None = None) -> bool:
-    """Return whether the file was accepted; AssertionError for anything but a list of problems with all their parts."""
+    """Return whether the file was accepted; AssertionError unless a rejection is a list of complete problems."""
     try:
         found = study(text, profile=profile)
     except StudyFileError as error:
-        assert error.problems  # noqa: PT017 - both are right
+        assert error.problems  # noqa: PT017 - acceptance and rejection are both correct
         for problem in error.problems:
             assert problem.what
             assert problem.where.startswith("planner.toml")

@@ -1,4 +1,4 @@
-"""A kind of input, and what becomes of one of its inputs."""
+"""A kind of input, and the outcome of reading one."""
 
 import shutil
 import time
@@ -20,20 +20,20 @@ class Target:
 
     name: str
     share: int
-    """Inputs in a round of all targets: few of what takes long."""
+    """Inputs per round of all targets; fewer for slow ones."""
     make: Callable[[Random], Any]
-    """Returns an input: determined by the Random alone, so that a seed shows it again."""
+    """Returns an input that only the Random determines, so that the seed reproduces it."""
     read: Callable[[Any, Path], bool]
-    """Reads it as the program does, in an empty folder, and returns whether it was accepted; what it raises is a
+    """Reads the input as the program does, in an empty folder, and returns whether it was accepted; an exception is a
     finding."""
     effects: Effects = Effects.FORBIDDEN
     most_seconds: float = 2.0
-    """Of processor time for one input."""
+    """Limit of CPU time for one input."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """An input that showed a defect."""
+    """An input that revealed a defect."""
 
     target: str
     seed: int
@@ -44,21 +44,21 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of one input."""
+    """The outcome of reading one input."""
 
     accepted: bool
     seconds: float
-    """Of processor time."""
+    """CPU time."""
     finding: Finding | None = None
 
 
 def input_of(target: Target, seed: int) -> Any:
     """Return the input of a seed."""
-    return target.make(Random(f"{target.name} {seed}"))  # noqa: S311 - a test, no secret
+    return target.make(Random(f"{target.name} {seed}"))  # noqa: S311 - not for cryptography
 
 
 def examine(target: Target, seed: int, folder: Path) -> Outcome:
-    """Read the input of a seed in a folder of its own, which is empty before and after."""
+    """Read the input of a seed in its own folder, which is empty before and after."""
     subject = input_of(target, seed)
     accepted, finding = False, None
     begin = time.process_time()
@@ -69,7 +69,7 @@ def examine(target: Target, seed: int, folder: Path) -> Outcome:
         accepted = True
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001 - whatever it is, it is a finding
+    except BaseException as error:  # noqa: BLE001 - any exception is a finding
         what = f"{type(error).__name__}: {error}"
         finding = Finding(target=target.name, seed=seed, what=f"{what:.500}", where=_place(error))
     seconds = time.process_time() - begin

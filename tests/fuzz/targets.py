@@ -1,4 +1,4 @@
-"""Every kind of input that comes from outside."""
+"""All targets: every kind of external input."""
 
 from tests.fuzz.archives import ARCHIVES
 from tests.fuzz.cached import CACHED_FILES, VERSION_LISTS

@@ -1,4 +1,4 @@
-"""Texts of users: SQL, commands, connections, names and quantities, as they are judged and without their secrets."""
+"""Texts of users: SQL, commands, connections, names and quantities, parsed and with secrets removed."""
 
 import json
 import shlex
@@ -103,7 +103,7 @@ def _change(text: str, other: str, rng: Random) -> str:
 def _hide(text: str, _folder: Path) -> bool:
     hidden = [hide(text) for hide in _HIDERS]
     value_without_secrets(text[:20], text)
-    # Documents are hidden that were read before.
+    # Documents are parsed before their secrets are removed.
     with suppress(ValueError, RecursionError):
         json.loads(text)
         document_without_secrets(text)
@@ -136,7 +136,7 @@ def _name(text: str, _folder: Path) -> bool:
     assert label.encode()
     if isinstance(server, RunningServer):
         target = uri_target(server.uri, [], uses_environment=False)
-        # What stands on the command line of pgbench.
+        # This conninfo is on the command line of pgbench.
         assert "password" not in conninfo.conninfo_to_dict(target.conninfo)
     return True
 

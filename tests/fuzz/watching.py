@@ -1,4 +1,4 @@
-"""What an input must not do, noticed while it is read: write elsewhere, start a program, connect, take too much."""
+"""Detect what reading an input must not do: write elsewhere, start a program, connect, use too much time or memory."""
 
 import os
 import platform
@@ -20,27 +20,27 @@ from pgversus.study.build_options import USUAL_COMPILER
 from tests.bounded import processor_time
 
 MOST_MEMORY_BYTES = 1 << 30
-"""That reading one input may take, above what the process has."""
+"""Limit for reading one input, above the current use of the process."""
 
 
 class Effects(Enum):
-    """What happens where an input starts a program or opens a connection."""
+    """Handling of inputs that start a program or open a connection."""
 
     FORBIDDEN = auto()
-    """It is a finding."""
+    """Report a finding."""
     STOPPED = auto()
-    """It is not done, and the input counts as accepted: a command line that is right starts something."""
+    """Stop it and count the input as accepted: a valid command line starts something."""
     DRY_RUN = auto()
-    """The host may be asked for tools, a registry's client is stopped, and all else is a finding."""
+    """Allow checks for tools of the host, stop a registry's client, and report everything else as a finding."""
     ALLOWED = auto()
 
 
 class StoppedError(BaseException):
-    """Something would have been started. No Exception, so that no code of the program takes it for one of its own."""
+    """Something would have been started. Not an Exception, so that the program does not handle it as its own."""
 
 
 class EscapeError(BaseException):
-    """Something was about to be written, started or connected to that must not be."""
+    """A forbidden write, start of a program, or connection was attempted."""
 
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -50,7 +50,7 @@ _PATHS = {
     **dict.fromkeys(("os.symlink", "os.link"), (1,)),
     "os.rename": (0, 1),
 }
-"""Which arguments of an event are paths that are changed."""
+"""Positions of the arguments of an event that are changed paths."""
 _STARTING = frozenset(
     {
         *("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty"),
@@ -63,7 +63,7 @@ _IN_USE: list["_Watch"] = []
 
 
 class _Watch:
-    """What may be done while one input is read."""
+    """The effects that are allowed while one input is read."""
 
     def __init__(self, folder: Path, effects: Effects) -> None:
         self.escapes: list[str] = []
@@ -72,7 +72,7 @@ class _Watch:
         self._process = os.getpid()
 
     def look_at(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """EscapeError or StoppedError for what must not be done."""
+        """Raise EscapeError or StoppedError for a forbidden event."""
         if os.getpid() != self._process:
             return
         if event in _STARTING:
@@ -94,8 +94,8 @@ class _Watch:
 
     def _is_inside(self, path: str | bytes | os.PathLike[str]) -> bool:
         text = os.fsdecode(path)
-        # The last part may be a link: of one that is removed or renamed the link itself is meant.
-        parent, name = os.path.split(os.path.abspath(text))  # noqa: PTH100 - no look at the disk
+        # The last component may be a link: removing or renaming it affects the link itself.
+        parent, name = os.path.split(os.path.abspath(text))  # noqa: PTH100 - without disk access
         whole = os.path.join(os.path.realpath(parent), name)  # noqa: PTH118 - the same
         return whole in {os.devnull, self._folder} or whole.startswith(f"{self._folder}/")
 
@@ -105,11 +105,11 @@ class _Watch:
 
 
 def _asks_for_tools(*words: str) -> bool:
-    """Whether a command only asks if a program of the host can be run, its compiler's version, or for a header."""
+    """Return whether a command only checks for a program of the host, its compiler's version, or a header."""
     match words:
         case ("/bin/sh", "-c", 'test -x "$0"', path):
-            # A program of the host, or the directory in which programs begin.
-            return os.path.dirname(path) in _PATH or path == os.getcwd()  # noqa: PTH109, PTH120 - no look at the disk
+            # A program of the host, or the directory in which programs start.
+            return os.path.dirname(path) in _PATH or path == os.getcwd()  # noqa: PTH109, PTH120 - without disk access
         case (program, "--version"):
             return program == USUAL_COMPILER
         case ("/bin/sh", "-c", 'printf "%s" "$0" | "$@"', _, program, "-I/usr/include/libxml2", "-E", "-x", "c", "-"):
@@ -129,7 +129,7 @@ def _changed_paths(event: str, arguments: tuple[Any, ...]) -> Iterator[Any]:
         for place in _PATHS[event]:
             path = arguments[place]
             if isinstance(path, int) or (directories and event in {"os.chown", "os.remove", "os.rmdir"}):
-                # By an open descriptor, whose own opening was looked at.
+                # Through an open descriptor, whose opening was checked.
                 continue
             yield path
 
@@ -141,20 +141,20 @@ def _look(event: str, arguments: tuple[Any, ...]) -> None:
 
 @cache
 def _begin_to_look() -> None:
-    # Asked once in a process, of the host and for no input; the second for crash reports.
+    # Queried once per process, about the host and not for an input; the second call is for crash reports.
     ending_with_us()
     platform.platform()
     platform.processor()
-    # It cannot be taken away again, so there is one for all inputs.
+    # An audit hook cannot be removed, so there is one for all inputs.
     sys.addaudithook(_look)
 
 
 @contextmanager
 def watched(folder: Path, *, effects: Effects, seconds: float) -> Iterator[None]:
-    """Raise AssertionError or EscapeError for what an input must not do meanwhile; any warning is an error.
+    """Raise AssertionError or EscapeError for forbidden effects in the body; any warning is an error.
 
-    folder: the only place that may be written to.
-    seconds: of processor time.
+    folder: the only writable place.
+    seconds: limit of CPU time.
     """
     _begin_to_look()
     watch = _Watch(folder, effects)
@@ -162,7 +162,7 @@ def watched(folder: Path, *, effects: Effects, seconds: float) -> Iterator[None]
     before = sys.unraisablehook, tempfile.tempdir, sys.dont_write_bytecode
     sys.unraisablehook = lambda found: unraisable.append(f"{found.exc_value!r} in {found.object!r:.100}")
     tempfile.tempdir = str(folder)
-    # A module that is imported for the first time is compiled, and the result written beside it.
+    # The first import of a module would write its bytecode next to it.
     sys.dont_write_bytecode = True
     _IN_USE.append(watch)
     try:
@@ -172,7 +172,7 @@ def watched(folder: Path, *, effects: Effects, seconds: float) -> Iterator[None]
     finally:
         _IN_USE.pop()
         sys.unraisablehook, tempfile.tempdir, sys.dont_write_bytecode = before
-    # Somebody may have caught it.
+    # The program may have caught the exception.
     if watch.escapes:
         raise EscapeError(watch.escapes[0])
     assert not unraisable, unraisable[0]
@@ -180,7 +180,7 @@ def watched(folder: Path, *, effects: Effects, seconds: float) -> Iterator[None]
 
 @contextmanager
 def bounded_memory(most_bytes: int = MOST_MEMORY_BYTES) -> Iterator[None]:
-    """MemoryError for what takes more than that above what this process has now."""
+    """Raise MemoryError for more than this above the current use of the process."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     most = pages * resource.getpagesize() + most_bytes
@@ -197,7 +197,7 @@ _MARKS = frozenset("\u200e\u200f\u061c")
 
 @cache
 def _is_obeyed(character: str) -> bool:
-    """Whether a terminal obeys a character, by what Unicode says of it."""
+    """Return whether a terminal obeys a character, according to its Unicode properties."""
     return (
         (unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"} and character not in "\n\t")
         or unicodedata.bidirectional(character) in _DIRECTIONS
@@ -206,7 +206,7 @@ def _is_obeyed(character: str) -> bool:
 
 
 def assert_shown_only(text: str) -> None:
-    """AssertionError where a terminal would obey something in a text."""
+    """Raise AssertionError if a text contains characters that a terminal obeys."""
     found = sorted(character for character in set(text) if _is_obeyed(character))
     assert not found, f"{found!r} in what goes to a terminal: {_around(text, found[0])!r}" if found else ""
 

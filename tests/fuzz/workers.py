@@ -1,4 +1,4 @@
-"""Worker processes that read inputs until time or number is over; one that dies or hangs is a finding."""
+"""Worker processes that read inputs until a time or number is reached; a worker that dies or hangs is a finding."""
 
 import multiprocessing
 import signal
@@ -14,14 +14,14 @@ from tests.fuzz.target import Finding, Outcome, Target, examine
 from tests.fuzz.watching import bounded_memory
 
 _HANGS_S = 120.0
-"""Without an end of an input, whatever else the host does. Processor time is bounded in the worker itself."""
+"""Seconds without a finished input, whatever the load of the host. The worker itself limits CPU time."""
 _POLL_S = 1.0
 _FORK = multiprocessing.get_context("fork")
 
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the inputs of one target."""
+    """The outcomes of the inputs of one target."""
 
     inputs: int = 0
     accepted: int = 0
@@ -30,7 +30,7 @@ class Tally:
     findings: list[Finding] = field(default_factory=list)
 
     def count(self, seed: int, outcome: Outcome) -> None:
-        """Add one input."""
+        """Count one input."""
         self.inputs += 1
         self.accepted += outcome.accepted
         if outcome.seconds > self.slowest_s:
@@ -40,11 +40,11 @@ class Tally:
 
 
 Job = tuple[Target, int]
-"""A target, and the seed of an input."""
+"""A target and the seed of an input."""
 
 
 def jobs(targets: Sequence[Target], first: int) -> Iterator[Job]:
-    """Yield targets and seeds, round by round without end; each seed of a target once."""
+    """Yield targets and seeds in endless rounds; each seed of a target once."""
     for number in count():
         for target in targets:
             begin = first + number * target.share
@@ -54,10 +54,10 @@ def jobs(targets: Sequence[Target], first: int) -> Iterator[Job]:
 def tallies_of(
     targets: Sequence[Target], *, first: int, workers: int, inputs: int | None = None, seconds: float | None = None
 ) -> dict[str, Tally]:
-    """Return what became of all inputs, by the names of their targets.
+    """Return the outcomes of all inputs by the names of their targets.
 
-    first: the seed with which each target begins.
-    inputs, seconds: after which it ends; without an end for None.
+    first: the first seed of each target.
+    inputs, seconds: limits; None for no limit.
     """
     tallies = {target.name: Tally() for target in targets}
     ends_at = None if seconds is None else time.monotonic() + seconds
@@ -76,7 +76,7 @@ def tallies_of(
                 if worker.has_ended:
                     running.remove(worker)
                     if worker.has_failed:
-                        # Another one goes on behind the input that killed it.
+                        # Another worker resumes after the input that killed this one.
                         running.append(started(worker.number, worker.begun))
             for worker in running:
                 worker.end_if_it_hangs()
@@ -87,14 +87,14 @@ def tallies_of(
 
 
 class _Worker:
-    """A process that reads its part of the inputs, one by one."""
+    """A process that reads its share of the inputs one by one."""
 
     def __init__(self, number: int, own: Callable[[], Iterator[Job]], skipped: int, ends_at: float | None) -> None:
         self.number = number
         self.begun = skipped
-        """Inputs of this part whose end is known."""
+        """Number of inputs of this share with a known outcome."""
         self.has_ended = self.has_failed = False
-        # What it is doing is known here without asking it: the same inputs in the same order.
+        # The current input is known without asking the worker: it reads the same inputs in the same order.
         self._expected = own()
         self._heard_at = time.monotonic()
         self.answers, answering = _FORK.Pipe(duplex=False)
@@ -103,7 +103,7 @@ class _Worker:
         answering.close()
 
     def received(self) -> Iterator[tuple[Target, int, Outcome]]:
-        """Yield the outcome that has come; where the process has died, that of the input that it was reading."""
+        """Yield an outcome that has arrived, or, if the process has died, that of the input it was reading."""
         try:
             outcome = self.answers.recv()
         except EOFError:
@@ -123,7 +123,7 @@ class _Worker:
         yield *job, outcome
 
     def end_if_it_hangs(self) -> None:
-        """Kill a process from which nothing is heard; its end is then noticed like any other."""
+        """Kill a process that has been silent for too long; its end is then detected like any other."""
         if time.monotonic() - self._heard_at > _HANGS_S:
             self.kill()
 
@@ -133,11 +133,11 @@ class _Worker:
 
 
 def _work(own: Iterator[Job], answering: Connection, ends_at: float | None) -> None:
-    # Ctrl-C is for the process that has started this one.
+    # The parent process handles Ctrl-C.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with tempfile.TemporaryDirectory(prefix="pgversus-fuzz-", dir="/tmp") as name, bounded_memory():
         folder = Path(name) / "input"
-        # For the servers' user, who unpacks archives.
+        # Accessible to the servers' user, who unpacks archives.
         Path(name).chmod(0o755)
         folder.mkdir()
         folder.chmod(0o755)

@@ -1,6 +1,6 @@
-"""Running the command line against real servers, and proof that nothing stays behind.
+"""Run the command line against real servers, and check that nothing is left over.
 
-Builds come from the user's own cache, fetched once; runs go to a directory of each test's own.
+Builds come from the user's own cache, fetched once; each test has its own directory for runs.
 """
 
 import json
@@ -30,7 +30,7 @@ from pgversus.host.guard import processes_in
 PROGRAM = Path(sys.executable).with_name("pgversus")
 EXAMPLES = Path(__file__).parents[2] / "examples"
 QUICK = ("--blocks", "2", "--window", "1", "--windows", "2", "--warmup", "1")
-"""As short as a comparison can be that still runs all of its parts."""
+"""The shortest comparison that still runs all of its parts."""
 
 
 WEATHER = frozenset(
@@ -50,12 +50,12 @@ WEATHER = frozenset(
         "throttled",
     }
 )
-"""Caveats that come from the host and the moment: tests that run beside one another disturb one another."""
+"""Caveats that depend on the host and the moment: parallel tests disturb one another."""
 
 
 @dataclass
 class Ended:
-    """A command line that ended by itself."""
+    """A finished command line."""
 
     code: int
     stdout: str
@@ -68,12 +68,12 @@ class Ended:
 
     @property
     def caveats(self) -> list[str]:
-        """The slugs of all caveats but the weather's."""
+        """Slugs of all caveats except those in WEATHER."""
         return [caveat["slug"] for caveat in self.document["caveats"] if caveat["slug"] not in WEATHER]
 
 
 def results_database(folder: Path) -> sqlite3.Connection:
-    """The file of a results folder, with the function that the sqlite3 shell has and Python's module lacks."""
+    """Open the database of a results folder, with a function of the sqlite3 shell that Python's module lacks."""
     database = sqlite3.connect(folder / "results.sqlite")
     database.create_function("ieee754_from_blob", 1, _double)
     return database
@@ -86,13 +86,13 @@ def _double(eight_bytes: bytes) -> float | None:
 
 @dataclass
 class CommandLine:
-    """pgversus as a user starts it, with a cache of its own for runs."""
+    """pgversus as started by a user, with its own cache for runs."""
 
     cache: Path
     directory: Path
     environment: dict[str, str] = field(default_factory=dict)
     umask: int = -1
-    """Of what is started; that of the tests where it is negative."""
+    """umask of started programs; that of the tests if negative."""
     program: tuple[str, ...] = (str(PROGRAM),)
 
     @property
@@ -107,7 +107,7 @@ class CommandLine:
         environment: Mapping[str, str] = MappingProxyType({}),
     ) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            # However the tests were started: in the background of a script Ctrl-C is ignored, by children too.
+            # Jobs in the background of a script ignore Ctrl-C, and so would their children.
             ["env", "--default-signal=INT,HUP", *self.program, *arguments],
             cwd=self.directory,
             umask=self.umask,
@@ -131,7 +131,7 @@ class CommandLine:
         return name
 
     def leftovers(self) -> list[str]:
-        """Whatever a run should have removed: files, directories, processes."""
+        """Files, directories and processes that a run should have removed."""
         files = [str(path) for path in self.runs.iterdir()]
         return files + [str(process) for process in processes_in(self.cache)]
 
@@ -144,7 +144,7 @@ class CommandLine:
         raise AssertionError(f"not seen within {seconds} s")
 
     def postmaster(self, arm: int) -> int | None:
-        """The process id of an arm's server once it accepts connections."""
+        """Process id of an arm's server once it accepts connections."""
         for file in self.runs.glob(f"*/copies-*/arm-{arm}/postmaster.pid"):
             with suppress(OSError):
                 lines = file.read_text().splitlines()
@@ -157,12 +157,12 @@ class CommandLine:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    # A long one that begins last leaves all workers but its own without work.
+    # A long test that starts last would leave the other workers idle.
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def users_cache() -> Path:
-    """The cache of the user, whose builds every test shares."""
+    """Return the user's cache, whose builds all tests share."""
     root = open_cache().root
     (root / "ccache").mkdir(exist_ok=True)
     return root
@@ -170,7 +170,7 @@ def users_cache() -> Path:
 
 @contextmanager
 def own_command_line(shared_cache: Path, directory: Path) -> Iterator[CommandLine]:
-    """pgversus in this directory, with a cache of its own but for builds; at the end nothing of it runs any more."""
+    """pgversus in this directory, with its own cache except for builds; none of its processes outlives the test."""
     # Not the directory itself: under root, servers of another user must be able to enter it.
     cache = Path(tempfile.mkdtemp(prefix="pgversus-test-", dir="/tmp"))
     cache.chmod(0o755)

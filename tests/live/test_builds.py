@@ -1,6 +1,6 @@
-"""Builds from source: what is asked is what runs, what cannot be built leaves nothing, commits are told apart.
+"""Builds from source: they have the requested options, failures leave nothing, and commits can be compared.
 
-The release itself, with blocks of 32 kB, and with assertions is built before these tests (Makefile).
+The release itself, a build with 32 kB blocks and one with assertions are built before these tests (Makefile).
 """
 
 import json
@@ -25,12 +25,12 @@ RELEASE = "17"
 LARGE, CHECKED = f"{RELEASE}+blocksize=32", f"{RELEASE}+cassert"
 SEQSCAN = "SELECT count(*) FROM pgbench_accounts WHERE abalance <> 0;"
 PLANTED = "\tfor (volatile int wasted = 0; wasted < 300; wasted++)\n\t\t;\t\t\t\t\t\t/* {unique} */\n"
-"""A busy loop of two lines, in which a comment makes the source one that no cache has a build of."""
+"""A busy loop of two lines, with a comment that makes the source unique, so that no cache has a build of it."""
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Iterator[Path]:
-    """A git repository of the release, in which the second commit, `slow`, wastes time in every row of a scan."""
+    """A git repository of the release whose second commit, `slow`, wastes time in every row of a scan."""
     archive = max(path for path in shared_cache.glob(f"sources/postgresql-{RELEASE}.*") if is_archive(path))
     home = tmp_path_factory.mktemp("source")
     unpack(archive, home / "unpacked", server_user())
@@ -70,7 +70,7 @@ def builds_in(line: CommandLine) -> set[str]:
     return {path.name for path in (line.cache / "builds").iterdir()}
 
 
-def test_blocks_of_another_size_run_hold_the_same_rows_and_have_the_same_memory(command_line: CommandLine) -> None:
+def test_builds_with_different_block_sizes_have_the_same_rows_and_memory(command_line: CommandLine) -> None:
     script = command_line.write("seqscan.sql", SEQSCAN)
     ended = command_line.compare(RELEASE, LARGE, "-i", "-s", "1", "-f", script, *QUICK)
     assert ended.code == 0, ended.stderr
@@ -81,7 +81,7 @@ def test_blocks_of_another_size_run_hold_the_same_rows_and_have_the_same_memory(
     assert usual["built_from"]["source_sha256"] == large["built_from"]["source_sha256"]
     assert re.fullmatch(r"postgresql-17\.\d+\.tar\.\w+", usual["built_from"]["source"])
     assert large["settings"]["effective_cache_size"] == "4194304kB"
-    # Rows of both were counted and hashed, or it would have been refused; their files are not of one size.
+    # Rows of both were counted and hashed, otherwise the run would be refused; only the file sizes differ.
     assert usual["relation_bytes"]["public.pgbench_accounts"] != large["relation_bytes"]["public.pgbench_accounts"]
     assert [slug for slug in ended.caveats if slug in ("mixed-builds", "unequal-settings")] == []
     shown = command_line.run("report", "results")
@@ -90,7 +90,7 @@ def test_blocks_of_another_size_run_hold_the_same_rows_and_have_the_same_memory(
 
 
 @pytest.mark.measures
-def test_assertions_make_it_slower_and_are_named(command_line: CommandLine) -> None:
+def test_assertions_are_slower_and_are_reported(command_line: CommandLine) -> None:
     script = command_line.write("sort.sql", "SELECT count(DISTINCT abalance + aid) FROM pgbench_accounts;")
     ended = command_line.compare(RELEASE, CHECKED, "-i", "-s", "1", "-f", script, "--budget", "6m")
     assert ended.code == 0, ended.stderr
@@ -105,10 +105,10 @@ def test_assertions_make_it_slower_and_are_named(command_line: CommandLine) -> N
 
 
 @pytest.mark.measures
-def test_a_slowdown_planted_between_two_commits_is_found(command_line: CommandLine, tree: Path) -> None:
+def test_a_slowdown_between_two_commits_is_detected(command_line: CommandLine, tree: Path) -> None:
     script = command_line.write("seqscan.sql", SEQSCAN)
     before = builds_in(command_line)
-    # Two at once build it once: the other waits.
+    # Two concurrent builds of one commit compile it once: the other process waits.
     pair = [command_line.start("servers", "build", f"{tree}@slow") for _ in range(2)]
     told = [process.communicate(timeout=900) for process in pair]
     assert [process.returncode for process in pair] == [0, 0], told
@@ -128,13 +128,13 @@ def test_a_slowdown_planted_between_two_commits_is_found(command_line: CommandLi
     assert "nodeSeqscan.c" in slow["built_from"]["diff_stat"]
     assert "1 file changed, 2 insertions(+)" in slow["built_from"]["diff_stat"]
     assert "1 file changed, 2 insertions(+)" in command_line.run("report", "results").stdout
-    # Nothing was written into the user's repository.
+    # Nothing was written to the user's repository.
     assert status == (git(tree, "status", "--porcelain"), git(tree, "worktree", "list"), git(tree, "branch", "--all"))
     assert command_line.run("servers", "remove", made).code == 0
     assert made not in builds_in(command_line)
 
 
-def test_a_tree_that_does_not_compile_says_its_first_error_and_leaves_nothing(
+def test_a_failed_compilation_reports_its_first_error_and_leaves_no_build(
     command_line: CommandLine, tree: Path
 ) -> None:
     broken = command_line.directory / "broken"
@@ -151,7 +151,7 @@ def test_a_tree_that_does_not_compile_says_its_first_error_and_leaves_nothing(
     assert "this is no C" in Path(log[1]).read_text()
 
 
-def test_a_tarball_that_is_none_is_refused(command_line: CommandLine) -> None:
+def test_an_invalid_tarball_is_rejected(command_line: CommandLine) -> None:
     before = builds_in(command_line)
     name = command_line.write("postgresql-17.8.tar.bz2", "no tarball\n")
     ended = command_line.run("compare", RELEASE, f"./{name}", "-i", "-S", *QUICK)
@@ -160,7 +160,7 @@ def test_a_tarball_that_is_none_is_refused(command_line: CommandLine) -> None:
     assert builds_in(command_line) == before
 
 
-def test_an_option_that_configure_does_not_know_is_refused_in_its_words(command_line: CommandLine) -> None:
+def test_an_unknown_configure_option_is_rejected_with_configures_message(command_line: CommandLine) -> None:
     before = builds_in(command_line)
     ended = command_line.run("servers", "build", f"{RELEASE}+with-nothing-known")
     assert ended.code == 3
@@ -169,7 +169,7 @@ def test_an_option_that_configure_does_not_know_is_refused_in_its_words(command_
     assert builds_in(command_line) == before
 
 
-def test_servers_lists_what_was_built_and_finds_a_changed_file(command_line: CommandLine) -> None:
+def test_servers_lists_builds_and_verify_detects_a_changed_file(command_line: CommandLine) -> None:
     listed = json.loads(command_line.run("servers", "--json").stdout)["servers"]
     (large,) = [one for one in listed if one["origin"] == "source" and one["options"] == "+blocksize=32"]
     assert (large["block_size_bytes"], large["version"].split(".")[0]) == (32768, RELEASE)

@@ -1,4 +1,4 @@
-"""Comparisons that end well: what comes out, and that it was measured as asked."""
+"""Successful comparisons: their results, and proof that the request was measured."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from tests.live.conftest import EXAMPLES, QUICK, CommandLine
 CORRELATED = ("--setup", str(EXAMPLES / "correlated.sql"), "-f", str(EXAMPLES / "correlated_in.sql"), "-c", "4")
 
 
-def test_two_majors_come_from_one_family_and_hold_the_same_data(command_line: CommandLine) -> None:
+def test_two_majors_come_from_one_family_and_have_the_same_data(command_line: CommandLine) -> None:
     ended = command_line.compare("16.12", "17.8", *CORRELATED, *QUICK, "--seed", "7")
     assert ended.code == 0, ended.stderr
     document = ended.document
@@ -56,7 +56,7 @@ def test_every_ratio_can_be_recomputed_from_the_results_folder(command_line: Com
     assert integrity == ("ok",)
 
 
-def test_a_second_comparison_does_not_write_into_the_results_of_the_first(command_line: CommandLine) -> None:
+def test_a_second_comparison_does_not_write_to_the_results_of_the_first(command_line: CommandLine) -> None:
     first = command_line.compare("17.8", "17.8", "-i", "-S", *QUICK)
     assert first.code == 0, first.stderr
     second = command_line.compare("17.8", "17.8", "-i", "-S", *QUICK)
@@ -64,9 +64,9 @@ def test_a_second_comparison_does_not_write_into_the_results_of_the_first(comman
     assert "error[store-not-empty]" in second.stderr
 
 
-def test_a_load_that_writes_begins_every_block_with_the_loaded_rows(command_line: CommandLine) -> None:
+def test_every_block_of_a_writing_load_starts_with_the_loaded_rows(command_line: CommandLine) -> None:
     setup = command_line.write("setup.sql", "CREATE TABLE seen (started timestamptz);")
-    # Fails as soon as it finds a row that was written before this start of the server: in the second block, if worn.
+    # Fails on a row written before this start of the server, which the second block on used data would find.
     script = command_line.write(
         "write.sql",
         "INSERT INTO seen VALUES (pg_postmaster_start_time());\n"
@@ -77,8 +77,8 @@ def test_a_load_that_writes_begins_every_block_with_the_loaded_rows(command_line
     assert ended.document["failed_trials"] == 0
 
 
-def test_levels_of_a_setting_reach_every_session_of_the_load(command_line: CommandLine) -> None:
-    # The script divides by zero unless work_mem is one of the two levels; the arms differ in nothing else.
+def test_levels_of_a_setting_apply_to_every_session_of_the_load(command_line: CommandLine) -> None:
+    # The script divides by zero unless work_mem is one of the two levels; nothing else differs between the arms.
     script = command_line.write(
         "check.sql",
         "SELECT 1 / (current_setting('work_mem') IN ('1MB', '2MB'))::int, pg_sleep(0.01);\n"
@@ -94,7 +94,7 @@ def test_levels_of_a_setting_reach_every_session_of_the_load(command_line: Comma
     assert document["differences"] == []
 
 
-def test_with_a_rate_latency_from_the_scheduled_start_is_judged(command_line: CommandLine) -> None:
+def test_with_a_rate_the_verdict_is_on_latency_from_the_scheduled_start(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", "17.8", "-i", "-S", "-R", "200", *QUICK)
     assert ended.code == 0, ended.stderr
     (verdict,) = ended.document["verdicts"]
@@ -104,7 +104,7 @@ def test_with_a_rate_latency_from_the_scheduled_start_is_judged(command_line: Co
     assert 100 < tps < 300
 
 
-def test_three_arms_are_all_held_against_the_first(command_line: CommandLine) -> None:
+def test_every_arm_is_compared_with_the_first(command_line: CommandLine) -> None:
     ended = command_line.compare("16.12", "17.8", "18.0", "-i", "-S", *QUICK)
     assert ended.code == 0, ended.stderr
     assert [(v["baseline"], v["contender"]) for v in ended.document["verdicts"]] == [
@@ -115,7 +115,7 @@ def test_three_arms_are_all_held_against_the_first(command_line: CommandLine) ->
     assert settings == set(), "checksums, locale and the like are equal on every major"
 
 
-def test_mixes_of_scripts_with_weights_modes_and_variables(command_line: CommandLine) -> None:
+def test_scripts_can_be_mixed_with_weights_modes_and_variables(command_line: CommandLine) -> None:
     script = command_line.write("by_scale.sql", "SELECT 1 / (:scale = 2 AND :rows = 5)::int;\n")
     ended = command_line.compare(
         "17.8", "17.8", "-i", "-s", "2", "-b", "select@3", "-f", f"{script}@1", "-D", "rows=5", "-M", "prepared",
@@ -125,7 +125,7 @@ def test_mixes_of_scripts_with_weights_modes_and_variables(command_line: Command
     assert ended.document["workload"]["name"] == "select-only@3, by_scale.sql@1"
 
 
-def test_tables_for_people_have_no_colours_in_a_pipe(command_line: CommandLine) -> None:
+def test_tables_in_a_pipe_have_no_colours(command_line: CommandLine) -> None:
     ended = command_line.run("compare", "17.8", "17.8", "-i", "-S", *QUICK)
     assert ended.code == 0, ended.stderr
     assert "\x1b" not in ended.stdout + ended.stderr
@@ -134,7 +134,7 @@ def test_tables_for_people_have_no_colours_in_a_pipe(command_line: CommandLine) 
     assert "results: pgversus-results/" in ended.stdout
 
 
-def test_variables_of_libpq_do_not_reach_servers_of_ours(command_line: CommandLine) -> None:
+def test_libpq_variables_do_not_affect_managed_servers(command_line: CommandLine) -> None:
     variables = {"PGOPTIONS": "-c statement_timeout=1 -c work_mem=1GB", "PGSERVICE": "nosuch", "PGSSLMODE": "bogus"}
     results = str(command_line.directory / "results")
     arguments = ("compare", "17.8", "17.8", "-i", "-S", *QUICK, "--json", "--results", results)
@@ -143,11 +143,11 @@ def test_variables_of_libpq_do_not_reach_servers_of_ours(command_line: CommandLi
     assert ended.document["differences"] == []
 
 
-# Its limits are short: of a load beside other tests they would end a statement now and then.
+# With such short limits, the load of parallel tests would now and then cancel a statement.
 @pytest.mark.measures
-def test_limits_that_are_meant_for_the_load_do_not_stop_pgversus_itself(command_line: CommandLine) -> None:
+def test_limits_set_for_the_load_do_not_stop_pgversus(command_line: CommandLine) -> None:
     settings = ("--set", "statement_timeout=100ms", "--set", "default_transaction_read_only=on")
-    # Shorter than a window, in which the session that reads counters waits.
+    # Shorter than a window, during which the session that reads counters is idle.
     limits = ("--set", "idle_session_timeout=700ms", "--set", "transaction_timeout=700ms")
     setup = command_line.write("setup.sql", "SET default_transaction_read_only = off; CREATE TABLE t (id int);")
     script = command_line.write("one.sql", "SELECT count(*) FROM t;\n")
@@ -155,7 +155,7 @@ def test_limits_that_are_meant_for_the_load_do_not_stop_pgversus_itself(command_
     assert ended.code == 0, ended.stderr
 
 
-def test_brackets_in_names_are_no_markup(command_line: CommandLine) -> None:
+def test_brackets_in_names_are_not_markup(command_line: CommandLine) -> None:
     script = command_line.write("one.sql", "SELECT 1;\n")
     ended = command_line.run("compare", "17.8", "--set", "cluster_name=[/x],[red]b", "-f", script, *QUICK)
     assert ended.code == 0, ended.stderr
@@ -163,7 +163,7 @@ def test_brackets_in_names_are_no_markup(command_line: CommandLine) -> None:
     assert "cluster_name=[red]b" in ended.stdout
 
 
-def test_a_reader_that_goes_away_does_not_change_the_exit_code(command_line: CommandLine) -> None:
+def test_closed_output_pipes_do_not_change_the_exit_code(command_line: CommandLine) -> None:
     process = command_line.start("compare", "17.8", "17.8", "-i", "-S", *QUICK)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -172,7 +172,7 @@ def test_a_reader_that_goes_away_does_not_change_the_exit_code(command_line: Com
     assert process.wait(timeout=200) == 0
 
 
-def test_transaction_logs_are_kept_only_when_asked_for(command_line: CommandLine) -> None:
+def test_transaction_logs_are_kept_only_if_requested(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", "17.8", "-i", "-S", *QUICK, "--keep-logs")
     assert ended.code == 0, ended.stderr
     kept = {path.name for path in (Path(ended.document["results"]) / "transaction-logs").iterdir()}
@@ -182,8 +182,8 @@ def test_transaction_logs_are_kept_only_when_asked_for(command_line: CommandLine
     assert len(kept) == len(expected) + 2 * ended.document["repeated_rounds"]
 
 
-def test_a_umask_that_closes_all_to_others_does_not_keep_the_servers_user_out(command_line: CommandLine) -> None:
-    # Under root the servers, and the program that is asked about settings, run as another user.
+def test_a_restrictive_umask_does_not_lock_out_the_servers_user(command_line: CommandLine) -> None:
+    # Under root, the servers and the program that checks settings run as another user.
     before = os.umask(0o077)
     try:
         ended = command_line.compare("17.8", "--set", "work_mem=1MB,2MB", "-i", "-S", *QUICK)

@@ -1,4 +1,4 @@
-"""Counters of real servers: which there are in which version, and that known work moves them by what it is."""
+"""Counters of real servers: the counters of each version, and their growth by known work."""
 
 import tempfile
 import time
@@ -41,7 +41,7 @@ VERSIONS = ("12.22", "15.14", "16.12", "17.8", "18.0")
 MEGABYTE = 1_000_000
 BLOCK_BYTES = 8192
 
-# Nothing but the test works in these servers, and the table below does not fit into their buffers.
+# Only the test works on these servers, and the table below does not fit into their buffers.
 SETTINGS = {"autovacuum": "off", "shared_buffers": "16MB", "fsync": "off", "max_parallel_workers_per_gather": "0"}
 BUFFER_BYTES = 16 * 1024 * 1024
 
@@ -80,7 +80,7 @@ NAMES = {
     "18.0": EVERYWHERE | WAL | IO,
 }
 
-# A view that a role is forbidden, and the counters that it then has not.
+# A view that a role may not read, and the counters that are then missing.
 OF_BACKGROUND_WRITER = {name for name in EVERYWHERE if name.startswith(("checkpoint", "background"))}
 HIDDEN = {
     "12.22": ("pg_stat_bgwriter", OF_BACKGROUND_WRITER | {"buffers_allocated"}),
@@ -108,7 +108,7 @@ def _start(version: str, directory: Path) -> Server:
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
-    """A running server of each version, started when first asked for."""
+    """A running server of each version, started on first use."""
     running: dict[str, Server] = {}
     with ExitStack() as stack:
 
@@ -128,14 +128,14 @@ SORT = "SELECT count(*) FROM (SELECT id, filler FROM t ORDER BY filler, id DESC 
 
 
 def _work(server: Server, *statements: str) -> None:
-    """One session that does this and ends."""
+    """Run the statements in a session of their own."""
     with psycopg.connect(server.target.conninfo, autocommit=True) as session:
         for statement in statements:
             session.execute(statement)
 
 
 def _growth(server: Server, *statements: str) -> dict[str, float]:
-    """How much the counters grew by what one session did that has ended."""
+    """Return the growth of the counters caused by one finished session."""
     with connect(server.target) as connection:
         before = read_settled_counters(connection)
         _work(server, *statements)
@@ -148,7 +148,7 @@ def _pid(server: Server) -> int:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_version_has_the_counters_that_it_has_and_no_others(servers: Servers, version: str) -> None:
+def test_each_version_has_exactly_its_own_counters(servers: Servers, version: str) -> None:
     with connect(servers(version).target) as connection:
         found = read_counters(connection)
     assert set(found) == NAMES[version]
@@ -156,7 +156,7 @@ def test_a_version_has_the_counters_that_it_has_and_no_others(servers: Servers, 
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_written_rows_and_their_log_are_counted_exactly(servers: Servers, version: str) -> None:
+def test_written_rows_and_their_wal_are_counted_exactly(servers: Servers, version: str) -> None:
     _work(servers(version), "DROP TABLE IF EXISTS written", "CREATE TABLE written (id int, v int)")
     grown = _growth(
         servers(version),
@@ -167,35 +167,35 @@ def test_written_rows_and_their_log_are_counted_exactly(servers: Servers, versio
     assert [grown[f"tuples_{done}"] for done in ("inserted", "updated", "deleted")] == [1000, 100, 10]
     assert grown["deadlocks"] == 0
     if "wal_bytes" in NAMES[version]:
-        # A record for each row, none smaller than its header.
+        # One record per row, none smaller than its header.
         assert 1110 <= grown["wal_records"] <= 1500
         assert grown["wal_bytes"] >= 1110 * 24
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_rollback_and_commits_are_told_apart(servers: Servers, version: str) -> None:
+def test_rollbacks_and_commits_are_counted_separately(servers: Servers, version: str) -> None:
     grown = _growth(servers(version), "SELECT 1", "BEGIN", "SELECT 2", "ROLLBACK")
     assert grown["transactions_rolled_back"] == 1
-    # The rest is the two readings' own and the start of a session.
+    # The rest comes from the two readings and the start of a session.
     assert 1 <= grown["transactions_committed"] <= 20
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_sort_that_spills_is_seen(servers: Servers, version: str) -> None:
+def test_a_sort_that_spills_is_counted(servers: Servers, version: str) -> None:
     grown = _growth(servers(version), "SET work_mem = '64kB'", SORT)
     assert grown["temp_files"] >= 1
-    # 30,000 rows with a kilobyte each.
+    # 30,000 rows of one kilobyte each.
     assert 30 * MEGABYTE <= grown["temp_bytes"] <= 100 * MEGABYTE
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_sort_that_fits_spills_nothing(servers: Servers, version: str) -> None:
+def test_a_sort_in_memory_writes_no_temporary_files(servers: Servers, version: str) -> None:
     grown = _growth(servers(version), "SET work_mem = '64MB'", SORT)
     assert (grown["temp_files"], grown["temp_bytes"]) == (0, 0)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_scan_of_a_table_bigger_than_the_buffers_reads_it(servers: Servers, version: str) -> None:
+def test_a_scan_of_a_table_larger_than_shared_buffers_counts_as_reads(servers: Servers, version: str) -> None:
     with connect(servers(version).target) as connection:
         size = connection.execute("SELECT pg_relation_size('t')").fetchone()
     assert size is not None
@@ -203,7 +203,7 @@ def test_a_scan_of_a_table_bigger_than_the_buffers_reads_it(servers: Servers, ve
     assert grown["tuples_returned"] >= 30_000
     blocks = size[0] // BLOCK_BYTES
     kept = BUFFER_BYTES // BLOCK_BYTES
-    # A few more: pages of system tables.
+    # A few more for pages of system catalogs.
     assert blocks - kept <= grown["buffers_read"] <= blocks + 300
     if IO & NAMES[version]:
         read_bytes = grown["client_io_read_bytes"]
@@ -212,7 +212,7 @@ def test_a_scan_of_a_table_bigger_than_the_buffers_reads_it(servers: Servers, ve
 
 
 @pytest.mark.parametrize("version", ["16.12", "18.0"])
-def test_a_read_is_one_block_in_16_and_up_to_many_in_18(servers: Servers, version: str) -> None:
+def test_a_read_is_one_block_in_16_and_many_blocks_in_18(servers: Servers, version: str) -> None:
     grown = _growth(servers(version), "SELECT count(*) FROM t")
     blocks = grown["client_io_read_bytes"] / BLOCK_BYTES
     if version == "16.12":
@@ -222,7 +222,7 @@ def test_a_read_is_one_block_in_16_and_up_to_many_in_18(servers: Servers, versio
 
 
 @pytest.mark.parametrize("version", ["16.12", "17.8", "18.0"])
-def test_a_table_that_grows_is_seen_to_grow(servers: Servers, version: str) -> None:
+def test_extending_a_table_is_counted(servers: Servers, version: str) -> None:
     grown = _growth(servers(version), "CREATE TABLE grown AS SELECT * FROM t LIMIT 10000", "DROP TABLE grown")
     assert grown["client_io_extend_bytes"] >= 10 * MEGABYTE
     if "client_io_extends" in grown:
@@ -230,7 +230,7 @@ def test_a_table_that_grows_is_seen_to_grow(servers: Servers, version: str) -> N
 
 
 @pytest.mark.parametrize("version", ["16.12", "17.8", "18.0"])
-def test_writes_of_the_log_are_in_no_versions_io(servers: Servers, version: str) -> None:
+def test_wal_writes_are_not_counted_as_io(servers: Servers, version: str) -> None:
     _work(servers(version), "DROP TABLE IF EXISTS logged", "CREATE TABLE logged (id int)", "CHECKPOINT")
     grown = _growth(servers(version), *["INSERT INTO logged VALUES (1)"] * 200)
     assert grown["wal_records"] >= 200
@@ -244,7 +244,7 @@ def test_a_checkpoint_is_counted_as_requested(servers: Servers, version: str) ->
         connection.execute("INSERT INTO t VALUES (0, '')")
         checkpoint(connection)
         deadline = time.monotonic() + 5
-        # The checkpointer reports a moment after it has answered.
+        # The checkpointer reports its statistics shortly after it has answered.
         while difference(before, grown := read_settled_counters(connection))["checkpoints_requested"] == 0:
             assert time.monotonic() < deadline
     assert grown["checkpoints_requested"] == before["checkpoints_requested"] + 1
@@ -252,9 +252,9 @@ def test_a_checkpoint_is_counted_as_requested(servers: Servers, version: str) ->
 
 
 @pytest.mark.parametrize("version", ["12.22", "18.0"])
-def test_reading_from_a_session_that_is_kept_adds_little(servers: Servers, version: str) -> None:
+def test_repeated_readings_from_one_session_add_little(servers: Servers, version: str) -> None:
     with connect(servers(version).target) as connection:
-        # A session reports once in a second at most: the first reading fills its caches, the second waits its turn.
+        # A session reports at most once a second: the first reading fills its caches, the second waits for its turn.
         read_settled_counters(connection)
         time.sleep(1.1)
         before = read_settled_counters(connection)
@@ -266,13 +266,13 @@ def test_reading_from_a_session_that_is_kept_adds_little(servers: Servers, versi
 
 
 @pytest.mark.parametrize(("version", "readings_left"), [("12.22", 1), ("15.14", 0), ("18.0", 0)])
-def test_of_a_reading_nothing_is_left_in_the_next_window(servers: Servers, version: str, readings_left: int) -> None:
+def test_a_reading_is_not_counted_in_the_next_window(servers: Servers, version: str, readings_left: int) -> None:
     with closing(CounterSession(servers(version).target)) as session:
         own = session.own_growth()
         assert own["tuples_returned"] > 100
         for _ in range(3):
             before = Reading(server=session.read(), host={})
-            # As long as a window: sessions report once in a second at most.
+            # As long as a window: sessions report at most once a second.
             time.sleep(1.1)
             found = grown(before, Reading(server=session.read(settled=True), host={}), own)
             assert found["tuples_returned"] <= readings_left * own["tuples_returned"] + 30
@@ -281,7 +281,7 @@ def test_of_a_reading_nothing_is_left_in_the_next_window(servers: Servers, versi
 
 
 @pytest.mark.parametrize("version", ["12.22", "18.0"])
-def test_what_a_role_may_not_read_is_absent(servers: Servers, version: str) -> None:
+def test_counters_that_a_role_may_not_read_are_absent(servers: Servers, version: str) -> None:
     server = servers(version)
     view, hidden = HIDDEN[version]
     for statement in ("REVOKE SELECT ON {} FROM PUBLIC", "DROP ROLE IF EXISTS guest", "CREATE ROLE guest LOGIN"):
@@ -295,14 +295,14 @@ def test_what_a_role_may_not_read_is_absent(servers: Servers, version: str) -> N
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_statistics_that_were_reset_give_no_number(servers: Servers, version: str) -> None:
+def test_reset_statistics_yield_no_number(servers: Servers, version: str) -> None:
     _work(servers(version), *["SELECT 1"] * 200)
     grown = _growth(servers(version), "SELECT pg_stat_reset()")
     assert "transactions_committed" not in grown
 
 
 @pytest.mark.parametrize("version", ["12.22", "18.0"])
-def test_processor_time_of_a_session_that_has_ended_is_seen_once(servers: Servers, version: str) -> None:
+def test_cpu_time_of_a_finished_session_is_counted_once(servers: Servers, version: str) -> None:
     server = servers(version)
     before = cpu_time(_pid(server))
     with psycopg.connect(server.target.conninfo) as session:
@@ -316,12 +316,12 @@ def test_processor_time_of_a_session_that_has_ended_is_seen_once(servers: Server
     used = after.user_s + after.system_s - before.user_s - before.system_s
     spent = own.user + own.system
     assert spent > 0.05
-    # A tick of each process, the session's end, and what the server does in the background.
+    # A clock tick per process, the end of the session, and background work of the server.
     assert spent - 0.02 <= used <= 1.2 * spent + 0.2
 
 
 @pytest.mark.parametrize("version", ["12.22", "18.0"])
-def test_the_peak_of_memory_is_what_a_session_held_for_a_moment(servers: Servers, version: str) -> None:
+def test_peak_memory_includes_a_short_allocation_of_a_session(servers: Servers, version: str) -> None:
     server = servers(version)
     idle = memory_bytes(_pid(server))
     assert idle is not None
@@ -331,14 +331,14 @@ def test_the_peak_of_memory_is_what_a_session_held_for_a_moment(servers: Servers
     assert idle + 48 * MEGABYTE <= memory.peak_bytes <= idle + 150 * MEGABYTE
 
 
-def test_everything_that_is_read_is_described(servers: Servers) -> None:
+def test_every_counter_is_described(servers: Servers) -> None:
     server = servers("18.0")
     with connect(server.target) as connection:
         found = set(read_counters(connection)) | set(read_host(server.cluster.data_directory))
     assert found <= set(COUNTERS)
 
 
-def test_files_of_a_stopped_server_leave_the_page_cache() -> None:
+def test_files_of_a_stopped_server_are_evicted_from_the_page_cache() -> None:
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="counters-", dir=open_cache().runs)))
         server = _start("18.0", directory)
@@ -346,14 +346,14 @@ def test_files_of_a_stopped_server_leave_the_page_cache() -> None:
         _work(server, "CREATE TABLE t (id int, filler text)", FILL)
         server.stop()
         share = evict(server.cluster.data_directory)
-    # A page here and there is in use by others.
+    # A few pages are in use by others.
     assert share is not None
     assert share < 0.05
 
 
 @pytest.mark.parametrize("version", ["12.22", "17.8"])
-def test_nothing_of_the_warm_up_is_in_the_first_window(servers: Servers, version: str, open_directory: Path) -> None:
-    # Before 15 statistics that were asked for a moment ago are told again for half a second: so this load asks.
+def test_the_first_window_excludes_the_warm_up(servers: Servers, version: str, open_directory: Path) -> None:
+    # Before 15, statistics requested a moment ago are returned again for half a second, so this load requests them.
     script = Script(name="asking", text="SELECT pg_stat_get_db_xact_commit(0);\n")
     workload = PgbenchWorkload(scripts=(script,))
     user = server_user()
@@ -378,5 +378,5 @@ def test_nothing_of_the_warm_up_is_in_the_first_window(servers: Servers, version
         (first,) = trial_runner.collect(0)
     finally:
         trial_runner.stop_all()
-    # Besides the load: pgbench's own sessions and our reading.
+    # In addition to the load: pgbench's own sessions and our reading.
     assert first.counters["transactions_committed"] <= first.transactions + 20

@@ -1,11 +1,11 @@
-"""Comparisons that cannot be: each ends with a clear error, the right exit code, and nothing left."""
+"""Impossible comparisons end with a clear error and the right exit code, and leave nothing behind."""
 
 import pytest
 
 from tests.live.conftest import QUICK, CommandLine
 
 
-def test_failing_sql_is_said_in_pgbenchs_own_words(command_line: CommandLine) -> None:
+def test_failing_sql_is_reported_with_pgbenchs_message(command_line: CommandLine) -> None:
     script = command_line.write("bad.sql", "SELECT * FROM nowhere;\n")
     ended = command_line.compare("17.8", "17.8", "-f", script, *QUICK)
     assert ended.code == 4
@@ -15,7 +15,7 @@ def test_failing_sql_is_said_in_pgbenchs_own_words(command_line: CommandLine) ->
     assert not (command_line.directory / "results").exists()
 
 
-def test_sql_that_fails_on_one_arm_only_names_that_arm(command_line: CommandLine) -> None:
+def test_sql_that_fails_on_one_arm_names_that_arm(command_line: CommandLine) -> None:
     script = command_line.write("new.sql", "SELECT any_value(x) FROM generate_series(1, 3) AS x;\n")
     ended = command_line.compare("15.14", "16.10", "-f", script, *QUICK)
     assert ended.code == 4
@@ -23,8 +23,8 @@ def test_sql_that_fails_on_one_arm_only_names_that_arm(command_line: CommandLine
     assert "function any_value(integer) does not exist" in ended.stderr
 
 
-def test_sql_that_fails_later_gives_failed_trials_and_never_a_number(command_line: CommandLine) -> None:
-    # The pilot takes some 20 of the sequence; a block would take 80, and every block begins with a fresh one.
+def test_sql_that_fails_later_yields_failed_trials_and_no_number(command_line: CommandLine) -> None:
+    # The pilot uses some 20 values of the sequence and a block would use 80; every block starts with a new one.
     setup = command_line.write("setup.sql", "CREATE SEQUENCE s MAXVALUE 45;")
     script = command_line.write("until.sql", "SELECT nextval('s'), pg_sleep(0.1);\n")
     ended = command_line.compare("17.8", "17.8", "--setup", setup, "-f", script, "--blocks", "2", "--window", "1")
@@ -36,14 +36,14 @@ def test_sql_that_fails_later_gives_failed_trials_and_never_a_number(command_lin
     assert any("reached maximum value of sequence" in caveat["text"] for caveat in document["caveats"])
 
 
-def test_a_script_that_does_not_exist(command_line: CommandLine) -> None:
+def test_a_missing_script_is_reported(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", "17.8", "-f", "no_such.sql")
     assert ended.code == 2
     assert "error[study-no-file]" in ended.stderr
     assert "no_such.sql" in ended.stderr
 
 
-def test_a_setup_file_that_fails_is_said_in_psqls_own_words(command_line: CommandLine) -> None:
+def test_a_failing_setup_file_is_reported_with_psqls_message(command_line: CommandLine) -> None:
     setup = command_line.write("setup.sql", "CREATE TABLE t (id int);\nINSERT INTO t VALUES ('one');\n")
     ended = command_line.compare("17.8", "17.8", "--setup", setup, "-S")
     assert ended.code == 2
@@ -51,7 +51,7 @@ def test_a_setup_file_that_fails_is_said_in_psqls_own_words(command_line: Comman
     assert "setup.sql:2: ERROR:  invalid input syntax for type integer" in ended.stderr
 
 
-def test_a_version_that_does_not_exist_is_answered_with_the_nearest(command_line: CommandLine) -> None:
+def test_an_unknown_version_is_answered_with_the_nearest_ones(command_line: CommandLine) -> None:
     ended = command_line.compare("17.3", "17.8", "-i", "-S")
     assert ended.code == 3
     assert "error[build-unknown-version]" in ended.stderr
@@ -59,10 +59,10 @@ def test_a_version_that_does_not_exist_is_answered_with_the_nearest(command_line
     assert "to do:" in ended.stderr
 
 
-def test_no_network_and_nothing_cached_says_what_to_do(command_line: CommandLine) -> None:
+def test_without_network_and_cache_the_error_says_what_to_do(command_line: CommandLine) -> None:
     for name in ("builds", "index", "staging"):
         (command_line.cache / name).unlink()
-    # A proxy that nobody listens to: the registries' clients all go through it.
+    # A proxy without a listener; the clients of all registries use it.
     nowhere = "http://127.0.0.1:9"
     ended = command_line.run(
         "compare", "17.8", "17.8", "-i", "-S", HTTPS_PROXY=nowhere, HTTP_PROXY=nowhere, PIP_RETRIES="0", PIP_TIMEOUT="2"
@@ -73,8 +73,8 @@ def test_no_network_and_nothing_cached_says_what_to_do(command_line: CommandLine
     assert "Traceback" not in ended.stderr
 
 
-def test_the_published_mistake_is_refused(command_line: CommandLine) -> None:
-    # In the published study the table was filled twice on one side and the arms were compared all the same.
+def test_the_mistake_of_the_published_study_is_rejected(command_line: CommandLine) -> None:
+    # In the published study, the table was filled twice on one side and the arms were compared anyway.
     setup = command_line.write(
         "twice.sql",
         "CREATE TABLE t_grp (id int, k1 int, k2 int, k3 int, k4 int);\n"
@@ -89,14 +89,14 @@ def test_the_published_mistake_is_refused(command_line: CommandLine) -> None:
     assert "public.t_grp: 200000 rows on 16.12, 100000 rows on 17.8" in ended.stderr
 
 
-def test_rows_that_differ_in_content_alone_are_refused(command_line: CommandLine) -> None:
+def test_rows_that_differ_only_in_content_are_rejected(command_line: CommandLine) -> None:
     setup = command_line.write("random.sql", "CREATE TABLE t AS SELECT random() AS r FROM generate_series(1, 100);")
     ended = command_line.compare("17.8", "17.11", "--setup", setup, "-S", *QUICK)
     assert ended.code == 2
     assert "public.t: 100 rows on both, with different content" in ended.stderr
 
 
-def test_a_column_of_any_name_does_not_hide_the_others_from_the_fingerprint(command_line: CommandLine) -> None:
+def test_no_column_name_hides_other_columns_from_the_fingerprint(command_line: CommandLine) -> None:
     setup = command_line.write("row.sql", "CREATE TABLE t AS SELECT 1 AS pgversus_row, random() AS x;")
     ended = command_line.compare("17.8", "17.11", "--setup", setup, "-S", *QUICK)
     assert ended.code == 2
@@ -104,14 +104,14 @@ def test_a_column_of_any_name_does_not_hide_the_others_from_the_fingerprint(comm
 
 
 @pytest.mark.long
-def test_hundreds_of_clients_that_connect_slowly_are_waited_for(command_line: CommandLine) -> None:
+def test_hundreds_of_slowly_connecting_clients_are_waited_for(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", "17.8", "-i", "-S", "-c", "300", *QUICK)
     assert ended.code == 0, ended.stderr
     assert ended.document["arms"][0]["metrics"]["tps"]["value"] > 0
 
 
 @pytest.mark.parametrize("setting", ["listen_addresses=*", "port=5433,5434", "data_directory=/tmp"])
-def test_settings_of_place_and_access_are_not_free(command_line: CommandLine, setting: str) -> None:
+def test_settings_of_location_and_access_are_reserved(command_line: CommandLine, setting: str) -> None:
     ended = command_line.compare("17.8", "17.8", "--set", setting, "-S")
     assert ended.code == 2
     assert "error[study-own-setting]" in ended.stderr
@@ -126,7 +126,7 @@ def test_settings_of_place_and_access_are_not_free(command_line: CommandLine, se
         ("work_mem=1MB,1024kB", "two levels of a setting are the same to the server"),
     ],
 )
-def test_a_setting_that_the_server_refuses_is_said_in_its_own_words(
+def test_a_setting_rejected_by_the_server_is_reported_with_the_servers_message(
     command_line: CommandLine, setting: str, words: str
 ) -> None:
     ended = command_line.compare("17.8", "--set", setting, "-S", *QUICK)
@@ -135,14 +135,14 @@ def test_a_setting_that_the_server_refuses_is_said_in_its_own_words(
     assert "loading" not in ended.stderr
 
 
-def test_a_setting_with_which_no_server_starts_is_said_in_its_own_words(command_line: CommandLine) -> None:
+def test_a_setting_that_prevents_the_start_is_reported_with_the_servers_message(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", "17.8", "--set", "shared_preload_libraries=nothere", "-S", *QUICK)
     assert ended.code == 3
     assert "error[server-start]" in ended.stderr
     assert 'could not access file "nothere"' in ended.stderr
 
 
-def test_a_directory_without_a_server_is_told_from_a_bin_directory(command_line: CommandLine) -> None:
+def test_a_directory_without_a_server_is_not_a_bin_directory(command_line: CommandLine) -> None:
     ended = command_line.compare("17.8", str(command_line.directory), "-S")
     assert ended.code == 3
     assert "error[build-not-a-bin-directory]" in ended.stderr

@@ -1,4 +1,4 @@
-"""Faults at random moments: nothing finished is lost, nothing is left, no half verdict (tests/faults)."""
+"""Faults at random moments: no finished trial is lost, nothing is left over, no verdict is partial (tests/faults)."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def server() -> None:
 
 
 @pytest.mark.parametrize(("name", "seed"), TRIES)
-def test_after_a_fault_everything_holds(name: str, seed: int) -> None:
+def test_all_invariants_hold_after_a_fault(name: str, seed: int) -> None:
     fault = FAULTS[name]
     if why := fault.why_not():
         pytest.skip(why)

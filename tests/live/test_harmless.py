@@ -1,4 +1,4 @@
-"""What the kernel sees of a whole comparison: which files it changes and which processes it signals (strace)."""
+"""System calls of a whole comparison, traced with strace: the files it changes and the processes it signals."""
 
 import os
 import re
@@ -31,7 +31,7 @@ _CHANGES = {
     "fchownat": 1,
     "mknodat": 1,
 }
-"""System calls that change a file, and how many arguments come before its path; a directory it counts from is one."""
+"""System calls that change a file, with the number of arguments before its path; a base directory counts as one."""
 _MOVES = {"rename": (0, 1), "link": (0, 1), "symlink": (1,)}
 _MOVES_FROM_DIRECTORIES = {"renameat": (1, 3), "renameat2": (1, 3), "linkat": (1, 3), "symlinkat": (2,)}
 _SIGNALS = ("kill", "tkill", "tgkill")
@@ -56,15 +56,15 @@ _DESCRIPTOR = re.compile(r"^(?:AT_FDCWD|-?\d+)<(.*)>$")
 
 @dataclass
 class Seen:
-    """What all processes of a command have done."""
+    """The effects of all processes of a command."""
 
     processes: set[int] = field(default_factory=set)
     changed: set[Path] = field(default_factory=set)
     signalled: set[int] = field(default_factory=set)
-    """Process ids; negative ones are groups of processes."""
+    """Process ids; negative ones are process groups."""
 
     def read(self, traces: Path, pid: int, directory: Path) -> None:
-        """Read the trace of a process that began in a directory, and of all that it has started."""
+        """Read the trace of a process that started in a directory, and of all its descendants."""
         self.processes.add(pid)
         for line in (traces / f"trace.{pid}").read_text(errors="replace").splitlines():
             if not (match := _CALL.match(line)) or int(match[3]) < 0:
@@ -82,7 +82,7 @@ class Seen:
                 self.changed.update(Path(os.path.normpath(path)) for path in _changed(name, arguments, directory))
 
     def _signal(self, arguments: list[str]) -> None:
-        # Signal 0 asks whether there is such a process.
+        # Signal 0 only checks whether the process exists.
         if arguments[-1] != "0":
             self.signalled.add(int(arguments[0]))
 
@@ -103,7 +103,7 @@ def _changed(name: str, arguments: list[str], directory: Path) -> Iterator[Path]
 
 
 def _from(arguments: list[str], at: int, directory: Path) -> Path:
-    """The path in an argument, which counts from the descriptor in the one before where there is one."""
+    """Return the path in an argument, relative to the descriptor in the preceding argument if there is one."""
     return (Path(_place(arguments[at - 1])) if at else directory) / _text(arguments[at])
 
 
@@ -119,7 +119,7 @@ def _text(argument: str) -> str:
     return argument[1:-1]
 
 
-def test_a_run_changes_no_file_and_signals_no_process_but_its_own(command_line: CommandLine) -> None:
+def test_a_run_changes_only_its_own_files_and_signals_only_its_own_processes(command_line: CommandLine) -> None:
     traces = command_line.directory / "traces"
     traces.mkdir()
     strace = [
@@ -150,7 +150,7 @@ def test_a_run_changes_no_file_and_signals_no_process_but_its_own(command_line: 
     seen = Seen()
     seen.read(traces, int(stdout.split()[0]), command_line.directory)
 
-    # Servers, backends, pgbench, psql, initdb and the guard: all of them were read.
+    # The traces of servers, backends, pgbench, psql, initdb and the guard were all read.
     assert {file.name for file in traces.iterdir()} == {f"trace.{pid}" for pid in seen.processes}
     assert len(seen.processes) > 50
     assert {abs(pid) for pid in seen.signalled} <= seen.processes
@@ -167,13 +167,13 @@ def test_a_run_changes_no_file_and_signals_no_process_but_its_own(command_line: 
 
 
 def _temporary(seen: Seen) -> Iterator[Path]:
-    """Directories that were made in the system's directory for temporary files, not found there."""
+    """Yield directories that were created in the system's temporary directory, not found there."""
     root = Path(tempfile.gettempdir())
     yield from (path for path in seen.changed if path.parent == root and path.name.startswith("pgv-"))
 
 
 def _is_shared(path: Path) -> bool:
-    """Devices that take or give nothing, and PostgreSQL's shared memory, whose names it draws itself."""
+    """Return whether a path is a device without content, or shared memory under a name chosen by PostgreSQL."""
     return path in (Path("/dev/null"), Path("/dev/tty")) or (
         path.parent == Path("/dev/shm") and path.name.startswith("PostgreSQL.")
     )

@@ -1,4 +1,4 @@
-"""Builds: fetched once, checked, whole or not at all."""
+"""Installed builds: fetched once, verified, and either complete or absent."""
 
 import shutil
 import subprocess
@@ -48,7 +48,7 @@ def cache() -> Iterator[Cache]:
     shutil.rmtree(root)
 
 
-def test_two_at_once_fetch_a_build_once_and_both_get_it(cache: Cache) -> None:
+def test_two_concurrent_installs_fetch_a_build_once(cache: Cache) -> None:
     command = [sys.executable, "-c", INSTALL]
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(cache.root), "PGVERSUS_CACHE": str(cache.root)}
     processes = [
@@ -66,7 +66,7 @@ def test_two_at_once_fetch_a_build_once_and_both_get_it(cache: Cache) -> None:
 
 
 class _Truncated(ZonkyRegistry):
-    """The registry's own artifact, cut short on the way, with a checksum that was taken from the cut file."""
+    """The registry's own artifact, truncated on the way; only an honest one keeps the registry's checksum."""
 
     def __init__(self, *, honest: bool) -> None:
         self._honest = honest
@@ -78,10 +78,10 @@ class _Truncated(ZonkyRegistry):
 
 
 @pytest.mark.parametrize("honest", [True, False])
-def test_a_build_cut_short_is_refused_and_not_kept(
+def test_a_truncated_build_is_rejected_and_not_kept(
     cache: Cache, monkeypatch: pytest.MonkeyPatch, *, honest: bool
 ) -> None:
-    # Once the checksum beside the artifact tells, once only what pgversus itself knows of it.
+    # Detected once by the checksum next to the artifact, and once only by the one that pgversus knows.
     monkeypatch.setitem(SOURCES, BuildFamily.ZONKY, _Truncated(honest=honest))
     with pytest.raises(BuildError) as caught:
         install(cache, CHOICE, server_user(), quiet)
@@ -91,7 +91,7 @@ def test_a_build_cut_short_is_refused_and_not_kept(
     assert list(cache.builds.iterdir()) == []
 
 
-def test_a_version_that_is_listed_and_not_there_is_told_from_no_network(cache: Cache) -> None:
+def test_a_listed_but_missing_version_is_distinguished_from_no_network(cache: Cache) -> None:
     with pytest.raises(BuildError) as caught:
         install(cache, Choice(family=BuildFamily.ZONKY, version=Version(major=17, minor=99)), server_user(), quiet)
     assert caught.value.slug == "build-fetch-failed"

@@ -1,6 +1,6 @@
-"""Ctrl-C, and kill -9 at moments that are chosen: nothing finished is lost, and nothing stays behind.
+"""Ctrl-C, and kill -9 at chosen moments: no finished trial is lost, and nothing is left over.
 
-At random moments: tests/faults.
+For random moments see tests/faults.
 """
 
 import os
@@ -45,7 +45,7 @@ LOAD = (
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_with_the_verdicts_so_far(command_line: CommandLine, number: signal.Signals) -> None:
+def test_an_interrupted_run_reports_the_verdicts_so_far(command_line: CommandLine, number: signal.Signals) -> None:
     process = command_line.start("compare", *LOAD, "--max-blocks", "50")
     assert process.stderr is not None
     for line in process.stderr:
@@ -73,7 +73,7 @@ def test_an_interrupt_before_the_first_block_leaves_nothing(command_line: Comman
     assert stderr.splitlines()[-1].startswith("interrupted")
 
 
-def test_a_server_killed_in_a_window_fails_its_trial_and_nothing_else(command_line: CommandLine) -> None:
+def test_a_server_killed_in_a_window_fails_only_its_trial(command_line: CommandLine) -> None:
     process = command_line.start(
         "compare", "17.8", "17.8", "-i", "-S", "--window", "2", "--windows", "2", "--blocks", "2", "--json",
         "--results", "results",
@@ -100,11 +100,11 @@ def test_a_server_killed_in_a_window_fails_its_trial_and_nothing_else(command_li
     assert failed[0][1]
 
 
-def test_what_a_run_left_that_died_with_its_guard_is_swept_by_the_next(command_line: CommandLine) -> None:
+def test_leftovers_of_a_run_that_died_with_its_guard_are_removed_by_the_next_run(command_line: CommandLine) -> None:
     process = command_line.start("compare", *LOAD)
     command_line.wait_for(lambda: command_line.postmaster(0) and command_line.postmaster(1))
     sockets = command_line.socket_directories()
-    # As a reboot would: the guard and the watchdogs die first, so that nobody cleans up.
+    # As in a reboot: the guard and the watchdogs die first, so that nothing cleans up.
     children = psutil.Process(process.pid).children()
     helpers = [child for child in children if child.name() == "sh" or "pgversus.host.guard" in child.cmdline()]
     assert len(helpers) == 3
@@ -124,7 +124,7 @@ def test_what_a_run_left_that_died_with_its_guard_is_swept_by_the_next(command_l
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    """A server that is not started."""
+    """A server that is not running yet."""
     silence, user = NoProgress(), server_user()
     (build,) = provide([parse_server("17.8")], USUAL_MANNER, open_cache(), user, silence.say, silence)
     assert build is not None
@@ -137,10 +137,10 @@ def server() -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("recovering_s", [0.02, 0.05, 0.1, 0.3])
-def test_a_server_that_recovers_from_a_crash_stops_at_once(server: Server, recovering_s: float) -> None:
+def test_a_server_in_crash_recovery_stops_at_once(server: Server, recovering_s: float) -> None:
     server.start()
     with psycopg.connect(server.target.conninfo) as connection:
-        # One that has written: there is something to be recovered.
+        # A session that has written, so that there is something to recover.
         connection.execute("CREATE TABLE t AS SELECT g FROM generate_series(1, 1000) AS g")
         connection.commit()
         os.kill(connection.info.backend_pid, signal.SIGKILL)
@@ -157,10 +157,10 @@ def _interrupt(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-# Python says so of a program that it was interrupted in starting.
+# Python reports a program that was interrupted at its start.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_interrupt_at_any_moment_of_a_start_ends_the_server_at_once(server: Server) -> None:
-    # Between the shell's beginning and the moment in which a postmaster listens to signals there are some 20 ms.
+def test_an_interrupt_at_any_moment_of_a_start_stops_the_server_at_once(server: Server) -> None:
+    # Some 20 ms pass from the start of the shell until the postmaster handles signals.
     before = signal.signal(signal.SIGALRM, _interrupt)
     try:
         for tenths_of_ms in range(2, 400, 8):
@@ -171,7 +171,7 @@ def test_an_interrupt_at_any_moment_of_a_start_ends_the_server_at_once(server: S
                 signal.setitimer(signal.ITIMER_REAL, 0)
             server.stop()
             while _starting_in(server.cluster.data_directory) or processes_in(server.cluster.data_directory):
-                # Interrupted before there was anything to be stopped: its watchdog does it.
+                # Interrupted before there was a server to stop; its watchdog stops it.
                 assert time.monotonic() < begin + 20, f"interrupted after {tenths_of_ms / 10} ms"
                 time.sleep(0.05)
             assert time.monotonic() < begin + 20, f"interrupted after {tenths_of_ms / 10} ms"
@@ -181,7 +181,7 @@ def test_an_interrupt_at_any_moment_of_a_start_ends_the_server_at_once(server: S
 
 
 def _starting_in(data_directory: Path) -> bool:
-    """Whether a shell or a postmaster is about to work in a directory."""
+    """Return whether a shell or a postmaster is about to work in a directory."""
     lines = (process.info["cmdline"] or () for process in psutil.process_iter(["cmdline"]))
     return any(str(data_directory) in line for line in lines)
 

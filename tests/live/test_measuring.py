@@ -1,4 +1,4 @@
-"""Whole comparisons with their verdicts. They time something, so they run alone."""
+"""Whole comparisons with their verdicts. They are timing-sensitive, so they run alone."""
 
 import pytest
 
@@ -12,16 +12,16 @@ pytestmark = pytest.mark.measures
     [
         ("correlated.sql", "correlated_in.sql", ()),
         ("cte.sql", "cte_in.sql", ()),
-        # Without it both versions hash, on equal data equally fast: the setting belongs to the load too.
+        # Without it both versions hash, equally fast on equal data: the setting is part of the load.
         ("group_by.sql", "group_by_order.sql", ("--set", "enable_hashagg=off")),
         ("range.sql", "range_contains.sql", ()),
     ],
 )
-def test_planner_improvements_of_17_are_seen(
+def test_planner_improvements_of_17_are_detected(
     command_line: CommandLine, setup: str, script: str, settings: tuple[str, ...]
 ) -> None:
     files = ("--setup", str(EXAMPLES / setup), "-f", str(EXAMPLES / script))
-    # What their plans account for is measured in tests/live/test_why.py.
+    # The effect of their plans is measured in tests/live/test_why.py.
     ended = command_line.compare("16.12", "17.8", *files, *settings, "-c", "4", "--no-plans")
     assert ended.code == 0, ended.stderr
     (verdict,) = ended.document["verdicts"]
@@ -32,16 +32,16 @@ def test_planner_improvements_of_17_are_seen(
 
 
 MOST_ATTEMPTS = 2
-"""Where the hypervisor gives the processors to others, undecided is an honest answer, and it is asked anew."""
+"""If the hypervisor takes CPU time away, "undecided" is a correct answer, and the test tries again."""
 
 
-def test_a_known_effect_is_found_and_lies_in_the_interval(command_line: CommandLine) -> None:
+def test_a_known_effect_is_detected_and_lies_in_the_interval(command_line: CommandLine) -> None:
     script = command_line.write("sleep.sql", "SELECT pg_sleep(current_setting('bench.delay')::float);\n")
-    # The server rounds what is left of a sleep up to whole milliseconds: these are 39 and 41. Whole ones would be 39 or
-    # 40, as the last bit of a floating point number falls.
-    # By the median: where others take the processors for moments, some sleepers wake late by more than the difference,
-    # and the mean, which is tps in a closed loop, is theirs.
-    # Few windows in a block: where rounds are measured again, many would leave too few blocks.
+    # The server rounds the rest of a sleep up to whole milliseconds: these sleeps take 39 and 41 ms. Sleeps of whole
+    # milliseconds would take 39 or 40 ms, depending on the last bit of a floating-point number.
+    # The median is compared: if others take the CPUs for moments, some sleepers wake up late by more than the
+    # difference, and they dominate the mean, which is tps in a closed loop.
+    # Few windows per block: if rounds are measured again, many windows would leave too few blocks.
     load = ("--set", "bench.delay=0.0385,0.0405", "-f", script, "-c", "8", "--window", "3s", "--windows", "2")
     asked = ("17.8", *load, "--metric", "latency_p50", "--budget", "5m", "--json")
     for attempt in range(MOST_ATTEMPTS):

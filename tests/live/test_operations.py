@@ -1,4 +1,4 @@
-"""What is done once to a state: each repetition begins on the same one, is timed by step, and must end as it should."""
+"""One-off operations: every repetition starts from the same state, is timed by step, and must pass verification."""
 
 import signal
 from typing import Any
@@ -25,7 +25,7 @@ def trials(line: CommandLine, query: str) -> list[tuple[Any, ...]]:
         database.close()
 
 
-def test_every_repetition_finds_what_was_prepared(command_line: CommandLine) -> None:
+def test_every_repetition_starts_from_the_prepared_state(command_line: CommandLine) -> None:
     ended = operate(
         command_line,
         *("--operation", VACUUM, "--operation", "ANALYZE t"),
@@ -41,7 +41,7 @@ def test_every_repetition_finds_what_was_prepared(command_line: CommandLine) -> 
     assert all(0 < seconds < 60 for _, seconds in steps)
 
 
-def test_what_does_not_hold_afterwards_is_no_trial(command_line: CommandLine) -> None:
+def test_a_failed_verify_query_fails_the_trial(command_line: CommandLine) -> None:
     ended = operate(
         command_line, "--operation", "ANALYZE t", "--verify", "SELECT n_dead_tup = 0 FROM pg_stat_user_tables"
     )
@@ -50,13 +50,13 @@ def test_what_does_not_hold_afterwards_is_no_trial(command_line: CommandLine) ->
     assert "(False,)" in ended.stderr
 
 
-def test_an_operation_that_fails_says_so_in_the_servers_words(command_line: CommandLine) -> None:
+def test_a_failing_operation_is_reported_with_the_servers_message(command_line: CommandLine) -> None:
     ended = operate(command_line, "--operation", "VACUUM nothing")
     assert ended.code == 4
     assert 'relation "nothing" does not exist' in ended.stderr
 
 
-def test_what_is_no_single_statement_and_no_program_is_no_trial(command_line: CommandLine) -> None:
+def test_several_statements_in_a_step_and_missing_programs_fail_the_trial(command_line: CommandLine) -> None:
     several = operate(command_line, "--operation", "SELECT 1; SELECT 2")
     assert (several.code, "several statements in one step" in several.stderr) == (4, True)
     missing = operate(command_line, "--command", "pg_nothing --all")
@@ -65,14 +65,14 @@ def test_what_is_no_single_statement_and_no_program_is_no_trial(command_line: Co
     assert (both.code, "(False,)" in both.stderr) == (4, True)
 
 
-def test_a_program_finds_its_arm(command_line: CommandLine) -> None:
+def test_a_program_connects_to_its_arm(command_line: CommandLine) -> None:
     ended = operate(command_line, "--command", "pg_dump -Fc -f all.dump", "--command", "psql -Xc 'DROP TABLE t'")
     assert ended.code == 0, ended.stderr
     steps = trials(command_line, "SELECT DISTINCT key FROM trial, json_each(trial.steps)")
     assert steps == [("pg_dump",), ("psql",)]
 
 
-def test_a_kill_in_the_timed_statement_leaves_nothing(command_line: CommandLine) -> None:
+def test_a_kill_during_the_timed_statement_leaves_nothing(command_line: CommandLine) -> None:
     command_line.write("fill.sql", FILL)
     process = command_line.start(
         "compare", "17.8", "17.8", "--setup", "fill.sql", "--operation", "SELECT count(*), pg_sleep(30) FROM t"
@@ -83,7 +83,7 @@ def test_a_kill_in_the_timed_statement_leaves_nothing(command_line: CommandLine)
     command_line.wait_for(lambda: not command_line.leftovers())
 
 
-def test_a_cold_operation_begins_without_its_data_in_memory(command_line: CommandLine) -> None:
+def test_a_cold_operation_starts_without_cached_data(command_line: CommandLine) -> None:
     command_line.write("fill.sql", FILL)
     command_line.write(
         "s.toml",

@@ -1,4 +1,4 @@
-"""Plans on real servers: what changed from major to major is said, what is written is rolled back, nothing stays."""
+"""Plans on real servers: changes between majors are described, writes are rolled back, nothing is left over."""
 
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,7 @@ def only(document: dict[str, Any]) -> dict[str, Any]:
             "range_contains",
             "range",
             (),
-            # What 17 makes of the condition cannot be switched off.
+            # The transformation of this condition in 17 cannot be disabled.
             None,
             [
                 "Seq Scan on t_range is now Index Only Scan using t_range_ts_idx on t_range",
@@ -74,7 +74,7 @@ def only(document: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_changed_from_16_to_17_is_said(
+def test_plan_changes_from_16_to_17_are_described(
     command_line: CommandLine,
     case: str,
     data: str,
@@ -88,31 +88,31 @@ def test_what_changed_from_16_to_17_is_said(
     assert one["level"] == "operators"
     assert one["same_rows"] is True
     assert (one["undone_by"] and one["undone_by"]["settings"]) == undone_by
-    # 17 knows that the rows of the CTE are in order: no setting makes it sort them again.
+    # 17 knows that the rows of the CTE are sorted, and no setting makes it sort them again.
     assert (one["undone_by"] or {}).get("but_for_sorts", False) is (case == "cte_in")
     for text in told:
         assert [sentence for sentence in one["sentences"] if text in sentence], one["sentences"]
 
 
-def test_a_spill_that_is_gone_is_the_same_plan(command_line: CommandLine) -> None:
-    """GROUP BY on 15 and 18: hash_mem_multiplier is 2 on both, and 18 needs less memory for each group."""
+def test_a_spill_that_disappears_does_not_change_the_plan(command_line: CommandLine) -> None:
+    """GROUP BY on 15 and 18: hash_mem_multiplier is 2 on both, and 18 needs less memory per group."""
     script = str(VERSIONS / "group_by.sql")
     one = only(plans(command_line, "15.14", "18.0", "-i", "-s", "1", "-f", script, "--set", "work_mem=5MB"))
     assert (one["level"], one["same_plan"]) == ("behaviour", True)
     assert "HashAggregate no longer writes temporary files" in one["sentences"]
 
 
-def test_variables_are_filled_and_what_is_written_is_rolled_back(command_line: CommandLine) -> None:
+def test_variables_are_substituted_and_writes_are_rolled_back(command_line: CommandLine) -> None:
     document = plans(command_line, OLD, NEW, "-i", "-s", "1", "-b", "tpcb-like")
     statements = [one["statement"] for one in document["comparisons"]]
     assert [text.split(": ")[1].split()[0] for text in statements] == ["UPDATE", "SELECT", "UPDATE", "UPDATE", "INSERT"]
     assert not [text for text in statements if " :" in text.split(": ", 1)[1]]
     assert {one["same_plan"] for one in document["comparisons"]} == {True}
-    # The same cluster again: had anything been written, the digests of rows would be others.
+    # The same cluster again: if anything had been written, the row digests would differ.
     assert plans(command_line, OLD, NEW, "-i", "-s", "1", "-b", "tpcb-like")["warnings"] == document["warnings"]
 
 
-def test_another_setting_is_an_arm_and_the_same_rows_are_the_same_in_any_order(command_line: CommandLine) -> None:
+def test_levels_of_a_setting_are_arms_and_the_order_of_rows_is_ignored(command_line: CommandLine) -> None:
     command_line.write("join.sql", "SELECT a.aid FROM pgbench_accounts a JOIN pgbench_branches b USING (bid);")
     levels = ("--set", "enable_hashjoin=on,off", "--set", "enable_nestloop=off")
     one = only(plans(command_line, NEW, *levels, "-i", "-s", "1", "-f", "join.sql"))
@@ -121,7 +121,7 @@ def test_another_setting_is_an_arm_and_the_same_rows_are_the_same_in_any_order(c
     assert "Hash Join is now a Merge Join" in one["sentences"]
 
 
-def test_other_answers_are_said_before_any_plan(command_line: CommandLine) -> None:
+def test_different_rows_are_reported_before_any_plan(command_line: CommandLine) -> None:
     command_line.write("setting.sql", "SELECT current_setting('work_mem') AS x;")
     ended = command_line.run("plans", NEW, "--set", "work_mem=1MB,2MB", "-f", "setting.sql")
     assert ended.code == 0, ended.stderr
@@ -130,7 +130,9 @@ def test_other_answers_are_said_before_any_plan(command_line: CommandLine) -> No
     )
 
 
-def test_statistics_that_differ_by_sampling_are_said_and_full_ones_do_not(command_line: CommandLine) -> None:
+def test_statistics_that_differ_by_sampling_are_reported_and_full_statistics_do_not_differ(
+    command_line: CommandLine,
+) -> None:
     command_line.write(
         "many.sql",
         "CREATE TABLE many AS SELECT g, md5(g::text) AS t FROM generate_series(1, 100000) g;\n"
@@ -144,12 +146,12 @@ def test_statistics_that_differ_by_sampling_are_said_and_full_ones_do_not(comman
     )
     asked = (OLD, NEW, "--setup", "many.sql", "-f", "read.sql")
     unlike = plans(command_line, *asked)["unlike_statistics"]
-    # The smaller partition was read whole anyway.
+    # The smaller partition was read completely anyway.
     assert unlike == [{"labels": [OLD, NEW], "tables": ["public.many", "public.part2"]}]
     assert plans(command_line, *asked, "--full-statistics")["unlike_statistics"] == []
 
 
-def test_statements_without_a_plan_are_run_for_those_behind_them(command_line: CommandLine) -> None:
+def test_statements_without_a_plan_are_executed_for_later_ones(command_line: CommandLine) -> None:
     command_line.write(
         "many.sql",
         "CREATE TEMP TABLE x AS SELECT g FROM generate_series(1, 100) g; SET LOCAL enable_seqscan = off;\n"
@@ -168,7 +170,7 @@ def test_statements_without_a_plan_are_run_for_those_behind_them(command_line: C
     assert command_line.run("plans", OLD, NEW, "-f", "none.sql").stdout == "no statement has a plan\n"
 
 
-def test_what_cannot_be_explained_is_said_in_the_servers_words(command_line: CommandLine) -> None:
+def test_statements_that_cannot_be_explained_are_reported_with_the_servers_message(command_line: CommandLine) -> None:
     command_line.write("wrong.sql", "SELECT nothing FROM nowhere;")
     ended = command_line.run("plans", OLD, NEW, "-f", "wrong.sql")
     assert ended.code == 4
@@ -177,7 +179,7 @@ def test_what_cannot_be_explained_is_said_in_the_servers_words(command_line: Com
     assert command_line.leftovers() == []
 
 
-def test_markdown_and_japanese(command_line: CommandLine, tmp_path: Path) -> None:
+def test_plans_can_be_written_as_markdown_in_japanese(command_line: CommandLine, tmp_path: Path) -> None:
     files = ("--setup", str(EXAMPLES / "correlated.sql"), "-f", str(EXAMPLES / "correlated_in.sql"))
     ended = command_line.run(
         "plans", OLD, NEW, *files, "--format", "markdown", "--lang", "ja", "-o", str(tmp_path / "plans.md")

@@ -1,4 +1,4 @@
-"""What somebody sees who sits in front of a terminal while a comparison runs."""
+"""Progress of a comparison as a user sees it on a terminal."""
 
 import fcntl
 import os
@@ -18,7 +18,7 @@ from tests.live.conftest import PROGRAM, QUICK, CommandLine
 
 @dataclass
 class Terminal:
-    """A terminal, and whatever its screen has shown."""
+    """A terminal, and everything that its screen has shown."""
 
     process: subprocess.Popen[bytes]
     end: int
@@ -30,16 +30,16 @@ class Terminal:
 
     @property
     def lines(self) -> list[str]:
-        """On it now."""
+        """Lines currently on the screen."""
         return [line.rstrip() for line in self.screen.display if line.strip()]
 
     def pictures(self) -> Iterator[list[str]]:
-        """The screen after each piece of output, until the program has ended."""
+        """Yield the screen after each piece of output, until the program has ended."""
         while True:
             try:
                 piece = os.read(self.end, 65536)
             except OSError:
-                # So Linux says that nobody writes any more.
+                # Linux reports this way that no writer is left.
                 return
             if not piece:
                 return
@@ -54,7 +54,7 @@ class Terminal:
 
 @contextmanager
 def terminal(line: CommandLine, columns: int, lines: int, *arguments: str) -> Iterator[Terminal]:
-    """pgversus with all its output on one terminal."""
+    """Run pgversus with all of its output on one terminal."""
     end, theirs = pty.openpty()
     fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     process = subprocess.Popen(
@@ -75,11 +75,11 @@ def terminal(line: CommandLine, columns: int, lines: int, *arguments: str) -> It
 
 
 def starting_with(words: str, pictures: list[list[str]]) -> list[str]:
-    """Each line that has been seen and begins so."""
+    """Return each line ever shown that starts with these words."""
     return [line for picture in pictures for line in picture if line.startswith(words)]
 
 
-def test_a_terminal_shows_what_runs_and_verdicts_so_far_and_in_the_end_only_the_answer(
+def test_a_terminal_shows_progress_and_verdicts_so_far_and_ends_with_only_the_answer(
     command_line: CommandLine,
 ) -> None:
     with terminal(command_line, 100, 50, "compare", "17.8", "17.8", "-i", "-S", *QUICK) as shown:
@@ -92,7 +92,7 @@ def test_a_terminal_shows_what_runs_and_verdicts_so_far_and_in_the_end_only_the_
         rows = starting_with("17.8 (2)  ? undecided so far", shown.seen)
         assert [row for row in rows if row.endswith("1 block  1 block to go")]
         assert [line for picture in shown.seen for line in picture if line.endswith(" left") and "so far" in line]
-        # The region is gone, and what stays is there once.
+        # The region is gone, and the permanent lines appear once.
         left = "\n".join(shown.lines)
         assert "verdicts so far" not in left
         assert "block 2:" not in left
@@ -102,7 +102,7 @@ def test_a_terminal_shows_what_runs_and_verdicts_so_far_and_in_the_end_only_the_
 
 
 def shows_the_region_once(picture: list[str]) -> bool:
-    """Whether the screen ends with the lines of the second block, and has none of them above."""
+    """Return whether the screen ends with the lines of the second block, and has none of them above."""
     *above, block, verdicts, arm, time_left = ["", "", "", "", *picture]
     return (
         block.startswith("block 2: measuring 17.8 (2)")
@@ -113,15 +113,15 @@ def shows_the_region_once(picture: list[str]) -> bool:
     )
 
 
-def test_a_narrow_terminal_that_is_made_narrower_and_an_interrupt_leave_nothing_of_the_region(
+def test_narrowing_a_terminal_and_interrupting_leave_nothing_of_the_region(
     command_line: CommandLine,
 ) -> None:
     long = ("--max-blocks", "50", "--window", "1", "--windows", "2", "--warmup", "1")
     with terminal(command_line, 60, 12, "compare", "17.8", "17.8", "-i", "-S", *long) as shown:
         is_narrower, is_interrupted = False, False
         for picture in shown.pictures():
-            # A piece of output may end in the middle of the region, so what counts is that it is whole at some moment:
-            # a line that was left behind would stay.
+            # A piece of output may end in the middle of the region, so it only has to be whole at some moment:
+            # a line left behind would stay.
             if not is_narrower and any(line.startswith("verdicts so far") for line in picture):
                 shown.make_narrower(30)
                 is_narrower = True

@@ -1,4 +1,4 @@
-"""docs/python.md is run, from top to bottom, as one program."""
+"""docs/python.md runs from top to bottom as one program."""
 
 import re
 import subprocess

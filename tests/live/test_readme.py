@@ -1,4 +1,4 @@
-"""Every command that the README and the cookbook show is run, shortened to two blocks of two windows."""
+"""Every command shown in the README and the cookbook runs, shortened to two blocks of two windows."""
 
 import re
 import shlex
@@ -21,26 +21,26 @@ COMMANDS = list(
     )
 )
 SETUP = ["make demo", "make dist", "pipx install dist/pgversus-0.1.0-py3-none-any.whl", "pgversus demo"]
-"""Of these CI runs the first, and test_wheel.py the others."""
-# A report is of results that an earlier command has made.
+"""CI runs the first of these, and test_wheel.py the others."""
+# A report needs the results of an earlier command.
 STUDIES = [line for line in COMMANDS if re.match(r"pgversus (studies|run|report|cache|servers)", line)]
 PLANS = [line for line in COMMANDS if line.startswith("pgversus plans ")]
 COMPARISONS = [line for line in COMMANDS if line.startswith("pgversus compare ")]
 
 
-def test_the_pages_show_nothing_that_is_not_run() -> None:
+def test_the_pages_show_only_commands_that_are_run() -> None:
     assert COMMANDS[: len(SETUP)] == SETUP
     assert len(COMMANDS) == len(SETUP) + len(STUDIES) + len(PLANS) + len(COMPARISONS)
 
 
 @pytest.mark.long
-def test_the_study_of_the_cookbook_and_the_commands_around_it_run_one_after_another(command_line: CommandLine) -> None:
+def test_the_study_of_the_cookbook_and_its_commands_run_in_sequence(command_line: CommandLine) -> None:
     (study,) = re.findall(r"^```toml\n(.*?)^```", PAGES[1].read_text(), re.MULTILINE | re.DOTALL)
     command_line.write("study.toml", study)
     ended = command_line.run("run", "study.toml", "--dry-run")
     assert "1 comparison, 2 treatments, 1 verdict" in ended.stdout, ended.stderr
     for line in STUDIES:
-        # As it stands the study takes minutes; any budget is enough to see that it runs.
+        # The unchanged study takes minutes; any budget is enough to show that it runs.
         extra = ("--budget", "30s") if line.endswith("run planner-16-vs-17") else ()
         ended = command_line.run(*shlex.split(line)[1:], *extra)
         assert ended.code == 0, ended.stderr
@@ -60,7 +60,7 @@ def test_the_plans_of_the_cookbook_are_shown(command_line: CommandLine, line: st
 @pytest.mark.parametrize(
     "line", [pytest.param(line, marks=pytest.mark.needs_tools if "17+" in line else ()) for line in COMPARISONS]
 )
-def test_a_comparison_of_the_pages_runs(command_line: CommandLine, line: str) -> None:
+def test_every_comparison_of_the_pages_runs(command_line: CommandLine, line: str) -> None:
     arguments = shlex.split(line)[1:]
     command_line.directory = ROOT
     short = QUICK[:2] if "--operation" in arguments else QUICK

@@ -1,4 +1,4 @@
-"""Going on: one run at a time in a folder, and only with what the earlier blocks were measured with."""
+"""Resumed results: one run at a time per folder, and only with the inputs of the earlier blocks."""
 
 import signal
 from pathlib import Path
@@ -8,7 +8,7 @@ from tests.live.test_servers import somebodys_server
 from tests.live.test_studies import STUDY, trials
 
 
-def test_a_folder_that_a_live_run_holds_is_left_to_it(command_line: CommandLine) -> None:
+def test_a_folder_in_use_by_a_live_run_is_left_alone(command_line: CommandLine) -> None:
     command_line.write("s.toml", STUDY.replace("blocks = 3", "blocks = 50"))
     results = command_line.directory / "pgversus-results" / "s"
     first = command_line.start("run", "s.toml", "--seed", "5")
@@ -51,7 +51,7 @@ DO $$ BEGIN RAISE 'could not extend file "base/5/16385": No space left on device
 """
 
 
-def test_a_context_that_finds_the_disk_full_is_tried_again_when_there_is_room(
+def test_a_context_that_failed_on_a_full_disk_is_retried_when_there_is_space(
     command_line: CommandLine, open_directory: Path
 ) -> None:
     room = open_directory / "room"
@@ -70,13 +70,13 @@ def test_a_context_that_finds_the_disk_full_is_tried_again_when_there_is_room(
     assert len(trials(command_line.directory / "pgversus-results" / "s")) == 2 * 2 * 2
 
 
-def test_on_somebodys_server_data_are_loaded_once_and_taken_as_they_are_afterwards(command_line: CommandLine) -> None:
+def test_data_on_an_external_server_is_loaded_once_and_used_unchanged_afterwards(command_line: CommandLine) -> None:
     results = command_line.directory / "pgversus-results" / "s"
     with somebodys_server("17.8") as uri:
         study = STUDY.replace(
             'server = ["17.8", "17.8"]', f'server = ["{uri}"]\ndefault_statistics_target = ["10", "1000"]'
         )
-        # One context changes rows: on going on, neither its data nor those of the other are what was loaded.
+        # One context changes rows, so that after resuming, the data of neither context is as loaded.
         study = 'compare = "default_statistics_target"\n' + study.replace("select-only", "tpcb-like")
         command_line.write("s.toml", study)
         first = command_line.start("run", "s.toml", "--trust", "--seed", "5")
@@ -92,7 +92,9 @@ def test_on_somebodys_server_data_are_loaded_once_and_taken_as_they_are_afterwar
     assert (blocks, ended.document["not_measured"]) == ([(c, b) for c in (1, 2) for b in (1, 2, 3)], []), ended.stderr
 
 
-def test_data_on_somebodys_server_are_known_to_be_there_before_its_load_was_tried(command_line: CommandLine) -> None:
+def test_data_loaded_on_an_external_server_is_recorded_before_the_first_load_is_tried(
+    command_line: CommandLine,
+) -> None:
     with somebodys_server("17.8") as uri:
         text = f"""
             title = "Nothing to read"

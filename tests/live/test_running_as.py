@@ -1,4 +1,4 @@
-"""Whatever a question has a say in runs as the servers' user: nobody under root, else oneself."""
+"""User-supplied programs run as the servers' user: nobody under root, otherwise the current user."""
 
 import getpass
 from pathlib import Path
@@ -15,7 +15,7 @@ USER = server_user()
 
 @pytest.fixture
 def notes(open_directory: Path) -> Path:
-    """Where everybody can write."""
+    """A directory that all users can write to."""
     notes = open_directory / "notes"
     notes.mkdir()
     notes.chmod(0o777)
@@ -23,7 +23,7 @@ def notes(open_directory: Path) -> Path:
 
 
 def ran_as(notes: Path) -> dict[str, set[str]]:
-    """By which users each thing was run."""
+    """Return the user ids that ran each program."""
     return {note.name: set(note.read_text().split()) for note in notes.iterdir()}
 
 
@@ -43,7 +43,7 @@ def test_psql_and_pgbench_run_programs_as_the_servers_user(
     assert ran_as(notes) == {name: {str(USER.uid)} for name in ("setup", "setshell", "shell")}
 
 
-def test_what_prepares_an_operation_and_its_commands_run_as_the_servers_user(
+def test_prepare_files_and_commands_of_an_operation_run_as_the_servers_user(
     command_line: CommandLine, notes: Path
 ) -> None:
     prepare = command_line.write("prepare.sql", f"\\! id -u >> {notes}/prepare\nCREATE TABLE t AS SELECT 1 AS id;\n")
@@ -53,7 +53,7 @@ def test_what_prepares_an_operation_and_its_commands_run_as_the_servers_user(
     assert ran_as(notes) == {name: {str(USER.uid)} for name in ("prepare", "command")}
 
 
-def test_a_command_that_its_user_cannot_run_says_so(command_line: CommandLine) -> None:
+def test_a_command_that_its_user_cannot_execute_is_reported(command_line: CommandLine) -> None:
     program = command_line.directory / "program"
     program.write_text("#!/bin/sh\nexit 0\n")
     program.chmod(0o700)
@@ -65,7 +65,7 @@ def test_a_command_that_its_user_cannot_run_says_so(command_line: CommandLine) -
         assert f"{USER.name}, the user that programs run as, may not execute {program}" in ended.stderr
 
 
-def test_files_that_a_setup_file_reads_are_read_by_the_servers_user(
+def test_files_read_by_a_setup_file_are_read_as_the_servers_user(
     command_line: CommandLine, open_directory: Path
 ) -> None:
     script = command_line.write("script.sql", "SELECT count(*) FROM t;\n")
@@ -76,7 +76,7 @@ def test_files_that_a_setup_file_reads_are_read_by_the_servers_user(
     (open_directory / "setup.sql").chmod(0o644)
     ended = command_line.compare("17.8", "17.8", "--setup", str(open_directory / "setup.sql"), "-f", script, *QUICK)
     assert ended.code == 0, ended.stderr
-    # pytest's own directory is closed to others, as root's home is.
+    # pytest's own directory is closed to other users, like root's home.
     refused = {"setup.sql": "error[dataset-not-readable]", "tables.sql": "error[dataset-load-failed]"}
     for name, error in refused.items():
         ended = command_line.run("plans", "17.8", "17.8", "--setup", str(command_line.directory / name), "-f", script)
@@ -89,7 +89,7 @@ def test_files_that_a_setup_file_reads_are_read_by_the_servers_user(
             assert "--run-as USER" in ended.stderr
 
 
-def test_a_running_server_is_reached_with_a_password_that_another_user_cannot_read(
+def test_an_external_server_is_reached_with_a_password_that_other_users_cannot_read(
     command_line: CommandLine, tmp_path: Path
 ) -> None:
     script = command_line.write("script.sql", "SELECT count(*) FROM t;\n")
@@ -109,7 +109,7 @@ def test_a_running_server_is_reached_with_a_password_that_another_user_cannot_re
         assert "Geheim99" not in ended.stdout + ended.stderr
 
 
-def test_a_running_server_that_knows_root_alone_refuses_before_anything_is_loaded(command_line: CommandLine) -> None:
+def test_an_external_server_that_admits_only_root_is_rejected_before_loading(command_line: CommandLine) -> None:
     with somebodys_server("17.8", "CREATE TABLE t AS SELECT 1 AS id") as uri:
         with psycopg.connect(uri, autocommit=True) as connection:
             (rules,) = connection.execute("SHOW hba_file").fetchone() or ("",)

@@ -1,4 +1,4 @@
-"""No password that a study holds is in its results, its reports, its words, or on a command line while it runs."""
+"""Passwords of a study appear in no results, reports, messages or command lines."""
 
 import sqlite3
 import stat
@@ -13,7 +13,7 @@ from tests.live.conftest import CommandLine, Ended
 from tests.live.test_servers import somebodys_server
 
 MARKER = "Zq7xGeheim"
-"""A password, wherever one can stand."""
+"""A password, in every place that can contain one."""
 PREPARE = r"""
 CREATE ROLE lent PASSWORD 'MARKER' LOGIN;
 ALTER ROLE lent PASSWORD :'pw_secret';
@@ -89,7 +89,7 @@ REPORTS = (
 
 @contextmanager
 def command_lines() -> Iterator[set[str]]:
-    """Every command line with the marker that is seen on this host meanwhile."""
+    """Collect every command line on this host that contains the marker."""
     seen: set[str] = set()
     over = threading.Event()
 
@@ -115,7 +115,7 @@ def with_password(text: str, password: str = MARKER) -> str:
 
 
 def said_by(line: CommandLine, results: Path) -> Iterator[str]:
-    """All that is said of results, in every form."""
+    """Yield everything that is reported about results, in every format."""
     for form, *style in REPORTS:
         ended = line.run("report", str(results), "--format", form, *style)
         assert ended.code == 0, ended.stderr
@@ -135,7 +135,7 @@ def check_results(line: CommandLine, folder: Path, ended: Ended) -> None:
 
 
 @pytest.mark.parametrize("umask", ["000", "077"])
-def test_an_operation_whose_inputs_are_full_of_passwords_shows_none(command_line: CommandLine, umask: str) -> None:
+def test_an_operation_with_passwords_in_all_inputs_shows_none(command_line: CommandLine, umask: str) -> None:
     command_line.write("s.toml", with_password(OPERATION))
     command_line.write("prepare.sql", with_password(PREPARE))
     command_line.umask = int(umask, 8)
@@ -149,7 +149,7 @@ def test_an_operation_whose_inputs_are_full_of_passwords_shows_none(command_line
     assert "statement: ALTER ROLE lent PASSWORD ..." in logs
     outputs = sqlite3.connect(results / "results.sqlite").execute("SELECT raw_output FROM window").fetchall()
     assert all("said pwd=..." in output for (output,) in outputs)
-    # Another password is no other study.
+    # A different password does not make a different study.
     for name, text in (("s.toml", OPERATION), ("prepare.sql", PREPARE)):
         command_line.write(name, with_password(text, "Ganz-ander"))
     again = command_line.run("run", "s.toml", "--trust", "--seed", "5")
@@ -175,7 +175,7 @@ def test_a_load_and_its_plans_show_no_password(command_line: CommandLine) -> Non
     assert "password=..." in plans.stdout
 
 
-def test_what_fails_says_so_without_a_password(command_line: CommandLine) -> None:
+def test_failures_are_reported_without_passwords(command_line: CommandLine) -> None:
     long = "x" * 40
     command_line.write("setup.sql", f"CREATE ROLE a{long} WITH NOCREATEDB LOGIN PASSWORD '{MARKER}' BAD;\n")
     ended = command_line.run("compare", "17.8", "17.8", "--setup", "setup.sql", "-S")
@@ -191,7 +191,7 @@ def test_what_fails_says_so_without_a_password(command_line: CommandLine) -> Non
     assert MARKER not in failing.stderr + failing.stdout
 
 
-def test_settings_of_somebodys_server_with_a_password_are_on_no_command_line(command_line: CommandLine) -> None:
+def test_passwords_in_settings_of_an_external_server_are_on_no_command_line(command_line: CommandLine) -> None:
     with somebodys_server("17.8") as uri, command_lines() as seen:
         command_line.write(
             "s.toml",

@@ -1,4 +1,4 @@
-"""Servers of somebody else by URI, bin directories, and arms that were not built alike."""
+"""External servers by URI, bin directories, and arms that were built differently."""
 
 import re
 import tempfile
@@ -33,7 +33,7 @@ def _build(name: str) -> Build:
 
 @contextmanager
 def started_server(name: str) -> Iterator[tuple[Server, str]]:
-    """A server that pgversus knows nothing of, and its URI."""
+    """Start a server that is unknown to pgversus, and yield it with its URI."""
     user = server_user()
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="somebody-", dir="/tmp")))
@@ -47,7 +47,7 @@ def started_server(name: str) -> Iterator[tuple[Server, str]]:
 
 @contextmanager
 def somebodys_server(name: str, *statements: str) -> Iterator[str]:
-    """The URI of such a server on which these were run."""
+    """Yield the URI of such a server after running these statements."""
     with started_server(name) as (_, uri):
         with psycopg.connect(uri, autocommit=True) as connection:
             for statement in statements:
@@ -58,7 +58,7 @@ def somebodys_server(name: str, *statements: str) -> Iterator[str]:
 FILLED = "CREATE TABLE t AS SELECT g AS id FROM generate_series(1, 1000) AS g"
 
 
-def test_running_servers_are_compared_and_left_as_they_are(command_line: CommandLine) -> None:
+def test_external_servers_are_compared_and_left_unchanged(command_line: CommandLine) -> None:
     script = command_line.write("count.sql", "SELECT count(*) FROM t;\n")
     with somebodys_server("16.12", FILLED) as one, somebodys_server("17.8", FILLED) as other:
         ended = command_line.compare(one, other, "--set", "work_mem=8MB", "-f", script, *QUICK)
@@ -70,13 +70,13 @@ def test_running_servers_are_compared_and_left_as_they_are(command_line: Command
                 assert (extensions, work_mem) == ((1,), ("4MB",))
     document = ended.document
     assert ended.caveats == ["not-restarted"]
-    # Once for each, with the size of the database.
+    # Once per server, with the size of the database.
     assert len(re.findall(r"reading and hashing every row on .*, a database of [\d.]+ MB", ended.stderr)) == 2
     assert [arm["version"] for arm in document["arms"]] == ["16.12", "17.8"]
 
 
-def test_what_plans_account_for_is_measured_on_running_servers_as_well(command_line: CommandLine) -> None:
-    """On data that are there, loaded by nobody again, with the old plan brought back in the connection alone."""
+def test_the_effect_of_plans_is_measured_on_external_servers(command_line: CommandLine) -> None:
+    """Existing data is not loaded again, and the old plan is restored only in the connection."""
     case = library() / "planner-16-vs-17"
     data = (case / "group_by.sql").read_text()
     settings = ("--set", "enable_hashagg=off", "--set", "max_parallel_workers_per_gather=0")
@@ -94,7 +94,7 @@ def test_what_plans_account_for_is_measured_on_running_servers_as_well(command_l
     assert len(re.findall("reading and hashing every row on", ended.stderr)) == 2
 
 
-def test_levels_that_a_running_server_refuses_are_said_before_anything_is_loaded(command_line: CommandLine) -> None:
+def test_levels_rejected_by_an_external_server_are_reported_before_loading(command_line: CommandLine) -> None:
     script = command_line.write("count.sql", "SELECT count(*) FROM t;\n")
     setup = command_line.write("fill.sql", f"{FILLED};\n")
     with somebodys_server("17.8") as uri:
@@ -111,7 +111,7 @@ def test_levels_that_a_running_server_refuses_are_said_before_anything_is_loaded
     assert "study-same-levels" in same.stderr
 
 
-def test_running_servers_with_unequal_data_are_refused(command_line: CommandLine) -> None:
+def test_external_servers_with_different_data_are_rejected(command_line: CommandLine) -> None:
     script = command_line.write("count.sql", "SELECT count(*) FROM t;\n")
     with (
         somebodys_server("17.8", FILLED) as one,
@@ -123,8 +123,8 @@ def test_running_servers_with_unequal_data_are_refused(command_line: CommandLine
     assert "2000 rows on" in ended.stderr
 
 
-def test_pgbench_tables_of_somebody_are_never_dropped(command_line: CommandLine) -> None:
-    # Two of the four that -i drops, one of them where only the search path of the role leads to.
+def test_pgbench_tables_of_an_external_server_are_never_dropped(command_line: CommandLine) -> None:
+    # Two of the four tables that -i drops, one of them reachable only through the role's search path.
     tables = (
         "CREATE SCHEMA bench",
         "ALTER ROLE postgres SET search_path = public, bench",
@@ -140,7 +140,7 @@ def test_pgbench_tables_of_somebody_are_never_dropped(command_line: CommandLine)
             assert connection.execute("SELECT count(*) FROM pgbench_history, pgbench_tellers").fetchone() == (0,)
 
 
-def test_a_password_in_a_uri_is_nowhere_in_what_is_said_and_kept(command_line: CommandLine) -> None:
+def test_a_password_in_a_uri_appears_in_no_output_and_no_results(command_line: CommandLine) -> None:
     script = command_line.write("one.sql", "SELECT 1;\n")
     with somebodys_server("17.8", "CREATE ROLE u LOGIN SUPERUSER PASSWORD 'Geheim99'") as uri:
         secret = uri.replace("postgres@", "u:Geheim99@")
@@ -152,13 +152,13 @@ def test_a_password_in_a_uri_is_nowhere_in_what_is_said_and_kept(command_line: C
     assert not any(b"Geheim99" in path.read_bytes() for path in kept)
 
 
-def test_a_uri_that_nobody_answers_is_an_error(command_line: CommandLine) -> None:
+def test_an_unreachable_uri_is_an_error(command_line: CommandLine) -> None:
     ended = command_line.compare("postgresql:///x?host=/nowhere", "postgresql:///y?host=/nowhere", "-S")
     assert ended.code == 3
     assert "error[server-connection]" in ended.stderr
 
 
-def test_a_uri_that_asks_for_tls_is_refused_before_anyone_connects(command_line: CommandLine) -> None:
+def test_a_uri_that_requires_tls_is_rejected_before_connecting(command_line: CommandLine) -> None:
     uri = "postgresql:///x?host=/nowhere&sslmode=require"
     ended = command_line.compare(uri, uri, "-S")
     assert ended.code == 3
@@ -181,7 +181,7 @@ def test_a_bin_directory_is_used_as_it_is(command_line: CommandLine) -> None:
         ("17.8", "LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C.UTF-8'", "builtin C.UTF-8"),
     ],
 )
-def test_the_collation_of_a_database_is_told_with_its_provider(version: str, options: str, collation: str) -> None:
+def test_the_collation_of_a_database_is_reported_with_its_provider(version: str, options: str, collation: str) -> None:
     with (
         somebodys_server(version, f"CREATE DATABASE other TEMPLATE template0 {options}") as uri,
         connect(uri_target(uri.replace("/postgres?", "/other?"), [])) as connection,
@@ -190,17 +190,17 @@ def test_the_collation_of_a_database_is_told_with_its_provider(version: str, opt
     assert (properties.collation, properties.encoding, properties.has_jit) == (collation, "UTF8", False)
 
 
-def test_setup_files_find_the_settings_they_need_whatever_the_build_has_for_wal_segments(
+def test_setup_files_have_the_settings_they_need_whatever_the_wal_segment_size(
     command_line: CommandLine,
 ) -> None:
     programs = _build("17.8").bin_directory
-    # Where the servers' user can enter.
+    # A directory that the servers' user can enter.
     other = command_line.cache / "bin"
     other.mkdir()
     for program in programs.iterdir():
         (other / program.name).symlink_to(program)
     (other / "initdb").unlink()
-    # As one that was configured --with-wal-segsize=64.
+    # As if configured --with-wal-segsize=64.
     (other / "initdb").write_text(f'#!/bin/sh\nexec {programs}/initdb --wal-segsize=64 "$@"\n')
     (other / "initdb").chmod(0o755)
     setup = command_line.write(
@@ -215,7 +215,7 @@ def test_setup_files_find_the_settings_they_need_whatever_the_build_has_for_wal_
     assert ended.code == 0, ended.stderr
 
 
-def test_arms_that_were_not_built_alike_carry_a_caveat_before_the_verdict(command_line: CommandLine) -> None:
+def test_differently_built_arms_have_a_caveat_before_the_verdict(command_line: CommandLine) -> None:
     ended = command_line.compare("zonky:17.11", "wheel:17.11", "-i", "-S", *QUICK)
     assert ended.code == 0, ended.stderr
     document = ended.document
@@ -225,7 +225,7 @@ def test_arms_that_were_not_built_alike_carry_a_caveat_before_the_verdict(comman
 
 
 @pytest.mark.parametrize("name", ["wheel:16.15", "zonky:12.22"])
-def test_both_families_give_servers_that_run(command_line: CommandLine, name: str) -> None:
+def test_servers_of_both_families_run(command_line: CommandLine, name: str) -> None:
     ended = command_line.compare(name, name, "-i", "-S", *QUICK)
     assert ended.code == 0, ended.stderr
     assert ended.document["arms"][0]["version"] == name.partition(":")[2]

@@ -5,7 +5,7 @@ import json
 from tests.live.conftest import QUICK, CommandLine
 
 
-def test_two_real_runs_are_put_side_by_side(command_line: CommandLine) -> None:
+def test_two_real_runs_are_shown_side_by_side(command_line: CommandLine) -> None:
     arguments = ("17.8", "17.8", "-S", "-i", "-s", "1", *QUICK)
     for name, clients in (("a", "1"), ("b", "1"), ("c", "2")):
         ended = command_line.run("compare", *arguments, "-c", clients, "--results", name, "--no-plans", "--json")
@@ -18,7 +18,7 @@ def test_two_real_runs_are_put_side_by_side(command_line: CommandLine) -> None:
     assert (row["a"]["contender"], row["b"]["contender"]) == ("17.8 (2)", "17.8 (2)")
     assert row["matched_by"] == "name"
     assert row["quotient"] is not None
-    # On one host, by one build, mostly on one day: if not, that is what is said.
+    # Same host and build, usually the same day: at most a different day or a caveat is reported.
     assert {note["kind"] for note in row["not_alike"]} <= {"days", "check"}
     assert found["not_comparable"] == []
     ended = command_line.run("report", "a", "c", "--lang", "en")

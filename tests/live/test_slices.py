@@ -1,4 +1,4 @@
-"""Slices of a real pgbench against real servers: when they end, and what comes of one that does not."""
+"""Slices of a real pgbench against real servers: when they end, and what happens if one does not."""
 
 import os
 import signal
@@ -73,15 +73,13 @@ def in_background(work: Callable[[], object]) -> threading.Thread:
 
 
 def finished(watch: LoadSessions, processes: list[int], stopped: float) -> list[float]:
-    """When each session finished, the earliest first."""
+    """Return the finish time of each session, earliest first."""
     found = watch.finished(processes, stopped, timeout_s=60)
     assert found is not None
     return sorted(one.finished for one in found)
 
 
-def test_a_statement_in_flight_is_waited_for_and_its_end_is_told_by_the_server(
-    server: Server, watch: LoadSessions
-) -> None:
+def test_a_running_statement_is_waited_for_and_the_server_reports_its_end(server: Server, watch: LoadSessions) -> None:
     since = time.time()
     with session(server) as load:
         processes = [load.info.backend_pid]
@@ -96,22 +94,22 @@ def test_a_statement_in_flight_is_waited_for_and_its_end_is_told_by_the_server(
         (one,) = found
         assert began <= one.began < began + 0.1
         assert began + 0.5 <= one.finished <= time.time()
-        # Nothing has happened since, however late one asks.
+        # Nothing has happened since, however late the query.
         time.sleep(0.1)
         assert finished(watch, processes, began) == [one.finished]
-        # One that was idle when it was stopped finished then.
+        # A session that was idle when it was stopped finished at that time.
         stopped = time.time()
         assert finished(watch, processes, stopped) == [stopped]
         with session(server) as other:
             processes.append(other.info.backend_pid)
             assert watch.processes(since) == processes
             assert len(finished(watch, processes, began)) == 2
-        # One that has ended is in none.
+        # A session that has ended is not included.
         assert len(finished(watch, processes, began)) == 1
     assert watch.processes(time.time()) == []
 
 
-def test_a_session_that_waits_for_a_lock_of_a_stopped_client_is_not_waited_for(
+def test_a_session_waiting_for_a_lock_of_a_stopped_client_is_not_waited_for(
     server: Server, watch: LoadSessions
 ) -> None:
     since = time.time()
@@ -121,7 +119,7 @@ def test_a_session_that_waits_for_a_lock_of_a_stopped_client_is_not_waited_for(
         first.execute("LOCK TABLE locked")
         thread = in_background(lambda: second.execute("SELECT count(*) FROM locked"))
         time.sleep(0.2)
-        # One is idle in its transaction, the other has waited for its lock since before the stop.
+        # One is idle in its transaction, the other has been waiting for its lock since before the stop.
         stopped = time.time()
         assert finished(watch, watch.processes(since), stopped) == [stopped, stopped]
         first.execute("DROP TABLE locked")
@@ -131,11 +129,11 @@ def test_a_session_that_waits_for_a_lock_of_a_stopped_client_is_not_waited_for(
         first.execute("DROP TABLE locked")
 
 
-def test_work_until_a_stopped_client_takes_no_more_rows_is_time_of_the_slice(
+def test_work_until_a_stopped_client_accepts_no_more_rows_belongs_to_the_slice(
     server: Server, watch: LoadSessions
 ) -> None:
     since = time.time()
-    # Half a second of work, then more rows than fit between server and client.
+    # Half a second of work, then more rows than the buffers between server and client hold.
     script = "SELECT repeat('x', 1000), pg_sleep(CASE n WHEN 1 THEN 0.5 ELSE 0 END) FROM generate_series(1, 100000) n"
     reader = subprocess.Popen(
         [str(fixed_client(server_user()).psql), "-X", "-q", "-A", "-c", script, server.target.conninfo],
@@ -194,7 +192,7 @@ def windows(asked: SliceRunner, number: int) -> list[Window]:
 
 def test_a_slice_of_one_client_is_one_execution(server: Server, open_directory: Path) -> None:
     asked = trial_runner(server, "SELECT pg_sleep(0.1);\n", open_directory)
-    # However many sessions others have, and for how long.
+    # Whatever the number and age of other sessions.
     with session(server):
         try:
             found = windows(asked, 6)
@@ -202,23 +200,23 @@ def test_a_slice_of_one_client_is_one_execution(server: Server, open_directory: 
         finally:
             asked.abandon()
             asked.stop_all()
-    # On a busy host pgbench may not get a processor before it is stopped again; then nothing happens in that slice.
+    # On a busy host pgbench may be stopped again before it gets a CPU; then the slice is empty.
     assert all(window.transactions == (window.seconds >= 0.1) for window in found)
     executed = [window for window in found if window.transactions]
     assert len(executed) >= 3
     latencies = [window.latency_max_s for window in executed]
     assert [window.latency_sum_s for window in executed] == latencies
     assert min(latencies) >= 0.1
-    # One client works all the time. Its first transaction began before the windows, the last one has not ended in them.
+    # One client is always busy. Its first transaction started before the windows, and its last one ended after them.
     assert sum(latencies) == pytest.approx(sum(window.seconds for window in found), abs=0.05), (latencies, found)
-    # Some are of connecting, and before 15 of our own readings; who asks for the end, over twenty times, is elsewhere.
+    # Some are from connecting, and before 15 from our own readings; the more than 20 queries for the end run elsewhere.
     assert len(executed) <= counted["transactions_committed"] < 16
     assert list((open_directory / "logs").iterdir()) == []
 
 
 def backend_of_load(server: Server) -> int:
     with session(server) as other:
-        # On a busy host that of a pgbench which has just ended may still be there.
+        # On a busy host, the backend of a pgbench that has just ended may still be there.
         query = "SELECT pid FROM pg_stat_activity WHERE application_name = 'pgbench' ORDER BY backend_start DESC"
         row = other.execute(query).fetchone()
     assert row is not None
@@ -244,11 +242,11 @@ def test_windows_in_which_the_server_was_stopped_are_disturbed(
         asked.stop_all()
 
 
-def test_a_block_watches_the_server_that_was_started_for_it(server: Server, open_directory: Path) -> None:
+def test_each_block_watches_the_server_that_was_started_for_it(server: Server, open_directory: Path) -> None:
     asked = trial_runner(server, "SELECT 1;\n", open_directory, clients=2)
     try:
         for _ in range(2):
-            # As a block does it: what watches the load ends before the counters are read, and the server after them.
+            # As in a block: watching the load ends before the counters are read, and the server stops after that.
             found = windows(asked, 4)
             asked.abandon()
             counted = asked.counted(0, sum(window.transactions for window in found))
@@ -261,7 +259,7 @@ def test_a_block_watches_the_server_that_was_started_for_it(server: Server, open
         asked.stop_all()
 
 
-def test_a_client_that_dies_between_two_windows_is_a_failed_trial_and_leaves_nothing(
+def test_a_client_that_dies_between_two_windows_fails_the_trial_and_leaves_nothing(
     server: Server, open_directory: Path
 ) -> None:
     asked = trial_runner(server, "SELECT 1;\n", open_directory, clients=3)
@@ -281,7 +279,7 @@ def test_a_client_that_dies_between_two_windows_is_a_failed_trial_and_leaves_not
     assert list((open_directory / "logs").iterdir()) == []
 
 
-def test_a_script_that_fails_in_a_session_says_so_in_the_words_of_pgbench(server: Server, open_directory: Path) -> None:
+def test_a_failing_script_is_reported_with_pgbenchs_message(server: Server, open_directory: Path) -> None:
     asked = trial_runner(server, "SELECT 1 / 0;\n", open_directory)
     try:
         asked.start(0)
@@ -292,7 +290,7 @@ def test_a_script_that_fails_in_a_session_says_so_in_the_words_of_pgbench(server
         asked.stop_all()
 
 
-def test_a_client_that_fails_beside_others_fails_the_trial_at_once(server: Server, open_directory: Path) -> None:
+def test_a_failing_client_among_others_fails_the_trial_at_once(server: Server, open_directory: Path) -> None:
     script = "\\if :client_id\nSELECT 1;\n\\else\nSELECT 1 / 0;\n\\endif\n"
     asked = trial_runner(server, script, open_directory, clients=3)
     try:
@@ -307,7 +305,7 @@ def test_a_client_that_fails_beside_others_fails_the_trial_at_once(server: Serve
         asked.stop_all()
 
 
-def test_a_statement_that_does_not_end_is_a_failed_trial(server: Server, open_directory: Path) -> None:
+def test_a_statement_that_does_not_end_fails_the_trial(server: Server, open_directory: Path) -> None:
     asked = trial_runner(server, "SELECT pg_sleep(30);\n", open_directory)
     asked._loads = [replace(asked._loads[0], longest_s=0.5)]
     try:
@@ -319,7 +317,7 @@ def test_a_statement_that_does_not_end_is_a_failed_trial(server: Server, open_di
         asked.stop_all()
 
 
-def test_a_server_that_ends_under_its_load_is_a_failed_trial(server: Server, open_directory: Path) -> None:
+def test_a_server_that_stops_under_load_fails_the_trial(server: Server, open_directory: Path) -> None:
     asked = trial_runner(server, "SELECT 1;\n", open_directory)
     try:
         asked.start(0)
@@ -335,7 +333,7 @@ def test_a_server_that_ends_under_its_load_is_a_failed_trial(server: Server, ope
 
 
 class OurServer(ExternalServer):
-    """A server that pgversus starts."""
+    """A server started by pgversus."""
 
     @property
     def can_restart(self) -> bool:
@@ -349,7 +347,7 @@ class OurServer(ExternalServer):
         ("SELECT repeat('x', 100) FROM generate_series(1, 100000);", True),
     ],
 )
-def test_the_first_load_notices_replies_that_wait_for_the_client(
+def test_the_pilot_detects_replies_that_wait_for_the_client(
     server: Server, open_directory: Path, script: str, *, replies_wait: bool
 ) -> None:
     arm = OurServer(comparison().baseline, server.target.conninfo)
@@ -358,7 +356,7 @@ def test_the_first_load_notices_replies_that_wait_for_the_client(
 
 
 def test_only_connections_of_clients_are_watched(server: Server, open_directory: Path) -> None:
-    # -S makes pgbench look at its tables in a connection of its own, before its clients connect.
+    # With -S, pgbench inspects its tables in a separate connection before its clients connect.
     with session(server) as connection:
         connection.execute("CREATE TABLE pgbench_branches (bid int)")
         connection.execute("INSERT INTO pgbench_branches VALUES (1)")

@@ -1,4 +1,4 @@
-"""Snapshots: every copy the same bytes, dead rows and all, in this run and in the next; half of one is never used."""
+"""Snapshots: every copy is identical, including dead rows, in this run and the next; partial ones are never used."""
 
 import hashlib
 import os
@@ -38,7 +38,7 @@ USER = server_user()
 
 
 class Said(NoProgress):
-    """What was said."""
+    """Progress that records its messages."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -49,7 +49,7 @@ class Said(NoProgress):
 
 @dataclass
 class Run:
-    """A run of pgversus, as far as its snapshots."""
+    """A run of pgversus, reduced to its snapshots."""
 
     directory: RunDirectory
     snapshots: Snapshots
@@ -65,7 +65,7 @@ def build() -> Build:
 
 @pytest.fixture
 def cache() -> Iterator[Cache]:
-    """Where every user may enter, which pytest's own directories are not."""
+    """A cache in a directory open to all users, unlike those of pytest."""
     with tempfile.TemporaryDirectory(prefix="pgversus-test-", dir="/tmp") as name:
         Path(name).chmod(0o755)
         cache = Cache(root=Path(name))
@@ -87,7 +87,7 @@ def sql(text: str) -> SetupFile:
 
 
 def arm(*prepare: str, share: str = "7") -> Arm:
-    """With pgbench's tables, prepared by these."""
+    """Return an arm with pgbench's tables, prepared by these statements."""
     dataset = Dataset(pgbench_scale=1)
     if prepare:
         dataset = replace(dataset, prepare=tuple(map(sql, prepare)), variables=(("share", share),))
@@ -108,7 +108,7 @@ def hashes_of_copies(snapshot: Snapshot, directory: Path, count: int) -> set[str
 
 
 def what_vacuum_finds(snapshot: Snapshot, directory: RunDirectory) -> tuple[int, int, str]:
-    """Pages and dead rows as they are counted, and what VACUUM says of the rows that it removes, on a copy."""
+    """Return counted pages and dead rows, and VACUUM's report of removed rows, from a copy."""
     assert snapshot.cluster is not None
     copy = copy_cluster(snapshot.cluster, directory.copy_directory(1, 0))
     server = Server(copy, directory.socket_directory(0), directory.server_log(0), {"autovacuum": "off"})
@@ -130,7 +130,7 @@ def what_vacuum_finds(snapshot: Snapshot, directory: RunDirectory) -> tuple[int,
     return (*counted, removed)
 
 
-def test_ten_copies_are_the_same_bytes_with_the_same_dead_rows_also_in_the_next_run(cache: Cache, build: Build) -> None:
+def test_ten_copies_have_identical_bytes_and_dead_rows_also_in_the_next_run(cache: Cache, build: Build) -> None:
     found = []
     for copies in (7, 3):
         with a_run(cache) as run:
@@ -140,7 +140,7 @@ def test_ten_copies_are_the_same_bytes_with_the_same_dead_rows_also_in_the_next_
         assert list(cache.runs.iterdir()) == []
     (first, dead, fingerprint, made), (second, still_dead, same_fingerprint, taken) = found
     assert (first, dead, fingerprint) == (second, still_dead, same_fingerprint)
-    # 1640 pages hold the rows of scale 1; seven of ten are there twice.
+    # The rows of scale 1 fill 1640 pages; seven of ten rows exist twice.
     assert dead[0] > 1.6 * 1640
     assert dead[1] == 70_000
     assert dead[2].startswith("tuples: 70000 removed, 100000 remain")
@@ -149,7 +149,7 @@ def test_ten_copies_are_the_same_bytes_with_the_same_dead_rows_also_in_the_next_
     assert fingerprint.tables["public.pgbench_accounts"].rows == 100_000
 
 
-def test_data_are_loaded_once_for_all_that_is_made_from_them(cache: Cache, build: Build) -> None:
+def test_data_is_loaded_once_for_all_snapshots_derived_from_it(cache: Cache, build: Build) -> None:
     with a_run(cache) as run:
         pages = [
             what_vacuum_finds(run.snapshots.get(arm(DIRTY, share=share), build), run.directory)[0] for share in "37"
@@ -160,7 +160,7 @@ def test_data_are_loaded_once_for_all_that_is_made_from_them(cache: Cache, build
     assert all(one.gives_room for one in kept_snapshots(cache))
 
 
-def test_data_that_only_ended_contexts_needed_go_and_what_others_begin_with_stays(cache: Cache, build: Build) -> None:
+def test_data_needed_only_by_finished_contexts_is_removed_and_other_data_is_kept(cache: Cache, build: Build) -> None:
     with a_run(cache) as run:
         ended, following = (arm(DIRTY, share=share) for share in "37")
         first = run.snapshots.get(ended, build)
@@ -171,11 +171,11 @@ def test_data_that_only_ended_contexts_needed_go_and_what_others_begin_with_stay
         run.snapshots.get(following, build)
         run.snapshots.get(ended, build)
         assert run.said.count("loading 16.12") == 1
-        # It is in the cache, so it need not be made anew.
+        # It is in the cache and need not be created again.
         assert run.said[-1] == "16.12 starts from a cached snapshot"
 
 
-def test_what_prepares_the_data_and_fails_is_said_in_psqls_words_and_leaves_nothing(cache: Cache, build: Build) -> None:
+def test_failing_preparation_is_reported_with_psqls_message_and_leaves_nothing(cache: Cache, build: Build) -> None:
     with a_run(cache) as run:
         for _ in range(2):
             with pytest.raises(DatasetError) as caught:
@@ -188,7 +188,7 @@ def test_what_prepares_the_data_and_fails_is_said_in_psqls_words_and_leaves_noth
         assert run.said.count("preparing the data of 16.12") == 1
 
 
-def test_a_file_that_was_changed_since_the_study_began_prepares_nothing(
+def test_a_file_changed_since_the_start_of_the_study_prepares_nothing(
     cache: Cache, build: Build, tmp_path: Path
 ) -> None:
     file = tmp_path / "dirty.sql"
@@ -200,7 +200,7 @@ def test_a_file_that_was_changed_since_the_study_began_prepares_nothing(
     assert (caught.value.slug, caught.value.where) == ("dataset-changed", str(file))
 
 
-def test_what_one_comparison_has_loaded_the_next_begins_with(command_line: CommandLine) -> None:
+def test_data_loaded_by_one_comparison_is_reused_by_the_next(command_line: CommandLine) -> None:
     asked = ("compare", "17.8", "17.8", "-i", "-S", *QUICK)
     ended = [command_line.run(*asked, "--results", str(number)) for number in range(2)]
     assert [("loading" in one.stderr, one.code) for one in ended] == [(True, 0), (False, 0)], ended[1].stderr
@@ -210,7 +210,7 @@ def test_what_one_comparison_has_loaded_the_next_begins_with(command_line: Comma
     assert "1 snapshot" in listed.stdout
 
 
-def test_after_kill_9_in_the_middle_of_a_copy_the_next_run_makes_no_use_of_it(command_line: CommandLine) -> None:
+def test_a_copy_interrupted_by_kill_9_is_not_used_by_the_next_run(command_line: CommandLine) -> None:
     asked = ("compare", "17.8", "17.8", "-i", "-s", "20", "-S", *QUICK)
     process = command_line.start(*asked)
     command_line.wait_for(lambda: list(command_line.runs.glob("*/copies-*/arm-*.part")))
@@ -227,7 +227,7 @@ def test_after_kill_9_in_the_middle_of_a_copy_the_next_run_makes_no_use_of_it(co
     assert tree_sha256(manifest(kept.directory / "data")) == before
 
 
-# On a file system of 100 MB, mounted for this program alone: room for one empty cluster and its copy, no more.
+# On a file system of 100 MB, mounted only for this program: space for one empty cluster and its copy, no more.
 FULL = """
 import sys
 from pathlib import Path
@@ -248,10 +248,10 @@ print(*sorted(path.name for path in disk.iterdir()))
 """
 
 
-def test_a_disk_that_becomes_full_in_the_middle_of_a_copy_leaves_no_half_of_one(cache: Cache, build: Build) -> None:
+def test_a_disk_that_fills_up_during_a_copy_leaves_no_partial_copy(cache: Cache, build: Build) -> None:
     (cache.root / "disk").mkdir()
     mount = 'mount -t tmpfs -o size=100m,mode=755 tmpfs "$0" && exec "$@"'
-    # An ordinary user mounts as the root of a namespace, and is himself again in one inside it.
+    # An ordinary user mounts as root of a namespace, and becomes that user again in a nested one.
     is_root = os.geteuid() == 0
     as_root = [] if is_root else ["--user", "--map-root-user"]
     as_oneself = [] if is_root else ["unshare", "--user", f"--map-user={os.geteuid()}", f"--map-group={os.getegid()}"]

@@ -1,4 +1,4 @@
-"""Studies on real servers: many contexts, failures that stop nobody, and going on after any end."""
+"""Studies on real servers: many contexts, failures that do not stop other contexts, and resuming after any end."""
 
 import signal
 import sqlite3
@@ -46,7 +46,7 @@ def trials(results: Path) -> list[tuple[Any, ...]]:
         database.close()
 
 
-def test_every_context_gets_its_verdict_and_a_broken_one_stops_nobody(command_line: CommandLine) -> None:
+def test_every_context_has_a_verdict_and_a_broken_one_does_not_stop_the_others(command_line: CommandLine) -> None:
     command_line.write("s.toml", STUDY + BROKEN)
     ended = command_line.run("run", "s.toml", "--json")
     assert ended.code == 4, ended.stderr
@@ -58,7 +58,7 @@ def test_every_context_gets_its_verdict_and_a_broken_one_stops_nobody(command_li
     assert (lost["context"], lost["failed"]) == ("workload=broken", True)
     assert 'relation "nowhere" does not exist' in lost["words"]
     assert "removed" not in ended.stderr
-    # They share servers, and each has the plans of its own statements.
+    # The contexts share servers, and each has the plans of its own statements.
     read = [
         {one["statement"].split(" FROM ")[1].split()[0] for one in context["plans"]["comparisons"]}
         for context in found["contexts"]
@@ -66,11 +66,11 @@ def test_every_context_gets_its_verdict_and_a_broken_one_stops_nobody(command_li
     assert read == [{"pgbench_accounts"}, {"pgbench_branches"}]
 
 
-def test_a_first_load_that_hangs_stops_nobody_and_is_tried_again(command_line: CommandLine) -> None:
+def test_a_hanging_pilot_does_not_stop_other_contexts_and_is_retried(command_line: CommandLine) -> None:
     hanging = '[workloads.hanging]\nsql = "SELECT pg_sleep(600);"\n\n[workloads.one]'
     study = STUDY.replace("blocks = 3", 'budget = "8s"').replace("[workloads.one]", hanging)
     command_line.write("s.toml", study)
-    # With this seed its turn comes before the budget is over.
+    # With this seed its turn comes before the budget is used up.
     ended = command_line.run("run", "s.toml", "--json", "--seed", "1")
     assert ended.code == 4, ended.stderr
     (lost,) = (one for one in ended.document["not_measured"] if one["failed"])
@@ -82,7 +82,7 @@ def test_a_first_load_that_hangs_stops_nobody_and_is_tried_again(command_line: C
     database.close()
 
 
-def test_data_that_cannot_be_loaded_are_tried_once_and_stop_nobody(command_line: CommandLine) -> None:
+def test_data_that_cannot_be_loaded_is_tried_once_and_does_not_stop_other_contexts(command_line: CommandLine) -> None:
     study = STUDY.replace("blocks = 3", "blocks = 2").replace(
         "[dataset]\nscale = 1", '[datasets.bad]\nsql = "SELECT 1 / 0;"\n\n[datasets.good]\nscale = 1'
     )
@@ -97,7 +97,7 @@ def test_data_that_cannot_be_loaded_are_tried_once_and_stop_nobody(command_line:
     assert ended.stderr.count("loading 17.8") == 2
 
 
-def test_the_same_command_after_the_end_measures_nothing_again(command_line: CommandLine) -> None:
+def test_repeating_a_finished_command_measures_nothing_again(command_line: CommandLine) -> None:
     command_line.write("s.toml", STUDY)
     first = command_line.run("run", "s.toml", "--json")
     kept = trials(command_line.directory / "pgversus-results" / "s")
@@ -118,7 +118,7 @@ def test_the_same_command_after_the_end_measures_nothing_again(command_line: Com
 
 
 @pytest.mark.long
-def test_a_study_killed_at_twenty_moments_ends_with_the_trials_of_an_undisturbed_one(
+def test_a_study_killed_twenty_times_ends_with_the_trials_of_an_undisturbed_one(
     command_line: CommandLine,
 ) -> None:
     command_line.write("s.toml", STUDY.replace("blocks = 3", "blocks = 8"))
@@ -138,7 +138,7 @@ def test_a_study_killed_at_twenty_moments_ends_with_the_trials_of_an_undisturbed
     assert trials(results) == expected
 
 
-def test_levels_of_a_setting_share_their_data_and_contexts_their_starts(command_line: CommandLine) -> None:
+def test_levels_of_a_setting_share_their_data_and_contexts_share_server_starts(command_line: CommandLine) -> None:
     command_line.write(
         "s.toml",
         'compare = "work_mem"\n'
@@ -152,7 +152,7 @@ def test_levels_of_a_setting_share_their_data_and_contexts_their_starts(command_
 
 @pytest.mark.long
 @pytest.mark.parametrize("cache", ["warm", "cold"])
-def test_what_a_window_found_in_memory_is_counted(command_line: CommandLine, cache: str) -> None:
+def test_buffers_read_in_a_window_depend_on_the_cache(command_line: CommandLine, cache: str) -> None:
     command_line.write("s.toml", f'cache = "{cache}"\n' + STUDY.replace("pgbench_branches", "pgbench_accounts"))
     ended = command_line.run("run", "s.toml", "--json")
     assert ended.code == 0, ended.stderr
@@ -167,11 +167,11 @@ def test_what_a_window_found_in_memory_is_counted(command_line: CommandLine, cac
     database.close()
     # Two contexts, three blocks, two arms.
     assert levels == {"server_memory_peak_bytes": 12, "data_bytes": 12}
-    # The index that is scanned has 276 pages at scale 1; two windows begin without any of them.
+    # The scanned index has 276 pages at scale 1; two windows start without any of them.
     assert (read > 2 * 276) == (cache == "cold")
 
 
-def test_a_dry_run_makes_nothing(command_line: CommandLine) -> None:
+def test_a_dry_run_creates_no_files(command_line: CommandLine) -> None:
     ended = command_line.run("run", "planner-16-vs-17", "--dry-run")
     assert ended.code == 0, ended.stderr
     assert "4 comparisons, 8 treatments, 4 verdicts" in ended.stdout
@@ -191,7 +191,7 @@ def test_every_operation_of_the_bundled_study_works_on_both_servers(command_line
     assert command_line.run("studies", "copy", "maintenance-15-to-18", "mine").code == 0
     study = command_line.directory / "mine" / "study.toml"
     text = study.read_text()
-    # The same on a hundredth of the rows.
+    # The same on one hundredth of the rows.
     for quick, smaller in (("scale = 10\n", "scale = 1\n"), ("1000000 }", "10000 }"), ('budget = "30m"', "blocks = 2")):
         assert text.count(quick) == 1
         text = text.replace(quick, smaller)

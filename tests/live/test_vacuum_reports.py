@@ -1,4 +1,4 @@
-"""What real servers say of a long operation: afterwards what VACUUM did, meanwhile what a session is at."""
+"""Reports of real servers on long operations: VACUUM's counters afterwards, and the progress of a session meanwhile."""
 
 import re
 import threading
@@ -29,7 +29,7 @@ LONG_S = 60
 
 
 @pytest.mark.parametrize("version", ["16.12", "17.8"])
-def test_what_vacuum_tells_is_what_was_made_dead(version: str) -> None:
+def test_counters_of_vacuum_match_the_dead_rows(version: str) -> None:
     with somebodys_server(version, *FILLED) as uri, psycopg.connect(uri, autocommit=True) as connection:
         pages = connection.execute("SELECT pg_relation_size('t') / 8192").fetchone()
         notices: list[str] = []
@@ -43,7 +43,7 @@ def test_what_vacuum_tells_is_what_was_made_dead(version: str) -> None:
     assert (dirty["vacuum_tuples_removed"], dirty["vacuum_dead_items_removed"]) == (DEAD, DEAD)
     assert (dirty["vacuum_index_scans"], dirty["vacuum_pages_removed"]) == (1, 0)
     assert dirty["vacuum_tuples_remain"] == ROWS - DEAD
-    # A record for each page at least, and nothing more to do for the next one.
+    # At least one record per page, and nothing left to do for the next VACUUM.
     assert dirty["vacuum_wal_records"] >= dirty["vacuum_pages_scanned"]
     assert dirty["vacuum_buffers_hit"] >= dirty["vacuum_pages_scanned"]
     assert (clean["vacuum_tuples_removed"], clean["vacuum_index_scans"], clean["vacuum_wal_records"]) == (0, 0, 0)
@@ -51,7 +51,7 @@ def test_what_vacuum_tells_is_what_was_made_dead(version: str) -> None:
 
 @contextmanager
 def running(uri: str, *statements: str) -> Iterator[int]:
-    """The last of these statements runs in a session of its own until this ends; its process id."""
+    """Run the last of these statements in a separate session until the block ends; yield its process id."""
     with psycopg.connect(uri, autocommit=True) as session:
         for statement in statements[:-1]:
             session.execute(statement.encode())
@@ -71,7 +71,7 @@ def running(uri: str, *statements: str) -> Iterator[int]:
 
 
 def seen(uri: str, pid: int, line: str) -> bool:
-    """Whether the session is once seen to be at this."""
+    """Return whether the session is seen to report this progress."""
     deadline = time.monotonic() + LONG_S
     with psycopg.connect(uri, autocommit=True) as connection:
         while time.monotonic() < deadline:
@@ -85,7 +85,7 @@ SLOWLY = ("SET vacuum_cost_limit = 1", "SET vacuum_cost_delay = '1ms'")
 
 
 @pytest.mark.parametrize("version", ["zonky:12.22", "15.14", "16.12", "17.8", "18.0"])
-def test_long_operations_tell_how_far_they_are(version: str) -> None:
+def test_long_operations_report_their_progress(version: str) -> None:
     with somebodys_server(version, *FILLED, SLOW) as uri:
         with running(uri, *SLOWLY, "VACUUM t") as pid:
             assert seen(uri, pid, r"scanning heap, [1-9]\d? % of \d{3} pages scanned")
@@ -97,7 +97,7 @@ def test_long_operations_tell_how_far_they_are(version: str) -> None:
             assert operation_progress(connection, pid) is None
 
 
-def test_analyze_copy_and_vacuum_full_tell_it_too() -> None:
+def test_analyze_copy_and_vacuum_full_report_their_progress() -> None:
     with somebodys_server("17.8", *FILLED, SLOW) as uri:
         with running(uri, *SLOWLY, "ANALYZE t") as pid:
             assert seen(uri, pid, r"acquiring sample rows, [1-9]\d? % of \d{3} pages")
@@ -107,7 +107,7 @@ def test_analyze_copy_and_vacuum_full_tell_it_too() -> None:
             assert seen(uri, pid, r"rebuilding index(, \d indexes)?")
 
 
-def test_a_role_that_may_not_look_is_told_nothing() -> None:
+def test_a_role_without_access_sees_no_progress() -> None:
     with (
         somebodys_server("17.8", *FILLED, SLOW, "CREATE ROLE u LOGIN") as uri,
         running(uri, "CREATE INDEX ON t (slow(id))") as pid,

@@ -1,4 +1,4 @@
-"""The wheel, installed into an empty environment, as pipx does it."""
+"""The wheel, installed into an empty environment, as by pipx."""
 
 import subprocess
 import sys

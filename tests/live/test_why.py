@@ -1,4 +1,4 @@
-"""Why: plans of what is measured are captured and kept, and what changed ones account for is measured."""
+"""Attribution: plans of measured statements are captured and stored, and the effect of changed plans is measured."""
 
 import json
 import signal
@@ -13,12 +13,12 @@ from tests.live.conftest import QUICK, WEATHER, CommandLine
 OLD, NEW = "16.12", "17.8"
 PLANNER = library() / "planner-16-vs-17"
 FEW = ("--blocks", "3", "--window", "1", "--windows", "2", "--warmup", "1")
-"""As few as tell a factor of four on a host where other tests run."""
+"""Few blocks that still detect a factor of four on a host that runs other tests."""
 REORDERING = "enable_group_by_reordering = off"
 
 
 def plans_in(line: CommandLine, results: str) -> list[tuple[int, str, str | None]]:
-    """Arm, statement and EXPLAIN's JSON of every plan that was kept."""
+    """Return arm, statement and EXPLAIN JSON of every stored plan."""
     with sqlite3.connect(line.directory / results / "results.sqlite") as database:
         found = database.execute("SELECT arm, text, run FROM plan ORDER BY context, arm, statement").fetchall()
     database.close()
@@ -35,10 +35,10 @@ def caveats(document: dict[str, Any]) -> set[str]:
     return {caveat["slug"] for caveat in document["caveats"]} - WEATHER
 
 
-def test_what_a_changed_plan_accounts_for_is_measured_with_the_setting_that_undoes_it(
+def test_the_effect_of_a_changed_plan_is_measured_with_the_setting_that_undoes_it(
     command_line: CommandLine,
 ) -> None:
-    """17 reads an index in the place of a sort, and does not where it may not reorder."""
+    """17 reads an index instead of sorting, unless it may not reorder."""
     case = ("--setup", str(PLANNER / "group_by.sql"), "-f", str(PLANNER / "group_by_order.sql"))
     settings = ("--set", "enable_hashagg=off", "--set", "max_parallel_workers_per_gather=0")
     ended = command_line.run("compare", OLD, NEW, *case, *settings, *FEW, "--results", "r", "--json")
@@ -52,7 +52,7 @@ def test_what_a_changed_plan_accounts_for_is_measured_with_the_setting_that_undo
     assert (found["plans_recalled_by"], found["blocks"], found["not_measured"]) == (REORDERING, 3, None)
     assert found["plans_s"]["value"] > abs(found["rest_s"]["value"])
     assert found["share_of_plans"] is None or found["share_of_plans"]["value"] > 0.5
-    # What is reported later is what was said at its end, and the measurement itself can be looked at.
+    # A later report equals the one at the end of the run, and the measurement itself can be reported.
     again = command_line.run("report", "r", "--format", "json")
     assert again.document["contexts"][0]["verdicts"][0]["attribution"] == found
     beneath = command_line.run("report", "r/attributions/context-1-arm-1")
@@ -60,7 +60,7 @@ def test_what_a_changed_plan_accounts_for_is_measured_with_the_setting_that_undo
     assert f"{NEW} with the plans of {OLD}" in beneath.stdout
     told = command_line.run("report", "r")
     assert f"with {REORDERING}, {NEW} uses the plans of {OLD}" in told.stdout.replace("With", "with")
-    # Word for word as the server wrote it, under the load's settings.
+    # Verbatim as the server wrote it, under the settings of the load.
     (_, _, run), *_ = plans_in(command_line, "r")
     assert run is not None
     assert json.loads(run)[0]["Settings"]["enable_hashagg"] == "off"
@@ -87,11 +87,11 @@ warm_up = "1s"
     ("rewrite", "measured"),
     [
         ((PLANNER / "correlated_in_or_false.sql").read_text(), True),
-        # It asks for the same, and 17 plans it as the query itself.
+        # It is equivalent, and 17 plans it like the query itself.
         ("SELECT count(*) FROM t_corr_c c WHERE c1 IN (SELECT d.c1 FROM t_corr_d d WHERE d.c2 = c.c2);", False),
     ],
 )
-def test_a_rewrite_brings_a_plan_back_that_no_setting_does(
+def test_a_rewrite_restores_a_plan_that_no_setting_restores(
     command_line: CommandLine, rewrite: str, *, measured: bool
 ) -> None:
     command_line.write("rewrite.sql", rewrite)
@@ -109,7 +109,7 @@ def test_a_rewrite_brings_a_plan_back_that_no_setting_does(
     else:
         assert "the old plan was not restored" in found["not_measured"]
         assert (found["blocks"], found["share_of_plans"]) == (0, None)
-    # Nothing is left to be done: the same command only reports.
+    # Nothing is left to do: the same command only reports.
     again = command_line.run("run", "study.toml", "--trust", "--results", "r", "--json")
     assert again.document["verdicts"] == ended.document["verdicts"]
 
@@ -120,7 +120,7 @@ CREATE INDEX ON skewed (k);
 """
 
 
-def test_a_prepared_load_is_explained_as_it_is_prepared(command_line: CommandLine) -> None:
+def test_a_prepared_load_is_explained_as_prepared(command_line: CommandLine) -> None:
     quick = ("-S", "-i", "-s", "1", *QUICK, "--json")
     prepared = command_line.run("compare", NEW, NEW, *quick, "-M", "prepared", "--results", "p")
     simple = command_line.run("compare", NEW, NEW, *quick, "--results", "s")
@@ -134,10 +134,10 @@ def test_a_prepared_load_is_explained_as_it_is_prepared(command_line: CommandLin
 
 
 @pytest.mark.parametrize(("keys", "is_other"), [("random(1, 20)", False), ("random(0, 1) * 999 + 1", True)])
-def test_plans_under_load_are_held_against_those_that_were_captured(
+def test_plans_under_load_are_compared_with_the_captured_ones(
     command_line: CommandLine, keys: str, *, is_other: bool
 ) -> None:
-    """A key that is rare has another plan than one that nearly every row has."""
+    """A rare key has a different plan from a key that nearly every row has."""
     command_line.write("skewed.sql", SKEWED)
     command_line.write("q.sql", f"\\set k {keys}\nSELECT count(n) FROM skewed WHERE k = :k;\n")
     asked = ("--setup", "skewed.sql", "-f", "q.sql", *QUICK, "--sample-plans", "--json", "--results", "r")
@@ -154,14 +154,14 @@ def test_plans_under_load_are_held_against_those_that_were_captured(
         assert one["failure"] == ""
 
 
-def test_what_pgbench_itself_asks_is_no_plan_of_the_load(command_line: CommandLine) -> None:
+def test_queries_of_pgbench_itself_are_not_plans_of_the_load(command_line: CommandLine) -> None:
     asked = ("-i", "-s", "1", "-b", "tpcb-like", *QUICK, "--sample-plans", "--json", "--results", "r")
     ended = command_line.run("compare", NEW, NEW, *asked)
     assert ended.code == 0, ended.stderr
     assert not {"other-plans-under-load", "plans-not-sampled"} & caveats(ended.document)
 
 
-def test_other_rows_are_said_before_any_speed(command_line: CommandLine) -> None:
+def test_different_rows_are_reported_before_any_speed(command_line: CommandLine) -> None:
     command_line.write("q.sql", "SELECT current_setting('work_mem');")
     ended = command_line.run("compare", NEW, "--set", "work_mem=4MB,8MB", "-f", "q.sql", *QUICK, "--check-rows")
     assert ended.code == 0, ended.stderr
@@ -178,7 +178,7 @@ def test_a_script_that_cannot_be_rolled_back_is_measured_without_plans(command_l
     assert plans_in(command_line, "r") == []
 
 
-def test_plans_under_other_settings_than_the_load_began_with_are_not_shown(command_line: CommandLine) -> None:
+def test_plans_under_settings_other_than_those_of_the_load_are_not_shown(command_line: CommandLine) -> None:
     command_line.write("q.sql", "ALTER ROLE postgres SET enable_seqscan = off;\nSELECT count(*) FROM pgbench_branches;")
     ended = command_line.run("compare", NEW, NEW, "-i", "-s", "1", "-f", "q.sql", *QUICK, "--json", "--results", "r")
     assert ended.code == 0, ended.stderr
@@ -187,7 +187,7 @@ def test_plans_under_other_settings_than_the_load_began_with_are_not_shown(comma
     assert ended.document["plans"] is None
 
 
-def test_nothing_is_asked_where_plans_are_not_wanted(command_line: CommandLine) -> None:
+def test_without_plans_nothing_is_captured(command_line: CommandLine) -> None:
     asked = ("-i", "-s", "1", "-S", *QUICK, "--no-plans", "--json", "--results", "r")
     ended = command_line.run("compare", NEW, NEW, *asked)
     assert ended.code == 0, ended.stderr
@@ -195,8 +195,8 @@ def test_nothing_is_asked_where_plans_are_not_wanted(command_line: CommandLine) 
     assert plans_in(command_line, "r") == []
 
 
-def test_an_interrupted_measurement_of_plans_is_gone_on_with(command_line: CommandLine) -> None:
-    """The verdict stands whatever happens to it; the same command goes on where it was."""
+def test_an_interrupted_attribution_is_resumed(command_line: CommandLine) -> None:
+    """The verdict does not depend on the attribution, and the same command resumes it."""
     text = STUDY.format(old=OLD, new=NEW, data=PLANNER / "correlated.sql", query=PLANNER / "correlated_in.sql")
     command_line.write("study.toml", text)
     command_line.write("rewrite.sql", (PLANNER / "correlated_in_or_false.sql").read_text())

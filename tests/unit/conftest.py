@@ -2,9 +2,9 @@ import os
 
 from hypothesis import settings
 
-# No deadline: a busy host is no reason to fail. Fewer examples than usual: the suite runs at every save.
+# No deadline: a busy host is not a failure. Fewer examples than usual, because the suite runs at every save.
 settings.register_profile("unit", deadline=None, max_examples=60)
 settings.load_profile("unit")
 
-# Whoever runs this in Japan is told things in English here as well.
+# English messages, also under a Japanese locale.
 os.environ["LC_ALL"] = "C.UTF-8"

@@ -1,4 +1,4 @@
-"""Results as objects: in which language they are told."""
+"""Results as objects, and the language of their pages."""
 
 from html import escape
 from pathlib import Path
@@ -12,11 +12,11 @@ from tests.real_results import unpacked
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Results of a bundled study, as they were measured once."""
+    """Measured results of a bundled study."""
     return unpacked("vacuum-15-to-17", tmp_path / "results")
 
 
-def test_a_page_in_japanese_has_its_caveats_in_japanese(folder: Path) -> None:
+def test_caveats_of_a_japanese_page_are_translated(folder: Path) -> None:
     results = pgversus.load_results(folder)
     told = {caveat.text for one in results.answer.answers for caveat in one.caveats}
     assert told
@@ -25,7 +25,7 @@ def test_a_page_in_japanese_has_its_caveats_in_japanese(folder: Path) -> None:
     assert [text for text in told if escape(text) in page or text in page] == []
 
 
-def test_a_page_needs_the_results_folder_and_a_language_that_there_is(folder: Path) -> None:
+def test_a_page_needs_the_results_folder_and_a_known_language(folder: Path) -> None:
     results = pgversus.load_results(folder)
     folder.rename(folder.with_name("elsewhere"))
     with pytest.raises(StoreError):

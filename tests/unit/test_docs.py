@@ -1,4 +1,4 @@
-"""What the documents say is what the code has."""
+"""The documents match the code."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ def test_every_slug_is_documented_and_every_documented_slug_exists() -> None:
     assert documented == in_code
 
 
-def test_every_package_is_in_the_architecture_page() -> None:
+def test_every_package_is_on_the_architecture_page() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text()
     packages = {path.parent.name for path in (ROOT / "src" / "pgversus").glob("*/__init__.py")}
     assert {name for name in packages if f"`{name}/`" in page} == packages
@@ -29,7 +29,7 @@ def test_every_package_lists_its_files() -> None:
         assert {name for name in names if name in text} == names, listing
 
 
-def test_every_target_of_the_makefile_that_a_document_names_exists() -> None:
+def test_every_make_target_named_in_a_document_exists() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for name in ("README.md", "CONTRIBUTING.md", "docs/statistics.md"):
         named = set(re.findall(r"`(?:[A-Z_]+=1 )?make ([a-z-]+)`", (ROOT / name).read_text()))

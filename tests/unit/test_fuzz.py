@@ -1,4 +1,4 @@
-"""A small share of what `make fuzz` reads; and that it finds what it looks for."""
+"""A small share of the inputs of `make fuzz`, and proof that the fuzzer detects defects."""
 
 import os
 import socket
@@ -22,21 +22,21 @@ ROUNDS = 10
 
 @pytest.fixture
 def folder(open_directory: Path) -> Path:
-    """Where an input is read; beside it is what it must not touch."""
+    """A folder for inputs, next to files that must not change."""
     inner = open_directory / "input"
     inner.mkdir()
     return inner
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_inputs_of_every_kind_are_accepted_or_refused(folder: Path, name: str) -> None:
+def test_inputs_of_every_kind_are_accepted_or_rejected(folder: Path, name: str) -> None:
     target = TARGETS[name]
     for seed in range(ROUNDS * target.share):
         assert examine(target, seed, folder).finding is None
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_an_input_is_determined_by_its_target_and_its_seed(name: str) -> None:
+def test_target_and_seed_determine_an_input(name: str) -> None:
     target = TARGETS[name]
     one, again, other = (input_of(target, seed) for seed in (1, 1, 2))
     assert one == again
@@ -44,7 +44,7 @@ def test_an_input_is_determined_by_its_target_and_its_seed(name: str) -> None:
 
 
 def of(read: Callable[[Path], object], effects: Effects = Effects.FORBIDDEN) -> Target:
-    """A target whose inputs do something."""
+    """Return a target that runs this function for every input."""
 
     def reading(_: object, folder: Path) -> bool:
         read(folder)
@@ -54,12 +54,12 @@ def of(read: Callable[[Path], object], effects: Effects = Effects.FORBIDDEN) -> 
 
 
 def swallow(action: Callable[[Path], object]) -> Callable[[Path], object]:
-    """The same where the program takes whatever is raised for something else."""
+    """Return the action with every exception swallowed, as by a program that mistakes it for one of its own."""
 
     def swallowed(folder: Path) -> None:
         try:
             action(folder)
-        except BaseException:  # noqa: BLE001 - that is what is tested
+        except BaseException:  # noqa: BLE001 - swallowing is what is tested
             return
 
     return swallowed
@@ -86,14 +86,14 @@ HARM: dict[str, Callable[[Path], object]] = {
     "a file gone": lambda folder: (folder.parent / "kept").unlink(),
     "another mode": lambda folder: (folder.parent / "kept").chmod(0o777),
     "a program": lambda _: subprocess.run(["true"], check=True),
-    "a shell": lambda _: os.system("true"),  # noqa: S605 - it must not come to that
+    "a shell": lambda _: os.system("true"),  # noqa: S605 - stopped before it runs
     "a connection": connect,
     "too long": work,
 }
 
 
 @pytest.mark.parametrize("harm", HARM)
-def test_harm_is_found(folder: Path, harm: str) -> None:
+def test_forbidden_effects_are_detected(folder: Path, harm: str) -> None:
     kept = folder.parent / "kept"
     kept.write_text("kept")
     found = examine(of(HARM[harm]), 5, folder).finding
@@ -104,7 +104,7 @@ def test_harm_is_found(folder: Path, harm: str) -> None:
 
 
 @pytest.mark.parametrize("harm", ["a file elsewhere", "a program", "a connection"])
-def test_harm_is_found_where_the_program_goes_on(folder: Path, harm: str) -> None:
+def test_forbidden_effects_are_detected_even_if_the_program_continues(folder: Path, harm: str) -> None:
     assert examine(of(swallow(HARM[harm])), 5, folder).finding is not None
 
 
@@ -113,7 +113,7 @@ def through_a_link(folder: Path) -> None:
     (folder / "link" / "x").write_text("x")
 
 
-def test_a_file_behind_a_link_is_elsewhere(folder: Path) -> None:
+def test_a_file_behind_a_link_is_outside_the_folder(folder: Path) -> None:
     assert examine(of(through_a_link), 5, folder).finding is not None
     assert list(folder.iterdir()) == []
 
@@ -129,13 +129,13 @@ def inside(folder: Path) -> None:
         null.write("x")
 
 
-def test_what_is_written_into_its_folder_is_no_harm(folder: Path) -> None:
+def test_writing_inside_the_folder_is_allowed(folder: Path) -> None:
     outcome = examine(of(inside), 5, folder)
     assert (outcome.accepted, outcome.finding) == (True, None)
     assert list(folder.iterdir()) == []
 
 
-def test_a_program_is_stopped_where_it_is_expected(folder: Path) -> None:
+def test_an_expected_program_is_stopped(folder: Path) -> None:
     outcome = examine(of(HARM["a program"], Effects.STOPPED), 5, folder)
     assert (outcome.accepted, outcome.finding) == (True, None)
     assert examine(of(HARM["a program"], Effects.DRY_RUN), 5, folder).finding is not None
@@ -144,19 +144,19 @@ def test_a_program_is_stopped_where_it_is_expected(folder: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["\x1b[2J", "a\rb", "\x07", "\x9b31m", "\u202e", "\u2067", "\u200f", "\u2028", "\udc80"]
 )
-def test_what_a_terminal_obeys_is_found(text: str) -> None:
+def test_characters_that_a_terminal_obeys_are_detected(text: str) -> None:
     with pytest.raises(AssertionError, match="goes to a terminal"):
         assert_shown_only(f"a {text} b")
     assert_shown_only("a\n\tb \u3042 \xe9 \U0001f600")
 
 
-def test_much_memory_is_an_error() -> None:
+def test_excessive_memory_is_an_error() -> None:
     with bounded_memory(1 << 28), pytest.raises(MemoryError):
         bytearray(1 << 29)
     assert bytearray(1 << 29)
 
 
-def test_each_input_is_read_once_however_many_workers_there_are() -> None:
+def test_each_input_is_read_once_whatever_the_number_of_workers() -> None:
     targets = [TARGETS["quantities"], TARGETS["server names"]]
     one, two = (tallies_of(targets, first=3, workers=workers, inputs=50) for workers in (1, 2))
     counted = [{name: (tally.inputs, tally.accepted) for name, tally in found.items()} for found in (one, two)]
@@ -164,7 +164,7 @@ def test_each_input_is_read_once_however_many_workers_there_are() -> None:
     assert sum(tally.inputs for tally in two.values()) == 50
 
 
-def test_an_input_that_ends_its_process_is_found_and_the_others_are_read() -> None:
+def test_an_input_that_kills_its_process_is_detected_and_the_others_are_read() -> None:
     def read(subject: object, _: Path) -> bool:
         if subject == fatal:
             os._exit(3)

@@ -1,4 +1,4 @@
-"""`pgversus cache` as it is typed, on a cache of its own."""
+"""`pgversus cache` on the command line, with a cache of its own."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def names() -> list[str]:
 
 
 @pytest.mark.usefixtures("cache")
-def test_it_lists_by_itself() -> None:
+def test_list_is_the_default_command() -> None:
     assert "pgbench tables at scale 1" in typed().stdout
     assert typed().stdout == typed("list").stdout
     assert names() == ["zonky-17.8", KEY]
@@ -40,14 +40,14 @@ def test_it_lists_by_itself() -> None:
 
 
 @pytest.mark.usefixtures("cache")
-def test_only_a_list_is_a_document() -> None:
+def test_only_list_prints_a_json_document() -> None:
     ended = typed("--json", "remove", "--all")
     assert ended.exit_code == 2
     assert "remove has no JSON output" in ended.stderr
     assert names() == ["zonky-17.8", KEY]
 
 
-def test_what_ccache_keeps_is_listed_and_goes_with_all_or_by_its_name(cache: Cache) -> None:
+def test_ccache_is_listed_and_removed_by_all_or_by_name(cache: Cache) -> None:
     for flags in (["ccache"], ["--all"]):
         (cache.ccache / "0" / "1").mkdir(parents=True)
         (cache.ccache / "0" / "1" / "object").write_bytes(b"x" * 3_000_000)
@@ -69,7 +69,7 @@ def test_what_ccache_keeps_is_listed_and_goes_with_all_or_by_its_name(cache: Cac
     ],
 )
 @pytest.mark.usefixtures("cache")
-def test_what_is_named_goes_and_is_said(flags: list[str], left: list[str]) -> None:
+def test_named_entries_are_removed_and_reported(flags: list[str], left: list[str]) -> None:
     ended = typed("remove", *flags)
     assert ended.exit_code == 0
     assert (f"removed {KEY}, 5 MB" in ended.stdout) is (KEY not in left)
@@ -77,7 +77,7 @@ def test_what_is_named_goes_and_is_said(flags: list[str], left: list[str]) -> No
 
 
 @pytest.mark.usefixtures("cache")
-def test_nothing_is_removed_by_accident() -> None:
+def test_nothing_is_removed_without_valid_names() -> None:
     assert typed("remove").exit_code == 2
     ended = typed("remove", KEY, "nothing")
     assert isinstance(ended.exception, StudyError)

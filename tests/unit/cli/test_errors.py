@@ -11,7 +11,7 @@ from pgversus.errors import ExitCode, PgversusError, StudyError, StudyFileError
 WHOLE = StudyError("it is so", slug="study-x", where="--set a", found="1", expected="2", to_do="do this")
 
 
-def test_an_error_has_four_parts_in_order_under_what_happened() -> None:
+def test_an_error_shows_four_parts_in_order() -> None:
     assert error_text(WHOLE).splitlines() == [
         "error[study-x]: it is so",
         "  where:    --set a",
@@ -21,19 +21,19 @@ def test_an_error_has_four_parts_in_order_under_what_happened() -> None:
     ]
 
 
-def test_parts_that_say_nothing_are_left_out() -> None:
+def test_empty_parts_are_omitted() -> None:
     assert error_text(StudyError("it is so", slug="study-x", found="1")).splitlines() == [
         "error[study-x]: it is so",
         "  found:    1",
     ]
 
 
-def test_further_lines_of_a_part_stand_under_its_first() -> None:
+def test_continuation_lines_of_a_part_are_aligned_with_its_first() -> None:
     text = error_text(StudyError("it is so", slug="study-x", found="one\ntwo\n"))
     assert text.splitlines()[1:] == ["  found:    one", "            two"]
 
 
-def test_what_a_terminal_would_obey_is_shown_in_an_error() -> None:
+def test_control_characters_in_an_error_are_escaped() -> None:
     found = StudyError("it is \x1b[1mso", slug="study-x", found="\x1b]0;t\x07\r\n\tx\u202e", expected="\x9b\x7f")
     file = StudyFileError("2 problems", slug="study-file", where="\x1bc.toml", problems=(found,))
     assert error_text(file).splitlines() == [
@@ -46,7 +46,7 @@ def test_what_a_terminal_would_obey_is_shown_in_an_error() -> None:
     ]
 
 
-def test_a_traceback_tells_all_that_the_command_line_would() -> None:
+def test_a_traceback_shows_the_same_text_as_the_command_line() -> None:
     assert error_text(WHOLE) == f"error[{WHOLE.slug}]: {WHOLE}"
     of_file = StudyFileError(
         "the study file has 1 problem", slug="x", where="s.toml", problems=(StudyError("p", slug="y"),)
@@ -67,7 +67,7 @@ def test_a_traceback_tells_all_that_the_command_line_would() -> None:
         ("PgversusError", 70),
     ],
 )
-def test_the_class_decides_the_exit_code(name: str, code: int) -> None:
+def test_the_class_determines_the_exit_code(name: str, code: int) -> None:
     kind = getattr(errors, name)
     assert issubclass(kind, PgversusError)
     assert kind.exit_code is ExitCode(code)
@@ -77,7 +77,7 @@ def failing() -> None:
     raise ZeroDivisionError("a bug of ours")
 
 
-def test_a_crash_report_has_the_traceback_and_the_versions() -> None:
+def test_a_crash_report_contains_the_traceback_and_the_versions() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
         failing()
     path = write_crash_report(caught.value)
@@ -91,7 +91,7 @@ def test_a_crash_report_has_the_traceback_and_the_versions() -> None:
     assert "Python 3." in text
 
 
-def test_no_password_is_in_an_error_or_a_crash_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_and_crash_reports_contain_no_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     found = "ERROR: it failed\nLINE 1: ALTER ROLE u PASSWORD 'Geheim99'"
     assert "Geheim99" not in error_text(StudyError("psql -d a://u:Geheim99@h", slug="x", found=found, to_do="do it"))

@@ -1,4 +1,4 @@
-"""How the program ends: its exit code says what happened, whether or not its words could be written."""
+"""Exit codes of the program, whether or not its messages could be written."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from pgversus.cli.main import pgversus
 from pgversus.cli.options import GroupedCommand
 from pgversus.errors import ExitCode
 
-# A command that ends as asked, beside the real ones.
+# A command with a chosen ending, next to the real ones.
 PROGRAM = """
 import os, signal
 import click
@@ -47,26 +47,26 @@ CODES = {"interrupt": 130, "error": 3, "bug": 70, "progress": 0, "unknown": 0}
 
 
 def ended(how: str, *, stderr: int, before: str = "") -> int:
-    """The exit code. before: what the shell does first."""
+    """Return the exit code. before: shell code to run first."""
     command = ["/bin/sh", "-c", f'{before}\nexec "$@"', "sh", sys.executable, "-c", PROGRAM, "end", how]
     return subprocess.run(
         command,
         check=False,
         stdin=subprocess.DEVNULL,
         stderr=stderr,
-        # A shell cannot take back what it was started with: under nohup the tests ignore hangups themselves.
+        # A shell cannot reset signals ignored at its start, and under nohup the tests themselves ignore hangups.
         preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
     ).returncode
 
 
 @pytest.fixture(autouse=True)
 def temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports of crashes go there."""
+    """Write crash reports to the temporary directory of the test."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
 
 @pytest.mark.parametrize(("how", "code"), CODES.items())
-def test_a_standard_error_that_nobody_reads_does_not_change_the_exit_code(how: str, code: int) -> None:
+def test_a_closed_stderr_pipe_does_not_change_the_exit_code(how: str, code: int) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     try:
@@ -76,7 +76,7 @@ def test_a_standard_error_that_nobody_reads_does_not_change_the_exit_code(how: s
 
 
 @pytest.mark.parametrize(("how", "code"), CODES.items())
-def test_a_standard_error_on_a_full_disk_does_not_change_the_exit_code(how: str, code: int) -> None:
+def test_stderr_on_a_full_disk_does_not_change_the_exit_code(how: str, code: int) -> None:
     file = os.open("/dev/full", os.O_WRONLY)
     try:
         assert ended(how, stderr=file) == code
@@ -84,18 +84,18 @@ def test_a_standard_error_on_a_full_disk_does_not_change_the_exit_code(how: str,
         os.close(file)
 
 
-def test_a_standard_error_that_is_closed_does_not_change_the_exit_code() -> None:
+def test_a_closed_stderr_does_not_change_the_exit_code() -> None:
     assert ended("error", stderr=subprocess.DEVNULL, before="exec 2>&-") == CODES["error"]
 
 
-def test_a_bug_whose_report_cannot_be_written_is_still_one() -> None:
+def test_a_bug_is_reported_even_if_its_crash_report_cannot_be_written() -> None:
     command = [sys.executable, "-c", f"import tempfile; tempfile.tempdir = '/proc'\n{PROGRAM}", "end", "bug"]
     process = subprocess.run(command, check=False, capture_output=True, text=True)
     assert process.returncode == CODES["bug"]
     assert "report: none, it could not be written" in process.stderr
 
 
-def test_neither_the_message_of_a_bug_nor_its_report_has_a_password(tmp_path: Path) -> None:
+def test_neither_the_message_of_a_bug_nor_its_report_contains_a_password(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-c",
@@ -111,7 +111,7 @@ def test_neither_the_message_of_a_bug_nor_its_report_has_a_password(tmp_path: Pa
     assert "ZeroDivisionError: password=..." in report.read_text()
 
 
-def test_a_hangup_ends_it_but_for_who_wants_it_ignored() -> None:
+def test_a_hangup_ends_the_program_unless_it_is_ignored() -> None:
     assert ended("hangup", stderr=subprocess.DEVNULL) == CODES["interrupt"]
     assert ended("hangup", stderr=subprocess.DEVNULL, before="trap '' HUP") == 0
 
@@ -128,14 +128,14 @@ def test_every_option_is_in_one_group_of_the_help_text(name: str) -> None:
 @pytest.mark.parametrize(
     ("flag", "hint"), [("-T60", "--budget"), ("-l", "--keep-logs"), ("-p5433", "postgresql://"), ("-C", "--command")]
 )
-def test_a_flag_of_pgbench_or_psql_is_answered_with_what_to_do_instead(flag: str, hint: str) -> None:
+def test_an_unsupported_flag_of_pgbench_or_psql_is_answered_with_an_alternative(flag: str, hint: str) -> None:
     command = [sys.executable, "-m", "pgversus.cli.main", "compare", "16", "17", "-S", flag]
     ended = subprocess.run(command, check=False, capture_output=True, text=True)
     assert ended.returncode == ExitCode.USAGE
     assert hint in ended.stderr
 
 
-def test_help_imports_nothing_that_takes_long() -> None:
+def test_help_imports_no_slow_modules() -> None:
     slow = {"numpy", "psutil", "psycopg", "pydantic", "scipy"}
     code = f"import sys, pgversus.cli.main; print(*sorted({slow!r} & sys.modules.keys()))"
     ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""A text is printed in pieces as it is made, and nothing of it is obeyed."""
+"""Text is printed in pieces as it is produced, with control characters escaped on a terminal."""
 
 import ast
 import io
@@ -11,20 +11,20 @@ import pgversus
 from pgversus.cli.output import rendered, write_error, write_out
 
 
-def test_pieces_are_printed_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+def test_pieces_are_printed_in_order(capsys: pytest.CaptureFixture[str]) -> None:
     write_out(iter(["first, ", "second µ"]), "")
     write_out("third", "")
     assert capsys.readouterr().out == "first, second µthird"
 
 
 class Terminal(io.StringIO):
-    """What is written to it is what a terminal would obey."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
-def test_on_a_terminal_data_are_shown_and_not_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_control_characters_in_data_are_escaped_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr("sys.stdout", terminal)
     monkeypatch.setenv("TERM", "xterm")
@@ -37,18 +37,18 @@ def test_on_a_terminal_data_are_shown_and_not_obeyed(monkeypatch: pytest.MonkeyP
     assert rest.startswith("[0m")
 
 
-def test_a_program_that_reads_a_pipe_gets_data_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_data_in_a_pipe_is_unchanged(capsys: pytest.CaptureFixture[str]) -> None:
     write_out("a,\x1b[2Jb\r\n", "")
     assert capsys.readouterr().out == "a,\x1b[2Jb\r\n"
 
 
-def test_nothing_on_standard_error_is_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_on_standard_error_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     write_error("no \x1b]0;mine\x07\u200f")
     assert capsys.readouterr().err == "no \\x1b]0;mine\\x07\\u200f\n"
 
 
-def test_one_module_writes_to_the_streams() -> None:
-    """Each text on its way to a terminal passes it, or a console that shows what it would obey."""
+def test_only_one_module_writes_to_the_streams() -> None:
+    """Every text for a terminal goes through it, or through a console that escapes control characters."""
     package = Path(pgversus.__file__).parent
     written = []
     for file in sorted(package.rglob("*.py")):
@@ -58,5 +58,5 @@ def test_one_module_writes_to_the_streams() -> None:
                 is_written = re.fullmatch(r"print|click\.s?echo|click\.secho|sys\.std(out|err)\.write(lines)?", called)
                 if is_written or called in ("Console", "rich.print"):
                     written.append(str(file.relative_to(package)))
-    # A process of its own, whose words become a part of an error.
+    # A separate process, whose output becomes part of an error.
     assert set(written) == {"cli/output.py", "builds/zonky_client.py"}

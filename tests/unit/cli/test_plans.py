@@ -1,4 +1,4 @@
-"""`pgversus plans` as it is typed, with files and standard input."""
+"""`pgversus plans` on the command line, with files and standard input."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ def document(*arguments: str, stdin: str | None = None) -> dict[str, Any]:
     return found
 
 
-def test_sentences_come_first_then_both_plans() -> None:
+def test_sentences_come_before_both_plans() -> None:
     assert typed("old.json", "new.json").stdout.splitlines() == [
         "plan 1",
         "old.json -> new.json: different plan: different operators",
@@ -49,7 +49,7 @@ def test_sentences_come_first_then_both_plans() -> None:
     ]
 
 
-def test_the_document_has_what_programs_need() -> None:
+def test_the_document_has_the_keys_that_programs_need() -> None:
     found = document("old.json", "new.json")
     assert found["schema"] == "pgversus.plans/1"
     (one,) = found["comparisons"]
@@ -61,26 +61,26 @@ def test_the_document_has_what_programs_need() -> None:
     assert one["time"]["changed_s"] == pytest.approx(-0.007)
 
 
-def test_standard_input_is_one_of_them() -> None:
+def test_standard_input_can_be_one_of_the_files() -> None:
     text = Path("new.json").read_text()
     assert document("old.json", "-", stdin=text)["comparisons"][0]["contender"] == "-"
     assert document("-", "new.json", stdin=text)["comparisons"][0]["level"] == "identical"
 
 
-def test_several_are_held_against_the_first() -> None:
+def test_several_files_are_compared_with_the_first() -> None:
     found = document("old.json", "new.json", "old.json")["comparisons"]
     assert [(one["contender"], one["level"]) for one in found] == [("new.json", "operators"), ("old.json", "identical")]
     assert [one["statement"] for one in document("both.json", "both.json")["comparisons"]] == ["plan 1", "plan 2"]
 
 
-def test_it_speaks_japanese() -> None:
+def test_output_can_be_japanese() -> None:
     assert (
         "アクセス方法: Seq Scan on t → Index Scan using t_a on t"
         in typed("old.json", "new.json", "--lang", "ja").stdout
     )
 
 
-def test_it_speaks_the_language_of_the_locale_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_language_is_that_of_the_locale_unless_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
     japanese = typed("old.json", "new.json").stdout
     assert japanese.startswith("実行計画 1\nold.json -> new.json: 異なる実行計画")
@@ -93,7 +93,7 @@ def test_a_document_is_english_in_any_language() -> None:
     assert document("old.json", "new.json", "--lang", "ja") == document("old.json", "new.json")
 
 
-def test_markdown_shows_texts_as_they_are(tmp_path: Path) -> None:
+def test_texts_are_escaped_in_markdown(tmp_path: Path) -> None:
     entry = {"Plan": scan("t", Filter="(a = '```<b>')"), "Query Text": "SELECT <b> | 1"}
     Path("odd.json").write_text(json.dumps([entry]))
     assert typed("odd.json", "odd.json", "--format", "markdown", "-o", "plans.md").stdout == ""
@@ -103,23 +103,23 @@ def test_markdown_shows_texts_as_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), ("old.json",), ("-", "-")])
-def test_one_is_held_against_another(arguments: tuple[str, ...]) -> None:
+def test_two_different_inputs_are_required(arguments: tuple[str, ...]) -> None:
     assert type(typed(*arguments).exception).__name__ in ("UsageError", "MissingParameter")
 
 
-def test_files_of_other_statements_are_refused() -> None:
+def test_files_with_different_numbers_of_plans_are_rejected() -> None:
     error = typed("old.json", "both.json").exception
     assert isinstance(error, PlanError)
     assert (error.slug, error.found, error.expected) == ("plan-other-number", "2 plans", "1, as in old.json")
 
 
-def test_what_is_not_there_is_said() -> None:
+def test_missing_and_invalid_files_are_reported() -> None:
     assert isinstance(typed("old.json", "nothing.json").exception, StudyError)
     Path("text.json").write_text("Seq Scan on t  (cost=0.00..1.00 rows=1 width=4)")
     assert isinstance(typed("old.json", "text.json").exception, PlanError)
 
 
-def test_a_page_shows_texts_as_they_are_and_marks_what_changed() -> None:
+def test_a_page_escapes_texts_and_marks_changes() -> None:
     entry = {"Plan": scan("t", Filter="(a = '<script>')"), "Query Text": "SELECT '<b>\x1b[31m'"}
     Path("odd.json").write_text(json.dumps([entry]))
     page = typed("odd.json", "new.json", "--format", "html", "--lang", "ja").stdout
@@ -132,7 +132,7 @@ def test_a_page_shows_texts_as_they_are_and_marks_what_changed() -> None:
 
 
 @pytest.mark.parametrize("form", [("--json",), ("--format", "text"), ("--format", "markdown"), ("--format", "html")])
-def test_half_a_character_in_a_plan_is_shown_and_written(form: tuple[str, ...]) -> None:
+def test_a_lone_surrogate_in_a_plan_can_be_shown_and_written(form: tuple[str, ...]) -> None:
     plan = scan("t", Filter="(a = '\\ud83d')")
     Path("half.json").write_text(json.dumps([{"Plan": plan, "Query Text": "SELECT '\\ud83d'"}]).replace("\\\\", "\\"))
     ended = typed("half.json", "half.json", *form, "-o", "out")
@@ -141,7 +141,7 @@ def test_half_a_character_in_a_plan_is_shown_and_written(form: tuple[str, ...]) 
 
 
 @pytest.mark.parametrize("form", [("--json",), ("--format", "text"), ("--format", "markdown"), ("--format", "html")])
-def test_no_password_of_a_plan_is_shown(form: tuple[str, ...]) -> None:
+def test_passwords_in_a_plan_are_not_shown(form: tuple[str, ...]) -> None:
     for name, password in (("a", "Geheim99"), ("b", "AuchGeheim")):
         condition = f"((f('host=h password={password}'::text) = 1) AND (t.a > 3))"
         plan = {"Plan": scan("t", Filter=condition), "Query Text": f"SELECT f('postgresql://u:{password}@h')"}
@@ -151,14 +151,14 @@ def test_no_password_of_a_plan_is_shown(form: tuple[str, ...]) -> None:
     assert "SELECT f(" in said
 
 
-def test_of_a_broken_plan_nothing_is_repeated_that_may_be_a_password() -> None:
+def test_the_error_for_a_broken_plan_contains_no_password() -> None:
     Path("cut.json").write_text('[{"Plan": {"Filter": "PASSWORD \'Geheim99')
     with pytest.raises(PlanError) as caught:
         CliRunner().invoke(pgversus, ["plans", "cut.json", "new.json"], standalone_mode=False, catch_exceptions=False)
     assert "Geheim99" not in str(caught.value)
 
 
-def test_standard_input_that_is_no_text_is_said() -> None:
+def test_standard_input_that_is_not_text_is_reported() -> None:
     found = CliRunner().invoke(pgversus, ["plans", "old.json", "-"], input=b"\xff\xfe\x00", standalone_mode=False)
     assert isinstance(found.exception, StudyError)
     assert found.exception.slug == "study-script-encoding"

@@ -20,8 +20,8 @@ from tests.builders import comparison, rate_block, vacuum
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])
-def test_a_line_of_progress_shows_what_a_terminal_would_obey(
-    is_terminal: bool,  # noqa: FBT001 - a case
+def test_control_characters_in_a_line_of_progress_are_escaped(
+    is_terminal: bool,  # noqa: FBT001 - parametrised
 ) -> None:
     file = io.StringIO()
     with TerminalProgress(SafeConsole(file=file, force_terminal=is_terminal)) as progress:
@@ -33,7 +33,7 @@ def test_a_line_of_progress_shows_what_a_terminal_would_obey(
     ("half_width", "shown"),
     [(0.02, "+2.0 % ±2.0 %"), (0.69, "+2.0 % ±99.4 %"), (0.7, "+2.0 %"), (15.5, "+2.0 %"), (math.inf, "+2.0 %")],
 )
-def test_an_interval_that_says_nothing_is_not_shown(half_width: float, shown: str) -> None:
+def test_an_uninformative_interval_is_not_shown(half_width: float, shown: str) -> None:
     interim_result = InterimResult(
         verdict=Verdict.UNDECIDED,
         log_ratio=LogEstimate(point=math.log(1.02), standard_error=half_width, n=2),
@@ -51,7 +51,7 @@ def test_an_interval_that_says_nothing_is_not_shown(half_width: float, shown: st
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(0.213, "213 ms"), (1.6, "2 s"), (75.0, "1 min 15 s")])
-def test_a_repetition_is_as_long_as_it_is(seconds: float, shown: str) -> None:
+def test_the_duration_of_a_repetition_is_shown(seconds: float, shown: str) -> None:
     asked = comparison(workload=vacuum())
     asked = replace(asked, design=replace(asked.design, window_s=seconds))
     file = io.StringIO()
@@ -65,7 +65,7 @@ ASKED = comparison()
 
 @dataclass
 class Watched:
-    """Progress on a terminal of this size, with a clock that is moved by hand."""
+    """Progress on a terminal of this size, with a manual clock."""
 
     width: int = 100
     height: int = 24
@@ -84,7 +84,7 @@ class Watched:
         )
         self.progress = TerminalProgress(self.console, language=self.language, clock=lambda: self.seconds)
         self._screen = pyte.Screen(self.width, self.height)
-        # What a terminal driver makes of ends of lines.
+        # A terminal driver translates line ends this way.
         self._screen.set_mode(pyte.modes.LNM)
         self._stream, self._fed = pyte.Stream(self._screen), 0
 
@@ -97,7 +97,7 @@ class Watched:
 
     @property
     def screen(self) -> list[str]:
-        """Its lines that are not empty."""
+        """Non-empty lines of the screen."""
         text = self.written
         self._stream.feed(text[self._fed :])
         self._fed = len(text)
@@ -107,7 +107,7 @@ class Watched:
         self.seconds += seconds
 
     def step(self, context: Context, block: int, phase: Phase, arm: int = 1, window: int = 0) -> None:
-        """A step more than a second after the last."""
+        """Report a step more than a second after the last one."""
         self.wait(1.5)
         self.progress.step(context, block, arm, phase, window)
 
@@ -130,7 +130,7 @@ def look(verdict: Verdict = Verdict.UNDECIDED, *, blocks: int = 5, left: int | N
 
 
 def after_a_block(watched: Watched, *contexts: Context, looks: dict[int, Look] | None = None) -> None:
-    """A block of each of these contexts, and the first step of the next."""
+    """Finish a block of each context, and report the first step of the next one."""
     for one in contexts:
         watched.progress.begin_blocks(one, ASKED)
     watched.progress.time_estimate(
@@ -141,7 +141,7 @@ def after_a_block(watched: Watched, *contexts: Context, looks: dict[int, Look] |
     watched.step(contexts[-1], 6, Phase.START)
 
 
-def test_the_region_tells_what_runs_verdicts_so_far_and_what_is_left_and_goes_in_the_end() -> None:
+def test_the_region_shows_step_verdicts_and_time_left_and_disappears_at_the_end() -> None:
     watched = Watched()
     with watched.progress:
         after_a_block(watched, context(1, "low"), context(2, "high"))
@@ -169,7 +169,7 @@ def test_the_region_tells_what_runs_verdicts_so_far_and_what_is_left_and_goes_in
         (Verdict.SLOWER, "latin-1", "v slower  +2.0 % +/-1.0 %"),
     ],
 )
-def test_a_verdict_has_its_mark_in_what_a_terminal_can_show(verdict: Verdict, encoding: str, shown: str) -> None:
+def test_a_verdict_has_a_mark_that_the_terminal_can_encode(verdict: Verdict, encoding: str, shown: str) -> None:
     watched = Watched(encoding=encoding)
     with watched.progress:
         after_a_block(watched, context(), looks={1: look(verdict)})
@@ -186,7 +186,7 @@ def test_a_verdict_has_its_mark_in_what_a_terminal_can_show(verdict: Verdict, en
         (replace(look(left=2), is_before_first_look=True), "first check in 2 blocks"),
     ],
 )
-def test_what_is_to_go_is_told_as_far_as_it_is_known(given: Look, shown: str) -> None:
+def test_the_remaining_work_is_shown_as_far_as_it_is_known(given: Look, shown: str) -> None:
     watched = Watched()
     with watched.progress:
         after_a_block(watched, context(), looks={1: given})
@@ -203,7 +203,7 @@ def test_what_is_to_go_is_told_as_far_as_it_is_known(given: Look, shown: str) ->
         ),
     ],
 )
-def test_an_end_that_nobody_can_tell_is_not_told(given: TimeEstimate, shown: str) -> None:
+def test_an_unknown_end_is_not_shown(given: TimeEstimate, shown: str) -> None:
     watched = Watched()
     with watched.progress:
         watched.progress.begin_blocks(context(), ASKED)
@@ -214,7 +214,7 @@ def test_an_end_that_nobody_can_tell_is_not_told(given: TimeEstimate, shown: str
         assert watched.screen[-1] == shown
 
 
-def test_undecided_contenders_and_those_that_moved_last_come_first_where_not_all_fit() -> None:
+def test_undecided_and_recently_changed_contenders_come_first_if_not_all_fit() -> None:
     watched = Watched(height=9)
     with watched.progress:
         contexts = [context(number, f"c{number}") for number in range(1, 31)]
@@ -230,7 +230,7 @@ def test_undecided_contenders_and_those_that_moved_last_come_first_where_not_all
 @pytest.mark.parametrize("width", [1, 2, 5, 11, 20, 40, 61, 80])
 @pytest.mark.parametrize("height", [1, 2, 3, 4, 5, 10])
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_no_line_is_wider_and_no_region_higher_than_the_terminal(width: int, height: int, encoding: str) -> None:
+def test_no_line_is_wider_and_no_region_taller_than_the_terminal(width: int, height: int, encoding: str) -> None:
     watched = Watched(width=width, height=height, encoding=encoding)
     with watched.progress:
         one = Context(number=1, levels=(("データ", "大きい" * 20),), comparison=ASKED)
@@ -243,11 +243,11 @@ def test_no_line_is_wider_and_no_region_higher_than_the_terminal(width: int, hei
         pyte.Stream(screen).feed(drawn)
         lines = [line.rstrip() for line in screen.display if line.strip()]
         assert 1 <= len(lines) <= max(1, height - 1)
-        # A wide character is shown in one cell with an empty one behind it.
+        # A wide character occupies one cell, followed by an empty one.
         assert max(len(line.rstrip()) for line in screen.display) <= max(1, width - 1)
 
 
-def test_names_that_differ_in_their_end_stay_apart_on_a_narrow_terminal() -> None:
+def test_names_that_differ_at_the_end_remain_distinct_on_a_narrow_terminal() -> None:
     watched = Watched(width=40)
     with watched.progress:
         after_a_block(watched, context(1, "of-a-long-name-1"), context(2, "of-a-long-name-2"))
@@ -256,7 +256,7 @@ def test_names_that_differ_in_their_end_stay_apart_on_a_narrow_terminal() -> Non
         assert watched.screen[-1] == "about 5 min 50 s left"
 
 
-def test_nothing_is_drawn_from_the_beginning_of_a_window_to_its_end() -> None:
+def test_nothing_is_drawn_during_a_window() -> None:
     watched = Watched()
     with watched.progress:
         watched.progress.begin_blocks(context(), ASKED)
@@ -264,10 +264,10 @@ def test_nothing_is_drawn_from_the_beginning_of_a_window_to_its_end() -> None:
         watched.step(context(), 1, Phase.WARM_UP)
         for window in range(1, 5):
             watched.step(context(), 1, Phase.MEASURE, window=window)
-            # Drawn when this returns; the window begins now.
+            # Drawn when this returns; the window starts now.
             assert watched.screen[-1].endswith(f"window {window}/8")
             began = watched.written
-            # For real: a thread that draws by itself would do so within that time.
+            # In real time: a thread that draws on its own would do so meanwhile.
             time.sleep(0.3)
             assert watched.written == began
         watched.progress.time_estimate(
@@ -277,7 +277,7 @@ def test_nothing_is_drawn_from_the_beginning_of_a_window_to_its_end() -> None:
         assert watched.written == began, "a block is shown with the step that follows it"
 
 
-def test_windows_that_follow_each_other_at_once_are_drawn_once_a_second() -> None:
+def test_windows_in_quick_succession_are_drawn_once_a_second() -> None:
     watched = Watched()
     with watched.progress:
         watched.progress.begin_blocks(context(), ASKED)
@@ -289,7 +289,7 @@ def test_windows_that_follow_each_other_at_once_are_drawn_once_a_second() -> Non
         assert watched.written.count("block 1:") - before <= 10
 
 
-def test_a_warm_up_behind_a_short_start_is_shown() -> None:
+def test_a_warm_up_after_a_short_start_is_shown() -> None:
     watched = Watched()
     with watched.progress:
         watched.progress.begin_blocks(context(), ASKED)
@@ -301,7 +301,7 @@ def test_a_warm_up_behind_a_short_start_is_shown() -> None:
         assert "block 1: warming up 17.8" in watched.screen
 
 
-def test_what_plans_account_for_moves_no_verdict() -> None:
+def test_attribution_does_not_change_a_verdict() -> None:
     watched = Watched()
     with watched.progress:
         after_a_block(watched, context(1, "low"), looks={1: look(Verdict.FASTER)})
@@ -316,7 +316,7 @@ def test_what_plans_account_for_moves_no_verdict() -> None:
         ]
 
 
-def test_what_an_earlier_run_has_measured_is_in_the_table() -> None:
+def test_results_of_an_earlier_run_are_in_the_table() -> None:
     watched = Watched()
     with watched.progress:
         watched.progress.resumed(context(1, "low"), ASKED, {1: look(Verdict.SLOWER)})
@@ -325,7 +325,7 @@ def test_what_an_earlier_run_has_measured_is_in_the_table() -> None:
         assert watched.screen[-1].startswith("17.8  load=low  ▼ slower")
 
 
-def test_names_of_others_are_not_obeyed() -> None:
+def test_control_characters_in_names_are_escaped() -> None:
     watched = Watched()
     asked = comparison(labels=("a", "b\x1b]0;mine\x07\n\x1b[2Jc"))
     with watched.progress:
@@ -340,7 +340,7 @@ def test_names_of_others_are_not_obeyed() -> None:
     assert "VACUUM \\x1b[2J{brace}" in watched.written
 
 
-def test_a_region_that_has_been_made_to_wrap_is_taken_away_whole() -> None:
+def test_a_region_that_was_wrapped_is_erased_completely() -> None:
     watched = Watched(width=60)
     with watched.progress:
         watched.progress.begin_blocks(context(), ASKED)
@@ -348,14 +348,14 @@ def test_a_region_that_has_been_made_to_wrap_is_taken_away_whole() -> None:
         before = len(watched.written)
         watched.step(context(), 1, Phase.MEASURE, window=2)
         usual = watched.written[before:].count("\x1b[1A")
-        # Its line of 33 columns is three lines now.
+        # Its line of 33 columns now takes three lines.
         watched.console.size = ConsoleDimensions(16, 24)
         before = len(watched.written)
         watched.step(context(), 1, Phase.MEASURE, window=3)
         assert watched.written[before:].count("\x1b[1A") == usual + 2
 
 
-def test_a_terminal_that_can_rewrite_nothing_gets_the_lines_of_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_without_cursor_control_gets_the_lines_of_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     def lines(watched: Watched) -> str:
         with watched.progress:
             after_a_block(watched, context(1, "low"), context(2, "high"))
@@ -371,7 +371,7 @@ def test_a_terminal_that_can_rewrite_nothing_gets_the_lines_of_a_pipe(monkeypatc
     assert lines(Watched()) == in_a_pipe
 
 
-def test_colours_that_are_forced_into_a_log_rewrite_nothing_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forced_colours_in_a_log_do_not_move_the_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     watched = Watched()
     with watched.progress:
@@ -380,7 +380,7 @@ def test_colours_that_are_forced_into_a_log_rewrite_nothing_there(monkeypatch: p
     assert "block 5  17.8 +2.0 %" in watched.written
 
 
-def test_without_colours_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_color_disables_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     file = io.StringIO()
     console = SafeConsole(file=file, force_terminal=True, width=100, height=24, color_system="standard")
@@ -391,7 +391,7 @@ def test_without_colours_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None
     assert "\x1b[32m" not in file.getvalue()
 
 
-def test_a_failed_trial_is_a_line_that_stays() -> None:
+def test_a_failed_trial_is_a_permanent_line() -> None:
     watched = Watched()
     block = Block(number=3, trials={}, failures=(FailedTrial(arm=1, phase=Phase.MEASURE, words="ERROR: no {x}"),))
     with watched.progress:
@@ -400,7 +400,7 @@ def test_a_failed_trial_is_a_line_that_stays() -> None:
     assert watched.screen[-1] == "block 3: a trial of 17.8 failed: ERROR: no {x}"
 
 
-def test_an_operation_shows_its_repetition_and_what_the_server_says_of_it() -> None:
+def test_an_operation_shows_its_repetition_and_the_progress_of_the_server() -> None:
     watched = Watched()
     asked = comparison(workload=vacuum())
     one = Context(number=1, levels=(), comparison=asked)
@@ -419,8 +419,8 @@ def test_an_operation_shows_its_repetition_and_what_the_server_says_of_it() -> N
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])
-def test_progress_speaks_its_own_language_and_no_other_does(
-    is_terminal: bool,  # noqa: FBT001 - a case
+def test_the_language_of_progress_does_not_affect_other_code(
+    is_terminal: bool,  # noqa: FBT001 - parametrised
 ) -> None:
     watched = Watched(language=Language.JAPANESE, is_terminal=is_terminal)
     with watched.progress:
@@ -430,7 +430,7 @@ def test_progress_speaks_its_own_language_and_no_other_does(
 
 
 @pytest.mark.parametrize("is_terminal", [False, True])
-def test_no_line_of_progress_has_a_password(is_terminal: bool) -> None:  # noqa: FBT001 - a case
+def test_lines_of_progress_contain_no_password(is_terminal: bool) -> None:  # noqa: FBT001 - parametrised
     file = io.StringIO()
     context = Context(number=1, levels=(), comparison=ASKED)
     failure = FailedTrial(

@@ -15,7 +15,7 @@ OPERATION = ("--operation", "VACUUM pgbench_accounts")
 
 
 def asked(*arguments: str) -> Comparison:
-    """The comparison of this command line, of point lookups unless it names other work."""
+    """Return the comparison of this command line, with point lookups unless it names another workload."""
     work = () if {"-f", "-b", "-S", "-N", "--operation", "--command"} & {*arguments} else ("-S",)
     with compare.make_context("compare", [*arguments, *work]) as context:
         return comparison_of(context.params)
@@ -32,7 +32,7 @@ def refused(*arguments: str) -> StudyError:
     return caught.value
 
 
-def test_two_servers_and_a_builtin_script_are_a_whole_question() -> None:
+def test_two_servers_and_a_builtin_script_are_a_complete_question() -> None:
     found = asked("16", "17", "-b", "tpcb-like")
     assert [arm.label for arm in found.arms] == ["16", "17"]
     assert of_load(found).scripts == (Script(name="tpcb-like"),)
@@ -46,25 +46,25 @@ def test_two_servers_and_a_builtin_script_are_a_whole_question() -> None:
 
 
 @pytest.mark.parametrize("flags", [(), ("-i",), ("-c", "4"), ("--set", "work_mem=4MB")])
-def test_no_workload_is_run_by_default(flags: tuple[str, ...]) -> None:
+def test_there_is_no_default_workload(flags: tuple[str, ...]) -> None:
     with compare.make_context("compare", ["16", "17", *flags]) as context, pytest.raises(StudyError) as caught:
         comparison_of(context.params)
     assert caught.value.slug == "study-no-workload"
     assert "-b tpcb-like" in caught.value.to_do
 
 
-def test_clients_and_threads_have_names_of_their_own_beside_those_of_pgbench() -> None:
+def test_clients_and_threads_have_their_own_names_besides_those_of_pgbench() -> None:
     found = asked("16", "17", "--clients", "4", "--threads", "2")
     assert found.workload == asked("16", "17", "--client", "4", "--jobs", "2").workload
     assert (of_load(found).clients, of_load(found).threads) == (4, 2)
 
 
-def test_there_is_a_thread_for_each_client_up_to_the_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_one_thread_per_client_up_to_the_number_of_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2})
     assert [of_load(asked("16", "17", "-c", clients)).threads for clients in ("1", "2", "3", "8")] == [1, 2, 3, 3]
 
 
-def test_flags_mean_what_they_mean_to_pgbench(tmp_path: Path) -> None:
+def test_flags_have_the_same_meaning_as_in_pgbench(tmp_path: Path) -> None:
     script = tmp_path / "a.sql"
     script.write_text("SELECT :n;\n")
     comparison = asked(
@@ -83,11 +83,11 @@ def test_flags_mean_what_they_mean_to_pgbench(tmp_path: Path) -> None:
     assert found.scale == 10
 
 
-def test_of_more_threads_than_clients_as_many_are_used_as_pgbench_would_use() -> None:
+def test_threads_are_limited_to_the_number_of_clients_as_in_pgbench() -> None:
     assert of_load(asked("16", "17", "-c", "4", "-j", "8")).threads == 4
 
 
-def test_setup_files_are_known_by_their_content(tmp_path: Path) -> None:
+def test_setup_files_are_identified_by_their_content(tmp_path: Path) -> None:
     setup = tmp_path / "setup.sql"
     setup.write_bytes(b"CREATE TABLE t ();")
     dataset = asked("16", "17", "--setup", str(setup)).dataset
@@ -97,33 +97,33 @@ def test_setup_files_are_known_by_their_content(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("flags", "scale"), [(("-i",), 1), (("-i", "-s", "10"), 10), (("-s", "10"), None)])
-def test_tables_are_made_only_when_asked_for(flags: tuple[str, ...], scale: int | None) -> None:
+def test_pgbench_tables_are_created_only_if_requested(flags: tuple[str, ...], scale: int | None) -> None:
     assert asked("16", "17", *flags).dataset.pgbench_scale == scale
 
 
-def test_a_rate_puts_the_verdict_on_p95_latency_with_its_own_margin() -> None:
+def test_with_a_rate_the_verdict_is_on_p95_latency_with_its_own_margin() -> None:
     design = asked("16", "17", "-R", "50").design
     assert design.metric is Metric.LATENCY_P95
     assert design.margin == 0.05
 
 
-def test_tps_cannot_be_asked_of_a_rate() -> None:
+def test_tps_is_rejected_as_metric_with_a_rate() -> None:
     assert refused("16", "17", "-R", "50", "--metric", "tps").slug == "study-rate-and-tps"
 
 
 @pytest.mark.parametrize("word", METRICS)
-def test_every_metric_can_be_asked_for_by_its_word(word: str) -> None:
+def test_every_metric_can_be_selected_by_name(word: str) -> None:
     work = OPERATION if METRICS[word] is Metric.TIME else ()
     assert asked("16", "17", *work, "--metric", word).design.metric is METRICS[word]
     assert not word.endswith("_s")
 
 
-def test_the_design_is_what_the_flags_say() -> None:
+def test_the_design_follows_the_flags() -> None:
     design = asked("16", "17", "--margin", "3%", "--budget", "2h", "--max-blocks", "20", "--seed", "5").design
     assert (design.margin, design.budget_s, design.max_blocks, design.seed) == (0.03, 7200, 20, 5)
 
 
-def test_a_fixed_number_of_blocks_has_nothing_to_limit() -> None:
+def test_a_fixed_number_of_blocks_excludes_limits() -> None:
     assert asked("16", "17", "--blocks", "12").design.fixed_blocks == 12
     assert refused("16", "17", "--blocks", "12", "--budget", "5m").slug == "study-two-designs"
     assert refused("16", "17", "--blocks", "12", "--max-blocks", "20").slug == "study-two-designs"
@@ -137,14 +137,14 @@ def test_a_window_is_a_whole_number_of_seconds() -> None:
     assert error.to_do == "--window 2"
 
 
-def test_without_a_seed_one_is_drawn_and_kept() -> None:
+def test_without_a_seed_a_random_one_is_drawn() -> None:
     seeds = {asked("16", "17").design.seed for _ in range(5)}
     assert len(seeds) > 1
     assert all(0 <= seed < 2**31 for seed in seeds)
     assert asked("16", "17", "--seed", "0").design.seed == 0
 
 
-def test_levels_of_a_setting_make_the_arms_of_one_server() -> None:
+def test_levels_of_a_setting_are_arms_of_one_server() -> None:
     found = asked("17", "--set", "work_mem=4MB,64MB", "--set", "jit=off")
     assert [arm.label for arm in found.arms] == ["work_mem=4MB", "work_mem=64MB"]
     assert found.factors == ("work_mem",)
@@ -188,19 +188,19 @@ def test_a_password_never_becomes_part_of_a_label() -> None:
         (("16", "17", *OPERATION, "--command", "sync"), "study-two-workloads"),
     ],
 )
-def test_what_is_wrong_with_a_question_is_named(arguments: tuple[str, ...], slug: str) -> None:
+def test_an_invalid_question_is_reported_completely(arguments: tuple[str, ...], slug: str) -> None:
     error = refused(*arguments)
     assert error.slug == slug
     assert all((error.where, error.found, error.expected, error.to_do))
 
 
-def test_a_script_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
+def test_a_script_that_is_not_utf8_is_rejected(tmp_path: Path) -> None:
     script = tmp_path / "latin1.sql"
     script.write_bytes("SELECT 'é';".encode("latin-1"))
     assert refused("16", "17", "-f", str(script)).slug == "study-script-encoding"
 
 
-def test_an_operation_is_done_to_what_was_prepared_and_judged_by_its_time(tmp_path: Path) -> None:
+def test_an_operation_has_prepared_data_and_is_judged_by_its_time(tmp_path: Path) -> None:
     dirty = tmp_path / "dirty.sql"
     dirty.write_bytes(b"DELETE FROM t;")
     found = asked(
@@ -220,30 +220,30 @@ def test_an_operation_is_done_to_what_was_prepared_and_judged_by_its_time(tmp_pa
     assert (found.design.metric, found.design.margin, found.design.rounds) == (Metric.TIME, 0.05, 1)
 
 
-def test_a_program_is_an_operation_too() -> None:
+def test_a_program_can_be_an_operation() -> None:
     found = asked("16", "17", "--command", "pg_dump -Fc -f 'db dump'").workload
     steps = (Step(name="pg_dump", program=("pg_dump", "-Fc", "-f", "db dump")),)
     assert found == Operation(name="pg_dump", steps=steps)
 
 
 @pytest.mark.parametrize("flag", ["-f x", "-b tpcb", "-S", "-N", "-c 1", "-j 1", "-M simple", "-R 5"])
-def test_what_pgbench_is_told_has_no_place_beside_an_operation(flag: str) -> None:
+def test_pgbench_options_are_rejected_with_an_operation(flag: str) -> None:
     error = refused("16", "17", *OPERATION, *flag.split())
     assert error.slug == "study-two-workloads"
     assert error.found == f"--operation and {flag[:2]}"
 
 
 @pytest.mark.parametrize("variable", ["db_password=Geheim99", "target=postgresql://u:Geheim99@h/d"])
-def test_a_variable_of_pgbench_with_a_password_is_refused_and_not_repeated(variable: str) -> None:
+def test_a_pgbench_variable_with_a_password_is_rejected_and_not_repeated(variable: str) -> None:
     error = refused("16", "17", "-S", "-D", variable)
     assert (error.slug, "Geheim99" in repr(error)) == ("study-bad-variable", False)
 
 
-def test_a_number_is_no_secret_by_its_name() -> None:
+def test_a_number_is_not_a_secret_whatever_its_name() -> None:
     assert of_load(asked("16", "17", "-S", "-D", "client_key=7")).variables == (("client_key", "7"),)
 
 
-def test_no_password_is_in_a_label() -> None:
+def test_labels_of_settings_contain_no_password() -> None:
     commands = "PGPASSWORD=Geheim99 gzip,PGPASSWORD=Geheim99 lz4,PGPASSWORD=Geheim98 lz4"
     found = asked("17", "-S", "--set", f"archive_command={commands}", "--set", "ssl_passphrase_command=echo Geheim99")
     assert [arm.label for arm in found.arms] == [
@@ -254,7 +254,7 @@ def test_no_password_is_in_a_label() -> None:
     assert "Geheim99" in repr(found.arms[0].settings), "what is set is what was asked for"
 
 
-def test_an_operation_is_called_by_its_statement_without_the_password() -> None:
+def test_the_name_of_an_operation_is_its_statement_without_the_password() -> None:
     found = asked("16", "17", "--operation", "ALTER ROLE u PASSWORD 'Geheim99'").workload
     assert isinstance(found, Operation)
     assert found.name == "ALTER ROLE u PASSWORD ..."

@@ -1,4 +1,4 @@
-"""`pgversus report`: how many results it takes, and which flags go together."""
+"""`pgversus report`: accepted numbers of results and combinations of options."""
 
 import gc
 import os
@@ -21,7 +21,7 @@ from tests.unit.lab.test_answer import one_block
 
 @pytest.fixture
 def two(tmp_path: Path) -> tuple[str, str]:
-    """Two folders with results."""
+    """Two results folders."""
     for name in ("a", "b"):
         one_block(tmp_path / name)
     return str(tmp_path / "a"), str(tmp_path / "b")
@@ -29,7 +29,7 @@ def two(tmp_path: Path) -> tuple[str, str]:
 
 @pytest.fixture(autouse=True)
 def collecting_garbage() -> Iterator[None]:
-    """A report ends soon and does without; the tests go on."""
+    """Enable garbage collection again, which a report disables because its process ends soon."""
     yield
     gc.enable()
 
@@ -50,7 +50,7 @@ def unreadable(*arguments: str) -> str:
     return ended.exception.where
 
 
-def test_two_results_are_shown_side_by_side_in_every_form(two: tuple[str, str]) -> None:
+def test_two_results_are_shown_side_by_side_in_every_format(two: tuple[str, str]) -> None:
     for form, expected in (
         ("terminal", "A and B side by side"),
         ("markdown", "## A and B side by side"),
@@ -63,52 +63,52 @@ def test_two_results_are_shown_side_by_side_in_every_form(two: tuple[str, str]) 
         assert expected in ended.stdout, form
 
 
-def test_three_results_are_refused(two: tuple[str, str]) -> None:
+def test_three_results_are_rejected(two: tuple[str, str]) -> None:
     assert "3 results are named" in refused(*two, two[0] + "/x")
 
 
-def test_the_same_results_twice_are_refused(two: tuple[str, str]) -> None:
+def test_the_same_results_twice_are_rejected(two: tuple[str, str]) -> None:
     assert "are the same results" in refused(two[0], two[0])
     assert "are the same results" in refused(two[0], f"{two[1]}/../a")
     assert "are the same results" in refused("nowhere", "nowhere")
 
 
-def test_no_results_are_refused() -> None:
+def test_missing_results_are_rejected() -> None:
     assert "Missing argument" in refused()
 
 
 @pytest.mark.parametrize("form", ["trials-csv", "parquet", "trials-parquet"])
-def test_forms_of_one_result_are_refused_of_two(two: tuple[str, str], form: str) -> None:
+def test_formats_of_one_result_are_rejected_for_two(two: tuple[str, str], form: str) -> None:
     assert f"--format {form} supports one result only" in refused(*two, "--format", form)
 
 
 @pytest.mark.parametrize("flags", [("--published",), ("--charts", "d"), ("--format", "markdown", "--style", "article")])
-def test_flags_of_one_result_are_refused_of_two(two: tuple[str, str], flags: tuple[str, ...]) -> None:
+def test_options_of_one_result_are_rejected_for_two(two: tuple[str, str], flags: tuple[str, ...]) -> None:
     assert "supports one result only, and two are named" in refused(*two, *flags)
 
 
-def test_what_cannot_be_read_says_which_of_the_two_it_is(two: tuple[str, str], tmp_path: Path) -> None:
+def test_the_unreadable_one_of_two_results_is_named(two: tuple[str, str], tmp_path: Path) -> None:
     nowhere = str(tmp_path / "nowhere")
     assert f"B: {nowhere}" in unreadable(two[0], nowhere)
     assert f"A: {nowhere}" in unreadable(nowhere, two[0])
 
 
 @pytest.mark.parametrize("flags", [(), ("--format", "csv"), ("--format", "markdown", "--json")])
-def test_a_style_of_another_form_than_markdown_is_refused(two: tuple[str, str], flags: tuple[str, ...]) -> None:
+def test_a_style_without_markdown_is_rejected(two: tuple[str, str], flags: tuple[str, ...]) -> None:
     assert "--style article requires --format markdown" in refused(two[0], "--style", "article", *flags)
 
 
-def test_an_article_is_written_to_the_file_that_is_named(two: tuple[str, str], tmp_path: Path) -> None:
+def test_an_article_is_written_to_the_given_file(two: tuple[str, str], tmp_path: Path) -> None:
     file = tmp_path / "article.md"
     arguments = [two[0], "--format", "markdown", "--style", "article", "-o", str(file), "--lang", "en"]
     assert ran(*arguments).exit_code == 0
     text = file.read_text()
     assert text.startswith("# t\n\nq\n")
-    # Noted with each block.
+    # Recorded with each block.
     assert re.search(r"^\| measured on \| \d{4}-\d\d-\d\d \|$", text, re.MULTILINE)
 
 
-def test_the_text_of_a_file_is_had_as_long_as_it_is_what_was_loaded(tmp_path: Path) -> None:
+def test_the_text_of_a_file_is_available_while_the_file_is_unchanged(tmp_path: Path) -> None:
     file = tmp_path / "a.sql"
     file.write_text("CREATE TABLE t ();\n")
     kept = SetupFile(path=str(file), sha256=file_sha256(file))
@@ -119,7 +119,7 @@ def test_the_text_of_a_file_is_had_as_long_as_it_is_what_was_loaded(tmp_path: Pa
     assert unchanged_text(SetupFile(path=str(tmp_path / "nowhere"), sha256="0")) is None
 
 
-def test_the_text_of_a_file_is_shown_without_its_passwords(tmp_path: Path) -> None:
+def test_the_text_of_a_file_is_shown_without_passwords(tmp_path: Path) -> None:
     file = tmp_path / "a.sql"
     file.write_text("ALTER ROLE u PASSWORD 'Geheim99';\nVACUUM;\n")
     asked = setup_file(str(file), file.read_bytes())
@@ -130,7 +130,7 @@ def test_the_text_of_a_file_is_shown_without_its_passwords(tmp_path: Path) -> No
     assert unchanged_text(stored) is None
 
 
-def test_a_report_says_the_same_whatever_the_order_of_sets(tmp_path: Path) -> None:
+def test_a_report_does_not_depend_on_the_order_of_sets(tmp_path: Path) -> None:
     folder = unpacked("versions-15-to-18", tmp_path / "results")
     command = [sys.executable, "-m", "pgversus.cli.main", "report", str(folder), "--lang", "en"]
     told = {

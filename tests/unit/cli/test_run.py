@@ -1,4 +1,4 @@
-"""`pgversus run` as it is typed: what it refuses, what it asks, and what a dry run lists."""
+"""`pgversus run` on the command line: rejections, questions, and the list of a dry run."""
 
 import os
 import pty
@@ -33,7 +33,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def typed(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Where nobody can be asked."""
+    """Run without a terminal on which to ask."""
     return subprocess.run(
         [sys.executable, "-m", "pgversus.cli.main", "run", "study.toml", *arguments],
         cwd=folder,
@@ -46,7 +46,7 @@ def typed(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def at_a_terminal(folder: Path, answer: str) -> tuple[int, str]:
-    """The exit code and what was shown, to somebody who answers so."""
+    """Run on a terminal with this answer, and return the exit code and the output."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "pgversus.cli.main", "run", "study.toml"],
@@ -63,14 +63,14 @@ def at_a_terminal(folder: Path, answer: str) -> tuple[int, str]:
         try:
             piece = os.read(ours, 4096)
         except OSError:
-            # How Linux says that nobody has the terminal open any more.
+            # Linux reports this way that the terminal is closed.
             break
         shown += piece
     os.close(ours)
     return process.wait(), shown.decode()
 
 
-def test_where_nobody_can_be_asked_it_is_refused_with_all_that_it_asks_for(folder: Path) -> None:
+def test_without_a_terminal_an_untrusted_study_is_rejected_with_the_programs_it_runs(folder: Path) -> None:
     ended = typed(folder)
     assert ended.returncode == 2
     assert "error[study-not-trusted]" in ended.stderr
@@ -79,13 +79,13 @@ def test_where_nobody_can_be_asked_it_is_refused_with_all_that_it_asks_for(folde
     assert {path.name for path in folder.iterdir()} == {"bin", "study.toml"}, "nothing was run, nothing was made"
 
 
-def test_with_a_flag_it_goes_on_to_look_for_its_servers(folder: Path) -> None:
+def test_the_trust_flag_accepts_a_study(folder: Path) -> None:
     ended = typed(folder, "--trust")
     assert (ended.returncode, "study-not-trusted" in ended.stderr) == (3, False)
     assert not (folder / "state").exists()
 
 
-def test_a_no_at_the_terminal_refuses_it(folder: Path) -> None:
+def test_answering_no_at_the_terminal_rejects_the_study(folder: Path) -> None:
     code, shown = at_a_terminal(folder, "n")
     assert code == 2
     assert LISTED in shown
@@ -93,14 +93,14 @@ def test_a_no_at_the_terminal_refuses_it(folder: Path) -> None:
     assert {path.name for path in folder.iterdir()} == {"bin", "study.toml"}
 
 
-def test_a_yes_at_the_terminal_holds_for_the_next_time(folder: Path) -> None:
+def test_answering_yes_at_the_terminal_is_remembered(folder: Path) -> None:
     code, shown = at_a_terminal(folder, "y")
     assert (code, "study-not-trusted" in shown) == (3, False)
     again = typed(folder)
     assert (again.returncode, "study-not-trusted" in again.stderr) == (3, False)
 
 
-def test_servers_are_asked_in_a_dry_run_only(folder: Path) -> None:
+def test_ask_servers_requires_a_dry_run(folder: Path) -> None:
     ended = typed(folder, "--ask-servers")
     assert (ended.returncode, "error[usage]" in ended.stderr) == (2, True)
     assert "--dry-run" in ended.stderr

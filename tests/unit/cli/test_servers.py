@@ -1,4 +1,4 @@
-"""`pgversus servers` as it is typed, on a cache of its own, without a network."""
+"""`pgversus servers` on the command line, with a cache of its own and without a network."""
 
 import json
 from pathlib import Path
@@ -24,12 +24,12 @@ exit 0
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
-    """With two builds and a snapshot."""
+    """A cache with two builds and a snapshot."""
     cache = cache_in(tmp_path)
     for place in cache.places:
         place.mkdir(exist_ok=True)
     monkeypatch.setattr("pgversus.host.directories.open_cache", lambda: cache)
-    # Nobody else can enter it.
+    # No other user can enter it.
     monkeypatch.setattr("pgversus.host.identity.server_user", lambda: USER)
     monkeypatch.setattr(module, "_INSTALLED", ())
     kept(cache, recipe())
@@ -54,7 +54,7 @@ def names() -> list[str]:
     return [server["name"] for server in found["servers"]]
 
 
-def test_it_lists_by_itself_servers_and_nothing_else(cache: Cache) -> None:
+def test_list_is_the_default_command_and_shows_only_servers(cache: Cache) -> None:
     heads, *lines = typed().stdout.splitlines()
     assert heads.split()[:4] == ["name", "version", "origin", "block"]
     assert [line.split()[:3] for line in lines] == [
@@ -68,13 +68,13 @@ def test_it_lists_by_itself_servers_and_nothing_else(cache: Cache) -> None:
 
 
 @pytest.mark.usefixtures("cache")
-def test_what_is_as_it_was_made_is_said() -> None:
+def test_unchanged_builds_are_reported() -> None:
     ended = typed("verify")
     assert ended.stdout.splitlines() == ["wheel-17.8: unchanged", "zonky-17.8: unchanged"]
     assert ended.return_value == ExitCode.DONE
 
 
-def test_one_that_has_changed_is_said_and_fails(cache: Cache) -> None:
+def test_a_changed_build_is_reported_and_fails(cache: Cache) -> None:
     (cache.builds / "zonky-17.8" / "bin" / "initdb").write_text("another")
     ended = typed("verify", "zonky-17.8")
     assert ended.stdout == "zonky-17.8: changed since the build: bin/initdb\n"
@@ -84,21 +84,21 @@ def test_one_that_has_changed_is_said_and_fails(cache: Cache) -> None:
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_name_that_is_nobodys_is_not_verified() -> None:
+def test_an_unknown_name_is_not_verified() -> None:
     ended = typed("verify", "zonky-17.9")
     assert isinstance(ended.exception, StudyError)
     assert (ended.exception.slug, ended.exception.to_do) == ("cache-unknown-name", "zonky-17.8, if that is meant")
 
 
 @pytest.mark.usefixtures("cache")
-def test_what_is_named_goes_and_nothing_else() -> None:
+def test_only_named_servers_are_removed() -> None:
     ended = typed("remove", "zonky-17.8")
     assert ended.stdout.startswith("removed zonky-17.8, ")
     assert names() == ["wheel-17.8"]
     assert isinstance(typed("remove").exception, Exception)
 
 
-def test_loaded_data_are_no_server(cache: Cache) -> None:
+def test_snapshots_are_not_servers(cache: Cache) -> None:
     ended = typed("remove", recipe().key)
     assert isinstance(ended.exception, StudyError)
     assert ended.exception.slug == "cache-unknown-name"
@@ -108,8 +108,8 @@ def test_loaded_data_are_no_server(cache: Cache) -> None:
     assert "pgversus servers install" in typed().stdout
 
 
-def test_a_bin_directory_is_there_already(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Root's servers run as somebody who cannot enter the directories of tests.
+def test_a_bin_directory_needs_no_installation(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Under root, servers run as a user who cannot enter the directories of tests.
     monkeypatch.setattr("pgversus.host.identity.server_user", lambda: USER)
     directory = cache.builds / "zonky-17.8" / "bin"
     assert typed("install", f"{directory}/").stdout == f"PostgreSQL 17.8 (bin directory) {directory}\n"
@@ -117,20 +117,20 @@ def test_a_bin_directory_is_there_already(cache: Cache, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("command", ["install", "build"])
 @pytest.mark.usefixtures("cache")
-def test_what_somebody_else_runs_is_neither_fetched_nor_built(command: str) -> None:
+def test_external_servers_are_neither_installed_nor_built(command: str) -> None:
     ended = typed(command, "postgresql:///x")
     assert "somebody else runs" in str(ended.exception)
 
 
 @pytest.mark.usefixtures("cache")
-def test_what_is_ready_made_is_not_built() -> None:
+def test_ready_made_builds_are_not_compiled() -> None:
     ended = typed("build", "zonky:17.8")
     assert isinstance(ended.exception, StudyError)
     assert ended.exception.slug == "study-ready-made"
 
 
 @pytest.mark.usefixtures("cache")
-def test_what_a_build_lacks_is_said_for_the_manner_that_was_asked_for(
+def test_missing_tools_are_reported_for_the_requested_build_system_and_profile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build_commands, "_PATH", str(tmp_path / "nothing"))

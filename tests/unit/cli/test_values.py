@@ -14,17 +14,17 @@ def test_a_variable_has_a_name_and_a_value(text: str, expected: tuple[str, str])
 
 
 @pytest.mark.parametrize("text", ["", "rows", "=1", "=", "a b=1", "a-b=1"])
-def test_a_variable_without_name_or_equals_sign_is_refused(text: str) -> None:
+def test_a_variable_without_name_or_equals_sign_is_rejected(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         parse_variable(text)
     assert caught.value.slug == "study-bad-variable"
 
 
 @given(st.text())
-def test_garbage_is_a_study_error_or_a_variable_and_nothing_else(text: str) -> None:
+def test_arbitrary_text_is_a_variable_or_a_study_error(text: str) -> None:
     try:
         name, value = parse_variable(text)
     except StudyError as error:
-        assert error.found == f'"{text}"'  # noqa: PT017 - the other branch is no failure
+        assert error.found == f'"{text}"'  # noqa: PT017 - the other branch is not a failure
     else:
         assert f"{name}={value}" == text

@@ -1,4 +1,4 @@
-"""Answers of every kind, from blocks made by hand."""
+"""Answers of every kind, from hand-made blocks."""
 
 from collections.abc import Callable, Mapping
 
@@ -26,7 +26,7 @@ _SWING = (0.999, 1.001, 1.0, 1.0005, 0.9995, 1.002, 0.998, 1.0)
 
 
 def steady(effect: float, blocks: int = 6, rate: float = 1000.0) -> list[Block]:
-    """Blocks in which the contender's tps is `effect` times the baseline's, almost without noise."""
+    """Return blocks in which the contender's tps is `effect` times the baseline's, almost without noise."""
     return [
         rate_block(n, rate * _SWING[n % 8], rate * effect * _SWING[(n + 3) % 8], transactions=1000)
         for n in range(1, blocks + 1)
@@ -34,12 +34,12 @@ def steady(effect: float, blocks: int = 6, rate: float = 1000.0) -> list[Block]:
 
 
 def noisy(spread: float, blocks: int = 6) -> list[Block]:
-    """Blocks whose ratios swing by `spread` to both sides of nothing."""
+    """Return blocks whose ratios alternate by `spread` around no difference."""
     return [rate_block(n, 1000.0, 1000.0 * (1 + spread) ** (-1) ** n) for n in range(1, blocks + 1)]
 
 
 def tails(blocks: int = 9) -> list[Block]:
-    """Blocks with a latency distribution whose tail is longer in the contender."""
+    """Return blocks in which the contender's latency distribution has a longer tail."""
     rng = np.random.default_rng(4)
     parts = [(rng.lognormal(7.0, 0.3, 400), rng.lognormal(7.2, 0.5, 400)) for _ in range(blocks)]
     return [latency_block(n, *(values.astype(np.int64) for values in pair)) for n, pair in enumerate(parts, start=1)]
@@ -51,7 +51,7 @@ def faster() -> Answer:
 
 
 def slower_by_half() -> Answer:
-    """Less than half of the speed, with the defaults that differ."""
+    """Less than half of the speed, with defaults that differ."""
     return answer(
         steady(0.4),
         differences=[
@@ -62,7 +62,7 @@ def slower_by_half() -> Answer:
 
 
 def faster_of_open_size() -> Answer:
-    """A sure sign whose size reaches into the margin."""
+    """A certain direction with a size that may be within the margin."""
     blocks = [rate_block(n, 1000.0, 1030.0 * (1.01 if n % 2 else 0.99)) for n in range(1, 7)]
     return answer(blocks)
 
@@ -73,7 +73,7 @@ def equivalent() -> Answer:
 
 
 def undecided() -> Answer:
-    """The budget was used up on a host that is noisy, but not hopeless."""
+    """The budget was used up on a noisy but not hopeless host."""
     return answer(noisy(0.02, blocks=8), stopped=StopReason.BUDGET)
 
 
@@ -83,7 +83,7 @@ def hopeless() -> Answer:
 
 
 def too_few() -> Answer:
-    """The budget was used up before the first look."""
+    """The budget was used up before the first check."""
     return answer(steady(1.1, blocks=2), stopped=StopReason.BUDGET)
 
 
@@ -94,7 +94,7 @@ def interrupted() -> Answer:
 
 
 def invalid() -> Answer:
-    """A contender that failed again and again, beside one that did not."""
+    """A contender that failed repeatedly, next to one that did not."""
     words = 'pgbench: error: ERROR:  relation "nowhere" does not exist'
     blocks = [
         rate_block(n, 1000.0 + n, None, 900.0 - n)._replace(
@@ -117,24 +117,24 @@ def invalid() -> Answer:
 
 
 def mixed_builds() -> Answer:
-    """A clear difference with a grave reason to distrust it."""
+    """A clear difference with a grave caveat."""
     caveat = Caveat(slug="mixed-builds", arm=1, text="16.12 (zonky) and 17.8 (wheel) were built differently")
     return answer(steady(1.1), caveats=[caveat])
 
 
 def tail_latency() -> Answer:
-    """A rate is scheduled and p95 latency carries the verdict."""
+    """A scheduled rate, with the verdict on p95 latency."""
     return answer(tails(), comparison(design=judged_by(Metric.LATENCY_P95), workload=open_loop()))
 
 
 def fixed() -> Answer:
-    """A fixed number of blocks that did not decide."""
+    """A fixed number of blocks without a decision."""
     asked = comparison(design=Design(fixed_blocks=6, seed=7))
     return answer(noisy(0.05), asked, stopped=StopReason.BLOCKS)
 
 
 def timed(operation: Operation, *times: tuple[float, ...]) -> Answer:
-    """An operation whose steps took about so many seconds on each arm, after 70 % of the rows had died."""
+    """Return an operation whose steps took about these seconds on each arm, with 70 % dead rows."""
     blocks = [
         operation_block(
             n,
@@ -149,12 +149,12 @@ def timed(operation: Operation, *times: tuple[float, ...]) -> Answer:
 
 
 def operation() -> Answer:
-    """One statement that is done once to a state."""
+    """An operation of one statement."""
     return timed(vacuum(), (1.9,), (0.75,))
 
 
 def steps() -> Answer:
-    """An operation of two steps, of which only one became faster."""
+    """An operation of two steps, only one of which is faster."""
     return timed(vacuum(Step(name="pg_dump", program=("pg_dump", "-f", "db.sql"))), (1.9, 0.4), (0.75, 0.4))
 
 

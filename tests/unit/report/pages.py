@@ -1,4 +1,4 @@
-"""Pages of HTML, read as a browser reads them."""
+"""HTML pages, parsed as by a browser."""
 
 import json
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ _VOID = frozenset({"meta", "input", "br", "rect", "line", "circle", "link", "img
 
 @dataclass
 class Page(HTMLParser):
-    """What is in a page: its elements with their attributes, its text, its scripts, its data."""
+    """The contents of a page: elements with attributes, text, scripts and data."""
 
     elements: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
@@ -48,17 +48,17 @@ class Page(HTMLParser):
 
     @property
     def text(self) -> str:
-        """All that is seen, in its order."""
+        """All visible text, in order."""
         return " ".join(self.texts)
 
     def policy(self) -> str:
-        """Its Content-Security-Policy."""
+        """The Content-Security-Policy of the page."""
         (found,) = (given["content"] for tag, given in self.elements if given.get("http-equiv") and tag == "meta")
         return found
 
 
 def read_page(text: str) -> Page:
-    """A page that was made."""
+    """Return the parsed page."""
     page = Page()
     page.feed(text)
     page.close()

@@ -1,4 +1,4 @@
-"""Answers that, taken together, make reports tell nearly all that they can."""
+"""Answers that together make reports show nearly all of their texts."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -43,7 +43,7 @@ _BLOCKS = 14
 
 
 def whole_studies() -> Iterator[StudyAnswer]:
-    """Studies of loads, of operations, of very many verdicts, and of one context."""
+    """Yield studies of loads, of operations, of very many verdicts, and of one context."""
     loads = [_told(CASES[name]()) for name in ("faster", "slower_by_half", "equivalent", "undecided", "invalid")]
     lost = [
         Unanswered(context=loads[0].context, failed=True, words="'8.3'"),
@@ -69,7 +69,7 @@ def whole_studies() -> Iterator[StudyAnswer]:
 
 
 def single_comparisons() -> Iterator[Answer]:
-    """Comparisons by themselves: every verdict, whatever ended it, with everything that may stand beside."""
+    """Yield single comparisons with every verdict, every reason to stop, and everything shown next to them."""
     yield from (make() for make in CASES.values())
     yield from _warned()
     yield from _with_plans()
@@ -80,7 +80,7 @@ def single_comparisons() -> Iterator[Answer]:
 
 
 def all_plans() -> PlansAnswer:
-    """Compared plans with every way back, other rows and other statistics."""
+    """Return compared plans with every override, and with different rows and statistics."""
     found = [one for plans in _plans() for one in compared(_PAIR, plans).compared]
     (first, *_) = found
     ways = [
@@ -96,7 +96,7 @@ def all_plans() -> PlansAnswer:
 
 
 def _told(one: Answer) -> Answer:
-    """With what host, servers and counters tell."""
+    """Return the answer with facts of the host, of servers, and of counters."""
     blocks = tuple(
         block._replace(
             repeated_rounds=1,
@@ -139,7 +139,7 @@ def _counted(trial: Trial, arm: int, block: int) -> Trial:
 
 
 def _stopped() -> Iterator[Answer]:
-    """What is said to do next."""
+    """Yield answers with advice on what to do next."""
     for stopped in StopReason:
         yield answer(steady(1.1, blocks=2), stopped=stopped)
     for is_from_file in (False, True):
@@ -156,7 +156,7 @@ def _stopped() -> Iterator[Answer]:
 
 
 def _warned() -> list[Answer]:
-    """With every caveat that there is."""
+    """Return answers with every caveat."""
     differences = [
         Difference(kind=kind, name="jit", values=("1", ""), is_default=False)
         for kind in ("build", "database", "setting", "index")
@@ -194,7 +194,7 @@ def _warned() -> list[Answer]:
 
 
 def _troubled(way: int) -> list[Block]:
-    """Blocks in which everything went wrong that can be counted; the contender drifts and becomes faster, or slower."""
+    """Return blocks with every countable problem; the contender drifts and becomes faster or slower."""
     made = []
     for number in range(1, _BLOCKS + 1):
         block = rate_block(number, 1000.0, 1000.0, transactions=90)
@@ -243,7 +243,7 @@ def _trouble(arm: int) -> dict[str, float]:
 
 
 def _plans() -> list[CapturedPlans]:
-    """With another operator, with other conditions, that went another way, and the same."""
+    """Return plans with a different operator, different conditions, different execution, and no difference."""
     old = captured(scan("t"), *(scan("t", Filter=f"(a = {n})") for n in range(8)))
     new = captured(
         scan("t", "Index Scan", Index_Name="i"), *(scan("u", Filter=f"(b = {n})", Actual_Rows=n) for n in range(8))
@@ -262,7 +262,7 @@ def _plans() -> list[CapturedPlans]:
 
 
 def _with_plans() -> list[Answer]:
-    """Every claim about what plans account for."""
+    """Return answers with every claim about the effect of plans."""
     off = PlanOverride(candidate=Candidate(why=OverrideReason.NEW_SWITCH, settings=(("enable_x", "off"),)))
     shares = ((0.98, 0.93, 1.03), (0.7, 0.55, 0.9), (0.2, -0.1, 0.6), None)
     found = []
@@ -319,7 +319,7 @@ def _tails() -> Answer:
 
 
 def _decided_early() -> Answer:
-    """An arm that got no more blocks than it took to know about it."""
+    """Return an answer with an arm that got no more blocks once it was decided."""
     operation = vacuum()
     blocks = [operation_block(number, operation, (2.0,), (1.6,), (2.0,)) for number in range(1, 5)]
     later = [operation_block(number, operation, (1.0,), (1.0,), (1.0,)) for number in range(5, 13)]
@@ -338,7 +338,7 @@ def _mapped() -> StudyAnswer:
 
 
 def _swept() -> StudyAnswer:
-    """Levels of a setting that are amounts."""
+    """Return a study of a setting whose levels are amounts."""
     levels = ("4MB", "64MB", "1GB")
     asked = comparison(levels)
     arms = tuple(

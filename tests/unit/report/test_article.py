@@ -1,4 +1,4 @@
-"""The write-up of a study: the tables of such studies, commands and settings, and nothing of a user as mark-up."""
+"""The article about a study: its tables, commands and settings, with user text escaped."""
 
 import re
 from collections.abc import Sequence
@@ -34,13 +34,13 @@ def written(study: StudyAnswer, text: str | None = "CREATE TABLE t ();") -> str:
 
 
 def single(one: Answer, **changed: Any) -> StudyAnswer:
-    """A study of one context that needs no name."""
+    """Return a study of one context without a name."""
     study = study_answer([one])
     return replace(study, answers=(one,), study=replace(study.study, **changed))
 
 
 def placed(*rows: tuple[Answer, Sequence[tuple[str, str]]]) -> StudyAnswer:
-    """A study whose contexts have these levels."""
+    """Return a study whose contexts have these levels."""
     answers = [
         replace(one, context=replace(one.context, number=number, levels=tuple(levels)))
         for number, (one, levels) in enumerate(rows, 1)
@@ -49,7 +49,7 @@ def placed(*rows: tuple[Answer, Sequence[tuple[str, str]]]) -> StudyAnswer:
 
 
 def cells(text: str, first: str) -> list[list[str]]:
-    """Rows of all tables that begin with this cell."""
+    """Return the rows of all tables that start with this cell."""
     rows = [line.strip("|").split("|") for line in text.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in row] for row in rows if row[0].strip() == first]
 
@@ -59,7 +59,7 @@ def heads(text: str) -> list[str]:
 
 
 def amounts(*levels: str) -> Answer:
-    """A comparison of levels of a setting that are amounts."""
+    """Return a comparison of a setting whose levels are amounts."""
     blocks = [rate_block(n, *(1000.0 + 10 * k + n for k in range(len(levels)))) for n in range(1, 7)]
     one = answer(blocks, comparison([f"shared_buffers={level}" for level in levels], workload=LOAD))
     arms = tuple(
@@ -70,7 +70,7 @@ def amounts(*levels: str) -> Answer:
     return replace(one, comparison=asked, context=replace(one.context, comparison=asked))
 
 
-def test_two_arms_under_one_load_have_throughput_latency_ratio_interval_verdict_and_what_was_published() -> None:
+def test_two_arms_under_one_load_show_tps_latency_ratio_interval_verdict_and_published_values() -> None:
     text = written(single(answer(steady(1.1), comparison(workload=LOAD)), published=FIGURES))
     assert "| server | tps | average latency | ratio of tps | 95 % | verdict | published | published ratio |" in text
     (baseline, _), (contender, distribution) = cells(text, "16.12")[1:3], cells(text, "17.8")[1:3]
@@ -79,7 +79,7 @@ def test_two_arms_under_one_load_have_throughput_latency_ratio_interval_verdict_
     assert len(distribution) == 6
 
 
-def test_several_arms_or_loads_have_counts_and_latencies_of_each() -> None:
+def test_several_arms_or_loads_show_counts_and_latencies_of_each() -> None:
     one = answer(
         [rate_block(n, 100.0 + n, 110.0 - n, 120.0) for n in range(1, 7)], comparison(("15", "16", "17"), workload=LOAD)
     )
@@ -92,7 +92,7 @@ def test_several_arms_or_loads_have_counts_and_latencies_of_each() -> None:
     assert [row[1] for row in cells(text, "c24")][:3] == ["15", "16", "17"]
 
 
-def test_levels_that_are_amounts_have_a_row_each_and_a_column_for_all_else() -> None:
+def test_levels_that_are_amounts_are_rows_and_other_factors_are_columns() -> None:
     one = amounts("1GB", "128MB", "4GB")
     study = placed(
         (one, [("workload", "w"), ("load", "c1")]),
@@ -108,7 +108,7 @@ def test_levels_that_are_amounts_have_a_row_each_and_a_column_for_all_else() -> 
     assert "## Summary" not in text
 
 
-def test_operations_have_mean_minimum_difference_and_ratio_in_percent() -> None:
+def test_operations_show_mean_minimum_difference_and_ratio_in_percent() -> None:
     text = written(single(CASES["operation"](), published=TIMES))
     assert "Mean, 16.6 vs 15.10:" in text
     (head,) = re.findall(r"^\| trials \| 15.10, ms .*replication \|$", text, re.MULTILINE)
@@ -122,7 +122,7 @@ def test_operations_have_mean_minimum_difference_and_ratio_in_percent() -> None:
     assert "psql -v dead=70 -f dirty.sql" in text
 
 
-def test_ratios_of_two_metrics_never_stand_under_one_head() -> None:
+def test_ratios_of_different_metrics_are_in_different_tables() -> None:
     load, operation = answer(steady(1.1), comparison(workload=LOAD)), CASES["operation"]()
     text = written(placed((load, [("workload", "q")]), (operation, [("workload", "vacuum")])))
     summary = text.partition("## Summary")[2].partition("\n## ")[0]
@@ -139,7 +139,7 @@ def test_ratios_of_two_metrics_never_stand_under_one_head() -> None:
     ]
 
 
-def test_of_servers_that_were_running_nobody_says_that_they_were_started() -> None:
+def test_external_servers_are_not_described_as_restarted() -> None:
     one = answer(steady(1.1), comparison(workload=LOAD))
     text = written(single(one))
     assert "every server is restarted" in text
@@ -151,7 +151,7 @@ def test_of_servers_that_were_running_nobody_says_that_they_were_started() -> No
     assert not re.search("is restarted|server restart|restarted for each", text)
 
 
-def test_what_differs_stands_under_the_arms_that_it_differs_between() -> None:
+def test_differences_are_listed_under_their_arms() -> None:
     differences = (Difference(kind="setting", name="jit", values=("on", "off"), is_default=True),)
     one = replace(answer(steady(1.1), comparison(("15", "16"), workload=LOAD)), differences=differences)
     other = replace(answer(steady(1.1), comparison(("17", "18"), workload=LOAD)), differences=differences)
@@ -160,22 +160,22 @@ def test_what_differs_stands_under_the_arms_that_it_differs_between() -> None:
     assert "| setting | 17 | 18 |" in text
 
 
-def test_steps_have_rows_of_their_own() -> None:
+def test_steps_have_their_own_rows() -> None:
     text = written(single(CASES["steps"]()))
     assert [row[0] for row in cells(text, "pg\\_dump")] == ["pg\\_dump"] * 2
     assert cells(text, "all steps")
 
 
-def test_what_is_not_decided_is_said_to_be() -> None:
+def test_an_undecided_result_is_stated() -> None:
     text = written(single(answer(noisy(0.05, 8), comparison(workload=LOAD))))
     assert cells(text, "17.8")[1][5] == "undecided"
 
 
-def test_a_number_that_may_mean_something_else_says_check() -> None:
+def test_a_doubtful_number_is_marked_check() -> None:
     assert "faster, CHECK" in written(single(CASES["mixed_builds"]()))
 
 
-def test_scripts_commands_settings_and_data_are_there_word_for_word() -> None:
+def test_scripts_commands_settings_and_data_are_included_verbatim() -> None:
     inline = SetupFile(path="inline", sha256="2", text="CREATE TABLE here ();")
     data = Dataset(pgbench_scale=5, setup_files=(SetupFile(path="/x/a.sql", sha256="1"), inline), full_statistics=True)
     one = answer(
@@ -208,7 +208,7 @@ def test_scripts_commands_settings_and_data_are_there_word_for_word() -> None:
     assert "Insert its text here" in written(single(one), text=None)
 
 
-def test_how_to_repeat_it_is_the_command_and_the_study_file() -> None:
+def test_command_and_study_file_show_how_to_reproduce_a_study() -> None:
     asked = Invocation(
         program="pgversus 0.1.0", command="pgversus run s.toml", file_name="s.toml", file_text='title = "t"\n'
     )
@@ -219,12 +219,12 @@ def test_how_to_repeat_it_is_the_command_and_the_study_file() -> None:
     assert "do not include the command" in written(single(CASES["faster"]()))
 
 
-def test_the_title_of_a_comparison_is_what_it_compares() -> None:
+def test_the_title_of_a_comparison_names_its_arms_and_its_workload() -> None:
     assert written(single(CASES["faster"](), title="", question="")).startswith("# 17.8 vs 16.12: select-only\n")
 
 
 @pytest.mark.parametrize("ticks", ["`", "```", "````` x"])
-def test_no_fence_is_ended_by_what_stands_in_it(ticks: str) -> None:
+def test_a_fence_is_not_ended_by_its_content(ticks: str) -> None:
     text = f"SELECT 1;\n{ticks}\nDROP"
     block = fenced(text, "sql")
     fence = block.partition("sql")[0]
@@ -233,7 +233,7 @@ def test_no_fence_is_ended_by_what_stands_in_it(ticks: str) -> None:
     assert block == f"{fence}sql\n{text}\n{fence}"
 
 
-def test_nothing_of_a_user_becomes_mark_up() -> None:
+def test_user_text_does_not_become_markup() -> None:
     evil = "<script>x</script> | ``` \x1b[31m"
     load = replace(LOAD, scripts=(Script(name=evil, text=f"SELECT 1;\n```\n{evil}"),))
     study = single(answer(steady(1.1), comparison(("16.12", evil), workload=load)), title=evil, question=evil)
@@ -243,7 +243,7 @@ def test_nothing_of_a_user_becomes_mark_up() -> None:
     assert folded("<b>a</b>\nb", "c").startswith("<details><summary>&lt;b&gt;a&lt;/b&gt; b</summary>\n\n")
 
 
-def test_the_sections_stand_in_the_order_of_a_reader_for_every_kind_of_study() -> None:
+def test_sections_are_in_reading_order_for_every_kind_of_study() -> None:
     order = ["Environment", "Settings", "Data", "Cases", "Summary", "Plans", "Caveats"]
     order += ["How it was measured", "How to reproduce it"]
     for study in whole_studies():
@@ -252,14 +252,14 @@ def test_the_sections_stand_in_the_order_of_a_reader_for_every_kind_of_study() -
         assert "How to reproduce it" in found
 
 
-def test_plans_are_told_and_each_is_there_to_be_unfolded_once() -> None:
+def test_plans_are_described_and_each_can_be_unfolded_once() -> None:
     study = next(study for study in whole_studies() if any(one.plans() for one in study.answers))
     text = written(study)
     assert "## Plans" in text
     assert "<details><summary>EXPLAIN ANALYZE on 16.12</summary>\n\n```\n" in text
 
 
-def test_everything_but_code_is_told() -> None:
+def test_everything_but_code_is_translated() -> None:
     allowed = NAMES | UNITS | MARK_UP | slugs() | {"server", "work_mem", "cpu", "x", "VERBOSE", "sha256"}
     with use_language(Language.JAPANESE, Bracketed()):
         for study in whole_studies():

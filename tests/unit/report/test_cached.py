@@ -10,7 +10,7 @@ THINGS = (
 )
 
 
-def test_a_table_has_a_line_for_each_and_the_sums() -> None:
+def test_the_table_has_a_line_per_entry_and_totals() -> None:
     assert cache_table(THINGS, "/var/cache/pgversus", 1_259_200.0).splitlines() == [
         "/var/cache/pgversus",
         "kind      name        size    last used       what",
@@ -24,7 +24,7 @@ def test_an_empty_cache_is_two_lines() -> None:
     assert cache_table((), "/c", 0.0) == "/c\n0 builds, 0 bytes; 0 sources, 0 bytes; 0 snapshots, 0 bytes\n"
 
 
-def test_programs_get_base_units() -> None:
+def test_the_document_uses_base_units() -> None:
     assert cache_document(THINGS[:1], "/c") == {
         "schema": "pgversus.cache/1",
         "directory": "/c",

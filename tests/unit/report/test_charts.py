@@ -1,4 +1,4 @@
-"""Charts as data: what is drawn, in colours that any eyes tell apart, on axes that say what they show."""
+"""Charts as data: their content, colours that all readers can distinguish, and labelled axes."""
 
 import math
 from dataclasses import replace
@@ -18,24 +18,24 @@ from tests.unit.report import cases
 from tests.unit.report.test_page import with_latencies
 
 THEMES = (0, 1)
-"""Light and dark."""
+"""Indices of the light and the dark theme."""
 
 
 def luminance(colour: str) -> float:
-    """Of WCAG 2."""
+    """Return the relative luminance of WCAG 2."""
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def contrast(one: str, other: str) -> float:
-    """Of WCAG 2, from 1 to 21."""
+    """Return the contrast ratio of WCAG 2, from 1 to 21."""
     low, high = sorted((luminance(one), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_texts_can_be_read_and_marks_be_seen(theme: int) -> None:
+def test_texts_are_readable_and_marks_are_visible(theme: int) -> None:
     colours = {name: pair[theme] for name, pair in _LIGHT_AND_DARK.items()}
     for ground in ("bg", "panel"):
         assert contrast(colours["fg"], colours[ground]) >= 7
@@ -48,11 +48,11 @@ def test_texts_can_be_read_and_marks_be_seen(theme: int) -> None:
     assert contrast(colours["fg"], colours["mark"]) >= 4.5
 
 
-def test_every_verdict_has_a_shape_of_its_own() -> None:
+def test_every_verdict_has_its_own_sign() -> None:
     assert len(set(SIGNS.values())) == len(Verdict)
 
 
-def test_a_picture_has_colours_in_place_of_their_names() -> None:
+def test_a_picture_has_colours_instead_of_their_names() -> None:
     assert on_paper({"a": ["var(--s1)", {"b": "transparent"}], "c": 1, "d": "x"}) == {
         "a": [_LIGHT_AND_DARK["s1"][0], {"b": "#ffffff"}],
         "c": 1,
@@ -70,7 +70,7 @@ def test_a_picture_has_colours_in_place_of_their_names() -> None:
         ([1e-4, 1e4], [None], 0.0),
     ],
 )
-def test_an_axis_of_ratios_shows_all_points_no_difference_and_the_margin(
+def test_an_axis_of_ratios_includes_all_points_no_difference_and_the_margin(
     points: list[float], bounds: list[float | None], margin: float
 ) -> None:
     low, high = ratio_domain(points, bounds, margin)
@@ -96,28 +96,28 @@ def test_an_axis_has_a_few_round_labels(low: float, high: float) -> None:
     assert all(low <= tick <= high for tick in ticks)
 
 
-def test_verdicts_stand_in_a_forest_the_worst_first() -> None:
+def test_a_forest_plot_lists_the_worst_verdict_first() -> None:
     names = ("equivalent", "faster", "undecided", "slower_by_half", "faster_of_open_size")
     whole = study_answer([cases.CASES[name]() for name in names])
     (chart,) = forests(whole)
     verdicts = [one.result.verdict for one in worst_first(whole)]
     assert verdicts == ["slower", "undecided", "faster", "faster", "equivalent"]
     assert [row[1] for row in chart.rows] == verdicts
-    # Of those that are faster the least.
+    # The smallest effect among the faster ones.
     assert [row[0] for row in chart.rows][2].startswith("workload=w5")
 
 
-def test_a_verdict_without_a_ratio_is_in_no_forest() -> None:
+def test_a_verdict_without_a_ratio_is_in_no_forest_plot() -> None:
     assert forests(study_answer([cases.interrupted()])) == []
     assert forests(study_answer([])) == []
 
 
-def test_metrics_of_different_directions_have_forests_of_their_own() -> None:
+def test_metrics_of_different_directions_have_separate_forest_plots() -> None:
     names = {chart.name for chart in forests(study_answer([cases.faster(), cases.tail_latency()]))}
     assert names == {"forest-tps", "forest-latency_p95_s"}
 
 
-def test_failed_trials_stand_on_the_line_of_time_without_a_number() -> None:
+def test_failed_trials_are_shown_in_run_order_without_a_number() -> None:
     chart = run_order(cases.invalid())
     assert chart is not None
     failed = [row for row in chart.rows if row[2].startswith("failed: ")]
@@ -126,27 +126,27 @@ def test_failed_trials_stand_on_the_line_of_time_without_a_number() -> None:
 
 
 @pytest.mark.parametrize("blocks", [0, 1])
-def test_one_block_makes_no_line_of_time(blocks: int) -> None:
+def test_fewer_than_two_blocks_have_no_chart_of_run_order(blocks: int) -> None:
     assert run_order(answer(cases.steady(1.1, blocks=blocks))) is None
 
 
-def test_more_arms_than_can_be_told_apart_are_not_drawn() -> None:
+def test_more_arms_than_can_be_distinguished_are_not_drawn() -> None:
     labels = [f"arm {number}" for number in range(9)]
     one = answer([rate_block(n, *range(100, 109)) for n in (1, 2, 3)], comparison(labels))
     assert run_order(one) is None
     assert latency_chart(with_latencies(one)) is None
 
 
-def test_a_percentile_is_drawn_where_transactions_lie_beyond_it() -> None:
+def test_a_percentile_is_drawn_only_with_transactions_beyond_it() -> None:
     one = with_latencies(answer(cases.steady(1.1, blocks=2)))
     chart = latency_chart(one)
     assert chart is not None
-    # 2,000 transactions of each arm: 10 lie beyond p99.5, and 2 beyond p99.9.
+    # 2,000 transactions per arm: 10 are beyond p99.5, and 2 beyond p99.9.
     assert chart.heads[-1] == "p99.5"
     assert latency_chart(replace(one, latencies=dict)) is None
 
 
-def test_a_map_says_a_difference_in_figures_and_none_in_grey() -> None:
+def test_a_heat_map_shows_certain_differences_in_colour_and_others_in_grey() -> None:
     parts = [cases.faster(), cases.undecided(), cases.slower_by_half(), cases.equivalent()]
     whole = study_answer(parts)
     placed = [
@@ -161,12 +161,12 @@ def test_a_map_says_a_difference_in_figures_and_none_in_grey() -> None:
     assert [cells["a=0", "0"][key] for key in ("way", "sure")] == ["faster", True]
     assert [cells["a=1", "0"][key] for key in ("way", "sure")] == ["slower", True]
     assert [cells["a=0", "1"][key] for key in ("strength", "sure")] == [0.0, False]
-    # Less than half of the speed is as strong as it gets.
+    # Less than half of the speed has the strongest colour.
     assert cells["a=1", "0"]["strength"] > cells["a=0", "0"]["strength"] > 0
     assert [cells[key]["words"][0] for key in sorted(cells)] == ["▲", "?", "▼", "="]
 
 
-def test_names_of_charts_are_names_of_files() -> None:
+def test_names_of_charts_are_valid_file_names() -> None:
     assert chart_name("trials", "../../etc", "", "a b") == "trials-.._.._etc-a_b"
     assert plain("a\\nb") == "a/nb"
     assert quoted('"\x1b') == '"\\"\\\\x1b"'

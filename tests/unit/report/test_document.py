@@ -30,7 +30,7 @@ def read_back(case: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_document_is_json_without_nan_and_comes_back_whole(case: str) -> None:
+def test_the_document_is_json_without_nan_and_survives_a_round_trip(case: str) -> None:
     assert read_back(case) == document(CASES[case]())
 
 
@@ -45,12 +45,12 @@ def test_every_verdict_has_the_keys_that_programs_rely_on(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_document_says_the_sentences_of_the_terminal(case: str) -> None:
+def test_the_document_contains_the_sentences_of_the_terminal(case: str) -> None:
     assert read_back(case)["answer"] == answer_sentences(CASES[case]())
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_bounds_are_both_there_or_both_null_and_enclose_the_ratio(case: str) -> None:
+def test_bounds_are_both_present_or_both_null_and_enclose_the_ratio(case: str) -> None:
     for verdict in read_back(case)["verdicts"]:
         low, ratio, high = verdict["low"], verdict["ratio"], verdict["high"]
         assert (low is None) == (high is None)
@@ -58,7 +58,7 @@ def test_bounds_are_both_there_or_both_null_and_enclose_the_ratio(case: str) -> 
             assert low <= ratio <= high
 
 
-def test_a_verdict_holds_the_numbers_of_the_analysis() -> None:
+def test_a_verdict_contains_the_numbers_of_the_analysis() -> None:
     answer = CASES["faster"]()
     (verdict,) = read_back("faster")["verdicts"]
     ratio = answer.analysis.result_of(1).ratios[Metric.TPS]
@@ -72,7 +72,7 @@ def test_a_verdict_holds_the_numbers_of_the_analysis() -> None:
     assert verdict["seconds_measured"] == pytest.approx(answer.analysis.result_of(1).seconds_measured)
 
 
-def test_without_any_block_there_are_nulls_and_no_numbers() -> None:
+def test_without_blocks_all_numbers_are_null() -> None:
     (verdict,) = read_back("interrupted")["verdicts"]
     assert [verdict[key] for key in ("ratio", "low", "high", "confidence")] == [None] * 4
     assert verdict["verdict"] == "undecided"
@@ -80,14 +80,14 @@ def test_without_any_block_there_are_nulls_and_no_numbers() -> None:
     assert verdict["caveats"] == ["interrupted"]
 
 
-def test_a_caveat_of_one_contender_is_not_laid_on_the_other() -> None:
+def test_a_caveat_of_one_contender_does_not_apply_to_the_other() -> None:
     found = read_back("invalid")
     assert [verdict["caveats"] for verdict in found["verdicts"]] == [["failed-trials"], []]
     assert [verdict["verdict"] for verdict in found["verdicts"]] == ["invalid", "slower"]
     assert found["caveats"][0]["arm"] == "17.8"
 
 
-def test_arms_have_their_role_and_their_metrics_with_units() -> None:
+def test_arms_have_a_role_and_metrics_with_units() -> None:
     arms = read_back("faster")["arms"]
     assert [arm["role"] for arm in arms] == ["baseline", "contender"]
     assert [arm["label"] for arm in arms] == ["16.12", "17.8"]
@@ -98,7 +98,7 @@ def test_arms_have_their_role_and_their_metrics_with_units() -> None:
     assert arms[0]["metrics"]["tps"]["value"] == pytest.approx(1000, rel=0.01)
 
 
-def test_the_workload_can_be_run_again_from_the_document() -> None:
+def test_the_workload_can_be_reproduced_from_the_document() -> None:
     workload = read_back("tail_latency")["workload"]
     assert workload["scripts"] == [
         {"name": "lag.sql", "weight": 2, "builtin": False, "text": "SELECT 1;\n"},
@@ -109,7 +109,7 @@ def test_the_workload_can_be_run_again_from_the_document() -> None:
     assert workload["variables"] == {"rows": "1000"}
 
 
-def test_an_operation_can_be_done_again_from_the_document() -> None:
+def test_an_operation_can_be_reproduced_from_the_document() -> None:
     found = read_back("steps")
     assert found["workload"] == {
         "name": "VACUUM pgbench_accounts, pg_dump",
@@ -123,7 +123,7 @@ def test_an_operation_can_be_done_again_from_the_document() -> None:
     assert found["dataset"]["variables"] == {"dead": "70"}
 
 
-def test_an_operation_has_its_time_alone_and_each_of_several_steps_its_own() -> None:
+def test_an_operation_has_only_its_time_and_that_of_each_step() -> None:
     found = read_back("steps")
     assert [list(arm["metrics"]) for arm in found["arms"]] == [["time_s"], ["time_s"]]
     assert found["arms"][0]["metrics"]["time_s"]["value"] == pytest.approx(2.3, rel=0.01)

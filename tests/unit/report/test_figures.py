@@ -1,4 +1,4 @@
-"""Every figure of a page once more, from the table of its trials, by lines that share nothing with the program."""
+"""Every figure of a page, recomputed from the table of its trials by code independent of the program."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ from tests.real_results import STUDIES, unpacked
 from tests.unit.report.pages import read_page
 
 Rows = Mapping[str, Mapping[int, Mapping[str, str]]]
-"""Of one context: by arm and block."""
+"""Rows of one context, by arm and block."""
 
 
 @pytest.fixture(scope="module", params=STUDIES)
@@ -37,7 +37,7 @@ def verdicts(answer: StudyAnswer) -> list[dict[str, Any]]:
 
 
 def contexts(answer: StudyAnswer) -> Mapping[str, Rows]:
-    """Finished trials by context."""
+    """Return finished trials by context."""
     table = csv.DictReader(io.StringIO("".join(csv_lines(trial_table(answer)))))
     levels = [dict(one.context.levels) for one in answer.answers]
     found: dict[str, dict[str, dict[int, dict[str, str]]]] = defaultdict(lambda: defaultdict(dict))
@@ -55,12 +55,14 @@ def contexts(answer: StudyAnswer) -> Mapping[str, Rows]:
 def values(
     rows: Rows, verdict: Mapping[str, Any], of: Callable[[Mapping[str, str]], float]
 ) -> list[tuple[float, float]]:
-    """Of baseline and contender in each block that holds both."""
+    """Return the values of baseline and contender in each block that has both."""
     ours, theirs = rows[verdict["baseline"]], rows[verdict["contender"]]
     return [(of(ours[block]), of(theirs[block])) for block in sorted(ours.keys() & theirs.keys())]
 
 
-def test_ratios_intervals_medians_and_noise(answer: StudyAnswer, verdicts: list[dict[str, Any]]) -> None:
+def test_ratios_intervals_medians_and_noise_match_the_trials(
+    answer: StudyAnswer, verdicts: list[dict[str, Any]]
+) -> None:
     trials, text = contexts(answer), read_page(page_html(answer)).text
     for verdict in verdicts:
         name, metric = verdict["metric"], Metric(verdict["metric"])
@@ -77,7 +79,7 @@ def test_ratios_intervals_medians_and_noise(answer: StudyAnswer, verdicts: list[
         assert verdict["smallest_difference"] == pytest.approx(math.expm1(width + 0.8416 * error), rel=1e-6)
         medians = [median(pair[side] for pair in pairs) for side in (0, 1)]
         assert list(verdict["medians"].values()) == pytest.approx(medians, rel=1e-12)
-        # And these are what people read.
+        # The page shows the same numbers.
         assert change(math.exp(middle)) in text
         assert change_interval(math.exp(middle - width), math.exp(middle + width)) in text
         assert " → ".join(level_text(metric, value) for value in medians) in text
@@ -85,7 +87,7 @@ def test_ratios_intervals_medians_and_noise(answer: StudyAnswer, verdicts: list[
         assert percent_above(math.expm1(width + 0.8416 * error)) in text
 
 
-def test_counters(answer: StudyAnswer, verdicts: list[dict[str, Any]]) -> None:
+def test_counters_match_the_trials(answer: StudyAnswer, verdicts: list[dict[str, Any]]) -> None:
     trials, checked = contexts(answer), 0
     for verdict in verdicts:
         for name, told in verdict["counter_ratios"].items():
@@ -103,7 +105,7 @@ def test_counters(answer: StudyAnswer, verdicts: list[dict[str, Any]]) -> None:
                     lambda row, name=name: float(row[name]),  # type: ignore[misc]
                 )
             ]
-            # For each transaction, or as it is: a level of memory is of no transaction.
+            # Per transaction, or per window: a level of memory is not per transaction.
             assert any(told["value"] == pytest.approx(math.exp(fmean(found)), rel=1e-9) for found in (logs, per_window))
             checked += 1
     assert checked > 10

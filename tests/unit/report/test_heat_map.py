@@ -1,4 +1,4 @@
-"""Where on a map of factors a contender is faster, in words and in colours."""
+"""Heat maps of factors: text and colours where a contender is faster."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def mapped() -> StudyAnswer:
     )
 
 
-def test_the_factor_with_the_most_levels_goes_to_the_right() -> None:
+def test_the_factor_with_the_most_levels_is_in_the_columns() -> None:
     (found,) = heat_maps(mapped())
     assert found.title == "17.8 vs 16.12, by dead (columns)"
     assert found.columns == ("3", "20", "50")
@@ -39,7 +39,7 @@ def test_the_factor_with_the_most_levels_goes_to_the_right() -> None:
     ]
 
 
-def test_cells_say_the_change_and_the_mark_of_a_verdict_that_claims_none() -> None:
+def test_cells_show_the_change_and_mark_verdicts_without_a_direction() -> None:
     (found,) = heat_maps(mapped())
     texts = [cell.text for _, cells in found.rows for cell in cells if cell is not None]
     assert texts[:2] == ["2.5x", "-10.0 %"]
@@ -47,7 +47,7 @@ def test_cells_say_the_change_and_the_mark_of_a_verdict_that_claims_none() -> No
     assert texts[3].startswith("?")
 
 
-def test_only_what_is_sure_has_a_colour() -> None:
+def test_only_certain_directions_have_a_colour() -> None:
     (found,) = heat_maps(mapped())
     colours = [heat_colour(cell) for _, cells in found.rows for cell in cells if cell is not None]
     assert colours[0] == "#00dc00", "twice as fast is as green as can be"
@@ -55,7 +55,7 @@ def test_only_what_is_sure_has_a_colour() -> None:
     assert colours[2:] == ["", ""]
 
 
-def test_of_a_time_less_is_faster() -> None:
+def test_a_shorter_time_is_faster() -> None:
     one = CASES["operation"]()
     (found,) = heat_maps(study((one, {"dead": "3"}), (one, {"dead": "20"})))
     (cell, _) = found.rows[0][1]
@@ -65,9 +65,9 @@ def test_of_a_time_less_is_faster() -> None:
 
 
 @pytest.mark.parametrize("levels", [({"load": "c1"}, {"load": "c4"}), ({}, {})])
-def test_one_row_of_a_load_is_no_map(levels: tuple[dict[str, str], dict[str, str]]) -> None:
+def test_a_single_row_of_loads_is_not_a_map(levels: tuple[dict[str, str], dict[str, str]]) -> None:
     assert heat_maps(study((answer(steady(2.0)), levels[0]), (answer(steady(2.0)), levels[1]))) == []
 
 
-def test_a_map_for_a_pull_request_keeps_its_empty_columns() -> None:
+def test_markdown_keeps_the_empty_columns_of_a_map() -> None:
     assert "| 17.8 vs 16.12, by dead (columns) | 3 | 20 | 50 |" in markdown(mapped())

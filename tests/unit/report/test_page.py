@@ -1,4 +1,4 @@
-"""One page of HTML: everything in its order, every number as in the JSON document, and nothing of users is mark-up."""
+"""The HTML page: order of sections, numbers equal to those of the JSON document, and user text escaped."""
 
 import base64
 import hashlib
@@ -39,7 +39,7 @@ HOSTILE = "</script><script>window.pwned=1</script><img src=x onerror=window.pwn
 
 
 def with_latencies(one: Answer) -> Answer:
-    """With the distributions of its own trials, as they are read back."""
+    """Return the answer with the latency distributions of its own trials, as read back."""
     found: dict[int, LatencyHistogram] = {}
     for arm in range(len(one.comparison.arms)):
         histograms = [block.trials[arm].histogram for block in one.blocks if block.has(arm)]
@@ -48,7 +48,7 @@ def with_latencies(one: Answer) -> Answer:
 
 
 def study() -> StudyAnswer:
-    """With every section that a page may have."""
+    """Return a study with every section that a page may have."""
     parts = [with_latencies(cases.CASES[name]()) for name in ("faster", "slower_by_half", "undecided", "equivalent")]
     whole = study_answer([*parts, with_latencies(cases.tail_latency())], published="level,tps\n16.12,1\n17.8,2\n")
     placed = tuple(
@@ -66,12 +66,12 @@ def page() -> Page:
     return read_page(page_html(study()))
 
 
-def test_a_page_answers_first_and_tells_how_to_repeat_it_last(page: Page) -> None:
+def test_a_page_starts_with_the_answer_and_ends_with_how_to_repeat_it(page: Page) -> None:
     found = [given["id"] for tag, given in page.elements if tag == "section"]
     assert [name for name in found if name in SECTIONS] == SECTIONS
 
 
-def test_every_study_has_a_page_with_a_figure_for_each_chart() -> None:
+def test_every_study_has_a_page_with_a_figure_per_chart() -> None:
     for whole in whole_studies():
         made = read_page(page_html(whole))
         charts = [chart.name for chart in study_charts(whole)]
@@ -80,7 +80,7 @@ def test_every_study_has_a_page_with_a_figure_for_each_chart() -> None:
         assert set(made.data) == {"chart-config", *(f"data-{name}" for name in charts)}
 
 
-def test_only_the_scripts_of_the_page_may_run_and_nothing_may_be_asked_for(page: Page) -> None:
+def test_only_scripts_of_the_page_may_run_and_nothing_may_be_requested(page: Page) -> None:
     policy = dict(part.strip().partition(" ")[::2] for part in page.policy().split(";"))
     hashes = {hashed(text) for text in page.scripts}
     assert len(page.scripts) == 2
@@ -97,18 +97,18 @@ def hashed(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def test_a_chart_and_its_table_are_named_for_who_cannot_see_them(page: Page) -> None:
+def test_charts_and_tables_have_accessible_names(page: Page) -> None:
     drawings = [given for _, given in page.elements if given.get("role") == "img"]
     assert drawings
     assert all(len(given["aria-label"]) > 40 for given in drawings)
-    # Each chart has its figures as a table, and wide tables can be reached and scrolled by keyboard.
+    # Each chart has a table of its figures, and wide tables can be reached and scrolled by keyboard.
     regions = [given for _, given in page.elements if given.get("role") == "region"]
     assert all(given["tabindex"] == "0" and (given.get("aria-label") or given["aria-labelledby"]) for given in regions)
     assert len(regions) >= len(drawings)
 
 
 def hostile_study() -> StudyAnswer:
-    """Every text that users and servers have a hand in."""
+    """Return a study with hostile text in every place that users and servers control."""
     one = cases.invalid()
     load = PgbenchWorkload(scripts=(Script(name=HOSTILE, text=HOSTILE + "x" * 2_000_000),), clients=1)
     arms = tuple(
@@ -137,21 +137,21 @@ def hostile_study() -> StudyAnswer:
     )
 
 
-def test_names_and_queries_stay_text() -> None:
+def test_names_and_queries_remain_text() -> None:
     text = page_html(hostile_study())
     made = read_page(text)
     assert len(made.scripts) == 2
     assert not any(tag == "img" for tag, _ in made.elements)
     assert not any(name.startswith("on") for _, given in made.elements for name in given)
-    # Their own words are shown, with controls spelled out, and no template is filled in.
+    # The text is shown with control characters escaped, and templates are not expanded.
     assert "<img src=x onerror=window.pwned=1>\\x1b[2J\\u202e" in made.text
     assert "{{7*7}}" in made.text
     assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", text)
-    # A literal of a megabyte is no page of a megabyte more.
+    # A literal of a megabyte does not add a megabyte to the page.
     assert len(text) < 1_600_000
 
 
-def test_data_cannot_end_the_element_they_stand_in() -> None:
+def test_data_cannot_end_its_element() -> None:
     value = {"x": "</script><!-- &amp; \u2028"}
     assert not set("<>&") & set(data_text(value))
     assert json.loads(data_text(value)) == value
@@ -161,13 +161,13 @@ def test_data_cannot_end_the_element_they_stand_in() -> None:
 
 
 def rows_of(page: Page, name: str) -> Iterator[dict[str, Any]]:
-    """What a chart draws."""
+    """Yield the rows that a chart draws."""
     specification = page.data[name]
     for part in (specification, *specification["layer"]):
         yield from part.get("data", {}).get("values", ())
 
 
-def test_every_ratio_of_the_page_is_that_of_the_document_and_of_the_trials(page: Page) -> None:
+def test_every_ratio_of_the_page_equals_that_of_the_document_and_of_the_trials(page: Page) -> None:
     whole = study()
     verdicts = list(study_document(whole)["verdicts"])
     drawn = {
@@ -182,7 +182,7 @@ def test_every_ratio_of_the_page_is_that_of_the_document_and_of_the_trials(page:
 
 
 def recomputed(one: Answer) -> float:
-    """Once more, in a few lines of its own: the geometric mean of the blocks' ratios."""
+    """Return the geometric mean of the blocks' ratios, computed independently."""
     values = [[value_of(one, block.trials[arm]) for arm in (0, 1)] for block in one.blocks]
     return math.prod(theirs / ours for ours, theirs in values) ** (1 / len(values))
 
@@ -193,7 +193,7 @@ def value_of(one: Answer, trial: Any) -> float:
     return float(min(trial.histogram.quantile(0.95), trial.latency_max_s))
 
 
-def test_every_median_of_the_page_is_that_of_the_document_and_of_the_trials(page: Page) -> None:
+def test_every_median_of_the_page_equals_that_of_the_document_and_of_the_trials(page: Page) -> None:
     whole = study()
     for verdict, one in zip(study_document(whole)["verdicts"], whole.answers, strict=True):
         values = [[value_of(one, block.trials[arm]) for block in one.blocks] for arm in (0, 1)]
@@ -202,7 +202,7 @@ def test_every_median_of_the_page_is_that_of_the_document_and_of_the_trials(page
         assert shown in page.text
 
 
-def test_every_trial_is_drawn_at_its_share_of_its_arms_mean(page: Page) -> None:
+def test_every_trial_is_drawn_relative_to_its_arms_mean(page: Page) -> None:
     whole = study()
     for one in whole.answers:
         name = next(name for name in page.data if name.startswith(f"data-trials-{one.context.number}-"))
@@ -214,7 +214,7 @@ def test_every_trial_is_drawn_at_its_share_of_its_arms_mean(page: Page) -> None:
                 assert drawn[block.number, arm.label] == pytest.approx(value / mean, abs=1e-5)
 
 
-def test_percentiles_are_those_of_all_transactions(page: Page) -> None:
+def test_percentiles_are_computed_from_all_transactions(page: Page) -> None:
     one = study().answers[4]
     name = next(name for name in page.data if name.startswith(f"data-latency-{one.context.number}-"))
     rows = [row for row in rows_of(page, name) if row.get("series") == "17.8"]
@@ -229,11 +229,11 @@ def test_percentiles_are_those_of_all_transactions(page: Page) -> None:
         while below + counts.get(place, 0) < q * sum(counts.values()) - 1e-6:
             below += counts.get(place, 0)
             place += 1
-        # Inside the bin of 1 % in which that transaction lies.
+        # Within the 1 % bin that contains that transaction.
         assert 1.01**place * 0.999 <= 1000 * row["ms"] <= 1.01 ** (place + 1) * 1.001
 
 
-def test_a_page_tells_nothing_in_english_alone() -> None:
+def test_a_page_is_translated_completely() -> None:
     allowed = NAMES | UNITS | MARK_UP | slugs() | {"pgversus", "SHA-256", "tps", "s.toml", "title", "run", "work_mem"}
     allowed |= {f"p{q}" for q in ("75", "90", "99.5", "99.9", "99.95", "99.99", "99.999")}
     with use_language(Language.JAPANESE, Bracketed()):
@@ -247,7 +247,7 @@ def test_a_page_tells_nothing_in_english_alone() -> None:
 
 
 def words_drawn(value: Any, key: str = "") -> Iterator[str]:
-    """Texts of a specification that people see: titles, labels and what stands in the data."""
+    """Yield visible texts of a specification: titles, labels and texts in the data."""
     if isinstance(value, dict):
         for name, one in value.items():
             yield from words_drawn(one, name)
@@ -260,7 +260,7 @@ def words_drawn(value: Any, key: str = "") -> Iterator[str]:
         yield from re.findall(r'"([^"]*)"', value)
 
 
-def test_the_same_server_twice_is_told_as_such() -> None:
+def test_a_comparison_of_a_server_with_itself_is_reported() -> None:
     asked = comparison(("17.8", "17.8 (2)"))
     same = replace(asked, arms=tuple(replace(arm, server=asked.baseline.server) for arm in asked.arms))
     good, bad = (answer(blocks, same) for blocks in (cases.steady(1.0, blocks=8), cases.steady(1.2)))
@@ -273,7 +273,7 @@ def text_of(whole: StudyAnswer) -> str:
     return read_page(page_html(whole)).text
 
 
-def test_the_same_server_twice_of_which_nothing_is_known_is_no_good_sign() -> None:
+def test_an_undecided_comparison_of_a_server_with_itself_is_not_a_good_sign() -> None:
     asked = comparison(("17.8", "17.8 (2)", "17.8 (3)"))
     same = replace(asked, arms=tuple(replace(arm, server=asked.baseline.server) for arm in asked.arms))
     invalid = answer(cases.invalid().blocks, same, invalid=frozenset({1}))
@@ -281,14 +281,14 @@ def test_the_same_server_twice_of_which_nothing_is_known_is_no_good_sign() -> No
     assert "17.8 (2) / 17.8: no result" in text_of(study_answer([invalid]))
 
 
-def test_one_program_under_two_names_is_the_same_server() -> None:
+def test_one_binary_under_two_names_is_the_same_server() -> None:
     one = answer(cases.steady(1.0, blocks=8))
     assert "A/A, " in text_of(study_answer([replace(one, arms=tuple(replace(a, sha256="1") for a in one.arms))]))
     assert "A/A, " not in text_of(study_answer([one]))
 
 
 @pytest.mark.parametrize("failed", [True, False])
-def test_a_study_of_which_nothing_was_measured_is_not_valid(failed: bool) -> None:  # noqa: FBT001
+def test_a_study_without_measurements_is_not_valid(failed: bool) -> None:  # noqa: FBT001
     lost = Unanswered(context=cases.faster().context, failed=failed, words="no room")
     text = text_of(study_answer([], unanswered=[lost]))
     assert "✖ invalid" in text
@@ -296,7 +296,7 @@ def test_a_study_of_which_nothing_was_measured_is_not_valid(failed: bool) -> Non
     assert "no room" in text
 
 
-def test_servers_that_were_running_already_are_not_said_to_be_started_afresh() -> None:
+def test_external_servers_are_not_described_as_freshly_started() -> None:
     one = cases.faster()
     running = replace(one, arms=tuple(replace(facts, origin=RUNNING_SERVER) for facts in one.arms))
     assert "started on a fresh copy" in text_of(study_answer([one]))
@@ -304,14 +304,14 @@ def test_servers_that_were_running_already_are_not_said_to_be_started_afresh() -
     assert "neither restarted nor given fresh data" in text_of(study_answer([one, running]))
 
 
-def test_windows_and_operations_of_one_study_are_both_told() -> None:
+def test_windows_and_operations_of_one_study_are_both_described() -> None:
     other = replace(cases.faster(), comparison=comparison(design=Design(rounds=2, window_s=5.0, seed=7)))
     text = text_of(study_answer([cases.faster(), other, cases.operation()]))
     assert "2 windows of 5 s" in text
     assert "every arm performs the operation once" in text
 
 
-def test_only_what_a_study_file_asks_for_goes_on_from_here() -> None:
+def test_only_a_run_of_a_study_file_is_advised_to_resume() -> None:
     stopped = answer(cases.steady(1.1, blocks=2), stopped=StopReason.INTERRUPTED)
     whole = study_answer([stopped], stopped=StopReason.INTERRUPTED)
     alone = replace(whole, study=replace(whole.study, title=""))
@@ -320,7 +320,7 @@ def test_only_what_a_study_file_asks_for_goes_on_from_here() -> None:
     assert text_of(of_file).count("again to resume") == 2
 
 
-def test_a_setting_that_differs_between_contexts_stands_with_its_context() -> None:
+def test_a_setting_that_differs_between_contexts_is_shown_with_its_context() -> None:
     def with_memory(value: str) -> Answer:
         asked = comparison()
         setting = (Setting(name="work_mem", value=value), Setting(name="jit", value="off"))
@@ -334,7 +334,7 @@ def test_a_setting_that_differs_between_contexts_stands_with_its_context() -> No
     assert ("", "16.12", "jit", "off") in found
 
 
-def test_figures_whose_names_are_alike_are_not_taken_for_each_other() -> None:
+def test_charts_with_similar_names_are_distinguished() -> None:
     parts = [with_latencies(cases.faster()) for _ in range(3)]
     whole = study_answer(parts)
     levels = ("a b", "a/b", "表" * 200)
@@ -356,7 +356,7 @@ def test_a_percentile_without_an_interval_has_no_smallest_difference() -> None:
 
 
 def large_study() -> StudyAnswer:
-    """Of 2,000 trials in 20 contexts."""
+    """Return a study of 2,000 trials in 20 contexts."""
     one = cases.faster_of_open_size()
     blocks = [
         block._replace(number=number)
@@ -365,7 +365,7 @@ def large_study() -> StudyAnswer:
     return study_answer([with_latencies(answer(blocks)) for _ in range(20)])
 
 
-def test_a_page_of_two_thousand_trials_can_be_sent() -> None:
+def test_a_page_of_two_thousand_trials_is_small_enough_to_send() -> None:
     whole = large_study()
     assert sum(len(block.trials) for one in whole.answers for block in one.blocks) == 2000
     assert len(page_html(whole).encode()) < 1_500_000

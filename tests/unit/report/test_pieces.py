@@ -1,4 +1,4 @@
-"""Text that is made piece by piece is the text that would be made at once."""
+"""Text produced in pieces equals text produced at once."""
 
 import csv
 import io
@@ -17,13 +17,13 @@ FLOATS = [1 / 3, -0.0, 1e-05, 1.5e-7, 5e-324, 1e16, 1e22, 1.7976931348623157e308
 
 
 @pytest.mark.parametrize("items", [[], [1], [{"a": [], "b": {}, "c": {"d": None}}, '±\n"', [True, 2]]])
-def test_json_in_pieces_is_what_the_standard_library_would_write(items: list[Any]) -> None:
+def test_json_in_pieces_equals_that_of_the_standard_library(items: list[Any]) -> None:
     plain: dict[str, Any] = {"first": "±", "none": None, "many": items, "last": {"deep": [1, {"x": []}]}}
     streamed = {**plain, "many": iter(items)}
     assert "".join(json_pieces(streamed)) == json.dumps(plain, indent=2) + "\n"
 
 
-def test_numbers_are_the_same_when_they_are_read_back() -> None:
+def test_numbers_survive_a_round_trip() -> None:
     assert json.loads("".join(json_pieces({"all": FLOATS})))["all"] == FLOATS
     assert json.loads("".join(json_pieces({"none": math.nan})))["none"] is None
     table = TidyTable(
@@ -34,12 +34,12 @@ def test_numbers_are_the_same_when_they_are_read_back() -> None:
     assert [float(cell) for cell in cells] == FLOATS
 
 
-def test_cells_without_a_float_stay_what_they_are() -> None:
+def test_cells_other_than_floats_are_unchanged() -> None:
     table = TidyTable(types={"a": str, "b": float, "c": int}, rows=iter([["1,5", None, 7], ['"', 0.5, None]]))
     assert list(csv_lines(table)) == ["a,b,c\n", '"1,5",,7\n', '"""",0.5,\n']
 
 
-def test_a_carriage_return_in_a_cell_ends_no_row() -> None:
+def test_a_carriage_return_in_a_cell_does_not_end_the_row() -> None:
     table = TidyTable(types={"a": str, "b": int}, rows=iter([["one\rtwo", 1], ["three\r\nfour", 2]]))
     text = "".join(csv_lines(table))
     assert list(csv.reader(io.StringIO(text, newline=""))) == [["a", "b"], ["one\rtwo", "1"], ["three\r\nfour", "2"]]
@@ -62,7 +62,7 @@ def test_a_carriage_return_in_a_cell_ends_no_row() -> None:
         ("", ""),
     ],
 )
-def test_a_text_is_no_formula_and_a_number_stays_one(text: str, cell: str) -> None:
+def test_a_formula_is_escaped_and_a_number_is_not(text: str, cell: str) -> None:
     table = TidyTable(types={text or "x": str, "b": float, "c": int}, rows=iter([[text, -0.5, -7]]))
     heads, row = csv.reader(io.StringIO("".join(csv_lines(table)), newline=""))
     assert heads == [cell or "x", "b", "c"]
@@ -70,7 +70,7 @@ def test_a_text_is_no_formula_and_a_number_stays_one(text: str, cell: str) -> No
 
 
 @given(st.text())
-def test_no_text_begins_as_a_formula_does(text: str) -> None:
+def test_no_text_starts_like_a_formula(text: str) -> None:
     table = TidyTable(types={"a": str}, rows=iter([[text]]))
     *_, row = csv.reader(io.StringIO("".join(csv_lines(table)), newline=""))
     found = row[0] if row else ""

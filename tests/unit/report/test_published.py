@@ -1,4 +1,4 @@
-"""Published ratios are held against measured ones of the same context, and against no other."""
+"""Published ratios are compared only with measured ratios of the same context."""
 
 import pytest
 
@@ -30,13 +30,13 @@ def held_against(one: Answer, base: float, other: float, extra: str = "clients",
         (0.9, 1.0, Replication.NOT_REPLICATED),
     ],
 )
-def test_how_a_published_ratio_stands_to_a_decided_one(
+def test_a_published_ratio_is_classified_against_a_decided_one(
     measured: float, published: float, expected: Replication
 ) -> None:
     assert held_against(answer(steady(measured)), 100, 100 * published) == [expected]
 
 
-def test_what_is_undecided_here_replicates_nothing() -> None:
+def test_an_undecided_result_replicates_nothing() -> None:
     assert held_against(answer(noisy(0.2)), 100, 105) == [Replication.OPEN]
     assert held_against(answer(noisy(0.2)), 100, 1000) == [Replication.NOT_REPLICATED]
 
@@ -47,17 +47,16 @@ def test_figures_of_another_context_are_not_shown() -> None:
     assert held_against(CASES["faster"](), 100, 110, extra="cache", value="warm") == [Replication.REPLICATED]
 
 
-def test_another_size_of_the_data_is_shown_and_the_same_one_preferred() -> None:
+def test_figures_of_another_data_size_are_shown_and_those_of_the_same_size_preferred() -> None:
     assert held_against(CASES["faster"](), 100, 110, extra="scale", value="50") == [Replication.REPLICATED]
-    figures = (
-        "workload,scale,level,tps\nw1,50,16.12,100\nw1,50,17.8,50\nw1,1,16.12,100\nw1,1,17.8,110\n"  # the data have 1
-    )
+    # The measured scale is 1.
+    figures = "workload,scale,level,tps\nw1,50,16.12,100\nw1,50,17.8,50\nw1,1,16.12,100\nw1,1,17.8,110\n"
     (row,) = published_ratios(study_answer([CASES["faster"]()], published=figures))
     assert row.published == pytest.approx(1.1)
     assert row.at == ""
 
 
-def test_a_ratio_of_data_of_another_size_says_so_and_is_never_of_two_sizes() -> None:
+def test_a_ratio_of_another_data_size_is_labelled_and_never_mixes_two_sizes() -> None:
     only_half = "workload,scale,level,tps\nw1,50,16.12,100\nw1,500,17.8,50\n"
     assert published_ratios(study_answer([CASES["faster"]()], published=only_half)) == []
     (row,) = published_ratios(study_answer([CASES["faster"]()], published=only_half + "w1,500,16.12,40\n"))
@@ -65,7 +64,7 @@ def test_a_ratio_of_data_of_another_size_says_so_and_is_never_of_two_sizes() -> 
     assert "+25.0 % (40 / 50 at scale 500)" in published_cells(row)
 
 
-def test_a_ratio_of_tps_is_held_against_tps_where_a_latency_carries_the_verdict() -> None:
+def test_a_published_ratio_of_tps_is_compared_with_tps_under_a_verdict_on_latency() -> None:
     one = CASES["tail_latency"]()
     assert one.analysis.metric is Metric.LATENCY_P95
     measured = one.analysis.results[0].ratios[Metric.TPS]
@@ -94,13 +93,13 @@ def test_a_study_without_figures_has_no_rows() -> None:
         f'level,tps\n16,"{"1" * 200_000}',
     ],
 )
-def test_rows_that_are_no_figures_are_refused(text: str) -> None:
+def test_invalid_figures_are_rejected(text: str) -> None:
     with pytest.raises(StudyError) as caught:
         read_figures(text)
     assert caught.value.slug == "study-bad-figures"
 
 
-def test_published_times_of_an_operation_are_held_against_measured_ones() -> None:
+def test_published_times_of_an_operation_are_compared_with_measured_ones() -> None:
     figures = "load,level,time_s\nc4,15.10,100\nc4,16.6,39.5\nc5,15.10,100\nc5,16.6,80\n"
     (row,) = published_ratios(study_answer([CASES["operation"]()], published=figures))
     assert row.published == pytest.approx(0.395)

@@ -1,4 +1,4 @@
-"""What stands beside a verdict: what was asked for always, what differs beyond chance after it."""
+"""Quantities next to a verdict: requested ones always, followed by those that differ significantly."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ Counters = Mapping[str, tuple[float, float]]
 
 
 def counted(blocks: Sequence[Block], counters: Counters) -> Answer:
-    """The answer of these blocks, in each of which baseline and contender counted this, with a little noise."""
+    """Return the answer of these blocks, with these counters of baseline and contender and a little noise."""
     noise = (1.0, 1.01, 0.99, 1.005)
     changed = []
     for block in blocks:
@@ -34,7 +34,7 @@ def rows(one: Answer, named: Sequence[str] = (), most_sure: int = 8) -> list[Qua
     return quantity_rows(one, one.analysis.results[0], named, most_sure)
 
 
-def test_memory_is_shown_unless_something_else_is_asked_for() -> None:
+def test_memory_is_shown_unless_other_quantities_are_requested() -> None:
     one = counted(steady(1.1), {"server_memory_peak_bytes": (100e6, 100e6), "temp_files": (0.0, 0.0)})
     (memory,) = rows(one)
     assert (memory.name, memory.baseline) == ("server_memory_peak_bytes", "100 MB")
@@ -43,7 +43,7 @@ def test_memory_is_shown_unless_something_else_is_asked_for() -> None:
     assert (files.name, files.baseline, files.change) == ("temp_files per transaction", "0", "")
 
 
-def test_of_an_operation_nothing_is_counted_for_a_transaction() -> None:
+def test_counters_of_an_operation_are_not_per_transaction() -> None:
     one = CASES["operation"]()
     blocks = [
         block._replace(trials={arm: trial._replace(counters={"wal_bytes": 5e6}) for arm, trial in block.trials.items()})
@@ -53,7 +53,7 @@ def test_of_an_operation_nothing_is_counted_for_a_transaction() -> None:
     assert (wal.name, wal.baseline) == ("wal_bytes", "5 MB")
 
 
-def test_counters_that_differ_beyond_chance_follow_the_largest_first_and_none_twice() -> None:
+def test_counters_that_differ_significantly_follow_largest_first_without_duplicates() -> None:
     one = counted(
         steady(1.1),
         {"temp_bytes": (1e6, 2e6), "wal_bytes": (1e6, 5e6), "buffers_hit": (1e6, 1e6), "wal_records": (5, 6)},
@@ -68,20 +68,20 @@ def test_counters_that_differ_beyond_chance_follow_the_largest_first_and_none_tw
     assert len(rows(one, most_sure=1)) == 1
 
 
-def test_what_happened_on_one_side_only_comes_first_and_has_no_change() -> None:
+def test_a_counter_that_is_zero_on_one_arm_comes_first_without_a_change() -> None:
     first, second = rows(counted(steady(1.1), {"temp_files": (0.0, 50_000.0), "buffers_hit": (1000.0, 90_000.0)}))
     assert (first.name, first.baseline, first.contender) == ("temp_files per transaction", "0", "50")
     assert (first.change, first.interval) == ("", "")
     assert second.name == "buffers_hit per transaction"
 
 
-def test_what_the_host_did_is_shown_only_where_it_is_asked_for() -> None:
+def test_host_counters_are_shown_only_if_requested() -> None:
     one = counted(steady(1.1), {"host_cpu_s": (1.0, 9.0)})
     assert rows(one) == []
     assert len(rows(one, ["host_cpu_s"])) == 1
 
 
-def test_of_what_vacuum_says_the_same_is_not_shown_under_several_names() -> None:
+def test_vacuum_counters_that_duplicate_other_counters_are_not_shown() -> None:
     alike = ["vacuum_wal_bytes", "vacuum_wal_records", "vacuum_elapsed_s", "vacuum_buffers_read", "vacuum_cpu_user_s"]
     found = ["wal_bytes", "vacuum_index_scans", "vacuum_buffers_dirtied", *alike]
     one = counted(steady(1.1), dict.fromkeys(found, (1e6, 5e6)))
@@ -90,7 +90,7 @@ def test_of_what_vacuum_says_the_same_is_not_shown_under_several_names() -> None
     assert [row.name for row in rows(one, alike)][: len(alike)] == alike
 
 
-def test_metrics_are_shown_with_their_interval_but_not_the_judged_one_again() -> None:
+def test_metrics_are_shown_with_their_interval_except_the_judged_one() -> None:
     one = CASES["faster"]()
     (p95,) = rows(one, ["latency_p95", "tps"])
     assert p95.name == "latency_p95"
@@ -98,11 +98,11 @@ def test_metrics_are_shown_with_their_interval_but_not_the_judged_one_again() ->
     assert p95.interval
 
 
-def test_what_one_arm_does_not_tell_is_no_row() -> None:
+def test_an_unreported_quantity_has_no_row() -> None:
     assert rows(CASES["faster"](), ["wal_bytes", "server_memory_peak_bytes"]) == []
 
 
-def test_what_a_study_names_and_nobody_told_is_said_once_with_who_did_not() -> None:
+def test_a_requested_quantity_that_was_not_reported_is_listed_once_with_its_servers() -> None:
     one = counted(steady(1.1), {"wal_bytes": (1e6, 1e6)})
     named = ("tps", "latency_p95", "wal_bytes", "client_io_reads", "disk_reads")
     study = study_answer([one, one], metrics=named)
@@ -110,7 +110,7 @@ def test_what_a_study_names_and_nobody_told_is_said_once_with_who_did_not() -> N
     assert "not measured: client\\_io\\_reads: not reported by 16.12, 17.8" in markdown(study)
 
 
-def test_of_a_quantity_that_one_side_alone_told_the_other_side_is_named() -> None:
+def test_the_arm_that_did_not_report_a_quantity_is_named() -> None:
     one = counted(steady(1.1), {})
     blocks = [
         block._replace(trials={0: block.trials[0], 1: block.trials[1]._replace(counters={"client_io_reads": 1.0})})
@@ -121,12 +121,12 @@ def test_of_a_quantity_that_one_side_alone_told_the_other_side_is_named() -> Non
     ]
 
 
-def test_of_a_study_without_a_block_nobody_is_blamed() -> None:
+def test_a_study_without_blocks_names_no_server_for_missing_values() -> None:
     study = study_answer([CASES["interrupted"]()], metrics=["wal_bytes"])
     assert untold(study) == ["wal_bytes: no values were recorded"]
 
 
-def test_a_study_has_the_rows_of_each_verdict_in_its_order() -> None:
+def test_a_study_has_the_rows_of_each_verdict_in_order() -> None:
     one = counted(steady(1.1), {"server_memory_peak_bytes": (1e6, 2e6)})
     study = study_answer([one, one], metrics=("latency_mean", "server_memory_peak_bytes"))
     placed = study_quantity_rows(study)
@@ -139,7 +139,7 @@ def test_a_study_has_the_rows_of_each_verdict_in_its_order() -> None:
 
 
 def forms(one: Answer) -> list[str]:
-    """One comparison and a study of it on a terminal, and the study as Markdown."""
+    """Return one comparison and a study of it as on a terminal, and the study as Markdown."""
     study: StudyAnswer = study_answer([one, one])
     single, whole = io.StringIO(), io.StringIO()
     print_answer(one, Console(file=single, width=WIDEST))
@@ -147,7 +147,7 @@ def forms(one: Answer) -> list[str]:
     return [single.getvalue(), whole.getvalue(), markdown(study)]
 
 
-def test_how_to_read_the_counters_stands_once_and_only_below_them() -> None:
+def test_the_note_on_counters_appears_once_and_only_below_them() -> None:
     for text in forms(counted(steady(1.1), {"server_memory_peak_bytes": (3660.0, 2930.0)})):
         assert text.count(COUNTERS_NOTE) == 1
         assert text.index("3.66 kB") < text.index(COUNTERS_NOTE)

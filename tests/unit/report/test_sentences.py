@@ -23,7 +23,7 @@ def verdict(of: Answer) -> Verdict:
     return of.analysis.result_of(1).verdict
 
 
-def test_faster_says_how_much_between_what_and_how_sure() -> None:
+def test_faster_states_size_interval_and_confidence() -> None:
     text = sentence(cases.faster())
     assert text.startswith("17.8 is faster than 16.12: +10.")
     assert " tps (95 % CI +" in text
@@ -31,18 +31,18 @@ def test_faster_says_how_much_between_what_and_how_sure() -> None:
     assert text.endswith("6 blocks, 4 min 24 s.")
 
 
-def test_slower_by_more_than_half_is_still_percent() -> None:
+def test_slower_by_more_than_half_is_still_a_percentage() -> None:
     assert sentence(cases.slower_by_half()).startswith("17.8 is slower than 16.12: -60.0 % tps (95 % CI -60.")
 
 
-def test_a_sure_sign_of_unsure_size_says_so() -> None:
+def test_a_certain_direction_of_uncertain_size_is_stated() -> None:
     of = cases.faster_of_open_size()
     assert verdict(of) is Verdict.FASTER
     assert sentence(of).endswith("The direction is certain, but the size may be below your 2.0 %.")
     assert "The direction is certain" not in sentence(cases.faster())
 
 
-def test_a_sure_sign_whose_size_is_open_over_many_powers_of_ten_says_so() -> None:
+def test_an_unknown_size_over_many_powers_of_ten_is_stated() -> None:
     of = answer([rate_block(n, 1.0, 1e6 * 30.0 ** (-1) ** n) for n in range(1, 9)])
     assert verdict(of) is Verdict.FASTER
     assert sentence(of).startswith(
@@ -50,13 +50,13 @@ def test_a_sure_sign_whose_size_is_open_over_many_powers_of_ten_says_so() -> Non
     )
 
 
-def test_equivalent_names_the_margin_and_the_interval_inside() -> None:
+def test_equivalent_states_the_margin_and_the_interval() -> None:
     text = sentence(cases.equivalent())
     assert text.startswith("No difference that matters between 17.8 and 16.12: tps ")
     assert "within ±2.0 % (95 % CI)" in text
 
 
-def test_undecided_says_what_is_excluded_and_how_much_more_is_needed() -> None:
+def test_undecided_states_the_excluded_size_and_the_blocks_needed() -> None:
     text = sentence(cases.undecided())
     assert text.startswith("Undecided: 17.8 vs 16.12, tps ")
     assert "If there is a difference, it is below " in text
@@ -65,12 +65,12 @@ def test_undecided_says_what_is_excluded_and_how_much_more_is_needed() -> None:
 
 
 def of_a_study(blocks: list[Block], *, max_blocks: int = 100, metric: Metric = Metric.TPS) -> str:
-    """The sentence on a comparison that a study file asks for, of whose contexts it is one of many."""
+    """Return the sentence for a comparison that is one of many contexts of a study file."""
     asked = comparison(design=replace(judged_by(metric), max_blocks=max_blocks))
     return sentence(answer(blocks, asked, stopped=StopReason.BUDGET, study_wall_s=6000.0, is_from_file=True))
 
 
-def test_the_budget_that_is_advised_holds_what_all_contexts_have_taken() -> None:
+def test_the_advised_budget_covers_the_time_of_all_contexts() -> None:
     (minutes,) = re.findall(r"Run again with --budget (\d+)m\.", of_a_study(cases.noisy(0.02, blocks=8)))
     assert int(minutes) > 6000 * 1.2 / 60
 
@@ -87,12 +87,12 @@ def test_the_budget_that_is_advised_holds_what_all_contexts_have_taken() -> None
         ),
     ],
 )
-def test_a_study_file_gets_no_advice_that_its_command_has_no_flag_for(text: str, words: str) -> None:
+def test_a_study_file_gets_no_advice_to_use_unavailable_flags(text: str, words: str) -> None:
     assert text.endswith(words)
     assert not re.search("--(max-blocks|window|margin)", text)
 
 
-def test_a_hopeless_host_is_told_so_instead_of_more_time() -> None:
+def test_a_hopelessly_noisy_host_is_reported_instead_of_more_time() -> None:
     text = sentence(cases.hopeless())
     assert "This host is currently too noisy for ±2.0 %" in text
     assert "--margin" in text
@@ -109,7 +109,7 @@ def test_a_hopeless_host_is_told_so_instead_of_more_time() -> None:
         (StopReason.DECIDED, "Stopped"),
     ],
 )
-def test_too_few_blocks_say_why_it_stopped_and_when_the_first_look_is(stopped: StopReason, words: str) -> None:
+def test_too_few_blocks_state_why_the_run_stopped_and_when_the_first_check_is(stopped: StopReason, words: str) -> None:
     text = sentence(answer(cases.steady(1.1, blocks=2), stopped=stopped))
     assert text == (
         f"Undecided: 17.8 vs 16.12. {words} after 2 blocks, 1 min 28 s. "
@@ -117,13 +117,13 @@ def test_too_few_blocks_say_why_it_stopped_and_when_the_first_look_is(stopped: S
     )
 
 
-def test_no_block_at_all_promises_no_time() -> None:
+def test_without_blocks_no_time_is_estimated() -> None:
     assert sentence(cases.interrupted()) == (
         "Undecided: 17.8 vs 16.12. Interrupted after 0 blocks, 0 s. The first check needs 4 blocks."
     )
 
 
-def test_one_block_is_not_one_blocks() -> None:
+def test_one_block_is_singular() -> None:
     assert "1 block, 44 s" in sentence(answer(cases.steady(1.1, blocks=1), stopped=StopReason.BUDGET))
 
 
@@ -137,7 +137,7 @@ def test_a_fixed_number_of_blocks_gets_no_advice() -> None:
     assert sentence(cases.fixed()).endswith("6 blocks, 4 min 24 s.")
 
 
-def test_invalid_claims_nothing_of_that_contender_alone() -> None:
+def test_invalid_applies_only_to_that_contender() -> None:
     first, second = answer_sentences(cases.invalid())
     assert first.startswith("Invalid: 17.8 vs 16.12.")
     assert "There is no result" in first
@@ -148,27 +148,27 @@ def test_a_grave_caveat_is_announced_before_the_sentence() -> None:
     assert sentence(cases.mixed_builds()).startswith("CHECK the caveats below. 17.8 is faster")
 
 
-def test_blocks_that_the_last_run_could_not_go_on_with_are_announced() -> None:
+def test_blocks_that_the_last_run_could_not_resume_are_announced() -> None:
     of = answer(cases.steady(1.1), caveats=[Caveat(slug="not-gone-on", text="other rows")])
     assert sentence(of).startswith("CHECK the caveats below. ")
 
 
-def test_a_light_caveat_is_not() -> None:
+def test_a_minor_caveat_is_not_announced() -> None:
     light = answer(cases.steady(1.1), caveats=[Caveat(slug="not-restarted", text="not restarted")])
     assert sentence(light) == sentence(cases.faster())
 
 
-def test_a_grave_caveat_of_another_contender_is_not() -> None:
+def test_a_grave_caveat_of_another_contender_is_not_announced() -> None:
     assert not any(text.startswith("CHECK") for text in answer_sentences(cases.invalid()))
 
 
-def test_a_faster_server_has_less_latency() -> None:
+def test_higher_latency_is_slower() -> None:
     text = sentence(cases.tail_latency())
     assert text.startswith("17.8 is slower than 16.12: +")
     assert " p95 latency (95 % CI " in text
 
 
-def test_other_rows_are_said_before_any_speed() -> None:
+def test_different_rows_are_reported_before_any_speed() -> None:
     caveat = Caveat(
         slug="other-rows", arm=1, text="17.8 returns different rows from 16.12: q.sql, statement 1: SELECT 1"
     )

@@ -24,7 +24,7 @@ INSTALLED = ServerHere(
 )
 
 
-def test_a_table_has_a_line_for_each_and_obeys_none() -> None:
+def test_the_table_has_a_line_per_server_with_control_characters_escaped() -> None:
     assert servers_table([BUILT, INSTALLED]).splitlines() == [
         "name                        version  origin     block  options        flags   size   from",
         "source-0a1b                 17.8     source     16 kB  +blocksize=16  -O2 -g  52 MB  tree ./a\\x1b[31m",
@@ -32,12 +32,12 @@ def test_a_table_has_a_line_for_each_and_obeys_none() -> None:
     ]
 
 
-def test_an_empty_host_is_told_what_brings_servers() -> None:
+def test_an_empty_list_suggests_how_to_install_servers() -> None:
     (line,) = servers_table([]).splitlines()
     assert "pgversus servers install" in line
 
 
-def test_programs_get_base_units_and_every_character() -> None:
+def test_the_document_uses_base_units_and_keeps_every_character() -> None:
     assert servers_document([BUILT, INSTALLED], "/c") == {
         "schema": "pgversus.servers/1",
         "cache": "/c",
@@ -68,7 +68,7 @@ def test_programs_get_base_units_and_every_character() -> None:
     }
 
 
-def test_columns_are_as_wide_as_their_widest_text_and_lines_end_with_theirs() -> None:
+def test_columns_are_as_wide_as_their_widest_text_without_trailing_spaces() -> None:
     assert aligned([("a", "bb", "c"), ("long", "", "c"), ("", "b", "")]) == ["a     bb  c", "long      c", "      b"]
     assert aligned([("", "")]) == [""]
     assert aligned([]) == []

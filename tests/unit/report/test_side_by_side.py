@@ -1,4 +1,4 @@
-"""Two results side by side: what belongs together, what may be said of it, and why the rest is not comparable."""
+"""Two results side by side: matching rows, their agreement, and the reasons why others are not comparable."""
 
 import csv
 import html
@@ -37,7 +37,7 @@ LOAD = PgbenchWorkload(scripts=(Script(name="a.sql", text="SELECT 1;"),), client
 
 
 def of(one: Answer, **changed: Any) -> Answer:
-    """The same with another comparison; the blocks stay."""
+    """Return the answer with a changed comparison and the same blocks."""
     asked = replace(one.comparison, **changed)
     return replace(one, comparison=asked, context=replace(one.context, comparison=asked))
 
@@ -51,7 +51,7 @@ def study(*answers: Answer) -> StudyAnswer:
 
 
 def single(one: Answer) -> StudyAnswer:
-    """As of a comparison of the command line: one context that needs no name."""
+    """Return a study as of the command line: one context without a name."""
     return replace(study_answer([one]), answers=(one,))
 
 
@@ -88,15 +88,13 @@ def words(found: SideBySide) -> str:
         (steady(1.1, blocks=2), steady(1.1), Agreement.OPEN, "inconclusive: A has no interval yet"),
     ],
 )
-def test_ratios_are_held_against_each_other_by_their_intervals(
-    a: list[Any], b: list[Any], expected: Agreement, said: str
-) -> None:
+def test_ratios_are_compared_by_their_intervals(a: list[Any], b: list[Any], expected: Agreement, said: str) -> None:
     (row,) = put(answer(a), answer(b)).rows
     assert (row.agreement, row.words) == (expected, said)
     assert not row.by_role
 
 
-def test_the_quotient_is_as_wide_as_both_intervals_together() -> None:
+def test_the_interval_of_the_quotient_combines_both_intervals() -> None:
     (row,) = put(answer(noisy(0.02, 8)), answer(noisy(0.05, 8))).rows
     found = row.quotient
     assert found is not None
@@ -111,13 +109,13 @@ def test_the_quotient_is_as_wide_as_both_intervals_together() -> None:
     assert math.isclose(math.log(found.high / found.low) / 2, math.hypot(*halves))
 
 
-def test_an_invalid_contender_is_beside_the_other_and_nothing_is_said_of_it() -> None:
+def test_an_invalid_contender_is_shown_without_a_judgement() -> None:
     found = side_by_side(single(CASES["invalid"]()), single(CASES["invalid"]()))
     assert [row.agreement for row in found.rows] == [Agreement.OPEN, Agreement.AGREE]
     assert found.rows[0].words == "inconclusive: A is invalid"
 
 
-def test_of_the_larger_margin_it_is_said_that_it_holds() -> None:
+def test_with_different_margins_the_larger_one_is_used() -> None:
     wide = answer(steady(1.13), comparison(design=Design(margin=0.1, seed=7)))
     found = put(answer(steady(1.1)), wide)
     assert kinds(found) == [DiscrepancyKind.MARGIN]
@@ -125,7 +123,7 @@ def test_of_the_larger_margin_it_is_said_that_it_holds() -> None:
     assert found.rows[0].notes[0].words == "margin differs: ±2.0 % in A, ±10.0 % in B; the larger one is used"
 
 
-def test_where_baselines_are_other_builds_nothing_is_said_of_the_ratios() -> None:
+def test_ratios_with_different_baseline_builds_are_not_judged() -> None:
     one = answer(steady(1.1))
     other = replace(one, arms=(replace(one.arms[0], version="16.14", compiler="clang 19"), one.arms[1]))
     (row,) = put(one, other).rows
@@ -138,7 +136,7 @@ def test_where_baselines_are_other_builds_nothing_is_said_of_the_ratios() -> Non
     )
 
 
-def test_a_build_is_told_by_its_files_where_they_are_known() -> None:
+def test_builds_are_identified_by_their_files_if_known() -> None:
     one = answer(steady(1.1))
     known = replace(one, arms=tuple(replace(arm, sha256="1") for arm in one.arms))
     elsewhere = replace(known, arms=tuple(replace(arm, compiler="gcc, in other words") for arm in known.arms))
@@ -149,7 +147,7 @@ def test_a_build_is_told_by_its_files_where_they_are_known() -> None:
     assert found.rows[0].notes[1].words == "contenders differ: different files of the same version"
 
 
-def test_what_was_built_otherwise_is_told() -> None:
+def test_differences_between_builds_are_described() -> None:
     made = BuiltFrom(
         source="postgresql-17.8.tar.bz2",
         source_sha256="ab" * 32,
@@ -172,7 +170,7 @@ def test_what_was_built_otherwise_is_told() -> None:
     )
 
 
-def test_hosts_days_settings_clients_windows_statistics_and_rows_that_differ_are_told_of_each_row() -> None:
+def test_differences_in_host_day_settings_client_window_statistics_and_rows_are_listed_per_row() -> None:
     def changed(one: Answer, side: int) -> Answer:
         host = {"cpu_model": "x86" if side else "arm", "memory_bytes": (1 + side) * 10**9, "kernel": "Linux 6"}
         arms = tuple(replace(facts, data=str(side)) for facts in one.arms)
@@ -197,7 +195,7 @@ def test_hosts_days_settings_clients_windows_statistics_and_rows_that_differ_are
     ]
 
 
-def test_a_number_that_may_mean_something_else_is_to_be_checked() -> None:
+def test_a_doubtful_number_is_marked_check() -> None:
     found = put(CASES["faster"](), CASES["mixed_builds"]())
     assert kinds(found) == [DiscrepancyKind.CHECK]
     assert found.rows[0].b.needs_check
@@ -218,7 +216,7 @@ def test_a_number_that_may_mean_something_else_is_to_be_checked() -> None:
         (replace(LOAD, scripts=(replace(LOAD.scripts[0], weight=3),)), "weight of a.sql 1 in A, 3 in B"),
     ],
 )
-def test_another_load_is_not_comparable_and_the_reason_is_found(changed: PgbenchWorkload, said: str) -> None:
+def test_a_different_load_is_not_comparable_and_the_difference_is_named(changed: PgbenchWorkload, said: str) -> None:
     one = answer(steady(1.1), comparison(workload=LOAD))
     found = put(one, with_arms(one, lambda arm: replace(arm, workload=changed)))
     assert found.rows == ()
@@ -227,14 +225,14 @@ def test_another_load_is_not_comparable_and_the_reason_is_found(changed: Pgbench
     assert said in words(found)
 
 
-def test_the_same_load_is_the_same_whatever_it_is_called() -> None:
+def test_the_same_load_is_comparable_whatever_its_name() -> None:
     one = answer(steady(1.1), comparison(workload=LOAD))
     called = replace(LOAD, scripts=(Script(name="b.sql", text="SELECT 1;\n"),), threads=1)
     found = put(one, with_arms(one, lambda arm: replace(arm, workload=called)))
     assert len(found.rows) == 1
 
 
-def test_other_data_are_not_comparable_and_what_differs_in_them_is_named() -> None:
+def test_different_data_is_not_comparable_and_the_difference_is_named() -> None:
     one = CASES["operation"]()
     dataset = Dataset(
         pgbench_scale=50,
@@ -250,7 +248,7 @@ def test_other_data_are_not_comparable_and_what_differs_in_them_is_named() -> No
     )
 
 
-def test_another_metric_or_cache_is_not_comparable() -> None:
+def test_a_different_metric_or_cache_state_is_not_comparable() -> None:
     one = CASES["tail_latency"]()
     mean = answer(one.blocks, comparison(design=judged_by(Metric.LATENCY_MEAN), workload=one.comparison.workload))
     assert reasons(put(one, mean)) == [(Unlike.METRIC,)]
@@ -258,14 +256,14 @@ def test_another_metric_or_cache_is_not_comparable() -> None:
     assert reasons(put(one, of(one, cache=CacheState.COLD))) == [(Unlike.CACHE,)]
 
 
-def test_an_operation_is_no_load() -> None:
+def test_an_operation_is_not_comparable_with_a_load() -> None:
     found = put(CASES["operation"](), CASES["faster"]())
     assert reasons(found) == [(Unlike.WORKLOAD, Unlike.DATASET, Unlike.METRIC)]
     assert found.rows == ()
 
 
 def compared_setting(value: str, blocks: Sequence[Any]) -> Answer:
-    """A comparison of two levels of a setting."""
+    """Return a comparison of two levels of a setting."""
     one = answer(list(blocks))
     levels = ("4MB", value)
     arms = tuple(
@@ -281,7 +279,7 @@ def compared_setting(value: str, blocks: Sequence[Any]) -> Answer:
     return replace(of(one, arms=arms, factors=("work_mem",)), arms=facts)
 
 
-def test_contenders_that_are_called_otherwise_are_matched_by_role_and_that_is_said() -> None:
+def test_contenders_with_different_names_are_matched_by_role_with_a_note() -> None:
     found = put(compared_setting("64MB", steady(1.1)), compared_setting("128MB", steady(1.3)))
     (row,) = found.rows
     assert row.by_role
@@ -290,7 +288,7 @@ def test_contenders_that_are_called_otherwise_are_matched_by_role_and_that_is_sa
     assert side_by_side_section(found).rows[0].place == "work_mem=64MB / work_mem=128MB"
 
 
-def test_what_compares_other_factors_is_not_comparable() -> None:
+def test_comparisons_of_different_factors_are_not_comparable() -> None:
     found = put(answer(steady(1.1)), compared_setting("64MB", steady(1.1)))
     assert found.rows == ()
     assert reasons(found) == [(Unlike.COMPARED,)]
@@ -302,7 +300,7 @@ def three(labels: tuple[str, str, str]) -> Answer:
     return answer(blocks, comparison(labels))
 
 
-def test_of_several_contenders_those_of_one_name_belong_together() -> None:
+def test_several_contenders_are_matched_by_name() -> None:
     found = put(three(("15", "16", "17")), three(("15", "17", "16")))
     assert [(row.a.contender, row.b.contender) for row in found.rows] == [("16", "16"), ("17", "17")]
     found = put(three(("15", "16", "17")), answer(steady(1.1), comparison(("15", "17"))))
@@ -312,7 +310,7 @@ def test_of_several_contenders_those_of_one_name_belong_together() -> None:
     assert lone.reasons[0][0] is Unlike.COMPARED
 
 
-def test_contexts_of_studies_are_matched_by_what_they_ask_and_the_rest_is_listed() -> None:
+def test_contexts_are_matched_by_content_and_the_rest_is_listed() -> None:
     loads = [replace(LOAD, scripts=(Script(name=f"{n}.sql", text=f"SELECT {n};"),)) for n in range(4)]
     ones = [answer(steady(1.1), comparison(workload=load)) for load in loads]
     a, b = study(ones[0], ones[1], ones[2]), study(ones[1], ones[0], ones[3])
@@ -326,7 +324,7 @@ def test_contexts_of_studies_are_matched_by_what_they_ask_and_the_rest_is_listed
     assert words(fewer) == "only in B"
 
 
-def test_what_was_not_measured_in_the_other_is_told_with_its_reason() -> None:
+def test_a_context_not_measured_in_the_other_study_is_listed_with_the_reason() -> None:
     one = answer(steady(1.1), comparison(workload=LOAD))
     whole = study(one, with_arms(one, lambda arm: replace(arm, workload=replace(LOAD, clients=8))))
     lost = Unanswered(context=whole.answers[1].context, failed=True, words="no room")
@@ -336,7 +334,7 @@ def test_what_was_not_measured_in_the_other_is_told_with_its_reason() -> None:
 
 
 def levelled(*values: str) -> StudyAnswer:
-    """A study whose contexts differ in a setting alone."""
+    """Return a study whose contexts differ only in a setting."""
     answers = []
     for number, value in enumerate(values, 1):
         setting = Setting(name="work_mem", value=value)
@@ -352,7 +350,7 @@ def test_levels_of_a_setting_that_both_studies_fix_are_not_mixed() -> None:
     assert reasons(found) == [(Unlike.LEVELS,)]
 
 
-def test_a_context_without_levels_stands_beside_the_one_with_its_settings() -> None:
+def test_a_context_without_levels_matches_the_one_with_its_settings() -> None:
     plain = with_arms(answer(steady(1.1)), lambda arm: replace(arm, settings=(Setting(name="work_mem", value="64MB"),)))
     found = side_by_side(single(plain), levelled("4MB", "64MB"))
     assert [(row.b.context, list(row.notes)) for row in found.rows] == [("work_mem=64MB", [])]
@@ -379,7 +377,7 @@ def both() -> tuple[StudyAnswer, StudyAnswer]:
 
 
 @pytest.mark.parametrize("form", ["terminal", "markdown", "html", "csv", "json"])
-def test_every_form_has_every_row_and_every_reason(form: str) -> None:
+def test_every_format_has_every_row_and_every_reason(form: str) -> None:
     a, b = both()
     text = forms(a, b)[form]
     text = json.dumps(json.loads(text), ensure_ascii=False) if form == "json" else text.replace("\\", "")
@@ -394,7 +392,7 @@ def test_every_form_has_every_row_and_every_reason(form: str) -> None:
         assert "Do not compare the values of two runs directly" in text
 
 
-def test_the_document_and_the_table_are_in_english_and_hold_the_same_numbers() -> None:
+def test_the_document_and_the_table_are_in_english_with_the_same_numbers() -> None:
     a, b = both()
     with use_language(Language.JAPANESE):
         document = json.loads(forms(a, b)["json"])
@@ -409,7 +407,7 @@ def test_the_document_and_the_table_are_in_english_and_hold_the_same_numbers() -
     assert all(len(row) == len(rows[0]) for row in rows)
 
 
-def test_nothing_of_a_user_becomes_mark_up_and_the_page_lets_nothing_in() -> None:
+def test_user_text_does_not_become_markup_and_the_page_loads_nothing() -> None:
     evil = '</td><script>alert("x")</script> | `a` *b* \x1b[31m'
     one = answer(steady(1.1), comparison(("16.12", evil)))
     found = side_by_side(replace(study(one), results=evil), study(one))
@@ -424,7 +422,7 @@ def test_nothing_of_a_user_becomes_mark_up_and_the_page_lets_nothing_in() -> Non
         assert 'lang="ja"' in side_by_side_html(found)
 
 
-def test_nothing_is_told_in_english_alone() -> None:
+def test_the_comparison_is_translated_completely() -> None:
     studies = list(whole_studies())
     allowed = NAMES | UNITS | MARK_UP | slugs() | {"A", "B", "zonky", "gcc", "server", "work_mem"}
     with use_language(Language.JAPANESE, Bracketed()):
@@ -436,7 +434,7 @@ def test_nothing_is_told_in_english_alone() -> None:
             assert untold(side_by_side_markdown(found), allowed) == set()
 
 
-def test_very_many_contexts_are_put_side_by_side() -> None:
+def test_hundreds_of_contexts_are_matched() -> None:
     ones = [
         answer(steady(1.1, blocks=4), comparison(workload=replace(LOAD, variables=(("n", str(n)),))))
         for n in range(300)

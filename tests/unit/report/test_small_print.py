@@ -23,12 +23,12 @@ FILE = Script(name="my query.sql", text="SELECT :scale")
         ),
     ],
 )
-def test_the_load_is_the_command_that_one_would_type(workload: PgbenchWorkload, shown: str) -> None:
+def test_the_load_is_shown_as_a_pgbench_command(workload: PgbenchWorkload, shown: str) -> None:
     lines = comparison_lines(answer([], comparison(workload=workload)))
     assert lines[0] == f"pgbench -n -T 1 {shown} (pgbench 18.6)"
 
 
-def test_an_operation_is_what_one_would_type_after_what_had_been_prepared() -> None:
+def test_an_operation_is_shown_with_its_commands_and_preparation() -> None:
     lines = comparison_lines(CASES["steps"]())
     assert lines[:3] == [
         "timed: VACUUM pgbench_accounts;",
@@ -42,7 +42,7 @@ def test_an_operation_is_what_one_would_type_after_what_had_been_prepared() -> N
 @pytest.mark.parametrize(
     ("way", "shown"), [("reflink", "data copied by reflink"), ("copy", "data copied in full"), (None, "ext4")]
 )
-def test_how_the_data_of_each_block_were_copied_is_said_where_it_is_known(way: str | None, shown: str) -> None:
+def test_the_method_of_copying_data_is_shown_if_known(way: str | None, shown: str) -> None:
     measured = replace(answer([]), host={"file_system": "ext4", "copies": way})
     (line,) = (line for line in comparison_lines(measured) if line.startswith("host: "))
     assert line.endswith(shown)

@@ -1,4 +1,4 @@
-"""A study in every form: nothing is lost, nothing of a user becomes mark-up, numbers stay what they are."""
+"""A study in every format: complete, with user text escaped and numbers unchanged."""
 
 import csv
 import io
@@ -39,7 +39,7 @@ FIGURES = "workload,clients,level,tps\nw1,4,16.12,100\nw1,4,17.8,110\nw2,1,16.12
 
 
 def whole() -> StudyAnswer:
-    """A study with a faster, a slower and an equivalent context, and one that could not be measured."""
+    """Return a study with a faster, a slower and an equivalent context, and one that could not be measured."""
     answers = [CASES[name]() for name in ("faster", "slower_by_half", "equivalent")]
     lost = Unanswered(context=answers[0].context, failed=True, words='ERROR:  relation "x" does not exist')
     return study_answer(answers, unanswered=[lost], published=FIGURES)
@@ -72,7 +72,7 @@ FORMS: dict[str, Callable[[StudyAnswer], str]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_context_and_every_verdict_is_in_every_form(form: str) -> None:
+def test_every_format_contains_every_context_and_every_verdict(form: str) -> None:
     text = FORMS[form](whole())
     for row in verdict_rows(whole()):
         assert row.contender in text
@@ -82,11 +82,11 @@ def test_every_context_and_every_verdict_is_in_every_form(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["terminal", "markdown", "json"])
-def test_what_could_not_be_measured_is_said_with_its_words(form: str) -> None:
+def test_an_unmeasured_context_is_reported_with_its_error(form: str) -> None:
     assert "does not exist" in FORMS[form](whole())
 
 
-def test_over_how_many_verdicts_the_error_is_shared_is_said() -> None:
+def test_the_number_of_verdicts_that_share_the_error_is_stated() -> None:
     sentences = overview_sentences(whole())
     assert sentences[0] == "3 verdicts: 1 slower, 1 faster, 1 equivalent."
     assert "The chance that any of the 4 verdicts is wrong is at most 1 in 20" in sentences[1]
@@ -97,15 +97,15 @@ def test_over_how_many_verdicts_the_error_is_shared_is_said() -> None:
     ("stopped", "words"),
     [(StopReason.BUDGET, "larger --budget to resume"), (StopReason.INTERRUPTED, "same command again to resume")],
 )
-def test_how_to_go_on_is_said(stopped: StopReason, words: str) -> None:
+def test_the_way_to_resume_is_stated(stopped: StopReason, words: str) -> None:
     assert words in " ".join(overview_sentences(study_answer([CASES["faster"]()], stopped=stopped)))
 
 
-def test_the_document_is_json_without_nan_and_has_what_programs_rely_on() -> None:
+def test_the_document_is_json_without_nan_with_the_keys_that_programs_rely_on() -> None:
     text = as_json(whole())
     made = study_document(whole())
     found = json.loads(text)
-    # Of what no standard library would have written otherwise, but how it spells numbers.
+    # The output equals that of the standard library, except for the spelling of numbers.
     assert found == {name: list(value) if isinstance(value, Iterator) else value for name, value in made.items()}
     assert [line.rpartition(":")[0] for line in text.splitlines()] == [
         line.rpartition(":")[0] for line in json.dumps(found, indent=2, allow_nan=False).splitlines()
@@ -122,7 +122,7 @@ def test_the_document_is_json_without_nan_and_has_what_programs_rely_on() -> Non
     assert found["not_measured"][0]["failed"] is True
 
 
-def test_no_row_of_a_terminal_table_is_cut() -> None:
+def test_rows_of_a_terminal_table_are_not_truncated() -> None:
     assert "…" not in terminal(whole(), columns=40)
 
 
@@ -132,7 +132,7 @@ def test_a_sentence_is_one_line_in_a_pipe_and_wrapped_on_a_terminal() -> None:
     assert sentence not in terminal(whole(), columns=40).splitlines()
 
 
-def test_markdown_of_users_is_shown_and_not_obeyed() -> None:
+def test_markdown_in_user_text_is_escaped() -> None:
     text = markdown(whole())
     assert text.startswith("## Two \\| workloads\n\nIs one of them \\*faster\\*?")
     assert escaped("<script>\n| `a` [b](c)") == "\\<script\\> \\| \\`a\\` \\[b\\](c)"
@@ -153,7 +153,7 @@ def test_markdown_of_users_is_shown_and_not_obeyed() -> None:
         ("\x1b[2J", "\\\\x1b\\[2J"),
     ],
 )
-def test_what_github_would_make_something_of_is_escaped(text: str, shown: str) -> None:
+def test_special_syntax_of_github_is_escaped(text: str, shown: str) -> None:
     assert escaped(text) == shown
 
 
@@ -169,7 +169,7 @@ def test_what_github_would_make_something_of_is_escaped(text: str, shown: str) -
         ("Is it?", "Is it?"),
     ],
 )
-def test_a_paragraph_is_no_list_whatever_it_begins_with(text: str, shown: str) -> None:
+def test_a_paragraph_does_not_become_a_list(text: str, shown: str) -> None:
     assert paragraph(text) == shown
     answer = whole()
     assert f"\n\n{shown}\n\n" in markdown(replace(answer, study=replace(answer.study, question=text)))
@@ -180,7 +180,7 @@ HOSTILE = "\x1b[2J\x1b]0;mine\x07 \x9b1m \x7f\b\r\u202egnorw\u2066 \u200e\u200f\
 
 
 def hostile() -> StudyAnswer:
-    """A study whose every text would do something to a terminal."""
+    """Return a study in which every text contains control characters."""
     one = CASES["faster"]()
     arms = tuple(replace(arm, label=f"{arm.label}{HOSTILE}") for arm in one.comparison.arms)
     caveat = Caveat(slug="failed-trials", text=f"ERROR:  {HOSTILE}")
@@ -191,7 +191,7 @@ def hostile() -> StudyAnswer:
 
 
 @pytest.mark.parametrize("form", ["terminal", "markdown", "single"])
-def test_no_control_character_of_a_text_is_obeyed(form: str) -> None:
+def test_control_characters_in_texts_are_escaped(form: str) -> None:
     answer = hostile()
     text: str
     if form == "single":
@@ -212,7 +212,7 @@ def test_json_and_csv_keep_every_character() -> None:
     assert row["contender"] == f"17.8{HOSTILE}"
 
 
-def test_tidy_verdicts_have_full_precision_and_empty_fields_for_no_number() -> None:
+def test_the_table_of_verdicts_has_full_precision_and_empty_fields_for_missing_numbers() -> None:
     rows = list(csv.DictReader(io.StringIO(as_csv(verdict_table(whole())))))
     answers = whole().answers
     for row, one in zip(rows, answers, strict=True):
@@ -224,7 +224,7 @@ def test_tidy_verdicts_have_full_precision_and_empty_fields_for_no_number() -> N
     assert row["low"] == row["high"] == ""
 
 
-def test_tidy_trials_have_a_row_for_each_trial_failed_ones_with_words() -> None:
+def test_the_table_of_trials_has_a_row_per_trial_with_the_message_of_failed_ones() -> None:
     answer = study_answer([CASES["invalid"]()])
     rows = rows_of(trial_table(answer))
     blocks = answer.answers[0].blocks
@@ -234,7 +234,7 @@ def test_tidy_trials_have_a_row_for_each_trial_failed_ones_with_words() -> None:
     assert all(row["failed_words"] and row["tps"] is None for row in failed)
 
 
-def test_arrow_tables_hold_the_same_with_types() -> None:
+def test_arrow_tables_have_the_same_values_with_types() -> None:
     rows = rows_of(verdict_table(whole()))
     table = arrow_table(verdict_table(whole()))
     assert table.column_names == list(rows[0])
@@ -244,7 +244,7 @@ def test_arrow_tables_hold_the_same_with_types() -> None:
 
 
 @pytest.mark.parametrize("made", [verdict_table, trial_table])
-def test_types_of_columns_are_the_same_whatever_was_measured(made: Callable[[StudyAnswer], TidyTable]) -> None:
+def test_types_of_columns_do_not_depend_on_the_measurements(made: Callable[[StudyAnswer], TidyTable]) -> None:
     cases = ("faster", "invalid", "interrupted", "too_few", "tail_latency", "operation", "steps")
     tables = [arrow_table(made(study_answer([CASES[name]()]))) for name in cases]
     types: dict[str, set[str]] = {}
@@ -257,7 +257,7 @@ def test_types_of_columns_are_the_same_whatever_was_measured(made: Callable[[Stu
     assert together.num_rows == sum(table.num_rows for table in tables)
 
 
-def test_a_verdict_names_each_caveat_once_and_in_order() -> None:
+def test_a_verdict_lists_each_caveat_once_and_in_order() -> None:
     stolen, few = (Caveat(slug=slug, text=slug) for slug in ("host-stolen", "few-for-percentile"))
     one = replace(CASES["faster"](), caveats=(stolen, replace(stolen, arm=1), few))
     answer = study_answer([one])
@@ -266,7 +266,7 @@ def test_a_verdict_names_each_caveat_once_and_in_order() -> None:
     assert json.loads(as_json(answer))["verdicts"][0]["caveats"] == ["host-stolen", "few-for-percentile"]
 
 
-def test_where_workloads_are_compared_each_row_and_each_arm_has_its_own() -> None:
+def test_compared_workloads_are_shown_for_each_row_and_each_arm() -> None:
     one = CASES["faster"]()
     first, second = one.comparison.arms
     workload = PgbenchWorkload(scripts=(Script(name="other", text="SELECT 2;"),), clients=4)
@@ -300,7 +300,7 @@ def test_a_grave_caveat_marks_its_row_in_every_table() -> None:
     assert "CHECK" not in markdown(study_answer([CASES["equivalent"](), CASES["faster"]()]))
 
 
-def test_a_kind_of_caveat_is_one_line_however_its_figures_differ() -> None:
+def test_a_kind_of_caveat_is_one_line_whatever_its_numbers() -> None:
     def disturbed(share: int) -> Answer:
         caveat = Caveat(slug="host-disturbed", text=f"other programs used {share} % of the processors")
         return replace(CASES["faster"](), caveats=(caveat,))
@@ -314,7 +314,7 @@ def test_a_kind_of_caveat_is_one_line_however_its_figures_differ() -> None:
 
 
 def failed_on_both() -> StudyAnswer:
-    """A study in which trials of both arms failed in two contexts, and of the contender alone in a third."""
+    """Return a study with failed trials of both arms in two contexts, and of the contender alone in a third."""
 
     def failed(arm: int | None, number: int) -> Caveat:
         return Caveat(
@@ -325,7 +325,7 @@ def failed_on_both() -> StudyAnswer:
     return study_answer([replace(CASES["faster"](), caveats=caveats) for caveats in found])
 
 
-def test_a_kind_of_caveat_is_one_line_for_each_arm() -> None:
+def test_a_kind_of_caveat_is_one_line_per_arm() -> None:
     assert shared_caveats(failed_on_both()) == [
         "1 of 3 trials of 16.12 failed (failed-trials) [workload=w1 load=c4, workload=w2 load=c4]",
         "2 of 3 trials of 17.8 failed (failed-trials) [workload=w1 load=c4; similar in 2 more of 3 contexts]",
@@ -333,13 +333,13 @@ def test_a_kind_of_caveat_is_one_line_for_each_arm() -> None:
 
 
 @pytest.mark.parametrize("form", ["terminal", "markdown"])
-def test_of_two_arms_with_the_same_caveat_both_are_shown(form: str) -> None:
+def test_the_same_caveat_of_two_arms_is_shown_for_both(form: str) -> None:
     text = FORMS[form](failed_on_both())
     assert "1 of 3 trials of 16.12 failed" in text
     assert "2 of 3 trials of 17.8 failed" in text
 
 
-def test_of_very_many_arms_with_the_same_caveat_each_is_named() -> None:
+def test_the_same_caveat_of_many_arms_names_each_arm() -> None:
     labels = [f"arm{number}" for number in range(50)]
     caveats = [Caveat(slug="drift", arm=index, text=f"{labels[index]} drifts") for index in range(1, 50)]
     one = answer_of([], comparison(labels), caveats=caveats)
@@ -348,14 +348,14 @@ def test_of_very_many_arms_with_the_same_caveat_each_is_named() -> None:
     assert all(any(re.search(rf"\b{label}\b", line) for line in lines) for label in labels[1:])
 
 
-def test_how_it_was_measured_is_said_once_for_all_contexts() -> None:
+def test_the_method_is_described_once_for_all_contexts() -> None:
     lines = study_lines(whole())
     assert lines[0] == "PostgreSQL 16.12 (zonky, gcc 7.5.0), PostgreSQL 17.8 (zonky, gcc 7.5.0)"
     assert lines[1] == "pgbench 18.6"
     assert all(line in terminal(whole()) for line in lines)
 
 
-def test_what_was_left_out_is_said_with_its_reason() -> None:
+def test_a_skipped_level_is_reported_with_its_reason() -> None:
     skipped = study_answer(
         [CASES["faster"]()], skipped=[Skipped(label="io_combine_limit=1 on 16.12", reason="no such setting")]
     )
@@ -363,7 +363,7 @@ def test_what_was_left_out_is_said_with_its_reason() -> None:
     assert study_document(skipped)["left_out"][0]["reason"] == "no such setting"
 
 
-def test_markdown_of_thousands_of_verdicts_fits_into_a_pull_request() -> None:
+def test_markdown_of_hundreds_of_verdicts_fits_into_a_pull_request() -> None:
     many = study_answer([CASES["faster"]()] * 300)
     text = markdown(many, with_published=True)
     assert len(text) < 65_536
@@ -377,7 +377,7 @@ def test_published_ratios_are_numbers_in_the_document() -> None:
     assert first["replication"] == "replicated"
 
 
-def test_every_column_of_markdown_has_a_head() -> None:
+def test_every_column_of_markdown_has_a_header() -> None:
     text = markdown(study_answer([CASES["mixed_builds"](), CASES["faster"]()], published=FIGURES), with_published=True)
     assert "| context | contender | published | measured | 95 % | replication |" in text
     heads = [line for line, below in pairwise(text.splitlines()) if below.startswith("| :--")]
@@ -385,7 +385,7 @@ def test_every_column_of_markdown_has_a_head() -> None:
     assert not [line for line in heads if "" in [cell.strip() for cell in line.strip("|").split("|")]]
 
 
-def test_the_tps_of_each_level_stand_under_their_workloads() -> None:
+def test_the_tps_of_each_level_is_listed_by_workload() -> None:
     found = tps_table(whole())
     assert found is not None
     assert found.workloads == ("w1", "w2", "w3")
@@ -396,7 +396,7 @@ def test_the_tps_of_each_level_stand_under_their_workloads() -> None:
     assert tps_table(study_answer([CASES["faster"]()])) is None
 
 
-def test_rounds_that_were_measured_again_are_counted_in_every_report() -> None:
+def test_repeated_rounds_are_counted_in_every_report() -> None:
     one = CASES["faster"]()
     blocks = tuple(block._replace(repeated_rounds=2) for block in one.blocks)
     answer = study_answer([replace(one, blocks=blocks), CASES["equivalent"]()])
@@ -407,11 +407,11 @@ def test_rounds_that_were_measured_again_are_counted_in_every_report() -> None:
 
 
 def mixed() -> StudyAnswer:
-    """A study of a load, of an operation and of one with two steps."""
+    """Return a study of a load, an operation, and an operation with two steps."""
     return study_answer([CASES[name]() for name in ("faster", "operation", "steps")])
 
 
-def test_times_of_operations_stand_in_the_form_in_which_they_are_published() -> None:
+def test_times_of_operations_are_shown_in_the_form_of_published_times() -> None:
     rows = time_rows(mixed())
     assert [(row.context, row.arm) for row in rows[:2]] == [("workload=w2 load=c4", arm) for arm in ("15.10", "16.6")]
     assert [row.cells for row in rows[:2]] == [
@@ -433,7 +433,7 @@ def test_times_of_operations_stand_in_the_form_in_which_they_are_published() -> 
 
 
 def decided_early() -> StudyAnswer:
-    """An arm that was faster by a fifth and got no more blocks; afterwards the host took half the time for the rest."""
+    """Return a study in which a faster arm (by a fifth) got no more blocks, and later the host took half the time."""
     operation = vacuum()
     blocks = [operation_block(number, operation, (2.0,), (1.6,), (2.0,)) for number in range(1, 5)]
     later = [operation_block(number, operation, (1.0,), (1.0,), (1.0,)) for number in range(5, 13)]
@@ -442,7 +442,7 @@ def decided_early() -> StudyAnswer:
     return study_answer([answer_of([*blocks, *kept], asked)])
 
 
-def test_values_beside_a_change_are_of_the_blocks_that_the_change_is_of() -> None:
+def test_values_next_to_a_change_use_the_blocks_of_that_change() -> None:
     found = decided_early()
     row = verdict_rows(found)[0]
     assert (row.baseline_level, row.contender_level, row.change) == ("2 s", "1.6 s", "-20.0 %")
@@ -452,10 +452,10 @@ def test_values_beside_a_change_are_of_the_blocks_that_the_change_is_of() -> Non
     assert early.cells == ("4", "1.6 s", "1.6 s", "-400 ms", "0.8")
 
 
-def test_values_of_arms_with_fewer_blocks_are_explained_and_no_others() -> None:
+def test_only_values_of_arms_with_fewer_blocks_are_explained() -> None:
     words = "means use all blocks of an arm; differences and ratios use only the blocks that include both"
     for form in ("terminal", "markdown"):
-        # However long the lines may be.
+        # Regardless of line breaks.
         assert (words in " ".join(FORMS[form](decided_early()).split()), words in FORMS[form](mixed())) == (True, False)
     (alone,) = decided_early().answers
     file = io.StringIO()
@@ -463,7 +463,7 @@ def test_values_of_arms_with_fewer_blocks_are_explained_and_no_others() -> None:
     assert "values use all blocks of an arm; changes use only the blocks that include both" in file.getvalue()
 
 
-def test_steps_have_columns_of_their_own_behind_the_metrics_where_there_are_any() -> None:
+def test_steps_have_their_own_columns_after_the_metrics() -> None:
     table = trial_table(mixed())
     at = table.columns.index("time_s") + 1
     assert table.columns[at : at + 3] == ("step: VACUUM pgbench_accounts", "step: pg_dump", "failed_phase")
@@ -475,7 +475,7 @@ def test_steps_have_columns_of_their_own_behind_the_metrics_where_there_are_any(
     assert not any(name.startswith("step") for name in trial_table(whole()).columns)
 
 
-def test_no_client_is_named_where_nothing_but_operations_was_done() -> None:
+def test_a_study_of_operations_only_names_no_client() -> None:
     one = CASES["operation"]()
     lines = study_lines(study_answer([one]))
     assert not any("pgbench" in line for line in lines)

@@ -14,7 +14,7 @@ from pgversus.study.study import StudyMetadata
 from tests.unit.report.cases import CASES
 
 SCREEN = 40
-"""Lines; a line of 200 characters takes three of 80 columns."""
+"""Number of lines; a line of 200 characters takes three lines of 80 columns."""
 
 
 def as_study(answer: Answer) -> StudyAnswer:
@@ -29,12 +29,12 @@ def summary(answer: Answer) -> str:
 
 
 def arms_table(answer: Answer) -> list[str]:
-    """The lines between the verdict and what follows."""
+    """Return the lines between the verdict and the next section."""
     return summary(answer).split("\n\n")[1].splitlines()
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_it_fits_a_screen_and_begins_with_the_verdict(case: str) -> None:
+def test_the_summary_fits_on_a_screen_and_starts_with_the_verdict(case: str) -> None:
     answer = CASES[case]()
     lines = summary(answer).splitlines()
     assert len(lines) <= SCREEN
@@ -45,7 +45,7 @@ def test_it_fits_a_screen_and_begins_with_the_verdict(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_every_arm_has_one_row_and_its_verdict(case: str) -> None:
+def test_every_arm_has_one_row_with_its_verdict(case: str) -> None:
     answer = CASES[case]()
     lines = arms_table(answer)
     for arm in answer.comparison.arms:
@@ -57,7 +57,7 @@ def test_every_arm_has_one_row_and_its_verdict(case: str) -> None:
 @pytest.mark.parametrize(
     ("case", "form"), [("faster", "%"), ("slower_by_half", "%"), ("operation", "%"), ("hopeless", "x")]
 )
-def test_all_ratios_have_one_form(case: str, form: str) -> None:
+def test_all_ratios_have_the_same_form(case: str, form: str) -> None:
     table = "\n".join(arms_table(CASES[case]())[1:])
     assert (" %" in table) == (form == "%")
     assert ("x" in table) == (form == "x")
@@ -70,7 +70,7 @@ def test_an_arm_is_shown_with_the_range_of_its_blocks() -> None:
     assert f"{level_text(Metric.TPS, min(values))} to {level_text(Metric.TPS, max(values))}" in row
 
 
-def test_quiet_is_the_sentence_alone() -> None:
+def test_quiet_prints_only_the_sentence() -> None:
     answer, file = CASES["faster"](), io.StringIO()
     print_sentences(as_study(answer), Console(file=file, width=10_000))
     assert file.getvalue().splitlines() == answer_sentences(answer)

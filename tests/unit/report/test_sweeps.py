@@ -1,4 +1,4 @@
-"""Levels that are amounts become lines, in the order of their amounts; and those lines become pictures."""
+"""Levels that are amounts become lines ordered by amount, and lines become pictures."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ def built(*sizes: int) -> list[ServerName]:
 
 
 def measured(asked: Comparison, *, missing: int | None = None) -> Answer:
-    """So many transactions per second: 1000, 1100 and so on, by arm."""
+    """Return an answer with 1000, 1100, ... transactions per second, by arm."""
     rates = [None if arm.index == missing else 1000.0 + 100 * arm.index for arm in asked.arms]
     return answer([rate_block(n, *(rate and rate + n for rate in rates)) for n in range(1, 7)], asked)
 
@@ -63,7 +63,7 @@ def only(*answers: Answer) -> Sweep:
     return found
 
 
-def test_block_sizes_are_a_line_in_their_order() -> None:
+def test_block_sizes_are_a_line_in_ascending_order() -> None:
     found = only(measured(by_server(built(*SIZES))))
     assert (found.title, found.factor, found.metric) == ("", "block size", Metric.TPS)
     (line,) = found.lines
@@ -80,7 +80,7 @@ def test_block_sizes_are_a_line_in_their_order() -> None:
     )
 
 
-def test_a_server_without_options_has_the_usual_blocks() -> None:
+def test_a_server_without_options_has_the_default_block_size() -> None:
     (line,) = only(measured(by_server([Release(major=17, minor=8), *built(16, 4)]))).lines
     assert [point.label for point in line.points] == ["4 kB", "8 kB", "16 kB"]
 
@@ -93,9 +93,7 @@ def test_a_server_without_options_has_the_usual_blocks() -> None:
         (("1min", "500ms", "1h"), ["500ms", "1min", "1h"]),
     ],
 )
-def test_amounts_are_ordered_by_what_they_are_and_not_by_their_letters(
-    values: tuple[str, ...], order: list[str]
-) -> None:
+def test_amounts_are_ordered_by_value_and_not_alphabetically(values: tuple[str, ...], order: list[str]) -> None:
     found = only(measured(by_setting(*values)))
     assert found.factor == "work_mem"
     assert [point.label for point in found.lines[0].points] == order
@@ -118,7 +116,7 @@ def test_amounts_are_ordered_by_what_they_are_and_not_by_their_letters(
         replace(by_server(built(*SIZES)), factors=()),
     ],
 )
-def test_what_is_no_amount_or_too_few_is_no_line(asked: Comparison) -> None:
+def test_other_levels_or_too_few_of_them_are_not_a_line(asked: Comparison) -> None:
     assert sweeps(study_answer([measured(asked)])) == []
 
 
@@ -138,12 +136,12 @@ def test_contexts_of_one_workload_are_lines_of_one_chart() -> None:
     ]
 
 
-def test_an_arm_without_a_number_is_no_point() -> None:
+def test_an_arm_without_a_number_has_no_point() -> None:
     (line,) = only(measured(by_server(built(*SIZES)), missing=1)).lines
     assert [point.label for point in line.points] == ["8 kB", "32 kB"]
 
 
-def test_a_load_that_is_judged_by_latency_has_its_tps_as_well() -> None:
+def test_a_load_judged_by_latency_also_has_a_chart_of_tps() -> None:
     latencies = [[1000 + 10 * arm + n for n in range(400)] for arm in range(3)]
     asked = replace(
         comparison(("a", "b", "c"), judged_by(Metric.LATENCY_P95), open_loop()), arms=by_server(built(*SIZES)).arms
@@ -159,11 +157,11 @@ def texts(svg: str) -> list[str]:
 
 
 def drawn(whole: StudyAnswer) -> dict[str, Picture]:
-    """Every picture of a study by its name."""
+    """Return every picture of a study by name."""
     return {picture.name: picture for picture in pictures(whole)}
 
 
-def test_a_picture_has_every_level_and_the_name_of_every_line() -> None:
+def test_a_picture_shows_every_level_and_the_name_of_every_line() -> None:
     one = measured(by_server(built(*SIZES)))
     picture = drawn(placed(one, one, levels=[{"workload": "w/1", "load": load} for load in ("c1", "c8")]))[
         "levels-1-tps-w_1"
@@ -175,13 +173,13 @@ def test_a_picture_has_every_level_and_the_name_of_every_line() -> None:
     assert "var(--" not in picture.svg
 
 
-def test_texts_of_others_are_shown_in_a_picture_and_not_obeyed() -> None:
+def test_texts_in_a_picture_are_escaped() -> None:
     one = measured(by_setting("1MB", "2MB", "4MB"))
     whole = placed(one, one, levels=[{"workload": HOSTILE, "load": load} for load in (HOSTILE, "../c8")])
     pictured = drawn(whole)
     shown = HOSTILE.replace("\x1b", "\\x1b")
     (name,) = [name for name in pictured if name.startswith("levels-")]
-    # In a title a backslash would begin an escape.
+    # A backslash in a title would start an escape.
     title = f"tps by work_mem: {shown}".replace("\\", "/")
     assert {title, f"load={shown}", "load=../c8"} < set(texts(pictured[name].svg))
     for name, picture in pictured.items():

@@ -1,4 +1,4 @@
-"""Sizes are shown where builds make the same rows larger or smaller, and only there."""
+"""Sizes are shown only if builds make the same rows larger or smaller."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,7 +16,7 @@ def sized(*sizes: Mapping[str, int], labels: tuple[str, ...] = LABELS) -> Answer
     return replace(one, arms=tuple(replace(arm, sizes=of) for arm, of in zip(one.arms, sizes, strict=True)))
 
 
-def test_relations_that_differ_are_shown_on_every_arm() -> None:
+def test_relations_of_different_sizes_are_shown_for_every_arm() -> None:
     same = {"public.same": 8_000_000}
     one = sized(
         {"public.t": 1_000_000, "app.t_pkey": 200_000, **same},
@@ -32,18 +32,18 @@ def test_relations_that_differ_are_shown_on_every_arm() -> None:
     ]
 
 
-def test_a_page_more_or_less_is_no_difference() -> None:
+def test_a_difference_of_a_page_is_ignored() -> None:
     assert size_tables([sized({"t": 1_000_000}, {"t": 1_004_999}, {"t": 995_001})]) == []
     assert len(size_tables([sized({"t": 1_000_000}, {"t": 1_000_000}, {"t": 1_005_001})])) == 1
 
 
-def test_servers_that_tell_no_sizes_make_no_table() -> None:
+def test_servers_that_report_no_sizes_have_no_table() -> None:
     assert size_tables([sized({}, {"t": 1}, {"t": 2})]) == []
     assert size_tables([sized({"t": 1}, {}, {})]) == []
     assert size_tables([]) == []
 
 
-def test_the_same_data_of_several_contexts_are_shown_once() -> None:
+def test_the_same_data_of_several_contexts_is_shown_once() -> None:
     small, large = ({"t": 1000}, {"t": 1000}, {"t": 2000}), ({"t": 3000}, {"t": 3000}, {"t": 6000})
     answers = study_answer([sized(*small), sized(*large), sized(*small)]).answers
     found = size_tables(answers)

@@ -28,8 +28,8 @@ def printed(case: str, **options: bool | str) -> str:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_answer_reads_as_in_its_golden_text(case: str) -> None:
-    """Rewrite with PGVERSUS_REWRITE_GOLDEN=1, then read the difference."""
+def test_the_answer_matches_its_golden_text(case: str) -> None:
+    """Set PGVERSUS_REWRITE_GOLDEN=1 to rewrite the text, then read the diff."""
     golden = GOLDEN / f"{case}.txt"
     text = "".join(f"{line.rstrip()}\n" for line in printed(case).splitlines())
     if os.environ.get("PGVERSUS_REWRITE_GOLDEN") == "1":
@@ -37,26 +37,26 @@ def test_the_answer_reads_as_in_its_golden_text(case: str) -> None:
     assert text == golden.read_text()
 
 
-def test_every_golden_text_has_its_case() -> None:
+def test_every_golden_text_has_a_case() -> None:
     assert {file.stem for file in GOLDEN.glob("*.txt")} == set(CASES)
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_pipe_gets_no_escapes(case: str) -> None:
+def test_output_to_a_pipe_has_no_escapes(case: str) -> None:
     assert "\x1b" not in printed(case)
 
 
-def test_a_terminal_gets_colours() -> None:
+def test_output_to_a_terminal_has_colours() -> None:
     assert COLOUR.search(printed("faster", is_terminal=True))
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_no_colour_is_honoured(case: str) -> None:
+def test_no_color_is_honoured(case: str) -> None:
     assert not COLOUR.search(printed(case, is_terminal=True, no_color_is_set=True))
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_sentences_come_first_and_whole(case: str) -> None:
+def test_sentences_come_first_and_are_not_wrapped(case: str) -> None:
     sentences = answer_sentences(CASES[case]())
     assert printed(case).splitlines()[: len(sentences)] == sentences
 

@@ -1,4 +1,4 @@
-"""Reports tell everything in the language that is spoken: nothing stays English by accident, and documents do."""
+"""Reports are translated completely: no text stays English by accident, and documents stay English on purpose."""
 
 import io
 import json
@@ -41,7 +41,7 @@ OF_USERS = (
     "'no room'",
     "'no'",
 )
-"""Of studies, what others said, and caveats that were made by hand."""
+"""Texts of studies and of other programs, and hand-made caveats."""
 NAMES = frozenset(
     {
         *COUNTERS,
@@ -52,7 +52,7 @@ NAMES = frozenset(
         *("VACUUM", "SELECT", "Seq", "Scan", "Index", "using", "Filter", "Sort", "Key", "public.t"),
     }
 )
-"""Of programs, files, settings, factors, counters, and what EXPLAIN prints."""
+"""Names of programs, files, settings, factors and counters, and output of EXPLAIN."""
 UNITS = frozenset({"ms", "µs", "kB", "MB", "GB", "p50", "p95", "p99"})
 MARK_UP = frozenset({"details", "summary"})
 _PLACE = re.compile(r"(\{\w*\})")
@@ -61,7 +61,7 @@ _WORD = re.compile(r"[^\W\d_][\w.-]*")
 
 
 class Bracketed(NullTranslations):
-    """A language in which all is told in brackets, but for what stands in its places."""
+    """A language that puts every message in brackets, except for its placeholders."""
 
     def gettext(self, message: str) -> str:
         return "".join(part if _PLACE.fullmatch(part) else f"⟦{part}⟧" for part in _PLACE.split(message) if part)
@@ -71,8 +71,8 @@ class Bracketed(NullTranslations):
 
 
 def untold(text: str, names: frozenset[str]) -> set[str]:
-    """Words that stand in no bracket and are no names."""
-    # Markdown escapes marks, and has no two spaces in a row.
+    """Return words outside of brackets that are not names."""
+    # Markdown escapes characters, and never has two consecutive spaces.
     plain = re.sub(" +", " ", text.replace("\\", "").replace("&#8203;", ""))
     for one in OF_USERS:
         plain = plain.replace(one, " ")
@@ -83,12 +83,12 @@ def untold(text: str, names: frozenset[str]) -> set[str]:
 
 @cache
 def slugs() -> frozenset[str]:
-    """Of caveats."""
+    """Return the slugs of caveats."""
     rules = Path(pgversus.__file__).parent.joinpath("lab").glob("*caveats.py")
     return frozenset(slug for path in rules for slug in re.findall(r'slug="([a-z-]+)"', path.read_text()))
 
 
-def test_a_single_comparison_tells_nothing_in_english_alone() -> None:
+def test_a_single_comparison_is_translated_completely() -> None:
     allowed = NAMES | UNITS | slugs()
     with use_language(Language.JAPANESE, Bracketed()):
         for answer in single_comparisons():
@@ -97,7 +97,7 @@ def test_a_single_comparison_tells_nothing_in_english_alone() -> None:
             assert untold(file.getvalue(), allowed) == set()
 
 
-def test_a_study_tells_nothing_in_english_alone() -> None:
+def test_a_study_is_translated_completely() -> None:
     allowed = NAMES | UNITS | MARK_UP | slugs()
     with use_language(Language.JAPANESE, Bracketed()):
         for answer in whole_studies():
@@ -105,7 +105,7 @@ def test_a_study_tells_nothing_in_english_alone() -> None:
             assert untold(markdown(answer, with_published=True), allowed) == set()
 
 
-def test_compared_plans_tell_nothing_in_english_alone() -> None:
+def test_compared_plans_are_translated_completely() -> None:
     with use_language(Language.JAPANESE, Bracketed()):
         answer = all_plans()
         assert untold(plans_text(answer), NAMES | UNITS) == set()
@@ -117,15 +117,13 @@ def test_compared_plans_tell_nothing_in_english_alone() -> None:
 
 
 @pytest.mark.parametrize(("name", "one", "other", "_level"), STEPS)
-def test_every_change_of_a_plan_is_told_but_for_what_explain_prints(
-    name: str, one: str, other: str, _level: str
-) -> None:
+def test_plan_changes_are_translated_except_for_output_of_explain(name: str, one: str, other: str, _level: str) -> None:
     texts = [(DATA / "plans" / "corpus" / f"{name}.json").read_text()]
     texts += [node.words for plan in plans(name).values() for node in plan.nodes]
     found = changed(name, one, other)
     with use_language(Language.JAPANESE, Bracketed()):
         text = "\n".join([headline(found.level), *sentences(found)])
-    # Which condition of which node is a name as well: Hash Cond of Hash Join.
+    # A condition of a node is a name as well: Hash Cond of Hash Join.
     assert untold(text, frozenset(_WORD.findall("\n".join([*texts, "of"])))) == set()
 
 
@@ -136,8 +134,8 @@ def terminal(answer: StudyAnswer) -> str:
 
 
 @pytest.mark.parametrize("case", [path.stem for path in JAPANESE.glob("*.txt")])
-def test_the_answer_reads_in_japanese_as_in_its_golden_text(case: str) -> None:
-    """Rewrite with PGVERSUS_REWRITE_GOLDEN=1, then read the difference."""
+def test_the_japanese_answer_matches_its_golden_text(case: str) -> None:
+    """Set PGVERSUS_REWRITE_GOLDEN=1 to rewrite the text, then read the diff."""
     file = io.StringIO()
     with use_language(Language.JAPANESE):
         print_answer(CASES[case](), Console(file=file, width=WIDEST))
@@ -148,12 +146,12 @@ def test_the_answer_reads_in_japanese_as_in_its_golden_text(case: str) -> None:
     assert text == golden.read_text()
 
 
-def test_every_verdict_has_a_golden_text_in_japanese() -> None:
+def test_every_verdict_has_a_japanese_golden_text() -> None:
     found = {CASES[path.stem]().analysis.results[0].verdict for path in JAPANESE.glob("*.txt")}
     assert found == set(Verdict)
 
 
-def test_words_and_units_are_told_in_japanese() -> None:
+def test_words_and_units_are_translated_to_japanese() -> None:
     with use_language(Language.JAPANESE):
         assert [verdict_word(verdict) for verdict in Verdict] == ["速い", "遅い", "同等", "判定できず", "無効"]
         assert (duration(616), duration(7500), duration(44)) == ("10 分 16 秒", "2 時間 5 分", "44 秒")
@@ -161,17 +159,17 @@ def test_words_and_units_are_told_in_japanese() -> None:
         assert (change(16.1), change(0.9)) == ("16.1 倍", "-10.0 %")
 
 
-def test_a_table_of_japanese_words_keeps_its_columns() -> None:
+def test_a_table_of_japanese_text_keeps_its_columns() -> None:
     file = io.StringIO()
     with use_language(Language.JAPANESE):
         print_answer(CASES["tail_latency"](), Console(file=file, width=WIDEST))
     rows = [line for line in file.getvalue().splitlines() if re.match("(平均|p50|p95|p99|最大) ", line)]
     assert len(rows) == 10
-    # A character of Japanese is two columns wide.
+    # A Japanese character is two columns wide.
     assert {line.index("1") + (line[0] in "平最") * 2 for line in rows} == {6}
 
 
-def test_documents_are_the_same_whatever_is_spoken() -> None:
+def test_documents_do_not_depend_on_the_language() -> None:
     studies = [next(whole_studies()), study_answer([make() for make in CASES.values()])]
     plans_found = all_plans()
 

@@ -1,4 +1,4 @@
-"""Why a contender differs: from plans and counters, and never more than was measured."""
+"""Reasons for a difference, from plans and counters, without claiming more than was measured."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ def with_plans(of: Answer, plans: CapturedPlans, attributed: AttributionResult |
 
 
 def attributed(share: tuple[float, float, float] | None, rest: Verdict = Verdict.EQUIVALENT) -> AttributionResult:
-    """Of 58 ms."""
+    """Return an attribution of a change of 58 ms."""
     value = 1.0 if share is None else share[0]
     found = Attribution(
         whole=Bounded(value=6.0, low=5.5, high=6.5),
@@ -69,13 +69,13 @@ def claim(of: Answer) -> str:
         (None, "With enable_x = off, 17.8 uses the plans of 16.12. Measured in 8 blocks: 6x in total"),
     ],
 )
-def test_because_is_said_of_what_was_measured(share: tuple[float, float, float] | None, begins: str) -> None:
+def test_because_is_used_only_for_a_measured_cause(share: tuple[float, float, float] | None, begins: str) -> None:
     told = claim(with_plans(cases.faster(), UNDONE, attributed(share)))
     assert told.startswith(begins)
     assert ("because" in told) is (share is not None and share[1] >= 0.5)
 
 
-def test_the_parts_are_told_as_factors_and_in_the_time_of_a_transaction() -> None:
+def test_the_parts_are_stated_as_factors_and_as_time_per_transaction() -> None:
     told = claim(with_plans(cases.faster(), UNDONE, attributed((0.98, 0.93, 1.03))))
     assert "in 8 blocks: 6x in total = 5x [4.5x, 5.5x] from plans x 1.2x [1.1x, 1.3x] from everything else" in told
     assert "Plans account for 98.0 % of the change on the log scale (95 % CI 93.0 % to 103 %)" in told
@@ -94,7 +94,7 @@ def test_the_parts_are_told_as_factors_and_in_the_time_of_a_transaction() -> Non
         (cases.faster(), SAME, None, "no counter differs significantly"),
     ],
 )
-def test_without_a_measurement_nothing_is_claimed(
+def test_without_a_measurement_no_cause_is_claimed(
     of: Answer, plans: CapturedPlans, more: AttributionResult | None, words: str
 ) -> None:
     told = claim(with_plans(of, plans, more))
@@ -103,7 +103,7 @@ def test_without_a_measurement_nothing_is_claimed(
 
 
 def counted(blocks: Sequence[Block]) -> list[Block]:
-    """On the second arm a tenth fewer buffers."""
+    """Return the blocks with a tenth fewer buffers on the second arm."""
     return [
         block._replace(
             trials={
@@ -117,26 +117,26 @@ def counted(blocks: Sequence[Block]) -> list[Block]:
     ]
 
 
-def test_of_equal_plans_the_counters_that_differ_are_told_with_their_intervals() -> None:
+def test_with_equal_plans_counters_that_differ_are_listed_with_their_intervals() -> None:
     told = claim(with_plans(answer(counted(cases.steady(1.1))), SAME))
     assert "17.8 uses the same plans as 16.12, so the difference lies in their execution." in told
     assert "buffers_hit per transaction -10.0 % [-10.0 %, -10.0 %]" in told
 
 
-def test_statistics_that_are_not_equal_stand_beside() -> None:
+def test_different_statistics_are_noted() -> None:
     other = plans_of(OLD, captured(scan("t", "Index Scan", Index_Name="i"), statistics="b"))
     (why,) = why_of(with_plans(cases.faster(), other))
     assert [note.split(":")[0] for note in why.notes] == ["the statistics of public.t differ between 16.12 and 17.8"]
 
 
-def test_every_changed_statement_is_told_and_the_others_are_not() -> None:
+def test_only_changed_statements_are_described() -> None:
     plans = plans_of(captured(scan("t"), scan("u")), captured(scan("t"), node("Sort", scan("u"), Sort_Key=["u.a"])))
     (why,) = why_of(with_plans(cases.faster(), plans))
     assert [one.statement for one in why.changed] == ["q.sql, statement 2: SELECT 2"]
     assert any("Sort" in sentence for sentence in why.changed[0].sentences)
 
 
-def test_every_form_has_it() -> None:
+def test_every_format_contains_the_attribution() -> None:
     found = with_plans(cases.faster(), UNDONE, attributed((0.98, 0.93, 1.03)))
     study = study_answer([found])
     (why,) = study_page(study, with_published=False).why
@@ -153,18 +153,18 @@ def test_every_form_has_it() -> None:
     assert document(cases.faster())["verdicts"][0]["attribution"] is None
 
 
-def test_a_comparison_without_plans_says_nothing_of_them() -> None:
+def test_a_comparison_without_plans_does_not_mention_them() -> None:
     assert why_of(cases.faster()) == []
     assert why_of(cases.operation()) == []
 
 
-def test_a_measurement_with_grave_caveats_of_its_own_says_so() -> None:
+def test_an_attribution_with_grave_caveats_says_check() -> None:
     doubtful = replace(attributed((0.98, 0.93, 1.03)), needs_check=True, results="r/attributions/context-1-arm-1")
     told = claim(with_plans(cases.faster(), UNDONE, doubtful))
     assert told.startswith("CHECK the caveats in r/attributions/context-1-arm-1. 17.8 is faster because of its plans")
 
 
-def test_the_same_plan_that_goes_another_way_is_called_so() -> None:
+def test_the_same_plan_with_different_execution_is_described_as_such() -> None:
     spilled, in_memory = (
         captured(node("Sort", scan("t"), Sort_Key=["t.a"], Temp_Written_Blocks=blocks)) for blocks in (9, 0)
     )
@@ -179,8 +179,8 @@ def test_the_same_plan_that_goes_another_way_is_called_so() -> None:
     )
 
 
-def test_a_measurement_that_went_the_other_way_explains_nothing() -> None:
-    """What was faster is slower now: the parts are told, and no cause is."""
+def test_an_attribution_in_the_opposite_direction_explains_nothing() -> None:
+    """The faster arm is slower in the attribution: the parts are stated without a cause."""
     turned = attributed((0.98, 0.93, 1.03))
     assert turned.found is not None
     slower = replace(turned.found, whole=Bounded(value=0.5, low=0.4, high=0.6))
