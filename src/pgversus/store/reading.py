@@ -419,13 +419,16 @@ def _trial(row: tuple[Any, ...], counters: Mapping[str, float], others: Mapping[
     """others: quantiles without a column."""
     _, _, arm, transactions, seconds, failed, unclocked, total, most, _, least, p50, p95, p99, *later = row
     trend, steps, error, windows = later
+    quantiles = dict(zip(_QUANTILES, (p50, p95, p99), strict=True))
+    # Within its bin, a quantile may be read slightly above the longest latency.
+    quantiles |= {q: min(seconds, most) for q, seconds in others.items()}
     return Trial(
         arm=arm,
         transactions=transactions,
         seconds=seconds,
         latency_sum_s=total,
         latency_max_s=most,
-        quantiles={} if p50 is None else {**dict(zip(_QUANTILES, (p50, p95, p99), strict=True)), **others},
+        quantiles={} if p50 is None else quantiles,
         latency_min_s=least,
         failed=failed,
         unclocked=unclocked,
