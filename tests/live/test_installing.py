@@ -25,9 +25,9 @@ from pgversus.host.directories import open_cache
 from pgversus.host.identity import server_user
 from pgversus.builds.ready_made import install
 from pgversus.builds.ready_made import Choice
-from pgversus.study.servers import Family, Version
+from pgversus.study.servers import BuildFamily, Version
 fetched = []
-choice = Choice(family=Family.ZONKY, version=Version(major=17, minor=8))
+choice = Choice(family=BuildFamily.ZONKY, version=Version(major=17, minor=8))
 install(open_cache(), choice, server_user(), lambda name, size: fetched.append(size))
 print(len(fetched))
 """
