@@ -32,7 +32,7 @@ from pgversus.records.trials import Window
 from pgversus.stats.counters import difference
 from pgversus.study.design import Design
 from pgversus.workload.pgbench import UnreadableOutputError, error_words, parse_summary
-from pgversus.workload.pgbench_log import Slice, Stop, UnreadableLogError, read_ends, slices
+from pgversus.workload.pgbench_log import Slice, Stop, UnreadableLogError, clocks_differ, read_ends, slices
 from pgversus.workload.pgbench_run import (
     PgbenchLoad,
     check_end,
@@ -372,10 +372,14 @@ class _Session:
             problem = f"pgbench counted {summary.transactions} transactions and logged {len(ends.clients)}"
             raise damaged(self._load, problem)
         found = slices(ends, self._begins, self._stops)
+        if has_other_clock := clocks_differ(ends, self._begins, self._stops):
+            # Latencies across a pause would be wrong, even negative.
+            found = [one.without_latencies() for one in found]
         lengths_s = [(stop.end - begin) / 1e6 for begin, stop in zip(self._begins, self._stops[1:], strict=True)]
         latency_s = self._mean_latency_s(found, sum(lengths_s))
         windows = [_window(one, length_s, latency_s) for one, length_s in zip(found, lengths_s, strict=True)]
-        was_disturbed = self._time_was_lost or self._running.was_meddled_with or clocks_disagree(self._opened, now())
+        was_disturbed = self._time_was_lost or self._running.was_meddled_with or has_other_clock
+        was_disturbed = was_disturbed or clocks_disagree(self._opened, now())
         counters = self._counters_of_a_window(finished, windows, summary.transactions)
         windows = [replace(one, counters=counters, was_disturbed=was_disturbed) for one in windows]
         # Values of the whole session are stored with its first window.

@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pgversus.host.permissions import open_regular
-from pgversus.records.trials import LatencyHistogram
+from pgversus.records.trials import NO_LATENCIES, LatencyHistogram
 
 _CLIENT, _NUMBER, _TIME, _EPOCH, _MICROSECONDS, _LAG = 0, 1, 2, 4, 5, 6
 _COLUMNS_OF_CLOSED_LOOP, _COLUMNS_OF_OPEN_LOOP = 6, 7
@@ -211,6 +211,10 @@ class Slice:
     histogram: LatencyHistogram
     """Latencies of transactions whose beginning is known: all but first ones of a client logged with a time of 0."""
 
+    def without_latencies(self) -> "Slice":
+        """Return the slice with the number of its transactions alone."""
+        return Slice(transactions=self.transactions, latency_sum_s=0.0, latency_max_s=0.0, histogram=NO_LATENCIES)
+
 
 def slices(ends: Ends, begins: Sequence[int], stops: Sequence[Stop]) -> list[Slice]:
     """Return the slices in order; latencies exclude the pauses between them.
@@ -236,6 +240,22 @@ def slices(ends: Ends, begins: Sequence[int], stops: Sequence[Stop]) -> list[Sli
     order = np.argsort(position, kind="stable")
     bounds = np.searchsorted(position[order], np.arange(1, len(begins) + 2))
     return [_slice(latencies[part], is_known[part]) for begin, end in pairwise(bounds) for part in (order[begin:end],)]
+
+
+_FARTHEST_OUTSIDE = 1000
+# Microseconds: both clocks are read within a few.
+
+
+def clocks_differ(ends: Ends, begins: Sequence[int], stops: Sequence[Stop]) -> bool:
+    """Whether pgbench's clock differs from that of begins and stops, which are those of slices().
+
+    pgbench reads the time of day and the monotonic clock one after the other when it starts. If it has to wait for a
+    processor between them, all of its times are too early. Then it seems to end transactions while it is stopped.
+    """
+    starts, stopped = np.array(begins, dtype=np.int64), np.array([one.stopped for one in stops], dtype=np.int64)
+    position = np.searchsorted(starts, ends.microseconds, side="right")
+    is_between = (ends.microseconds > stopped[0]) & (ends.microseconds <= stopped[-1])
+    return bool(np.any(is_between & (ends.microseconds > stopped[position] + _FARTHEST_OUTSIDE)))
 
 
 def _paused(ends: Ends, starts: Integers, stops: Sequence[Stop]) -> Integers:

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pgversus.workload.pgbench import parse_summary
-from pgversus.workload.pgbench_log import Ends, Latencies, Stop, UnreadableLogError, read_ends, read_latencies, slices
+from pgversus.workload.pgbench_log import (
+    Ends,
+    Latencies,
+    Stop,
+    UnreadableLogError,
+    clocks_differ,
+    read_ends,
+    read_latencies,
+    slices,
+)
 from tests.builders import DATA
 
 CAPTURED = DATA / "pgbench"
@@ -295,6 +304,25 @@ def test_transactions_after_the_last_stop_are_not_counted() -> None:
 def test_a_run_without_transactions_has_empty_slices() -> None:
     (only,) = slices(ends([]), [100], [stop(95), stop(200)])
     assert (only.transactions, only.latency_sum_s, only.histogram.total) == (0, 0.0, 0)
+
+
+@pytest.mark.parametrize(("shift_us", "differ"), [(0, False), (-200, False), (-10_000, True), (10_000, True)])
+def test_a_pgbench_that_waited_between_its_two_clocks_is_noticed(shift_us: int, *, differ: bool) -> None:
+    # Slices of 20 ms every 50 ms, with a transaction each millisecond.
+    begins = [100_000 + 50_000 * number for number in range(4)]
+    stops = [stop(90_000), *(stop(begin + 20_000) for begin in begins)]
+    true_ends = [begin + 1000 * number for begin in begins for number in range(1, 20)]
+    logged = ends([end + shift_us for end in true_ends])
+    assert clocks_differ(logged, begins, stops) is differ
+
+
+def test_latencies_of_a_log_that_is_too_early_are_negative_and_can_be_left_out() -> None:
+    begins, stops = [100_000, 200_000], [stop(90_000), stop(120_000), stop(220_000)]
+    # Three transactions of the second slice, the first of which seems to end before it.
+    found = slices(ends([110_000, 199_000, 201_000, 203_000]), begins, stops)
+    assert found[1].latency_sum_s < 0
+    bare = found[1].without_latencies()
+    assert (bare.transactions, bare.latency_sum_s, bare.histogram.total) == (2, 0.0, 0)
 
 
 @given(
