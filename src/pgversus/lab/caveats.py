@@ -1,5 +1,6 @@
 """Caveats from what was observed: shown next to the verdict, never corrected silently."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from pgversus.lab.compared_plans import other_rows
@@ -12,6 +13,7 @@ from pgversus.stats.effects import Samples
 from pgversus.study.comparison import Comparison
 from pgversus.study.counters import ROWS_WRITTEN
 from pgversus.study.design import StopReason
+from pgversus.study.servers import NEWEST_TESTED_MAJOR
 from pgversus.study.workload import PgbenchWorkload
 from pgversus.text.translation import _, both, translate_stored
 
@@ -81,6 +83,7 @@ def caveats(
     return (
         *_not_gone_on(failure),
         *_mixed_builds(comparison, facts, differences),
+        *_untested_majors(comparison, facts),
         *plan_caveats(comparison, plans, preparation.not_explained),
         *_unequal_databases(comparison, differences),
         *_unequal_settings(comparison, differences),
@@ -113,6 +116,24 @@ def _not_gone_on(failure: str | None) -> Iterator[Caveat]:
             slug="not-gone-on",
             text=_("the last run could not continue from the earlier blocks: {failure}", failure=failure),
         )
+
+
+def _untested_majors(comparison: Comparison, facts: Sequence[ArmFacts]) -> Iterator[Caveat]:
+    """Yield a caveat for each arm whose major version is newer than the tests know."""
+    for arm, found in zip(comparison.arms, facts, strict=True):
+        major = re.match(r"\d+", found.version)
+        if major and int(major[0]) > NEWEST_TESTED_MAJOR:
+            yield Caveat(
+                slug="untested-major",
+                arm=arm.index,
+                text=_(
+                    "{arm} is PostgreSQL {version}, and pgversus is tested up to {newest}: counters and plans may be "
+                    "incomplete",
+                    arm=arm.label,
+                    version=found.version,
+                    newest=NEWEST_TESTED_MAJOR,
+                ),
+            )
 
 
 def _mixed_builds(

@@ -11,6 +11,10 @@ OLDEST_MAJOR = 12
 # The oldest major with ready-made builds by a single compiler; older ones were never tested.
 
 
+NEWEST_TESTED_MAJOR = 18
+"""The newest major version that the tests run; a newer server gets a caveat."""
+
+
 class BuildFamily(StrEnum):
     """Ready-made builds from one compiler with one set of flags."""
 

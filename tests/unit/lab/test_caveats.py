@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 """Caveats from the properties and the trials of the arms."""
 
 from collections.abc import Mapping
@@ -44,6 +46,14 @@ def test_blocks_that_could_not_be_resumed_have_a_caveat_with_the_reason() -> Non
     (first, *_) = caveats(comparison(), known, Samples(blocks), StopReason.DECIDED, cpus=2, failure="other rows")
     assert first.slug == "not-gone-on"
     assert "other rows" in first.text
+
+
+@pytest.mark.parametrize(("version", "expected"), [("18.0", []), ("19beta1", [1]), ("devel", [])])
+def test_a_major_version_newer_than_the_tested_ones_has_a_caveat(version: str, expected: list[int]) -> None:
+    arms = (FACTS, replace(FACTS, version=version))
+    known = Preparation(design=Design(), arms=arms, differences=(), writes=False, connect_allowance_s=0)
+    found = caveats(comparison(), known, Samples(), StopReason.DECIDED, cpus=2)
+    assert [caveat.arm for caveat in found if caveat.slug == "untested-major"] == expected
 
 
 def told(*differences: Difference) -> tuple[Caveat, ...]:
