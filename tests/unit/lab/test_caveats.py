@@ -1,8 +1,7 @@
-from dataclasses import replace
-
 """Caveats from the properties and the trials of the arms."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
