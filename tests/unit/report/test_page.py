@@ -20,6 +20,7 @@ from pgversus.report.html import data_text, inlined
 from pgversus.report.json_document import study_document
 from pgversus.report.page.environment import environment
 from pgversus.report.page.page import page_html
+from pgversus.report.page.verdicts import study_badge
 from pgversus.report.values import level_text
 from pgversus.study.design import Design, StopReason
 from pgversus.study.metrics import Metric
@@ -294,6 +295,20 @@ def test_a_study_without_measurements_is_not_valid(failed: bool) -> None:  # noq
     assert "✖ invalid" in text
     assert "is wrong" not in text.lower()
     assert "no room" in text
+
+
+@pytest.mark.parametrize(
+    ("names", "badge"),
+    [
+        (("faster",), "valid"),
+        (("undecided",), "undecided"),
+        (("faster", "undecided"), "partly undecided"),
+        (("faster", "mixed_builds"), "with caution"),
+        (("undecided", "invalid"), "with caution"),
+    ],
+)
+def test_nothing_undecided_has_the_badge_valid(names: tuple[str, ...], badge: str) -> None:
+    assert study_badge(study_answer([cases.CASES[name]() for name in names])).word == badge
 
 
 def test_external_servers_are_not_described_as_freshly_started() -> None:

@@ -10,7 +10,7 @@ from pgversus.report.html import drawing_library, inlined, rendered_page, templa
 from pgversus.report.overview import MOST_ROWS, RankedVerdict, not_measured, overview_sentences, worst_first
 from pgversus.report.page.environment import environment, method, repeating, scripts
 from pgversus.report.page.trust import trust
-from pgversus.report.page.verdicts import answer_lines, study_light, verdict_lines
+from pgversus.report.page.verdicts import answer_lines, study_badge, verdict_lines
 from pgversus.report.page.why import why_parts
 from pgversus.report.published import published_cells, published_ratios
 from pgversus.report.sentences import metric_words, percent_of_confidence
@@ -42,7 +42,7 @@ def _answer_parts(answer: StudyAnswer, placed: Sequence[RankedVerdict]) -> dict[
     metrics = dict.fromkeys(one.analysis.metric for one in answer.answers)
     found = trust(answer, placed)
     return {
-        "light_of_all": study_light(answer),
+        "light_of_all": study_badge(answer),
         "sentences": sentences,
         "more_sentences": more,
         "overview": together(*overview_sentences(answer)),

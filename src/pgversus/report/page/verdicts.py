@@ -26,7 +26,7 @@ class ValidityBadge:
     """Whether a verdict, or all of them, can be relied on; shown by word and symbol, not by colour alone."""
 
     kind: str
-    """valid, caution or invalid."""
+    """valid, undecided, caution or invalid."""
     sign: str
     word: str
 
@@ -82,25 +82,30 @@ class VerdictLine:
 def validity_badge(answer: Answer, result: ContenderResult) -> ValidityBadge:
     """Return the badge of one verdict."""
     if result.verdict is Verdict.INVALID:
-        return _lights()["invalid"]
-    return _lights()["caution" if needs_check(answer, result) else "valid"]
+        return _badges()["invalid"]
+    if needs_check(answer, result):
+        return _badges()["caution"]
+    return _badges()["undecided" if result.verdict is Verdict.UNDECIDED else "valid"]
 
 
-def study_light(answer: StudyAnswer) -> ValidityBadge:
-    """Return the badge of the whole study, from its worst verdict; invalid if nothing was measured."""
+def study_badge(answer: StudyAnswer) -> ValidityBadge:
+    """Return the badge of the whole study; invalid if nothing was measured."""
     kinds = {validity_badge(one, result).kind for one in answer.answers for result in one.analysis.results}
     if not kinds:
-        return _lights()["invalid"]
+        return _badges()["invalid"]
     if any(one.failed for one in answer.unanswered) or any(one.failure for one in answer.answers):
         kinds.add("caution")
+    if len(kinds) == 1:
+        return _badges()[kinds.pop()]
     # One invalid contender does not invalidate the others.
-    worst = "invalid" if kinds == {"invalid"} else "valid" if kinds == {"valid"} else "caution"
-    return _lights()[worst]
+    return _badges()["partly" if kinds == {"valid", "undecided"} else "caution"]
 
 
-def _lights() -> dict[str, ValidityBadge]:
+def _badges() -> dict[str, ValidityBadge]:
     return {
         "valid": ValidityBadge(kind="valid", sign="✔", word=_("valid")),
+        "undecided": ValidityBadge(kind="undecided", sign="?", word=_("undecided")),
+        "partly": ValidityBadge(kind="undecided", sign="?", word=_("partly undecided")),
         "caution": ValidityBadge(kind="caution", sign="⚠", word=_("with caution")),
         "invalid": ValidityBadge(kind="invalid", sign="✖", word=_("invalid")),
     }
