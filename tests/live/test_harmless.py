@@ -13,7 +13,7 @@ import pytest
 
 from tests.live.conftest import EXAMPLES, PROGRAM, QUICK, CommandLine
 
-pytestmark = (pytest.mark.live, pytest.mark.needs_tools)
+pytestmark = [pytest.mark.live, pytest.mark.needs_tools]
 
 _CHANGES = {
     "unlink": 0,

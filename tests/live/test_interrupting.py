@@ -80,7 +80,7 @@ def test_a_server_killed_in_a_window_fails_only_its_trial(command_line: CommandL
     )  # fmt: skip
     assert process.stderr is not None
     for line in process.stderr:
-        if line.startswith("blocks of"):
+        if "arms, blocks of" in line:
             break
     command_line.wait_for(lambda: command_line.postmaster(0) and command_line.postmaster(1))
     pgbench = command_line.wait_for(lambda: _pgbench(process.pid))

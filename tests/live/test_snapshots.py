@@ -204,7 +204,7 @@ def test_data_loaded_by_one_comparison_is_reused_by_the_next(command_line: Comma
     asked = ("compare", "17.8", "17.8", "-i", "-S", *QUICK)
     ended = [command_line.run(*asked, "--results", str(number)) for number in range(2)]
     assert [("loading" in one.stderr, one.code) for one in ended] == [(True, 0), (False, 0)], ended[1].stderr
-    assert "data copied" in ended[1].stdout
+    assert "data copied" in command_line.run("report", "1", "--verbose").stdout
     listed = command_line.run("cache")
     assert "pgbench tables at scale 1" in listed.stdout
     assert "1 snapshot" in listed.stdout
