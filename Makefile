@@ -27,11 +27,13 @@ test-unit: .venv/.installed-dev ## test pure code and simulated studies
 
 test-live: .venv/.installed-dev ## test real servers: parallel tests, then tests that measure
 	$(BIN)/pytest -q -n 3 --dist loadgroup -m "not measures and not needs_tools" tests/live
-	$(BIN)/pytest -q -m measures tests/live
+	$(BIN)/pytest -q -m "measures and not needs_tools" tests/live
 
 test-builds: .venv/.installed-dev ## test builds from source, and trace system calls (needs make tools)
 	@$(BIN)/python -m tools.requirements builds; case $$? in \
-		0) $(BIN)/pgversus servers build $(BUILT_FOR_TESTS) && $(BIN)/pytest -q -n 2 -m needs_tools tests/live ;; \
+		0) $(BIN)/pgversus servers build $(BUILT_FOR_TESTS) && \
+			$(BIN)/pytest -q -n 2 -m "needs_tools and not measures" tests/live && \
+			$(BIN)/pytest -q -m "needs_tools and measures" tests/live ;; \
 		1) ;; \
 		*) exit 2 ;; \
 	esac

@@ -84,7 +84,7 @@ def test_builds_with_different_block_sizes_have_the_same_rows_and_memory(command
     # Rows of both were counted and hashed, otherwise the run would be refused; only the file sizes differ.
     assert usual["relation_bytes"]["public.pgbench_accounts"] != large["relation_bytes"]["public.pgbench_accounts"]
     assert [slug for slug in ended.caveats if slug in ("mixed-builds", "unequal-settings")] == []
-    shown = command_line.run("report", "results")
+    shown = command_line.run("report", "results", "--verbose")
     assert "+blocksize=32" in shown.stdout
     assert re.search(r"^pgbench_accounts +[\d.]+ MB", shown.stdout, re.MULTILINE)
 
@@ -101,7 +101,7 @@ def test_assertions_are_slower_and_are_reported(command_line: CommandLine) -> No
     assert (usual["compiled_in"]["debug_assertions"], checked["compiled_in"]["debug_assertions"]) == ("off", "on")
     assert "--enable-cassert" in checked["compiled_in"]["CONFIGURE"]
     assert "mixed-builds" not in ended.caveats
-    assert "+cassert" in command_line.run("report", "results").stdout
+    assert "+cassert" in command_line.run("report", "results", "--verbose").stdout
 
 
 @pytest.mark.measures
@@ -127,7 +127,7 @@ def test_a_slowdown_between_two_commits_is_detected(command_line: CommandLine, t
     assert fast["built_from"]["diff_stat"] is None
     assert "nodeSeqscan.c" in slow["built_from"]["diff_stat"]
     assert "1 file changed, 2 insertions(+)" in slow["built_from"]["diff_stat"]
-    assert "1 file changed, 2 insertions(+)" in command_line.run("report", "results").stdout
+    assert "1 file changed, 2 insertions(+)" in command_line.run("report", "results", "--verbose").stdout
     # Nothing was written to the user's repository.
     assert status == (git(tree, "status", "--porcelain"), git(tree, "worktree", "list"), git(tree, "branch", "--all"))
     assert command_line.run("servers", "remove", made).code == 0
