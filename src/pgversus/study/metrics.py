@@ -11,7 +11,7 @@ from pgversus.text.translation import N_
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Facts:
+class _Entry:
     label: str
     short: str = ""
     unit: str = "s"
@@ -20,62 +20,62 @@ class _Facts:
     quantile: float | None = None
 
 
-_LOOKED_UP = _Facts(label="")
+_LOOKED_UP = _Entry(label="")
 """For `Metric(name)`, which makes no member."""
 
 
 class Metric(StrEnum):
     """A named quantity; its name includes the unit (`_s` is seconds, tps is transactions per second)."""
 
-    def __new__(cls, name: str, _facts: _Facts = _LOOKED_UP) -> Self:
+    def __new__(cls, name: str, _entry: _Entry = _LOOKED_UP) -> Self:
         """Make the member whose value is its name."""
         member = str.__new__(cls, name)
         member._value_ = name
         return member
 
-    def __init__(self, _name: str, facts: _Facts = _LOOKED_UP) -> None:
-        self._facts = facts
+    def __init__(self, _name: str, entry: _Entry = _LOOKED_UP) -> None:
+        self._entry = entry
 
-    TPS = "tps", _Facts(label=N_("tps"), unit="1/s", more_is_better=True, margin=0.02)
-    LATENCY_MEAN = "latency_mean_s", _Facts(label=N_("mean latency"), short=N_("mean"), margin=0.02)
-    LATENCY_P50 = "latency_p50_s", _Facts(label=N_("p50 latency"), short=N_("p50"), margin=0.02, quantile=0.50)
-    LATENCY_P95 = "latency_p95_s", _Facts(label=N_("p95 latency"), short=N_("p95"), margin=0.05, quantile=0.95)
+    TPS = "tps", _Entry(label=N_("tps"), unit="1/s", more_is_better=True, margin=0.02)
+    LATENCY_MEAN = "latency_mean_s", _Entry(label=N_("mean latency"), short=N_("mean"), margin=0.02)
+    LATENCY_P50 = "latency_p50_s", _Entry(label=N_("p50 latency"), short=N_("p50"), margin=0.02, quantile=0.50)
+    LATENCY_P95 = "latency_p95_s", _Entry(label=N_("p95 latency"), short=N_("p95"), margin=0.05, quantile=0.95)
     # p99 and the maximum are only reported: their estimates are too wide for a verdict in reasonable time
     # (docs/statistics.md, "Tail latency").
-    LATENCY_P99 = "latency_p99_s", _Facts(label=N_("p99 latency"), short=N_("p99"), quantile=0.99)
-    LATENCY_MAX = "latency_max_s", _Facts(label=N_("max latency"), short=N_("max"))
-    TIME = "time_s", _Facts(label=N_("time"), margin=0.05)
+    LATENCY_P99 = "latency_p99_s", _Entry(label=N_("p99 latency"), short=N_("p99"), quantile=0.99)
+    LATENCY_MAX = "latency_max_s", _Entry(label=N_("max latency"), short=N_("max"))
+    TIME = "time_s", _Entry(label=N_("time"), margin=0.05)
     """Total time of all steps of an operation, its only metric. A load has all the others."""
 
     @property
     def label(self) -> str:
         """The untranslated name in sentences: `p95 latency`."""
-        return self._facts.label
+        return self._entry.label
 
     @property
     def short(self) -> str:
         """The untranslated name in a table of latencies: `p95`; empty for other metrics."""
-        return self._facts.short
+        return self._entry.short
 
     @property
     def more_is_better(self) -> bool:
         """Whether a larger value is better."""
-        return self._facts.more_is_better
+        return self._entry.more_is_better
 
     @property
     def unit(self) -> str:
         """The base unit in which values are stored."""
-        return self._facts.unit
+        return self._entry.unit
 
     @property
     def margin(self) -> float | None:
         """The default margin of a verdict about the metric; None if it cannot decide one."""
-        return self._facts.margin
+        return self._entry.margin
 
     @property
     def quantile(self) -> float | None:
         """The quantile of the latency distribution that the metric stands for; None for other metrics."""
-        return self._facts.quantile
+        return self._entry.quantile
 
 
 @dataclass(frozen=True, slots=True)
