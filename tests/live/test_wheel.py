@@ -15,7 +15,8 @@ UV = str(ROOT / ".uv" / "bin" / "uv")
 @pytest.fixture
 def installed(command_line: CommandLine, tmp_path: Path) -> CommandLine:
     wheels, environment = tmp_path / "wheels", tmp_path / "environment"
-    subprocess.run([UV, "build", "--quiet", "--wheel", "--out-dir", str(wheels), str(ROOT)], check=True)
+    # As `make dist`: the wheel is built from the source archive.
+    subprocess.run([UV, "build", "--quiet", "--out-dir", str(wheels), str(ROOT)], check=True)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
     (wheel,) = wheels.glob("*.whl")
     python = str(environment / "bin" / "python")
