@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import IO, Any
 
 from pgversus.host.identity import ServerUser
@@ -73,6 +74,7 @@ class Output:
 
 
 _CHUNK_BYTES = 64 * 1024
+_LONGEST_PAUSE_S = 0.05
 CLEAN_ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 
 
@@ -98,7 +100,7 @@ class Finished:
 
 
 class Program(subprocess.Popen[bytes]):
-    """A running program; its CPU time is available after wait()."""
+    """A running program; its CPU time is known once poll() or wait() has returned an exit code."""
 
     cpu_s = 0.0
     cpu_user_s = 0.0
@@ -120,6 +122,8 @@ class Program(subprocess.Popen[bytes]):
         directory: None for the current one, or for / if the user may not enter the current one.
         ends_with_us: the program ends even if pgversus is killed with SIGKILL.
         """
+        # Two threads must not collect the same exit code.
+        self._collecting = Lock()
         prefix = ending_with_us(user) if ends_with_us else ()
         # With a user argument Popen calls fork instead of vfork, which takes longer the more memory we have.
         as_user = user.popen_arguments() if user is not None and not prefix else {}
@@ -135,18 +139,48 @@ class Program(subprocess.Popen[bytes]):
             **as_user,
         )
 
-    def _try_wait(self, wait_flags: int) -> tuple[int, int]:
-        # Popen reaps exactly this child here. RUSAGE_CHILDREN would need no such hook, but includes other children that
-        # end at the same time: a server's watchdog, a program started by another thread.
+    def poll(self) -> int | None:
+        """Return the exit code; None while the program runs, or while another thread waits for its end."""
+        if self._collecting.acquire(blocking=False):
+            try:
+                self._collect(os.WNOHANG)
+            finally:
+                self._collecting.release()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code when the program has ended; subprocess.TimeoutExpired after `timeout` seconds."""
+        if timeout is None:
+            with self._collecting:
+                self._collect(0)
+            return self.returncode
+        ends, pause_s = time.monotonic() + timeout, 0.0005
+        while self.poll() is None:
+            left_s = ends - time.monotonic()
+            if left_s <= 0:
+                raise subprocess.TimeoutExpired(self.args, timeout)
+            pause_s = min(2 * pause_s, left_s, _LONGEST_PAUSE_S)
+            time.sleep(pause_s)
+        return self.returncode
+
+    def _collect(self, options: int) -> None:
+        """Collect the exit code and the CPU time of exactly this child if it has ended. options: of waitpid.
+
+        RUSAGE_CHILDREN would be simpler, but includes other children that end at the same time: a server's watchdog, a
+        program started by another thread.
+        """
+        if self.returncode is not None:
+            return
         try:
-            pid, status, used = os.wait4(self.pid, wait_flags)
+            pid, status, used = os.wait4(self.pid, options)
         except ChildProcessError:
-            # As Popen does for a child that was already reaped elsewhere.
-            return self.pid, 0
+            # Already collected elsewhere; Popen reports 0 then.
+            self.returncode = 0
+            return
         if pid == self.pid:
             self.cpu_s = used.ru_utime + used.ru_stime
             self.cpu_user_s = used.ru_utime
-        return pid, status
+            self.returncode = os.waitstatus_to_exitcode(status)
 
 
 def run(

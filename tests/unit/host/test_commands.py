@@ -5,12 +5,22 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import pytest
 
-from pgversus.host.commands import CLEAN_ENVIRONMENT, Finished, Output, client_environment, may_execute, may_read, run
+from pgversus.host.commands import (
+    CLEAN_ENVIRONMENT,
+    Finished,
+    Output,
+    Program,
+    client_environment,
+    may_execute,
+    may_read,
+    run,
+)
 from pgversus.host.identity import server_user
 
 END = 64 * 1024
@@ -278,3 +288,29 @@ def wait_until(happened: Callable[[], bool]) -> None:
     while not happened():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_cpu_time_is_known_once_the_exit_code_is() -> None:
+    command = [sys.executable, "-c", "sum(range(10**7)); raise SystemExit(7)"]
+    program = Program(command, environment={}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: program.poll() is not None)
+    assert program.returncode == 7
+    assert program.cpu_s >= program.cpu_user_s > 0
+    assert program.wait() == program.wait(timeout=1) == 7
+
+
+def test_waiting_ends_after_the_timeout() -> None:
+    program = Program(["sleep", "60"], environment={}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with pytest.raises(subprocess.TimeoutExpired):
+        program.wait(timeout=0.05)
+    program.kill()
+    assert program.wait() == -signal.SIGKILL
+
+
+def test_threads_that_wait_for_a_program_all_get_its_exit_code() -> None:
+    for _ in range(20):
+        command = ["sh", "-c", "exit 7"]
+        program = Program(command, environment={}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with ThreadPoolExecutor(3) as pool:
+            waiting = [pool.submit(program.wait), pool.submit(program.wait, timeout=10), pool.submit(program.wait)]
+        assert [each.result() for each in waiting] == [7, 7, 7]
