@@ -1,8 +1,8 @@
 """The counters of a trial in one column: an array in the order of a table of names.
 
 A study may have a hundred thousand trials with sixty counters each. As rows they would be most of the file; as text,
-reading them would take most of the time of a report. So they are stored as doubles, in the byte order that the sqlite3
-shell can also read (the view `counter` of schema.sql).
+reading them would take most of the time of a report. So they are stored as doubles, which the view `counter` of
+schema.sql reads in plain SQL.
 """
 
 import sqlite3
@@ -62,6 +62,6 @@ def _table(blobs: Sequence[bytes], width: int) -> npt.NDArray[np.float64]:
     table = np.full((len(blobs), width), nan)
     for row, blob in zip(table, blobs, strict=True):
         # An array written before later names were added is shorter.
-        told = np.frombuffer(blob, dtype=_DOUBLE)
-        row[: len(told)] = told
+        values = np.frombuffer(blob, dtype=_DOUBLE)
+        row[: len(values)] = values
     return table

@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS explained_arm (
     settings TEXT NOT NULL,                     -- JSON object: planner settings as a session of the load has them
     statistics TEXT NOT NULL,                   -- JSON object: by table a hash over what ANALYZE has found
     is_searched INTEGER NOT NULL,               -- whether settings were looked for that bring the baseline's plans back
-    sampled TEXT,                               -- JSON object: what auto_explain told under load, where that was asked
+    sampled TEXT,                               -- JSON object: what auto_explain logged under load, if asked for
     PRIMARY KEY (context, arm),
     FOREIGN KEY (context, arm) REFERENCES arm
 );

@@ -81,7 +81,7 @@ CREATE TABLE trial (
     latency_p99_s REAL,
     trend REAL,                                 -- ln of tps in the second half of its windows over the first half
     counters BLOB,                              -- doubles, big-endian: what servers and host counted in its windows, in
-                                                -- the order of counter_name; no number, or no place, for what nobody told
+                                                -- the order of counter_name; no number, or no place, for what was not reported
     ratio_error REAL,                           -- standard error of ln(tps / that of the baseline) from the windows of
                                                 -- this block alone; missing for the baseline and in older results
     windows INTEGER,                            -- how many; missing in older results
@@ -126,13 +126,40 @@ CREATE TABLE counter_name (
     name TEXT NOT NULL UNIQUE
 );
 
--- One row for each counter of each finished trial, for queries in SQL. ieee754_from_blob() is part of the sqlite3 shell;
--- elsewhere it must be added as a function from eight bytes to a double.
+-- One row for each counter of each finished trial, for queries in SQL, which has no function that reads a double from a
+-- blob: its 64 bits are put together from hexadecimal digits, then taken apart into a sign, 11 bits of exponent and 52 bits
+-- of fraction. A double is (-1)^sign * (2^52 + fraction) * 2^(exponent - 1075). Every step is exact for
+-- numbers from 1e-100 to 1e30, the range of counters.
 CREATE VIEW counter AS
-SELECT * FROM (
-    SELECT trial.context, trial.block, trial.arm, counter_name.name,
-           ieee754_from_blob(substr(trial.counters, 8 * counter_name.position + 1, 8)) AS value
-    FROM trial
-    JOIN counter_name ON 8 * counter_name.position < length(trial.counters)
+WITH digit (place) AS (
+    VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), (13), (14), (15), (16)
+),
+double AS (
+    SELECT context, block, arm, name,
+           (SELECT sum((instr('0123456789ABCDEF', substr(hexadecimal, place, 1)) - 1) << (4 * (16 - place)))
+            FROM digit) AS bits
+    FROM (
+        SELECT trial.context, trial.block, trial.arm, counter_name.name,
+               hex(substr(trial.counters, 8 * counter_name.position + 1, 8)) AS hexadecimal
+        FROM trial
+        JOIN counter_name ON 8 * counter_name.position < length(trial.counters)
+    )
+),
+number AS (
+    SELECT context, block, arm, name,
+           CASE WHEN bits < 0 THEN -1.0 ELSE 1.0 END AS sign,
+           (1 << 52) + (bits & ((1 << 52) - 1)) AS mantissa,
+           ((bits >> 52) & 2047) - 1075 AS power
+    FROM double
+    WHERE ((bits >> 52) & 2047) < 2047          -- otherwise no number: not reported
 )
-WHERE value IS NOT NULL;
+SELECT context, block, arm, name,
+       CASE WHEN power = -1075 THEN 0.0
+            WHEN power >= 0 THEN sign * mantissa * (1 << power)
+            ELSE sign * mantissa
+                / (1 << min(60, -power)) / (1 << max(0, min(60, -power - 60)))
+                / (1 << max(0, min(60, -power - 120))) / (1 << max(0, min(60, -power - 180)))
+                / (1 << max(0, min(60, -power - 240))) / (1 << max(0, min(60, -power - 300)))
+                / (1 << max(0, min(60, -power - 360)))
+       END AS value
+FROM number;
