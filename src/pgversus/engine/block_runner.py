@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from pgversus.records.trials import Block, FailedTrial, Phase, Trial, Window, tr
 from pgversus.stats.block_model import ratio_error
 from pgversus.study.comparison import BASELINE
 from pgversus.study.design import WindowKind
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,14 +182,19 @@ class _Attempt:
             self._try(arm, Phase.START, partial(self._starter.start, arm))
         try:
             for arm in order:
-                self._try(arm, Phase.WARM_UP, partial(self._warm_up, arm, self._schedule.seeds[0]))
+                warm_up = partial(self._trial_runner.warm_up, arm, self._schedule.seeds[0])
+                if (levels := self._try(arm, Phase.WARM_UP, warm_up)) is not None:
+                    self._levels[arm] = levels
             for session in self._schedule.sessions(self._design.rounds_per_session):
                 for arm, windows in self._undisturbed(session).items():
                     self._windows[arm] += windows
         finally:
             self._trial_runner.abandon()
         for arm in order:
-            self._try(arm, Phase.MEASURE, partial(self._count, arm))
+            transactions = sum(window.transactions for window in self._windows[arm])
+            count = partial(self._trial_runner.counted, arm, transactions)
+            if (counters := self._try(arm, Phase.MEASURE, count)) is not None:
+                self._counters[arm] = counters
 
     def block(self, wall_s: float) -> Block:
         """Return the block; arms that failed, or finished no transaction, have a message instead of a trial."""
@@ -230,7 +238,7 @@ class _Attempt:
         return self._repeated_rounds < self._design.most_repeats and not self._failures
 
     def _session(self, session: Session, *, attempt: int) -> dict[int, Sequence[Window]]:
-        windows: dict[int, Sequence[Window]] = {}
+        """Return the windows of a session by arm, without those of arms that failed."""
         name = partial(self._name, number=session.first_round, attempt=attempt)
         is_long = self._design.window_kind is WindowKind.RUN
         if not is_long and session.first_round == 1:
@@ -241,9 +249,10 @@ class _Attempt:
                 if is_long:
                     self._announce(arm, Phase.MEASURE, number)
                 self._try(arm, Phase.MEASURE, partial(self._trial_runner.measure, arm, session.seed, name(arm)))
-        for arm in session.rounds[0]:
-            self._try(arm, Phase.MEASURE, partial(self._collect, arm, windows))
-        return windows
+        collected = (
+            (arm, self._try(arm, Phase.MEASURE, partial(self._trial_runner.collect, arm))) for arm in session.rounds[0]
+        )
+        return {arm: windows for arm, windows in collected if windows is not None}
 
     def _name(self, arm: int, number: int, attempt: int) -> str:
         """Return the name of a session: `context-1-block-002-arm-0-round-03`, with `-repeated-1` for a repetition."""
@@ -251,29 +260,21 @@ class _Attempt:
         block = f"context-{self.state.context.number}-block-{self.state.next_number:03d}"
         return f"{block}-arm-{arm}-round-{number:02d}{repeated}"
 
-    def _warm_up(self, arm: int, seed: int) -> None:
-        self._levels[arm] = self._trial_runner.warm_up(arm, seed)
-
-    def _collect(self, arm: int, windows: dict[int, Sequence[Window]]) -> None:
-        windows[arm] = self._trial_runner.collect(arm)
-
-    def _count(self, arm: int) -> None:
-        transactions = sum(window.transactions for window in self._windows[arm])
-        self._counters[arm] = self._trial_runner.counted(arm, transactions)
-
     def _announce(self, arm: int, phase: Phase, number: int) -> None:
         if not self._is_out(arm):
             self._progress.step(self.state.context, self.state.next_number, arm, phase, number)
 
-    def _try(self, arm: int, phase: Phase, action: Callable[[], None]) -> None:
+    def _try(self, arm: int, phase: Phase, action: Callable[[], T]) -> T | None:
+        """Return what the action returns; None if it fails, or if the arm takes no further part."""
         if self._is_out(arm):
-            return
+            return None
         if phase is not Phase.MEASURE:
             self._announce(arm, phase, 0)
         try:
-            action()
+            return action()
         except TrialFailedError as error:
             self._failures.append(FailedTrial(arm=arm, phase=phase, words=str(error)))
+            return None
 
     def _is_out(self, arm: int) -> bool:
         return self._has_failed(arm) or self._is_pointless()
