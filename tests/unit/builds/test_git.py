@@ -13,6 +13,7 @@ from pgversus.host.identity import server_user
 from tests.unit.builds.test_source_tree import commit, plain_tree, write
 from tests.unit.builds.test_source_tree import git as plain_git
 
+pytestmark = pytest.mark.needs_tools
 PROGRAM = """#!/bin/sh
 : > "{marker}"
 [ "$1" = end ] || exec cat

@@ -10,6 +10,7 @@ from pgversus.builds.source_tree import commit_source, diff_stat, is_tree, tree_
 from pgversus.errors import BuildError, ExitCode
 from pgversus.host.identity import server_user
 
+pytestmark = pytest.mark.needs_tools
 FILES = {"configure": "#!/bin/sh\n", "src/backend/main.c": "int one;\n", ".gitignore": "*.o\n"}
 
 

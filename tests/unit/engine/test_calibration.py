@@ -20,6 +20,8 @@ from benchmarks.simulated_study import DESIGNS, Outcome, simulate
 from pgversus.stats.confidence import Verdict
 from pgversus.study.design import WindowKind
 
+pytestmark = pytest.mark.slow
+
 STUDIES = 60
 SHORT, LONG = DESIGNS["short"], DESIGNS["long"]
 

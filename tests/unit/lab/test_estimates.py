@@ -219,6 +219,7 @@ def hostile_tree(tree: Path, marker: Path) -> Path:
     return tree
 
 
+@pytest.mark.needs_tools
 @pytest.mark.usefixtures("cache")
 def test_a_program_named_by_a_study_runs_only_when_servers_are_queried(tmp_path: Path) -> None:
     marker = tmp_path / "ran"

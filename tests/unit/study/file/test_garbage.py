@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from tests.fuzz.study_files import changed_file, is_study, near_a_good_one, of_real_keys
 from tests.unit.study.file.reading import SHORT
 
+pytestmark = pytest.mark.slow
+
 EACH = 10
 """Files are generated from one seed, because drawing takes most of the time of a property test."""
 
