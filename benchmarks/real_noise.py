@@ -37,7 +37,7 @@ CASES = (
     Case(name="lookup, 4 clients", arguments=("-i", "-s", "5", "-S", "-c", "4", "-j", "2")),
     Case(name="lookup, 4 clients, pinned", arguments=("-i", "-s", "5", "-S", "-c", "4", "--pin", "0")),
     Case(name="join of 100 ms, 1 client", arguments=("-i", "-s", "3"), script=_JOIN),
-    Case(name="TPC-B, 4 clients", arguments=("-i", "-s", "5", "-c", "4", "-j", "2")),
+    Case(name="TPC-B, 4 clients", arguments=("-i", "-s", "5", "-b", "tpcb-like", "-c", "4", "-j", "2")),
 )
 
 
